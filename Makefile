@@ -1,0 +1,70 @@
+# make demo    train real models, print a table, draw a figure
+# make test    everything that must hold on every commit (Python, C++, C++ under sanitizers)
+# Each target sets itself up in .venv; the second time is quick.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CMAKE := $(BIN)/cmake
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt -o -name py.typed)
+# One stamp per dependency group and one for the package; all vanish with .venv.
+GROUP = $(VENV)/.group-
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench ceilings lint format stub clean
+
+demo: $(INSTALLED) $(GROUP)demo
+	$(BIN)/python examples/demo.py
+
+test: test-python
+
+test-python: $(INSTALLED) $(GROUP)test
+	$(BIN)/python -m pytest -q -n auto tests --pyargs hingeline
+
+test-slow: $(INSTALLED) $(GROUP)test
+	$(BIN)/python -m pytest -q -m slow tests
+
+test-cpp: $(GROUP)build
+	$(CMAKE) -S . -B build/cpp -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_WERROR=ON
+	$(CMAKE) --build build/cpp
+	$(BIN)/ctest --test-dir build/cpp --output-on-failure
+
+test-cpp-sanitize: $(GROUP)build
+	$(CMAKE) -S . -B build/cpp-sanitize -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_SANITIZE=ON
+	$(CMAKE) --build build/cpp-sanitize
+	$(BIN)/ctest --test-dir build/cpp-sanitize --output-on-failure
+
+bench: $(INSTALLED) $(GROUP)bench
+	$(BIN)/python -m benchmarks.against
+
+ceilings: $(INSTALLED) $(GROUP)bench
+	$(BIN)/python -m benchmarks.ceilings
+
+lint: $(INSTALLED) $(GROUP)lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	cd $(VENV) && bin/mypy --config-file ../pyproject.toml -p hingeline
+	$(BIN)/clang-format --dry-run --Werror $(shell find cpp -name '*.hpp' -o -name '*.cpp')
+
+format: $(GROUP)lint
+	$(BIN)/ruff check --fix --exit-zero .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(shell find cpp -name '*.hpp' -o -name '*.cpp')
+
+clean:
+	rm -rf $(VENV) build out
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade "pip>=25.1"
+
+$(GROUP)%: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --group $*
+	@touch $@
+
+$(INSTALLED): $(SOURCES) | $(GROUP)build
+	$(PIP) install --quiet --no-build-isolation .
+	@touch $@

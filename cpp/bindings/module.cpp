@@ -1,0 +1,66 @@
+#include "arrays.hpp"
+#include "hingeline/kernel/ops.hpp"
+
+namespace hingeline::bindings {
+
+namespace {
+
+template <class T> bool dense(Matrix& m, nb::handle x) {
+    Array2<T> a;
+    if (!nb::try_cast(x, a, false)) return false;
+    m.n = static_cast<Index>(a.shape(0));
+    m.d = static_cast<Index>(a.shape(1));
+    m.rows = Rows<T>(DenseRows<T>{a.data(), m.n, m.d, a.stride(0), a.stride(1)});
+    return true;
+}
+
+template <class T, class I> bool csr(Matrix& m, nb::handle x) {
+    Contiguous1<T> values;
+    Contiguous1<I> columns, starts;
+    const nb::object data = x.attr("data"), indices = x.attr("indices"), indptr = x.attr("indptr");
+    if (!nb::try_cast(data, values, false) || !nb::try_cast(indices, columns, false) ||
+        !nb::try_cast(indptr, starts, false))
+        return false;
+    const auto shape = nb::cast<std::pair<Index, Index>>(x.attr("shape"));
+    m.n = shape.first;
+    m.d = shape.second;
+    if (static_cast<Index>(starts.shape(0)) != m.n + 1) throw std::invalid_argument("CSR: indptr must have n + 1 entries");
+    const CsrRows<T, I> view{values.data(), columns.data(), starts.data(), m.n, m.d};
+    if (auto copy = canonical(view, static_cast<Index>(std::min(values.shape(0), columns.shape(0))))) {
+        auto owned = std::make_shared<OwnedCsr<T, I>>(std::move(*copy));
+        m.rows = Rows<T>(owned->view());
+        m.sorted = owned;
+    } else {
+        m.rows = Rows<T>(view);
+        m.keep = {data, indices, indptr};
+    }
+    return true;
+}
+
+}  // namespace
+
+Matrix::Matrix(nb::object x) {
+    if (nb::hasattr(x, "indptr")) {
+        if (csr<float, std::int32_t>(*this, x) || csr<double, std::int32_t>(*this, x) ||
+            csr<float, std::int64_t>(*this, x) || csr<double, std::int64_t>(*this, x))
+            return;
+        throw nb::type_error("CSR matrix: float32 or float64 data, int32 or int64 indices of one type expected");
+    }
+    keep = {x};
+    if (dense<float>(*this, x) || dense<double>(*this, x)) return;
+    throw nb::type_error("2-D float32 or float64 array or CSR matrix expected");
+}
+
+}  // namespace hingeline::bindings
+
+NB_MODULE(_core, m) {
+    using namespace hingeline::bindings;
+    m.doc() = "Compiled core of hingeline; see the estimators for documentation.";
+    m.def("isa", [] { return std::string(hingeline::ops<float>().name); },
+          "Instruction set in use: 'avx512', 'avx2' or 'baseline'.");
+    nb::class_<Matrix>(m, "Matrix", "View of a dense or CSR matrix.")
+        .def(nb::init<nb::object>(), nb::arg("x"))
+        .def_prop_ro("shape", [](const Matrix& x) { return nb::make_tuple(x.n, x.d); });
+    bind_expansion(m);
+    bind_ollawv(m);
+}

@@ -1,0 +1,195 @@
+// Rows: a view of a matrix, dense or CSR, that owns nothing. The only place where the two differ is here
+// and in `gram.hpp`, which asks once per block.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hingeline/kernel/ops.hpp"
+
+namespace hingeline {
+
+/// Which rows, in which order: a list of row numbers, or a run of consecutive ones.
+struct Ids {
+    const Index* list = nullptr;
+    Index first = 0;
+    Index count = 0;
+    static Ids run(Index first, Index count) { return {nullptr, first, count}; }
+    static Ids of(const std::vector<Index>& v) { return {v.data(), 0, static_cast<Index>(v.size())}; }
+    Index operator[](Index i) const { return list ? list[i] : first + i; }
+};
+
+/// Element (i, j) is data[i * row_stride + j * column_stride]; strides count elements and may be negative.
+template <class T> struct DenseRows {
+    const T* data = nullptr;
+    Index n = 0, d = 0, row_stride = 0, column_stride = 1;
+    bool contiguous() const { return column_stride == 1 || d <= 1; }
+    const T* row(Index i) const { return data + i * row_stride; }
+    void copy_row(Index i, T* out) const {
+        const T* x = row(i);
+        for (Index k = 0; k < d; ++k) out[k] = x[k * column_stride];
+    }
+};
+
+/// Compressed sparse rows; columns of a row ascending, each at most once (see `canonical`).
+template <class T, class I> struct CsrRows {
+    const T* values = nullptr;
+    const I* columns = nullptr;
+    const I* starts = nullptr;
+    Index n = 0, d = 0;
+    SparseRow<T, I> row(Index i) const {
+        return {values + starts[i], columns + starts[i], static_cast<Index>(starts[i + 1] - starts[i])};
+    }
+};
+
+template <class T> using Rows = std::variant<DenseRows<T>, CsrRows<T, std::int32_t>, CsrRows<T, std::int64_t>>;
+
+template <class T> Index row_count(const Rows<T>& rows) {
+    return std::visit([](const auto& r) { return r.n; }, rows);
+}
+template <class T> Index column_count(const Rows<T>& rows) {
+    return std::visit([](const auto& r) { return r.d; }, rows);
+}
+
+/// Row i as d contiguous values.
+template <class T> void spread(const Rows<T>& rows, Index i, T* out) {
+    std::visit(
+        [&](const auto& x) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(x)>, DenseRows<T>>) {
+                x.copy_row(i, out);
+            } else {
+                std::fill(out, out + x.d, T(0));
+                const auto row = x.row(i);
+                for (Index j = 0; j < row.count; ++j) out[row.column[j]] = row.value[j];
+            }
+        },
+        rows);
+}
+
+/// A CSR matrix that owns its arrays.
+template <class T, class I> struct OwnedCsr {
+    std::vector<T> values;
+    std::vector<I> columns;
+    std::vector<I> starts;
+    Index d = 0;
+    CsrRows<T, I> view() const {
+        return {values.data(), columns.data(), starts.data(), static_cast<Index>(starts.size()) - 1, d};
+    }
+};
+
+/// Check the arrays of a CSR matrix (a stale or hostile one must not be read out of bounds). Returns
+/// nothing when the view can be used as it is, and a sorted copy with duplicates added up otherwise.
+template <class T, class I>
+std::optional<OwnedCsr<T, I>> canonical(const CsrRows<T, I>& x, Index stored) {
+    if (x.starts[0] != 0) throw std::invalid_argument("CSR: indptr must start with 0");
+    bool sorted = true;
+    for (Index i = 0; i < x.n; ++i) {
+        if (x.starts[i + 1] < x.starts[i] || x.starts[i + 1] > stored)
+            throw std::invalid_argument("CSR: indptr must ascend and end within the stored entries");
+        for (Index j = x.starts[i]; j < x.starts[i + 1]; ++j) {
+            if (x.columns[j] < 0 || x.columns[j] >= x.d)
+                throw std::invalid_argument("CSR: column index out of bounds in row " + std::to_string(i));
+            if (j > x.starts[i] && x.columns[j] <= x.columns[j - 1]) sorted = false;
+        }
+    }
+    if (sorted) return std::nullopt;
+    OwnedCsr<T, I> out;
+    out.d = x.d;
+    out.starts.push_back(0);
+    std::vector<std::pair<I, T>> entries;
+    for (Index i = 0; i < x.n; ++i) {
+        entries.clear();
+        for (Index j = x.starts[i]; j < x.starts[i + 1]; ++j) entries.emplace_back(x.columns[j], x.values[j]);
+        std::stable_sort(entries.begin(), entries.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (const auto& [column, value] : entries) {
+            if (static_cast<I>(out.columns.size()) > out.starts.back() && out.columns.back() == column)
+                out.values.back() += value;
+            else {
+                out.columns.push_back(column);
+                out.values.push_back(value);
+            }
+        }
+        out.starts.push_back(static_cast<I>(out.columns.size()));
+    }
+    return out;
+}
+
+/// A compressed copy of dense rows when few enough entries differ from zero for sparse tiles to be faster
+/// and the copy fits `budget` bytes. Kernel values are the same to the bit (kernel/ops.hpp).
+template <class T> std::optional<OwnedCsr<T, std::int32_t>> compressed(const DenseRows<T>& x, std::size_t budget) {
+    // Sparse tiles cost about 2.5 times a dense tile's time per entry.
+    constexpr double break_even = 0.35;
+    constexpr Index fewest = 16;
+    const Index d = x.d;
+    if (!x.contiguous() || d < fewest || d > INT32_MAX) return std::nullopt;
+    const double limit_by_speed = break_even * static_cast<double>(x.n) * static_cast<double>(d);
+    const double limit_by_size =
+        (static_cast<double>(budget) - 4.0 * static_cast<double>(x.n + 1)) / (sizeof(T) + sizeof(std::int32_t));
+    const double limit = std::min({limit_by_speed, limit_by_size, static_cast<double>(INT32_MAX)});
+    Index stored = 0;
+    for (Index i = 0; i < x.n; ++i) {
+        const T* row = x.row(i);
+        int count = 0;
+        for (Index k = 0; k < d; ++k) count += row[k] != T(0);
+        stored += count;
+        if (static_cast<double>(stored) > limit) return std::nullopt;
+    }
+    OwnedCsr<T, std::int32_t> out;
+    out.d = d;
+    out.values.reserve(static_cast<std::size_t>(stored));
+    out.columns.reserve(static_cast<std::size_t>(stored));
+    out.starts.reserve(static_cast<std::size_t>(x.n) + 1);
+    out.starts.push_back(0);
+    for (Index i = 0; i < x.n; ++i) {
+        const T* row = x.row(i);
+        for (Index k = 0; k < d; ++k)
+            if (row[k] != T(0)) {
+                out.columns.push_back(static_cast<std::int32_t>(k));
+                out.values.push_back(row[k]);
+            }
+        out.starts.push_back(static_cast<std::int32_t>(out.columns.size()));
+    }
+    return out;
+}
+
+/// Rows of zeros and ones as bits.
+struct BitRows {
+    std::vector<std::uint64_t> words;
+    Index per_row = 0;
+    const std::uint64_t* row(Index i) const { return words.data() + i * per_row; }
+};
+
+/// The rows as bits when every entry is 0 or 1, there are fewer words than ones in a row, and the copy fits
+/// `budget` bytes.
+template <class T> std::optional<BitRows> as_bits(const Rows<T>& rows, std::size_t budget) {
+    return std::visit(
+        [&](const auto& x) -> std::optional<BitRows> {
+            if constexpr (std::is_same_v<std::decay_t<decltype(x)>, DenseRows<T>>) {
+                return std::nullopt;  // many entries differ from zero: dense tiles serve them
+            } else {
+                const Index stored = x.starts[x.n];
+                const Index per_row = (x.d + 63) / 64;
+                if (per_row * x.n > stored || static_cast<std::size_t>(per_row * x.n) > budget / 8) return std::nullopt;
+                for (Index j = 0; j < stored; ++j)
+                    if (x.values[j] != T(1)) return std::nullopt;
+                BitRows out{std::vector<std::uint64_t>(static_cast<std::size_t>(per_row * x.n), 0), per_row};
+                for (Index i = 0; i < x.n; ++i) {
+                    const auto row = x.row(i);
+                    for (Index j = 0; j < row.count; ++j)
+                        out.words[static_cast<std::size_t>(i * per_row + row.column[j] / 64)] |= std::uint64_t{1} << (row.column[j] % 64);
+                }
+                return out;
+            }
+        },
+        rows);
+}
+
+}  // namespace hingeline

@@ -1,0 +1,306 @@
+// Gram: kernel values between base rows and queries, a block at a time. It knows no cache.
+//
+// Three ways to the same bits (kernel/ops.hpp): queries in panels against dense base rows, queries in
+// panels against CSR base rows, and, where rows are short, base rows in panels against the queries, which
+// spares the transposition of the result.
+//
+// `Gathered` has the same signature over a kernel matrix that exists already, `Called` over a function.
+#pragma once
+
+#include <functional>
+
+#include "hingeline/kernel/panel.hpp"
+#include "hingeline/run/stop.hpp"
+
+namespace hingeline {
+
+/// Buffers of one thread.
+template <class T> struct Scratch {
+    Panel<T> panel;
+    Aligned<T> tile, row_norms, copies;
+    std::vector<const T*> rows;
+    std::vector<T*> lines;
+    std::vector<SparseRow<T, std::int32_t>> sparse32;
+    std::vector<SparseRow<T, std::int64_t>> sparse64;
+    Interrupt* interrupt = nullptr;
+    bool interrupted() { return interrupt && interrupt->requested(); }
+};
+
+template <class T> class Gram {
+  public:
+    using Value = T;
+
+    /// `base` must outlive the Gram. Dense rows with many zeros are also kept compressed when the copy
+    /// fits `copy_budget` bytes.
+    Gram(const Kernel& kernel, const Rows<T>& base, std::size_t copy_budget)
+        : kernel_(kernel), rows_(base), base_(base) {
+        if (const auto* dense = std::get_if<DenseRows<T>>(&base))
+            if ((copy_ = compressed(*dense, copy_budget))) base_ = copy_->view();
+        bits_ = as_bits(base_, copy_budget - std::min(copy_budget, static_cast<std::size_t>(copy_bytes())));
+        norms_ = norms_of(base_);
+        require_finite_kernel();
+    }
+    Gram(const Gram&) = delete;
+    Gram& operator=(const Gram&) = delete;
+
+    Index size() const { return row_count(rows_); }
+    Index copy_bytes() const {
+        return (copy_ ? static_cast<Index>(copy_->values.size() * (sizeof(T) + 4) + copy_->starts.size() * 4) : 0) +
+               (bits_ ? static_cast<Index>(bits_->words.size() * 8) : 0);
+    }
+    /// Queries that one call of `columns` takes at most.
+    static int block() { return ops<T>().lanes * ops<T>().max_vectors; }
+    /// The fewest queries that are worth a call: fewer would cost as much.
+    int grain() const { return std::holds_alternative<DenseRows<T>>(base_) ? ops<T>().lanes : 1; }
+    /// Whether a block is cheaper than its queries one by one.
+    bool blocks_pay() const { return !bits_; }
+
+    /// columns[q][j] = K(base[j], queries[q]), both row numbers of the base. False when interrupted.
+    bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
+        // Packing costs d values a base row, transposing costs one per query: swap where rows are short.
+        constexpr Index short_rows = 96;
+        const auto* dense = std::get_if<DenseRows<T>>(&base_);
+        if (bits_ || (!dense && queries.count * 4 <= ops<T>().lanes)) return one_by_one(queries, base, columns, s);
+        if (dense && dense->contiguous() && dense->d <= short_rows && queries.count * 2 > dense->d)
+            return base_in_panels(*dense, queries, base, columns, s);
+        s.panel.fill(rows_, queries, dense != nullptr, norms_.data());
+        const auto& op = ops<T>();
+        return tiles(base, s, [&](Index at, int rows) {
+            op.to_columns(kernel_, s.tile.data(), s.panel.vectors(), rows, s.panel.count(), s.row_norms.data(), s.panel.norms(),
+                          columns, at);
+        }, [&](Index at, int rows) { prefetch(columns, s.panel.count(), at, rows); });
+    }
+
+    /// Tiles of kernel values between the rows `base` and the panel of `s`, which the caller has filled
+    /// from `queries`: sink(at, rows) with the values in s.tile. False when interrupted.
+    template <class S> void load(const Rows<S>& queries, Ids ids, Scratch<T>& s) const {
+        s.panel.fill(queries, ids, std::holds_alternative<DenseRows<T>>(base_));
+    }
+    template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
+        const auto& op = ops<T>();
+        const int width = s.panel.vectors() * op.lanes;
+        return tiles(base, s, [&](Index at, int rows) {
+            if (kernel_.kind != KernelKind::linear) {
+                s.lines.resize(tile_rows);
+                for (int r = 0; r < rows; ++r) s.lines[r] = s.tile.data() + r * width;
+                op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), rows, s.row_norms.data(), s.panel.norms(),
+                           s.lines.data(), 0);
+            }
+            sink(at, rows);
+        }, [](Index, int) {});
+    }
+
+  private:
+    template <class Sink, class Before> bool tiles(Ids base, Scratch<T>& s, Sink&& sink, Before&& before) const {
+        return std::visit([&](const auto& rows) { return tiles_of(rows, base, s, sink, before); }, base_);
+    }
+
+    template <class R, class Sink, class Before>
+    bool tiles_of(const R& rows, Ids base, Scratch<T>& s, Sink&& sink, Before&& before) const {
+        const auto& op = ops<T>();
+        const int width = s.panel.vectors() * op.lanes;
+        s.tile.reserve(static_cast<std::size_t>(tile_rows * width));
+        s.row_norms.reserve(tile_rows);
+        for (Index at = 0; at < base.count; at += tile_rows) {
+            if (s.interrupted()) return false;
+            const int count = static_cast<int>(std::min<Index>(tile_rows, base.count - at));
+            before(at, count);
+            for (int r = 0; r < tile_rows; ++r) s.row_norms.data()[r] = norms_[base[at + std::min(r, count - 1)]];
+            dots(rows, base, at, count, s);
+            sink(at, count);
+        }
+        return true;
+    }
+
+    void dots(const DenseRows<T>& x, Ids base, Index at, int count, Scratch<T>& s) const {
+        point_at(x, base, at, count, tile_rows, s);
+        ops<T>().dense(s.panel.values(), s.panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
+    }
+    void dots(const CsrRows<T, std::int32_t>& x, Ids base, Index at, int count, Scratch<T>& s) const {
+        s.sparse32.resize(tile_rows);
+        for (int r = 0; r < count; ++r) s.sparse32[r] = x.row(base[at + r]);
+        ops<T>().sparse32(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse32.data(), count, s.tile.data());
+    }
+    void dots(const CsrRows<T, std::int64_t>& x, Ids base, Index at, int count, Scratch<T>& s) const {
+        s.sparse64.resize(tile_rows);
+        for (int r = 0; r < count; ++r) s.sparse64[r] = x.row(base[at + r]);
+        ops<T>().sparse64(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse64.data(), count, s.tile.data());
+    }
+
+    /// s.rows[0..padded): contiguous rows at..at+count of `ids`, the last one repeated.
+    static void point_at(const DenseRows<T>& x, Ids ids, Index at, int count, int padded, Scratch<T>& s) {
+        s.rows.resize(static_cast<std::size_t>(padded));
+        if (x.contiguous()) {
+            for (int r = 0; r < count; ++r) s.rows[r] = x.row(ids[at + r]);
+        } else {
+            T* copy = s.copies.reserve(static_cast<std::size_t>(padded) * x.d);
+            for (int r = 0; r < count; ++r) {
+                x.copy_row(ids[at + r], copy + r * x.d);
+                s.rows[r] = copy + r * x.d;
+            }
+        }
+        for (int r = count; r < padded; ++r) s.rows[r] = s.rows[count - 1];
+    }
+
+    bool base_in_panels(const DenseRows<T>& x, Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
+        const auto& op = ops<T>();
+        const int width = block();
+        s.tile.reserve(static_cast<std::size_t>(tile_rows * width));
+        s.row_norms.reserve(tile_rows);
+        for (Index at = 0; at < base.count; at += width) {
+            if (s.interrupted()) return false;
+            const Index lanes = std::min<Index>(width, base.count - at);
+            s.panel.fill(rows_, base.list ? Ids{base.list + at, 0, lanes} : Ids::run(base.first + at, lanes), true,
+                         norms_.data());
+            const int covered = s.panel.vectors() * op.lanes;
+            for (Index q = 0; q < queries.count; q += tile_rows) {
+                const int count = static_cast<int>(std::min<Index>(tile_rows, queries.count - q));
+                for (int r = 0; r < tile_rows; ++r) s.row_norms.data()[r] = norms_[queries[q + std::min(r, count - 1)]];
+                point_at(x, queries, q, count, tile_rows, s);
+                op.dense(s.panel.values(), s.panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
+                if (lanes == covered) {
+                    op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(), columns + q, at);
+                    continue;
+                }
+                s.lines.resize(tile_rows);
+                for (int r = 0; r < count; ++r) s.lines[r] = s.tile.data() + r * covered;
+                op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(), s.lines.data(), 0);
+                for (int r = 0; r < count; ++r) std::copy_n(s.lines[r], lanes, columns[q + r] + at);
+            }
+        }
+        return true;
+    }
+
+    /// Query after query against sparse rows or bits; the rows go by in stretches that stay in the first cache.
+    bool one_by_one(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
+        constexpr Index stretch = 8 * line_step;
+        const auto& op = ops<T>();
+        T* dots = s.tile.reserve(stretch);
+        T* norms = s.row_norms.reserve(stretch);
+        const Index d = column_count(base_);
+        for (Index q = 0; q < queries.count; ++q) {
+            if (!bits_) spread(rows_, queries[q], s.copies.reserve(static_cast<std::size_t>(d)));
+            for (Index at = 0; at < base.count; at += stretch) {
+                if (s.interrupted()) return false;
+                const Index count = std::min(stretch, base.count - at);
+                for (Index r = 0; r < count; ++r) norms[r] = norms_[base[at + r]];
+                if (bits_)
+                    op.bits_one(bits_->row(queries[q]), bits_->per_row, bits_->words.data(), base.list + at, count, dots);
+                else
+                    std::visit([&](const auto& x) { dots_one(x, base, at, count, s); }, base_);
+                op.to_line(kernel_, dots, count, norms, norms_[queries[q]], columns[q] + at);
+            }
+        }
+        return true;
+    }
+    void dots_one(const DenseRows<T>&, Ids, Index, Index, Scratch<T>&) const {}
+    template <class I> void dots_one(const CsrRows<T, I>& x, Ids base, Index at, Index count, Scratch<T>& s) const {
+        auto& rows = [&]() -> auto& {
+            if constexpr (sizeof(I) == 4) return s.sparse32; else return s.sparse64;
+        }();
+        rows.resize(static_cast<std::size_t>(std::max<Index>(count, tile_rows)));
+        for (Index r = 0; r < count; ++r) rows[static_cast<std::size_t>(r)] = x.row(base[at + r]);
+        if constexpr (sizeof(I) == 4)
+            ops<T>().sparse_one32(s.copies.data(), rows.data(), count, s.tile.data());
+        else
+            ops<T>().sparse_one64(s.copies.data(), rows.data(), count, s.tile.data());
+    }
+
+    /// The lines that a tile will write are fetched while its dot products are computed.
+    static void prefetch(T* const* columns, int queries, Index at, int rows) {
+#if defined(__GNUC__)
+        constexpr Index line = 64 / sizeof(T);
+        for (int q = 0; q < queries; ++q)
+            for (Index r = 0; r < rows; r += line) __builtin_prefetch(columns[q] + at + r, 1);
+#else
+        (void)columns, (void)queries, (void)at, (void)rows;
+#endif
+    }
+
+    static std::vector<T> norms_of(const Rows<T>& rows) {
+        const auto& op = ops<T>();
+        std::vector<T> out(static_cast<std::size_t>(row_count(rows)));
+        Scratch<T> s;
+        std::visit(
+            [&](const auto& x) {
+                if constexpr (std::is_same_v<std::decay_t<decltype(x)>, DenseRows<T>>) {
+                    for (Index at = 0; at < x.n; at += tile_rows) {
+                        const int count = static_cast<int>(std::min<Index>(tile_rows, x.n - at));
+                        point_at(x, Ids::run(0, x.n), at, count, count, s);
+                        op.norms(s.rows.data(), count, x.d, out.data() + at);
+                    }
+                } else {
+                    for (Index i = 0; i < x.n; ++i) {
+                        const auto row = x.row(i);
+                        op.norms(&row.value, 1, row.count, out.data() + i);
+                    }
+                }
+            },
+            rows);
+        for (std::size_t i = 0; i < out.size(); ++i) require_moderate(out[i], static_cast<Index>(i));
+        return out;
+    }
+
+    /// |x.z| <= |x||z|: a polynomial that stays in range at the largest norm stays so everywhere.
+    void require_finite_kernel() const {
+        if (kernel_.kind != KernelKind::poly || norms_.empty()) return;
+        const double norm = static_cast<double>(*std::max_element(norms_.begin(), norms_.end()));
+        const double bound = std::pow(std::abs(kernel_.gamma) * norm + std::abs(kernel_.coef0), kernel_.degree);
+        if (!(bound <= static_cast<double>(std::numeric_limits<T>::max())))
+            throw std::invalid_argument("the polynomial kernel leaves the range of " +
+                                      std::string(sizeof(T) == 4 ? "float32" : "float64") +
+                                      " on these rows; scale the features or lower gamma or degree");
+    }
+
+    Kernel kernel_;
+    Rows<T> rows_;   // queries are read from here
+    Rows<T> base_;   // base rows from here: the same, or their compressed copy
+    std::optional<OwnedCsr<T, std::int32_t>> copy_;
+    std::optional<BitRows> bits_;
+    std::vector<T> norms_;
+};
+
+/// A kernel matrix that exists: columns[q][j] = K[queries[q]][base[j]].
+template <class T> class Gathered {
+  public:
+    using Value = T;
+    explicit Gathered(const DenseRows<T>& matrix) : matrix_(matrix) {}
+    Index size() const { return matrix_.n; }
+    static int block() { return 1; }
+    static int grain() { return 1; }
+    static bool blocks_pay() { return false; }
+    bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
+        for (Index q = 0; q < queries.count; ++q) {
+            if (s.interrupted()) return false;
+            const T* row = matrix_.row(queries[q]);
+            for (Index j = 0; j < base.count; ++j) columns[q][j] = row[base[j] * matrix_.column_stride];
+        }
+        return true;
+    }
+
+  private:
+    DenseRows<T> matrix_;
+};
+
+/// A function that fills columns[q][j]; it runs on the calling thread only.
+template <class T> class Called {
+  public:
+    using Value = T;
+    using Function = std::function<void(Ids queries, Ids base, T* const* columns)>;
+    Called(Index size, Function f) : size_(size), f_(std::move(f)) {}
+    Index size() const { return size_; }
+    static int block() { return 64; }
+    static int grain() { return 1; }
+    static bool blocks_pay() { return true; }
+    bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
+        if (s.interrupted()) return false;
+        f_(queries, base, columns);
+        return true;
+    }
+
+  private:
+    Index size_;
+    Function f_;
+};
+
+}  // namespace hingeline

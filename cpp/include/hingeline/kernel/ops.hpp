@@ -1,0 +1,95 @@
+// The arithmetic that runs at vector speed, as one table of functions per value type.
+//
+// `src/ops.cpp` is compiled once for each instruction set (AVX-512, AVX2 with FMA, the compiler's
+// baseline); `ops<T>()` picks the widest that the processor has, once per process. A compiler
+// without vector types builds the same source with one lane.
+//
+// Layout. Queries lie in *panels*: up to `max_vectors` registers of `lanes` queries each, stored
+// feature by feature (`panel[k * width + lane]`, width = vectors * lanes). Base rows stay where they
+// are. A *tile* holds `row_count` base rows by `width` queries, row after row.
+//
+// Law: an entry is accumulated over the features in ascending order, in one lane, by one fused
+// multiply-add each (multiply and add where the set has none). Zeros leave an accumulator as it is,
+// so dense and sparse rows give the same bits, and so does every tile shape.
+#pragma once
+
+#include <cstdint>
+
+namespace hingeline {
+
+using Index = std::int64_t;
+
+enum class KernelKind : int { linear, rbf, poly, sigmoid };
+
+/// K(x, z) as a function of x.z, |x|^2 and |z|^2.
+struct Kernel {
+    KernelKind kind = KernelKind::rbf;
+    double gamma = 1.0;
+    double coef0 = 0.0;
+    int degree = 3;
+};
+
+/// Base rows in a tile; a multiple of the register tile's height and of every lane count.
+inline constexpr int tile_rows = 48;
+
+/// Values that `to_line` reads at a time: a multiple of eight registers of every set.
+inline constexpr Index line_step = 128;
+
+/// The smallest value and the first position that holds it.
+struct Least {
+    double value;
+    Index at;
+};
+
+/// One CSR row: `count` pairs (column, value), columns ascending.
+template <class T, class I> struct SparseRow {
+    const T* value;
+    const I* column;
+    Index count;
+};
+
+template <class T> struct Ops {
+    const char* name;
+    int lanes;
+    int max_vectors;
+
+    /// tile[r][q] = rows[r] . panel[q]. `rows` holds `tile_rows` pointers to d contiguous values (repeat
+    /// one for the rows beyond row_count: whole strips are computed).
+    void (*dense)(const T* panel, int vectors, Index d, const T* const* rows, int row_count, T* tile);
+    /// The same from CSR rows. `slot` maps a column to a line of the panel (null: the column itself).
+    void (*sparse32)(const T* panel, int vectors, const std::int32_t* slot, const SparseRow<T, std::int32_t>* rows,
+                     int row_count, T* tile);
+    void (*sparse64)(const T* panel, int vectors, const std::int32_t* slot, const SparseRow<T, std::int64_t>* rows,
+                     int row_count, T* tile);
+    /// dots[r] = rows[r] . query for one query with d contiguous values.
+    void (*sparse_one32)(const T* query, const SparseRow<T, std::int32_t>* rows, Index row_count, T* dots);
+    void (*sparse_one64)(const T* query, const SparseRow<T, std::int64_t>* rows, Index row_count, T* dots);
+    /// The same where every value is 0 or 1 and a row is `words` words of bits: rows list[0..row_count).
+    /// Sums of ones are exact, hence the same bits again.
+    void (*bits_one)(const std::uint64_t* query, Index words, const std::uint64_t* rows, const Index* list,
+                     Index row_count, T* dots);
+    /// out[r] = rows[r] . rows[r], the bits that `dense` gives.
+    void (*norms)(const T* const* rows, int row_count, Index d, T* out);
+    /// panel[k * width + lane] = rows[lane][k] for vectors * lanes row pointers.
+    void (*pack)(const T* const* rows, int vectors, Index d, T* panel);
+    /// Dot products to kernel values: out[r][at + lane]. The tile and the row norms must be readable up to
+    /// `tile_rows` rows.
+    void (*to_rows)(const Kernel&, const T* tile, int vectors, int row_count, const T* row_norms, const T* panel_norms,
+                    T* const* out, Index at);
+    /// The same, transposed: columns[q][at + r] for q < queries.
+    void (*to_columns)(const Kernel&, const T* tile, int vectors, int row_count, int queries, const T* row_norms,
+                       const T* panel_norms, T* const* columns, Index at);
+    /// The same for one query: out[i] from dots[i], i < n; both readable up to the next multiple of `line_step`.
+    void (*to_line)(const Kernel&, const T* dots, Index n, const T* row_norms, T query_norm, T* out);
+    /// sums[o * width + q] += sum_r coef[o * coef_ld + r] * tile[r][q], r ascending, in double.
+    void (*accumulate)(const T* tile, int width, int row_count, const double* coef, Index coef_ld, Index outputs,
+                       double* sums);
+    /// z[i] += a * k[i] + b; returns the least z and its first position.
+    Least (*add_and_least)(double* z, const T* k, double a, double b, Index n);
+};
+
+template <class T> const Ops<T>& ops();
+template <> const Ops<float>& ops<float>();
+template <> const Ops<double>& ops<double>();
+
+}  // namespace hingeline

@@ -1,0 +1,160 @@
+// A panel: up to max_vectors * lanes rows laid side by side, feature by feature, with their squared norms.
+// Rows of any form go in (dense of any stride, CSR, either precision); what comes out has one form.
+#pragma once
+
+#include <limits>
+#include <new>
+#include <string>
+
+#include "hingeline/data/rows.hpp"
+
+namespace hingeline {
+
+/// 64-byte aligned storage without initialisation, grown but never shrunk.
+template <class T> class Aligned {
+  public:
+    Aligned() = default;
+    Aligned(Aligned&& o) noexcept : data_(o.data_), size_(o.size_) { o.data_ = nullptr, o.size_ = 0; }
+    Aligned& operator=(Aligned&& o) noexcept {
+        std::swap(data_, o.data_);
+        std::swap(size_, o.size_);
+        return *this;
+    }
+    ~Aligned() { release(); }
+    /// At least `size` values; what was held is lost when it has to grow.
+    T* reserve(std::size_t size) {
+        if (size > size_) {
+            release();
+            data_ = static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{64}));
+            size_ = size;
+        }
+        return data_;
+    }
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    std::size_t size() const { return size_; }
+
+  private:
+    void release() {
+        ::operator delete(data_, std::align_val_t{64});
+        data_ = nullptr;
+        size_ = 0;
+    }
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// Throws when a squared norm is too large for sums of two of them, naming the row.
+template <class T> inline void require_moderate(T norm, Index row) {
+    if (norm <= std::numeric_limits<T>::max() / 4) return;
+    throw std::invalid_argument("row " + std::to_string(row) + " of X has a squared norm beyond the range of " +
+                              (sizeof(T) == 4 ? "float32" : "float64") +
+                              "; scale the features (for example with sklearn.preprocessing.StandardScaler)");
+}
+
+template <class T> class Panel {
+  public:
+    /// Above this many features a panel of CSR rows keeps only the columns that occur in it.
+    static constexpr Index direct_limit = 4096;
+
+    /// Lay rows `ids` out; `norms` (by row number) saves computing them again. With `whole` the panel has a
+    /// line for every feature, which dense base rows need.
+    template <class S> void fill(const Rows<S>& rows, Ids ids, bool whole, const T* norms = nullptr) {
+        const auto& op = ops<T>();
+        count_ = static_cast<int>(ids.count);
+        vectors_ = (count_ + op.lanes - 1) / op.lanes;
+        const int width = vectors_ * op.lanes;
+        norms_.reserve(static_cast<std::size_t>(width));
+        std::visit([&](const auto& r) { lay(r, ids, whole, norms); }, rows);
+        for (int q = 0; q < count_; ++q) {
+            if (norms) norms_.data()[q] = norms[ids[q]];
+            require_moderate(norms_.data()[q], ids[q]);
+        }
+        for (int q = count_; q < width; ++q) norms_.data()[q] = norms_.data()[count_ - 1];
+    }
+
+    const T* values() const { return values_.data(); }
+    const T* norms() const { return norms_.data(); }
+    /// Line of each column, or null when lines are columns.
+    const std::int32_t* slots() const { return compact_ ? slots_.data() : nullptr; }
+    int vectors() const { return vectors_; }
+    int count() const { return count_; }
+
+  private:
+    template <class S> void lay(const DenseRows<S>& x, Ids ids, bool, const T* norms) {
+        const auto& op = ops<T>();
+        compact_ = false;
+        const int width = vectors_ * op.lanes;
+        T* to = values_.reserve(static_cast<std::size_t>(x.d) * width);
+        lanes_.resize(static_cast<std::size_t>(width));
+        const bool direct = std::is_same_v<S, T> && x.contiguous();
+        if (!direct) copy_.reserve(static_cast<std::size_t>(x.d) * width);
+        for (int q = 0; q < width; ++q) {
+            const Index row = ids[std::min(q, count_ - 1)];
+            if constexpr (std::is_same_v<S, T>)
+                if (direct) {
+                    lanes_[q] = x.row(row);
+                    continue;
+                }
+            T* line = copy_.data() + static_cast<std::size_t>(q) * x.d;
+            for (Index k = 0; k < x.d; ++k) line[k] = static_cast<T>(x.row(row)[k * x.column_stride]);
+            lanes_[q] = line;
+        }
+        op.pack(lanes_.data(), vectors_, x.d, to);
+        if (!norms) op.norms(lanes_.data(), count_, x.d, norms_.data());
+    }
+
+    template <class S, class I> void lay(const CsrRows<S, I>& x, Ids ids, bool whole, const T* norms) {
+        const auto& op = ops<T>();
+        const int width = vectors_ * op.lanes;
+        compact_ = !whole && x.d > direct_limit;
+        if (compact_)
+            assign_slots(x, ids);
+        const Index lines = compact_ ? static_cast<Index>(used_.size()) + 1 : x.d;
+        T* to = values_.reserve(static_cast<std::size_t>(lines) * width);
+        std::fill(to, to + lines * width, T(0));
+        for (int q = 0; q < count_; ++q) {
+            const auto row = x.row(ids[q]);
+            copy_.reserve(static_cast<std::size_t>(row.count) + 1);
+            for (Index j = 0; j < row.count; ++j) {
+                const T value = static_cast<T>(row.value[j]);
+                const Index line = compact_ ? slots_[static_cast<std::size_t>(row.column[j])] : row.column[j];
+                to[line * width + q] = value;
+                copy_.data()[j] = value;
+            }
+            if (!norms) {
+                const T* values = copy_.data();
+                op.norms(&values, 1, row.count, norms_.data() + q);
+            }
+        }
+    }
+
+    /// Lines 1, 2, ... for the columns that occur; line 0 is zero and stands for all others.
+    template <class S, class I> void assign_slots(const CsrRows<S, I>& x, Ids ids) {
+        if (slots_.size() != static_cast<std::size_t>(x.d)) {
+            if (x.d > INT32_MAX) throw std::invalid_argument("X has more than 2**31 - 1 features");
+            slots_.assign(static_cast<std::size_t>(x.d), 0);
+            used_.clear();
+        }
+        for (const Index column : used_) slots_[static_cast<std::size_t>(column)] = 0;
+        used_.clear();
+        for (int q = 0; q < count_; ++q) {
+            const auto row = x.row(ids[q]);
+            for (Index j = 0; j < row.count; ++j) {
+                auto& slot = slots_[static_cast<std::size_t>(row.column[j])];
+                if (slot) continue;
+                used_.push_back(row.column[j]);
+                slot = static_cast<std::int32_t>(used_.size());
+            }
+        }
+    }
+
+    Aligned<T> values_, norms_, copy_;
+    std::vector<const T*> lanes_;
+    std::vector<std::int32_t> slots_;
+    std::vector<Index> used_;
+    bool compact_ = false;
+    int vectors_ = 0, count_ = 0;
+};
+
+}  // namespace hingeline

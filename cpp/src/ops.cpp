@@ -1,0 +1,605 @@
+// Vector arithmetic of the kernel engine; see kernel/ops.hpp for the layout and the law.
+//
+// Compiled once per instruction set with HINGELINE_ISA (a namespace) and HINGELINE_VECTOR_BYTES set.
+// Nothing here may emit a function that another translation unit could share: a linker would be free
+// to keep the copy built for the widest set. Hence no standard library templates, everything in the
+// set's own namespace, and internal linkage for all but the two tables.
+#include "hingeline/kernel/ops.hpp"
+
+#include <math.h>
+#include <string.h>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#ifndef HINGELINE_ISA
+#define HINGELINE_ISA baseline
+#endif
+#if !defined(__GNUC__) && !defined(__clang__)
+#undef HINGELINE_VECTOR_BYTES
+#define HINGELINE_VECTOR_BYTES 0
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define HL_INLINE inline __attribute__((always_inline))
+#else
+#define HL_INLINE inline
+#endif
+
+#define HL_STRING2(x) #x
+#define HL_STRING(x) HL_STRING2(x)
+
+namespace hingeline::HINGELINE_ISA {
+namespace {
+
+template <class T> struct Bits;
+template <> struct Bits<float> {
+    using Int = std::int32_t;
+    static constexpr int mantissa = 23;
+    static constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+    static constexpr float least_exponent = -125.0f;
+    static constexpr int degree = 6;
+    // Minimax polynomial of 2^f on [-1/2, 1/2], relative error 1.9e-9, constant term rounded to 1.
+    static constexpr float poly[7] = {1.0f,           0.693147206f,   0.240226469f,   0.0555032878f,
+                                      0.00961848896f, 0.00133999312f, 0.000153458122f};
+};
+template <> struct Bits<double> {
+    using Int = std::int64_t;
+    static constexpr int mantissa = 52;
+    static constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
+    static constexpr double least_exponent = -1021.0;
+    static constexpr int degree = 11;
+    // The same, relative error 3.1e-18.
+    static constexpr double poly[12] = {1.0,
+                                        0.69314718055994533046,
+                                        0.24022650695910156205,
+                                        0.055504108664819921483,
+                                        0.0096181291075883350833,
+                                        0.0013333558146789950323,
+                                        0.00015403530462514613026,
+                                        0.0000152527334899608046,
+                                        1.3215433089594629037e-6,
+                                        1.0178198033328527662e-7,
+                                        7.0741056262456593708e-9,
+                                        4.4352809446103361611e-10};
+};
+
+#if HINGELINE_VECTOR_BYTES > 0
+template <class T, int Bytes = HINGELINE_VECTOR_BYTES> struct Pack {
+    typedef T Vec __attribute__((vector_size(Bytes)));
+    static constexpr int lanes = Bytes / sizeof(T);
+};
+#else
+template <class T> struct Pack {
+    using Vec = T;
+    static constexpr int lanes = 1;
+};
+#endif
+template <class T> using Vec = typename Pack<T>::Vec;
+template <class T> using IntVec = typename Pack<typename Bits<T>::Int>::Vec;
+template <class T> inline constexpr int lanes = Pack<T>::lanes;
+
+template <class V> struct LaneOf {
+    using type = V;
+};
+#if HINGELINE_VECTOR_BYTES > 0
+template <> struct LaneOf<Vec<float>> {
+    using type = float;
+};
+template <> struct LaneOf<Vec<double>> {
+    using type = double;
+};
+#endif
+template <class V> using Lane = typename LaneOf<V>::type;
+
+template <class V, class T> HL_INLINE V load(const T* p) {
+    V v;
+    memcpy(&v, p, sizeof(V));
+    return v;
+}
+template <class V, class T> HL_INLINE void store(T* p, V v) { memcpy(p, &v, sizeof(V)); }
+template <class V, class T> HL_INLINE V splat(T x) { return x - V{}; }
+template <class To, class From> HL_INLINE To reinterpret(From v) {
+    To out;
+    memcpy(&out, &v, sizeof(To));
+    return out;
+}
+
+/// The larger of each pair of lanes.
+template <class V> HL_INLINE V larger(V a, V b) { return a > b ? a : b; }
+/// Round each lane to an integer (|x| < 2^22, or 2^51 in double).
+template <class V> HL_INLINE V nearest(V x) {
+    using B = Bits<Lane<V>>;
+    return (x + B::magic) - B::magic;
+}
+/// p * 2^whole; what would fall below the normal numbers becomes zero.
+template <class V> HL_INLINE V scale(V p, V whole) {
+    using B = Bits<Lane<V>>;
+    using IV = IntVec<Lane<V>>;
+    const IV exponent = reinterpret<IV>(static_cast<V>(whole + B::magic)) << B::mantissa;
+    const V scaled = reinterpret<V>(static_cast<IV>(reinterpret<IV>(p) + exponent));
+    return whole < B::least_exponent ? V{} : scaled;
+}
+#if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
+template <> HL_INLINE Vec<float> larger(Vec<float> a, Vec<float> b) { return (Vec<float>)_mm512_max_ps(a, b); }
+template <> HL_INLINE Vec<double> larger(Vec<double> a, Vec<double> b) { return (Vec<double>)_mm512_max_pd(a, b); }
+template <> HL_INLINE Vec<float> nearest(Vec<float> x) { return (Vec<float>)_mm512_roundscale_ps(x, 8); }
+template <> HL_INLINE Vec<double> nearest(Vec<double> x) { return (Vec<double>)_mm512_roundscale_pd(x, 8); }
+template <> HL_INLINE Vec<float> scale(Vec<float> p, Vec<float> n) { return (Vec<float>)_mm512_scalef_ps(p, n); }
+template <> HL_INLINE Vec<double> scale(Vec<double> p, Vec<double> n) { return (Vec<double>)_mm512_scalef_pd(p, n); }
+#endif
+
+// Register tile: height x vectors accumulators; 24 of 32 registers, or 12 of 16.
+#if HINGELINE_VECTOR_BYTES == 64 || defined(__aarch64__)
+constexpr int max_vectors = 4;
+#else
+constexpr int max_vectors = 2;
+#endif
+constexpr int tile_height = 6;
+constexpr int map_group = 8;  // registers mapped in lockstep: one alone would wait for its own chain
+static_assert(tile_rows % tile_height == 0);
+// Features per pass: a panel slice of 4 registers x 256 features fills 64 KiB of second-level cache.
+constexpr Index feature_block = 512;
+
+// ---- kernel maps: dot products to kernel values, in registers -----------------------------------
+
+/// exp(-gamma d2) for d2 >= 0. The exponent d2 * (-gamma log2 e) is split n + f with the factor in two
+/// parts, so that the result is as accurate for large arguments as for small ones.
+template <class T> struct Rbf {
+    using V = Vec<T>;
+    T high, low;
+    explicit Rbf(const Kernel& k) {
+        const double factor = -k.gamma * 1.4426950408889634074;
+        high = static_cast<T>(factor);
+        // log2(e) = 1.4426950408889634074 + 2.0355273740931033e-17
+        low = static_cast<T>((factor - static_cast<double>(high)) +
+                             (sizeof(T) == 8 ? residual(k.gamma, factor) : 0.0));
+    }
+    static double residual(double gamma, double factor) {
+        return fma(-gamma, 1.4426950408889634074, -factor) - gamma * 2.0355273740931033e-17;
+    }
+    template <int N> HL_INLINE void operator()(V (&x)[N], const V (&norms)[N]) const {
+        using B = Bits<T>;
+        V d2[N], whole[N], f[N], p[N];
+        for (int i = 0; i < N; ++i) d2[i] = larger(static_cast<V>(norms[i] - static_cast<T>(2) * x[i]), V{});
+        for (int i = 0; i < N; ++i) whole[i] = nearest(static_cast<V>(d2[i] * high));
+        for (int i = 0; i < N; ++i) f[i] = d2[i] * high - whole[i];
+        for (int i = 0; i < N; ++i) f[i] = d2[i] * low + f[i];
+        for (int i = 0; i < N; ++i) p[i] = f[i] * B::poly[B::degree] + B::poly[B::degree - 1];
+        for (int c = B::degree - 2; c >= 0; --c)
+            for (int i = 0; i < N; ++i) p[i] = p[i] * f[i] + B::poly[c];
+        for (int i = 0; i < N; ++i) x[i] = scale(p[i], whole[i]);
+    }
+};
+template <class T> struct Linear {
+    using V = Vec<T>;
+    template <int N> HL_INLINE void operator()(V (&)[N], const V (&)[N]) const {}
+};
+template <class T> struct Poly {
+    using V = Vec<T>;
+    T gamma, coef0;
+    int degree;
+    explicit Poly(const Kernel& k)
+        : gamma(static_cast<T>(k.gamma)), coef0(static_cast<T>(k.coef0)), degree(k.degree) {}
+    template <int N> HL_INLINE void operator()(V (&x)[N], const V (&)[N]) const {
+        for (int i = 0; i < N; ++i) {
+            V base = x[i] * gamma + coef0;
+            x[i] = splat<V>(static_cast<T>(1));
+            for (int e = degree; e > 0; e >>= 1) {
+                if (e & 1) x[i] = x[i] * base;
+                base = base * base;
+            }
+        }
+    }
+};
+HL_INLINE float tanh_of(float x) { return ::tanhf(x); }
+HL_INLINE double tanh_of(double x) { return ::tanh(x); }
+template <class T> struct Sigmoid {
+    using V = Vec<T>;
+    T gamma, coef0;
+    explicit Sigmoid(const Kernel& k) : gamma(static_cast<T>(k.gamma)), coef0(static_cast<T>(k.coef0)) {}
+    template <int N> HL_INLINE void operator()(V (&x)[N], const V (&)[N]) const {
+        for (int i = 0; i < N; ++i) {
+            T lane[lanes<T>];
+            store(lane, static_cast<V>(x[i] * gamma + coef0));
+            for (int w = 0; w < lanes<T>; ++w) lane[w] = tanh_of(lane[w]);
+            x[i] = load<V>(lane);
+        }
+    }
+};
+
+// ---- dense tiles ---------------------------------------------------------------------------------
+
+/// Add features [from, to) of `tile_height` rows to their dot products in the tile.
+template <class T, int NV>
+HL_INLINE void dense_strip(const T* panel, Index from, Index to, const T* const* rows, T* tile) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    V acc[tile_height][NV];
+    for (int r = 0; r < tile_height; ++r)
+        for (int v = 0; v < NV; ++v) acc[r][v] = from == 0 ? V{} : load<V>(tile + (r * NV + v) * W);
+    const T* row[tile_height];
+    for (int r = 0; r < tile_height; ++r) row[r] = rows[r];
+    const T* p = panel + from * (NV * W);
+    for (Index k = from; k < to; ++k, p += NV * W) {
+        V query[NV];
+        for (int v = 0; v < NV; ++v) query[v] = load<V>(p + v * W);
+        for (int r = 0; r < tile_height; ++r) {
+            const V x = splat<V>(row[r][k]);
+            for (int v = 0; v < NV; ++v) acc[r][v] += x * query[v];
+        }
+    }
+    for (int r = 0; r < tile_height; ++r)
+        for (int v = 0; v < NV; ++v) store(tile + (r * NV + v) * W, acc[r][v]);
+}
+
+template <class T, int NV>
+void dense_dots(const T* panel, Index d, const T* const* rows, int row_count, T* tile) {
+    Index from = 0;
+    do {
+        const Index to = d - from > feature_block ? from + feature_block : d;
+        for (int r = 0; r < row_count; r += tile_height)
+            dense_strip<T, NV>(panel, from, to, rows + r, tile + r * NV * lanes<T>);
+        from = to;
+    } while (from < d);
+}
+
+template <class T>
+void dense(const T* panel, int vectors, Index d, const T* const* rows, int row_count, T* tile) {
+    switch (vectors) {
+        case 1: dense_dots<T, 1>(panel, d, rows, row_count, tile); break;
+#if HINGELINE_VECTOR_BYTES == 64 || defined(__aarch64__)
+        case 3: dense_dots<T, 3>(panel, d, rows, row_count, tile); break;
+        case 4: dense_dots<T, 4>(panel, d, rows, row_count, tile); break;
+#endif
+        default: dense_dots<T, 2>(panel, d, rows, row_count, tile);
+    }
+}
+
+// ---- sparse tiles --------------------------------------------------------------------------------
+
+template <class T, class I, int NV, bool Slots>
+void sparse_dots(const T* panel, const std::int32_t* slot, const SparseRow<T, I>* rows, int row_count, T* tile) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    for (int r = 0; r < row_count; ++r) {
+        const SparseRow<T, I> row = rows[r];
+        V acc[NV] = {};
+        for (Index j = 0; j < row.count; ++j) {
+            const Index line = Slots ? static_cast<Index>(slot[row.column[j]]) : static_cast<Index>(row.column[j]);
+            const V x = splat<V>(row.value[j]);
+            const T* p = panel + line * (NV * W);
+            for (int v = 0; v < NV; ++v) acc[v] += x * load<V>(p + v * W);
+        }
+        for (int v = 0; v < NV; ++v) store(tile + (r * NV + v) * W, acc[v]);
+    }
+}
+
+template <class T, class I, int NV>
+void sparse_dots(const T* panel, const std::int32_t* slot, const SparseRow<T, I>* rows, int row_count, T* tile) {
+    if (slot)
+        sparse_dots<T, I, NV, true>(panel, slot, rows, row_count, tile);
+    else
+        sparse_dots<T, I, NV, false>(panel, slot, rows, row_count, tile);
+}
+
+template <class T, class I>
+void sparse(const T* panel, int vectors, const std::int32_t* slot, const SparseRow<T, I>* rows, int row_count,
+            T* tile) {
+    switch (vectors) {
+        case 1: sparse_dots<T, I, 1>(panel, slot, rows, row_count, tile); break;
+#if HINGELINE_VECTOR_BYTES == 64 || defined(__aarch64__)
+        case 3: sparse_dots<T, I, 3>(panel, slot, rows, row_count, tile); break;
+        case 4: sparse_dots<T, I, 4>(panel, slot, rows, row_count, tile); break;
+#endif
+        default: sparse_dots<T, I, 2>(panel, slot, rows, row_count, tile);
+    }
+}
+
+// ---- one query -----------------------------------------------------------------------------------
+
+template <class T, class I>
+void sparse_one(const T* query, const SparseRow<T, I>* rows, Index row_count, T* dots) {
+    for (Index r = 0; r < row_count; ++r) {
+        const SparseRow<T, I> row = rows[r];
+        T sum = 0;
+        for (Index j = 0; j < row.count; ++j) sum += row.value[j] * query[row.column[j]];
+        dots[r] = sum;
+    }
+}
+
+HL_INLINE int bits_in(std::uint64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_popcountll(x);
+#else
+    int count = 0;
+    for (; x; x &= x - 1) ++count;
+    return count;
+#endif
+}
+
+template <class T>
+void bits_one(const std::uint64_t* query, Index words, const std::uint64_t* rows, const Index* list, Index row_count,
+              T* dots) {
+    if (words == 2) {
+        for (Index r = 0; r < row_count; ++r) {
+            const std::uint64_t* row = rows + list[r] * 2;
+            dots[r] = static_cast<T>(bits_in(row[0] & query[0]) + bits_in(row[1] & query[1]));
+        }
+        return;
+    }
+    for (Index r = 0; r < row_count; ++r) {
+        const std::uint64_t* row = rows + list[r] * words;
+        int count = 0;
+        for (Index w = 0; w < words; ++w) count += bits_in(row[w] & query[w]);
+        dots[r] = static_cast<T>(count);
+    }
+}
+
+// ---- the rest ------------------------------------------------------------------------------------
+
+template <class T> void norms(const T* const* rows, int row_count, Index d, T* out) {
+    constexpr int group = 8;  // independent chains hide the latency of the additions
+    int r = 0;
+    for (; r + group <= row_count; r += group) {
+        T sum[group] = {};
+        for (Index k = 0; k < d; ++k)
+            for (int i = 0; i < group; ++i) sum[i] += rows[r + i][k] * rows[r + i][k];
+        for (int i = 0; i < group; ++i) out[r + i] = sum[i];
+    }
+    for (; r < row_count; ++r) {
+        T sum = 0;
+        for (Index k = 0; k < d; ++k) sum += rows[r][k] * rows[r][k];
+        out[r] = sum;
+    }
+}
+
+// ---- from dot products to kernel values ----------------------------------------------------------
+
+/// As they lie: out[r][at + lane].
+template <class T, class Map>
+void map_rows(const Map map, const T* tile, int vectors, int row_count, const T* row_norms, const T* panel_norms,
+              T* const* out, Index at) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    for (int r = 0; r < row_count; r += map_group)
+        for (int v = 0; v < vectors; ++v) {
+            const V query_norms = load<V>(panel_norms + v * W);
+            V x[map_group], norms[map_group];
+            for (int i = 0; i < map_group; ++i) {
+                x[i] = load<V>(tile + ((r + i) * vectors + v) * W);
+                norms[i] = row_norms[r + i] + query_norms;
+            }
+            map(x, norms);
+            for (int i = 0; i < map_group && r + i < row_count; ++i) store(out[r + i] + at + v * W, x[i]);
+        }
+}
+
+#if HINGELINE_VECTOR_BYTES > 0
+template <int... I> struct Seq {};
+template <int N, int... I> struct MakeSeq : MakeSeq<N - 1, N - 1, I...> {};
+template <int... I> struct MakeSeq<0, I...> {
+    using type = Seq<I...>;
+};
+template <class V, int... I> HL_INLINE V interleave_low(V a, V b, Seq<I...>) {
+    constexpr int W = sizeof...(I);
+    return __builtin_shufflevector(a, b, (I / 2 + (I % 2) * W)...);
+}
+template <class V, int... I> HL_INLINE V interleave_high(V a, V b, Seq<I...>) {
+    constexpr int W = sizeof...(I);
+    return __builtin_shufflevector(a, b, (W / 2 + I / 2 + (I % 2) * W)...);
+}
+/// Transpose a square block in registers: log2(W) rounds of perfect shuffles.
+template <class V, int W> HL_INLINE void transpose(V (&a)[W]) {
+    using S = typename MakeSeq<W>::type;
+    for (int s = 1; s < W; s *= 2) {
+        V b[W];
+        for (int i = 0; i < W / 2; ++i) {
+            b[2 * i] = interleave_low(a[i], a[i + W / 2], S{});
+            b[2 * i + 1] = interleave_high(a[i], a[i + W / 2], S{});
+        }
+        for (int i = 0; i < W; ++i) a[i] = b[i];
+    }
+}
+#else
+template <class V> HL_INLINE void transpose(V (&)[1]) {}
+#endif
+
+/// Transposed: columns[q][at + r].
+template <class T, class Map>
+void map_columns(const Map map, const T* tile, int vectors, int row_count, int queries, const T* row_norms,
+                 const T* panel_norms, T* const* columns, Index at) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    constexpr int group = map_group < W ? map_group : W;
+    for (int q = 0; q < queries; q += W) {
+        const int some = queries - q < W ? queries - q : W;
+        T turned[W * tile_rows];
+        for (int r = 0; r < row_count; r += W) {
+            V block[W];
+            for (int i = 0; i < W; ++i) block[i] = load<V>(tile + ((r + i) * vectors) * W + q);
+            transpose(block);
+            for (int i = 0; i < W; ++i) store(turned + i * tile_rows + r, block[i]);
+        }
+        for (int r = 0; r < row_count; r += W) {
+            const V base_norms = load<V>(row_norms + r);
+            const int rows = row_count - r < W ? row_count - r : W;
+            for (int i = 0; i < some; i += group) {
+                V x[group], norms[group];
+                for (int j = 0; j < group; ++j) {
+                    x[j] = load<V>(turned + (i + j) * tile_rows + r);
+                    norms[j] = base_norms + panel_norms[q + i + j];
+                }
+                map(x, norms);
+                T* const* to = columns + q + i;
+                if (rows == W && some - i >= group)
+                    for (int j = 0; j < group; ++j) store(to[j] + at + r, x[j]);
+                else
+                    for (int j = 0; j < group && i + j < some; ++j) memcpy(to[j] + at + r, &x[j], sizeof(T) * rows);
+            }
+        }
+    }
+}
+
+/// One query against a line of rows: out[i] from dots[i], in place or not.
+template <class T, class Map>
+void map_line(const Map map, const T* dots, Index n, const T* row_norms, T query_norm, T* out) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    for (Index i = 0; i < n; i += map_group * W) {
+        V x[map_group], norms[map_group];
+        for (int j = 0; j < map_group; ++j) {
+            x[j] = load<V>(dots + i + j * W);
+            norms[j] = load<V>(row_norms + i + j * W) + query_norm;
+        }
+        map(x, norms);
+        if (n - i >= map_group * W)
+            for (int j = 0; j < map_group; ++j) store(out + i + j * W, x[j]);
+        else
+            memcpy(out + i, x, sizeof(T) * static_cast<size_t>(n - i));
+    }
+}
+
+template <class T, class F> void with_map(const Kernel& kernel, F&& f) {
+    switch (kernel.kind) {
+        case KernelKind::linear: return f(Linear<T>());
+        case KernelKind::rbf: return f(Rbf<T>(kernel));
+        case KernelKind::poly: return f(Poly<T>(kernel));
+        case KernelKind::sigmoid: return f(Sigmoid<T>(kernel));
+    }
+}
+template <class T>
+void to_rows(const Kernel& kernel, const T* tile, int vectors, int row_count, const T* row_norms, const T* panel_norms,
+             T* const* out, Index at) {
+    with_map<T>(kernel, [&](auto map) {
+        map_rows(map, tile, vectors, row_count, row_norms, panel_norms, out, at);
+    });
+}
+template <class T>
+void to_columns(const Kernel& kernel, const T* tile, int vectors, int row_count, int queries, const T* row_norms,
+                const T* panel_norms, T* const* columns, Index at) {
+    with_map<T>(kernel, [&](auto map) {
+        map_columns(map, tile, vectors, row_count, queries, row_norms, panel_norms, columns, at);
+    });
+}
+
+template <class T>
+void to_line(const Kernel& kernel, const T* dots, Index n, const T* row_norms, T query_norm, T* out) {
+    with_map<T>(kernel, [&](auto map) { map_line(map, dots, n, row_norms, query_norm, out); });
+}
+
+/// panel[k * width + lane] = rows[lane][k] for `width` row pointers.
+template <class T> void pack(const T* const* rows, int vectors, Index d, T* panel) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    const Index width = vectors * W;
+    for (int v = 0; v < vectors; ++v) {
+        const T* const* row = rows + v * W;
+        T* to = panel + v * W;
+        Index k = 0;
+        for (; k + W <= d; k += W) {
+            V block[W];
+            for (int i = 0; i < W; ++i) block[i] = load<V>(row[i] + k);
+            transpose(block);
+            for (int i = 0; i < W; ++i) store(to + (k + i) * width, block[i]);
+        }
+        for (; k < d; ++k)
+            for (int i = 0; i < W; ++i) to[k * width + i] = row[i][k];
+    }
+}
+
+template <class T> HL_INLINE Vec<double> load_double(const T* p) {
+#if HINGELINE_VECTOR_BYTES > 0
+    if constexpr (sizeof(T) == 4) {
+        typedef float Half __attribute__((vector_size(HINGELINE_VECTOR_BYTES / 2)));
+        return __builtin_convertvector(load<Half>(p), Vec<double>);
+    } else {
+        return load<Vec<double>>(p);
+    }
+#else
+    return static_cast<double>(*p);
+#endif
+}
+
+template <class T>
+void accumulate(const T* tile, int width, int row_count, const double* coef, Index coef_ld, Index outputs,
+                double* sums) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    constexpr int group = 4;  // lane groups at once; a width is a multiple of one, two or four of them
+    for (Index o = 0; o < outputs; ++o) {
+        const double* c = coef + o * coef_ld;
+        double* s = sums + o * width;
+        int q = 0;
+        for (; q + group * W <= width; q += group * W) {
+            V acc[group];
+            for (int g = 0; g < group; ++g) acc[g] = load<V>(s + q + g * W);
+            for (int r = 0; r < row_count; ++r) {
+                const V x = splat<V>(c[r]);
+                for (int g = 0; g < group; ++g) acc[g] += x * load_double(tile + r * width + q + g * W);
+            }
+            for (int g = 0; g < group; ++g) store(s + q + g * W, acc[g]);
+        }
+        for (; q < width; q += W) {
+            V acc = load<V>(s + q);
+            for (int r = 0; r < row_count; ++r) acc += splat<V>(c[r]) * load_double(tile + r * width + q);
+            store(s + q, acc);
+        }
+    }
+}
+
+template <class T> Least add_and_least(double* z, const T* k, double a, double b, Index n) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    constexpr int group = 4;            // independent minima hide the latency of the comparisons
+    constexpr Index stretch = 1024;     // the first position of the least value is sought in one stretch only
+    const double infinity = __builtin_inf();
+    double best = infinity;
+    Index best_from = 0;
+    for (Index from = 0; from < n; from += stretch) {
+        const Index to = n - from < stretch ? n : from + stretch;
+        V low[group];
+        for (int g = 0; g < group; ++g) low[g] = splat<V>(infinity);
+        Index i = from;
+        for (; i + group * W <= to; i += group * W)
+            for (int g = 0; g < group; ++g) {
+                double* at = z + i + g * W;
+                const V value = load<V>(at) + (load_double(k + i + g * W) * a + b);
+                store(at, value);
+                low[g] = value < low[g] ? value : low[g];
+            }
+        double least = infinity;
+        for (int g = 0; g < group; ++g) {
+            double lane[W];
+            store(lane, low[g]);
+            for (int w = 0; w < W; ++w) least = lane[w] < least ? lane[w] : least;
+        }
+        for (; i < to; ++i) {
+            z[i] = z[i] + (static_cast<double>(k[i]) * a + b);
+            least = z[i] < least ? z[i] : least;
+        }
+        if (least < best) {
+            best = least;
+            best_from = from;
+        }
+    }
+    if (best == infinity) return {infinity, n};
+    Index at = best_from;
+    while (z[at] != best) ++at;
+    return {best, at};
+}
+
+template <class T> constexpr Ops<T> make_table() {
+    return {HL_STRING(HINGELINE_ISA), lanes<T>, max_vectors, dense<T>, sparse<T, std::int32_t>, sparse<T, std::int64_t>,
+            sparse_one<T, std::int32_t>, sparse_one<T, std::int64_t>, bits_one<T>, norms<T>, pack<T>, to_rows<T>,
+            to_columns<T>, to_line<T>, accumulate<T>, add_and_least<T>};
+}
+
+}  // namespace
+
+extern const Ops<float> table_f32;
+extern const Ops<double> table_f64;
+const Ops<float> table_f32 = make_table<float>();
+const Ops<double> table_f64 = make_table<double>();
+
+}  // namespace hingeline::HINGELINE_ISA

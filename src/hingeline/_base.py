@@ -1,0 +1,262 @@
+"""What every estimator shares: validate, encode labels, one call into the core, publish.
+
+Nothing else talks to ``_core``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from . import _core, _params
+from ._callbacks import CallbackSupportMixin
+from ._multiclass import one_vs_rest_shape, pair_outputs, pairs
+
+#: Kernels that the core computes.
+COMPUTED = ("linear", "poly", "rbf", "sigmoid")
+#: Decision values of a kernel function are computed in blocks of about this many bytes.
+CALLED_BLOCK_BYTES = 64 << 20
+
+KERNEL_RULES = {
+    "kernel": _params.one_of(*COMPUTED, "precomputed") | _params.function(),
+    "gamma": _params.one_of("scale", "auto") | _params.real(least=0.0),
+    "degree": _params.integer(least=0),
+    "coef0": _params.real(),
+    "cache_size": _params.real(above=0.0),
+}
+
+
+class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Base of the kernel classifiers: kernels, labels, decision values.
+
+    A subclass has the constructor parameters ``kernel, gamma, degree, coef0, cache_size, n_jobs,
+    decision_function_shape`` and publishes ``support_, support_vectors_, dual_coef_, intercept_, n_support_,
+    classes_, decision_scale_`` in LIBSVM's layout.
+    """
+
+    # ---- validation ----------------------------------------------------------------------------------
+
+    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Checked X, and labels as codes into ``classes_``."""
+        precomputed = self.kernel == "precomputed"
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse=False if precomputed else "csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+        )
+        if precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed' needs a square matrix of kernel values, X has shape {X.shape}."
+            )
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one; got 1 class "
+                f"({classes[0]!r}). Give y at least two different labels."
+            )
+        self.classes_ = classes
+        return X, np.ascontiguousarray(codes, dtype=np.int64)
+
+    def _validate_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        precomputed = self.kernel == "precomputed"
+        X = validate_data(
+            self,
+            X,
+            accept_sparse=False if precomputed else "csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            reset=False,
+        )
+        return X
+
+    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
+        weights = np.asarray(
+            compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes]),
+            dtype=np.float64,
+        )
+        if not np.all(np.isfinite(weights) & (weights > 0)):
+            raise ValueError(
+                f"class_weight must give every class a finite weight > 0. Got {weights.tolist()}; leave the rows "
+                "of a class out to give it no weight."
+            )
+        return weights
+
+    # ---- kernels -------------------------------------------------------------------------------------
+
+    def _resolve_gamma(self, X: Any) -> float:
+        """Number behind ``gamma``; scikit-learn's definition of 'scale' and 'auto'."""
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        if self.kernel == "precomputed" or callable(self.kernel):
+            return 0.0
+        if self.gamma == "auto":
+            return 1.0 / X.shape[1]
+        variance = _variance(X)
+        if variance == 0 and self.kernel != "linear":
+            warnings.warn(
+                "All entries of X are equal, so gamma='scale' has no scale to go by; gamma=1.0 is used.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+    def _gram(self, X: Any, copy_bytes: int) -> _core.Gram:
+        kernel = _core.Kernel(self.kernel, self._gamma, float(self.coef0), int(self.degree))
+        return _core.Gram(kernel, _core.Matrix(X), copy_bytes)
+
+    def _kernel_function(self, X: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """The user's kernel between rows of X given by their numbers."""
+
+        def values(queries: np.ndarray, base: np.ndarray) -> np.ndarray:
+            return self._call_kernel(X[queries], X[base])
+
+        return values
+
+    def _call_kernel(self, A: Any, B: Any) -> np.ndarray:
+        values = np.asarray(self.kernel(A, B))
+        if values.shape != (A.shape[0], B.shape[0]):
+            raise ValueError(
+                f"The kernel function must return an array of shape {(A.shape[0], B.shape[0])} for inputs with "
+                f"{A.shape[0]} and {B.shape[0]} rows. Got shape {values.shape}."
+            )
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError("The kernel function returned NaN or infinity.")
+        return values
+
+    def _threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+    # ---- decisions -----------------------------------------------------------------------------------
+
+    def _weights(self) -> _core.Weights:
+        return _core.Weights(
+            np.ascontiguousarray(self.dual_coef_),
+            np.ascontiguousarray(self.n_support_, dtype=np.int64),
+            pair_outputs(len(self.classes_)),
+            np.ascontiguousarray(self.intercept_, dtype=np.float64),
+        )
+
+    def _pair_decisions(self, X: Any) -> np.ndarray:
+        """Decision values of all machines, one column each."""
+        weights, threads = self._weights(), self._threads()
+        if self.kernel == "precomputed":
+            columns = np.ascontiguousarray(self.support_, dtype=np.int64)
+            return _core.decide_gathered(_core.Matrix(X), columns, weights, threads)
+        if not callable(self.kernel):
+            # Support vectors with many zeros are worth a compressed copy: at most their own size.
+            support = self._gram(self.support_vectors_, copy_bytes=2**62)
+            return _core.decide(support, weights, _core.Matrix(X), threads)
+        n_support = self.support_vectors_.shape[0]
+        everything = np.arange(n_support, dtype=np.int64)
+        block = max(1, CALLED_BLOCK_BYTES // (8 * max(n_support, 1)))
+        parts = []
+        for at in range(0, X.shape[0], block):
+            values = self._call_kernel(X[at : at + block], self.support_vectors_)
+            parts.append(_core.decide_gathered(_core.Matrix(values), everything, weights, threads))
+        return np.concatenate(parts)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; with ``kernel='precomputed'`` kernel values between them and the training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_classes * (n_classes - 1) / 2)
+            Two classes: positive for ``classes_[1]``. More: with ``decision_function_shape='ovo'`` one column for
+            each pair (i, j), positive for class i; with ``'ovr'`` the votes of the pairs plus a tie-breaking term
+            in (-1/3, 1/3).
+        """
+        X = self._validate_predict(X)
+        decisions = self._pair_decisions(X)
+        if len(self.classes_) == 2:
+            return decisions.ravel()
+        if self.decision_function_shape == "ovo":
+            return decisions
+        return one_vs_rest_shape(decisions, self.decision_scale_, len(self.classes_))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class labels.
+
+        Each pair of classes votes; a tie goes to the class with the larger sum of decision values, each scaled by
+        the largest that its machine has seen in training, and then to the first class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; with ``kernel='precomputed'`` kernel values between them and the training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of ``classes_``.
+        """
+        X = self._validate_predict(X)
+        decisions = self._pair_decisions(X)
+        if len(self.classes_) == 2:
+            return self.classes_[(decisions.ravel() > 0).astype(np.intp)]
+        votes = one_vs_rest_shape(decisions, self.decision_scale_, len(self.classes_))
+        return self.classes_[votes.argmax(axis=1)]
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, one row per machine; only with a linear kernel."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is only available with kernel='linear'")
+        check_is_fitted(self)
+        ends = np.cumsum(self.n_support_)
+        of_class = [slice(end - count, end) for end, count in zip(ends, self.n_support_, strict=True)]
+        rows = []
+        for i, j in zip(*pairs(len(self.classes_)), strict=True):
+            one = self.dual_coef_[j - 1, of_class[i]] @ self.support_vectors_[of_class[i]]
+            other = self.dual_coef_[i, of_class[j]] @ self.support_vectors_[of_class[j]]
+            rows.append(one + other)
+        return np.vstack(rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def _variance(X: Any) -> float:
+    """Variance of all entries in double, without a copy of X."""
+    size = X.shape[0] * X.shape[1]
+    if sp.issparse(X):
+        values, zeros = X.data, size - X.data.size
+        mean = values.sum(dtype=np.float64) / size
+        return float((np.sum(_blocks_about(values[None, :], mean)) + zeros * mean**2) / size)
+    mean = X.sum(dtype=np.float64) / size
+    return float(np.sum(_blocks_about(X, mean)) / size)
+
+
+def _blocks_about(X: np.ndarray, mean: float) -> list[float]:
+    """Sums of squared distances from `mean` over blocks of about a million entries."""
+    rows, columns = X.shape
+    if rows == 1:
+        step = 1 << 20
+        pieces = (X[0, at : at + step] for at in range(0, columns, step))
+    else:
+        step = max(1, (1 << 20) // columns)
+        pieces = (X[at : at + step] for at in range(0, rows, step))
+    return [float(np.square(piece.astype(np.float64) - mean).sum()) for piece in pieces]

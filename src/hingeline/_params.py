@@ -1,0 +1,98 @@
+"""Checks of constructor parameters: one short table per estimator, one clear sentence per error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+Check = Callable[[Any], bool]
+
+
+class Rule:
+    """A predicate and the words that complete "must be ..."."""
+
+    def __init__(self, holds: Check, words: str, kinds: type | tuple[type, ...]) -> None:
+        self.holds = holds
+        self.words = words
+        self.kinds = kinds
+
+    def __or__(self, other: Rule) -> Rule:
+        def either(value: Any) -> bool:
+            return self.accepts(value) or other.accepts(value)
+
+        return Rule(either, f"{self.words} or {other.words}", object)
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, self.kinds) and self.holds(value)
+
+
+def real(*, above: float | None = None, least: float | None = None, most: float = math.inf) -> Rule:
+    """A finite real number in an interval; booleans are no numbers here."""
+
+    def holds(value: Any) -> bool:
+        return (
+            not isinstance(value, bool)
+            and math.isfinite(value)
+            and (above is None or value > above)
+            and (least is None or value >= least)
+            and value <= most
+        )
+
+    words = "a finite number"
+    if above is not None:
+        words += f" > {above:g}"
+    if least is not None:
+        words += f" >= {least:g}"
+    if most < math.inf:
+        words += f" and <= {most:g}"
+    return Rule(holds, words, Real)
+
+
+def integer(*, least: int) -> Rule:
+    """An integer not below `least`."""
+    return Rule(
+        lambda v: not isinstance(v, bool) and v >= least, f"an integer >= {least}", Integral
+    )
+
+
+def boolean() -> Rule:
+    """True or False (NumPy's booleans too)."""
+    import numpy as np
+
+    return Rule(lambda v: True, "a boolean", (bool, np.bool_))
+
+
+def one_of(*words: str) -> Rule:
+    """One of several strings."""
+    return Rule(lambda v: v in words, "one of " + ", ".join(map(repr, words)), str)
+
+
+def function() -> Rule:
+    """Anything callable."""
+    return Rule(callable, "a function", object)
+
+
+def mapping() -> Rule:
+    """A dictionary."""
+    return Rule(lambda v: True, "a dict", Mapping)
+
+
+def nothing() -> Rule:
+    """None."""
+    return Rule(lambda v: v is None, "None", object)
+
+
+def check(estimator: object, rules: Mapping[str, Rule]) -> None:
+    """Raise for the first parameter that breaks its rule.
+
+    `ValueError` for a value out of range, as scikit-learn does for every bad parameter.
+    """
+    for name, rule in rules.items():
+        value = getattr(estimator, name)
+        if not rule.accepts(value):
+            raise ValueError(
+                f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. "
+                f"Got {value!r} instead."
+            )
