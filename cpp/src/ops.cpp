@@ -8,8 +8,10 @@
 
 #include <math.h>
 #include <string.h>
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__aarch64__) && !defined(_MSC_VER)
+#include <arm_neon.h>
 #endif
 
 #ifndef HINGELINE_ISA
@@ -38,6 +40,7 @@ template <> struct Bits<float> {
     static constexpr int mantissa = 23;
     static constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
     static constexpr float least_exponent = -125.0f;
+    static constexpr float log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
     static constexpr int degree = 6;
     // Minimax polynomial of 2^f on [-1/2, 1/2], relative error 1.9e-9, constant term rounded to 1.
     static constexpr float poly[7] = {1.0f,           0.693147206f,   0.240226469f,   0.0555032878f,
@@ -48,6 +51,8 @@ template <> struct Bits<double> {
     static constexpr int mantissa = 52;
     static constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
     static constexpr double least_exponent = -1021.0;
+    static constexpr double log2e = 1.4426950408889634, ln2_high = 6.93147180369123816490e-01,
+                            ln2_low = 1.90821492927058770002e-10;
     static constexpr int degree = 11;
     // The same, relative error 3.1e-18.
     static constexpr double poly[12] = {1.0,
@@ -105,6 +110,41 @@ template <class To, class From> HL_INLINE To reinterpret(From v) {
     return out;
 }
 
+/// a * b + c for one value, fused exactly where the vector code fuses. Left to itself the compiler may round
+/// the product first (it vectorises an ordered sum that way).
+HL_INLINE float madd(float a, float b, float c) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+HL_INLINE double madd(double a, double b, double c) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return __builtin_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/// The same for registers, where it must be fused (elsewhere a * b + c is left to contraction).
+#if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
+constexpr bool fuses = true;
+HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)_mm512_fmadd_ps(a, b, c); }
+HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) { return (Vec<double>)_mm512_fmadd_pd(a, b, c); }
+#elif HINGELINE_VECTOR_BYTES == 32 && defined(__FMA__)
+constexpr bool fuses = true;
+HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)_mm256_fmadd_ps(a, b, c); }
+HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) { return (Vec<double>)_mm256_fmadd_pd(a, b, c); }
+#elif HINGELINE_VECTOR_BYTES == 16 && defined(__aarch64__)
+constexpr bool fuses = true;
+HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)vfmaq_f32(c, a, b); }
+HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) { return (Vec<double>)vfmaq_f64(c, a, b); }
+#else
+constexpr bool fuses = false;
+template <class V> HL_INLINE V fused(V a, V b, V c) { return a * b + c; }
+#endif
+
 /// The larger of each pair of lanes.
 template <class V> HL_INLINE V larger(V a, V b) { return a > b ? a : b; }
 /// Round each lane to an integer (|x| < 2^22, or 2^51 in double).
@@ -143,28 +183,32 @@ constexpr Index feature_block = 512;
 
 // ---- kernel maps: dot products to kernel values, in registers -----------------------------------
 
-/// exp(-gamma d2) for d2 >= 0. The exponent d2 * (-gamma log2 e) is split n + f with the factor in two
-/// parts, so that the result is as accurate for large arguments as for small ones.
+/// exp(-gamma d2) = 2^(n + f) for d2 >= 0. With a fused multiply-add the factor -gamma log2 e is kept in two
+/// parts and the argument is never rounded; without one the argument is rounded once and reduced by parts of
+/// ln 2 whose products with n are exact (Cody and Waite).
 template <class T> struct Rbf {
     using V = Vec<T>;
-    T high, low;
-    explicit Rbf(const Kernel& k) {
-        const double factor = -k.gamma * 1.4426950408889634074;
+    T high, low, rate;
+    explicit Rbf(const Kernel& k) : rate(static_cast<T>(-k.gamma)) {
+        const double log2e = 1.4426950408889634074, log2e_rest = 2.0355273740931033e-17;
+        const double factor = -k.gamma * log2e;
         high = static_cast<T>(factor);
-        // log2(e) = 1.4426950408889634074 + 2.0355273740931033e-17
-        low = static_cast<T>((factor - static_cast<double>(high)) +
-                             (sizeof(T) == 8 ? residual(k.gamma, factor) : 0.0));
-    }
-    static double residual(double gamma, double factor) {
-        return fma(-gamma, 1.4426950408889634074, -factor) - gamma * 2.0355273740931033e-17;
+        low = sizeof(T) == 4 ? static_cast<T>(factor - static_cast<double>(high))
+                             : static_cast<T>(::fma(-k.gamma, log2e, -factor) - k.gamma * log2e_rest);
     }
     template <int N> HL_INLINE void operator()(V (&x)[N], const V (&norms)[N]) const {
         using B = Bits<T>;
         V d2[N], whole[N], f[N], p[N];
         for (int i = 0; i < N; ++i) d2[i] = larger(static_cast<V>(norms[i] - static_cast<T>(2) * x[i]), V{});
-        for (int i = 0; i < N; ++i) whole[i] = nearest(static_cast<V>(d2[i] * high));
-        for (int i = 0; i < N; ++i) f[i] = d2[i] * high - whole[i];
-        for (int i = 0; i < N; ++i) f[i] = d2[i] * low + f[i];
+        if constexpr (fuses) {
+            for (int i = 0; i < N; ++i) whole[i] = nearest(static_cast<V>(d2[i] * high));
+            for (int i = 0; i < N; ++i) f[i] = fused(d2[i], splat<V>(high), static_cast<V>(-whole[i]));
+            for (int i = 0; i < N; ++i) f[i] = fused(d2[i], splat<V>(low), f[i]);
+        } else {
+            for (int i = 0; i < N; ++i) f[i] = d2[i] * rate;
+            for (int i = 0; i < N; ++i) whole[i] = nearest(static_cast<V>(f[i] * B::log2e));
+            for (int i = 0; i < N; ++i) f[i] = ((f[i] - whole[i] * B::ln2_high) - whole[i] * B::ln2_low) * B::log2e;
+        }
         for (int i = 0; i < N; ++i) p[i] = f[i] * B::poly[B::degree] + B::poly[B::degree - 1];
         for (int c = B::degree - 2; c >= 0; --c)
             for (int i = 0; i < N; ++i) p[i] = p[i] * f[i] + B::poly[c];
@@ -303,7 +347,7 @@ void sparse_one(const T* query, const SparseRow<T, I>* rows, Index row_count, T*
     for (Index r = 0; r < row_count; ++r) {
         const SparseRow<T, I> row = rows[r];
         T sum = 0;
-        for (Index j = 0; j < row.count; ++j) sum += row.value[j] * query[row.column[j]];
+        for (Index j = 0; j < row.count; ++j) sum = madd(row.value[j], query[row.column[j]], sum);
         dots[r] = sum;
     }
 }
@@ -344,12 +388,12 @@ template <class T> void norms(const T* const* rows, int row_count, Index d, T* o
     for (; r + group <= row_count; r += group) {
         T sum[group] = {};
         for (Index k = 0; k < d; ++k)
-            for (int i = 0; i < group; ++i) sum[i] += rows[r + i][k] * rows[r + i][k];
+            for (int i = 0; i < group; ++i) sum[i] = madd(rows[r + i][k], rows[r + i][k], sum[i]);
         for (int i = 0; i < group; ++i) out[r + i] = sum[i];
     }
     for (; r < row_count; ++r) {
         T sum = 0;
-        for (Index k = 0; k < d; ++k) sum += rows[r][k] * rows[r][k];
+        for (Index k = 0; k < d; ++k) sum = madd(rows[r][k], rows[r][k], sum);
         out[r] = sum;
     }
 }
@@ -575,7 +619,7 @@ template <class T> Least add_and_least(double* z, const T* k, double a, double b
             for (int w = 0; w < W; ++w) least = lane[w] < least ? lane[w] : least;
         }
         for (; i < to; ++i) {
-            z[i] = z[i] + (static_cast<double>(k[i]) * a + b);
+            z[i] = z[i] + madd(static_cast<double>(k[i]), a, b);
             least = z[i] < least ? z[i] : least;
         }
         if (least < best) {

@@ -387,9 +387,12 @@ def _labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _read(path: Path) -> Dataset:
     """Read and check one file; every defect of its content is a ValueError that names it."""
     wanted = ("X", "data", "indices", "indptr", "shape", "y", "n_train", "class_names")
+    # A damaged archive can also send the reader to an impossible position (OSError); RuntimeError
+    # stands for one that is encrypted or compressed in an unknown way.
+    damage = (ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error)
     arrays: dict[str, npt.NDArray[Any]] = {}
-    try:
-        with open(path, "rb") as stream:
+    with open(path, "rb") as stream:
+        try:
             content = np.load(stream, allow_pickle=False)
             if not isinstance(content, np.lib.npyio.NpzFile):
                 raise ValueError("it is not an npz archive")
@@ -397,10 +400,9 @@ def _read(path: Path) -> Dataset:
                 for key in wanted:
                     if key in content:
                         arrays[key] = np.asarray(content[key])
-        return _assemble(path.stem, arrays)
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
-        # RuntimeError: an archive that is encrypted or compressed in an unknown way.
-        raise ValueError(f"{path} is not a valid data set file: {error}") from error
+            return _assemble(path.stem, arrays)
+        except damage as error:
+            raise ValueError(f"{path} is not a valid data set file: {error}") from error
 
 
 def _assemble(name: str, arrays: dict[str, npt.NDArray[Any]]) -> Dataset:
@@ -454,9 +456,7 @@ def _csr(arrays: dict[str, npt.NDArray[Any]]) -> Any:
 
     index_type = np.int32 if max(columns, len(data)) <= np.iinfo(np.int32).max else np.int64
     parts = (data, indices.astype(index_type), indptr.astype(index_type))
-    X = sparse.csr_matrix(parts, shape=(rows, columns))
-    X.has_canonical_format = True
-    return X
+    return sparse.csr_matrix(parts, shape=(rows, columns))
 
 
 def _shipped(name: str) -> Dataset:
