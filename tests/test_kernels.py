@@ -130,7 +130,9 @@ def test_rows_of_bits():
 
 
 def weights(coef, sizes, outputs, bias):
-    return _core.Weights(np.ascontiguousarray(coef, dtype=np.float64), ids(sizes), ids(outputs), np.asarray(bias, float))
+    return _core.Weights(
+        np.ascontiguousarray(coef, dtype=np.float64), ids(sizes), ids(outputs), np.asarray(bias, float)
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -165,7 +167,9 @@ def test_queries_of_another_precision():
     support, queries = data(60, 20, np.float32, seed=1), data(40, 20, np.float64, seed=2)
     w = weights(np.ones((1, 60)), [60], [[0]], [0.0])
     f = _core.decide(gram(support, gamma=0.1), w, _core.Matrix(queries), 1)
-    np.testing.assert_array_equal(f, _core.decide(gram(support, gamma=0.1), w, _core.Matrix(queries.astype(np.float32)), 1))
+    np.testing.assert_array_equal(
+        f, _core.decide(gram(support, gamma=0.1), w, _core.Matrix(queries.astype(np.float32)), 1)
+    )
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -183,6 +187,19 @@ def test_every_instruction_set(isa):
     )
     assert chosen.stdout.strip() == isa
     select = "against_scikit_learn or accurate or one_value or bits or company"
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", __file__, "-k", select]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        __file__,
+        "-k",
+        select,
+    ]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-3000:]

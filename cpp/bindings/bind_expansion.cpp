@@ -21,12 +21,14 @@ template <class T> nb::object columns(const Gram<T>& gram, Ids queries, Ids base
         const Index block = gram.block();
         for (Index at = 0; at < queries.count; at += block) {
             std::vector<T*> lines;
-            for (Index q = at; q < std::min(at + block, queries.count); ++q) lines.push_back(values.data() + q * base.count);
+            for (Index q = at; q < std::min(at + block, queries.count); ++q)
+                lines.push_back(values.data() + q * base.count);
             const Ids some = {queries.list + at, 0, static_cast<Index>(lines.size())};
             if (!gram.columns(some, base, lines.data(), scratch)) return;
         }
     });
-    const std::vector<std::size_t> shape = {static_cast<std::size_t>(queries.count), static_cast<std::size_t>(base.count)};
+    const std::vector<std::size_t> shape = {static_cast<std::size_t>(queries.count),
+                                            static_cast<std::size_t>(base.count)};
     return nb::cast(to_numpy(std::move(values), shape));
 }
 
@@ -55,7 +57,8 @@ struct Weights {
             first += group.count;
             coefficients.groups.push_back(std::move(group));
         }
-        if (first != coefficients.support) throw std::invalid_argument("group sizes must add up to the support vectors");
+        if (first != coefficients.support)
+            throw std::invalid_argument("group sizes must add up to the support vectors");
     }
 };
 
@@ -69,54 +72,61 @@ template <class T, class Tiles> nb::object decided(const Tiles& tiles, const Coe
 
 void bind_expansion(nb::module_& m) {
     nb::class_<Kernel>(m, "Kernel", "Kernel function and its parameters.")
-        .def("__init__",
-             [](Kernel* k, const std::string& name, double gamma, double coef0, int degree) {
-                 new (k) Kernel{kind_of(name), gamma, coef0, degree};
-             },
-             nb::arg("name"), nb::arg("gamma") = 1.0, nb::arg("coef0") = 0.0, nb::arg("degree") = 3);
+        .def(
+            "__init__",
+            [](Kernel* k, const std::string& name, double gamma, double coef0, int degree) {
+                new (k) Kernel{kind_of(name), gamma, coef0, degree};
+            },
+            nb::arg("name"), nb::arg("gamma") = 1.0, nb::arg("coef0") = 0.0, nb::arg("degree") = 3);
     nb::class_<AnyGram>(m, "Gram", "Kernel values between the rows of a matrix.")
         .def(nb::init<const Kernel&, const Matrix&, std::size_t>(), nb::arg("kernel"), nb::arg("x"),
              nb::arg("copy_bytes") = 0, nb::keep_alive<1, 3>())
-        .def("columns",
-             [](const AnyGram& g, Contiguous1<std::int64_t> queries, Contiguous1<std::int64_t> base) {
-                 return std::visit([&](const auto& gram) { return columns(*gram, ids(queries, g.n), ids(base, g.n)); }, g.gram);
-             },
-             nb::arg("queries"), nb::arg("base"), "K[queries][:, base] as a new array.")
-        .def_prop_ro("copy_bytes",
-                     [](const AnyGram& g) { return std::visit([](const auto& gram) { return gram->copy_bytes(); }, g.gram); });
+        .def(
+            "columns",
+            [](const AnyGram& g, Contiguous1<std::int64_t> queries, Contiguous1<std::int64_t> base) {
+                return std::visit([&](const auto& gram) { return columns(*gram, ids(queries, g.n), ids(base, g.n)); },
+                                  g.gram);
+            },
+            nb::arg("queries"), nb::arg("base"), "K[queries][:, base] as a new array.")
+        .def_prop_ro("copy_bytes", [](const AnyGram& g) {
+            return std::visit([](const auto& gram) { return gram->copy_bytes(); }, g.gram);
+        });
     nb::class_<Weights>(m, "Weights", "Coefficients of an expansion: groups of support vectors and their outputs.")
         .def(nb::init<Contiguous2<double>, Contiguous1<std::int64_t>, Contiguous2<std::int64_t>, Contiguous1<double>>(),
              nb::arg("coef"), nb::arg("group_sizes"), nb::arg("outputs"), nb::arg("bias"));
-    m.def("decide",
-          [](const AnyGram& support, const Weights& w, const Matrix& x, int threads) {
-              if (support.n != w.coefficients.support) throw std::invalid_argument("one coefficient per support vector expected");
-              if (support.d != x.d) throw std::invalid_argument("queries and support vectors differ in their features");
-              return std::visit(
-                  [&](const auto& gram, const auto& rows) {
-                      using T = typename std::decay_t<decltype(*gram)>::Value;
-                      using S = std::remove_const_t<std::remove_pointer_t<decltype(std::get<0>(rows).data)>>;
-                      return decided<T>(ComputedTiles<T, S>{*gram, rows}, w.coefficients, x.n, threads);
-                  },
-                  support.gram, x.rows);
-          },
-          nb::arg("support"), nb::arg("weights"), nb::arg("x"), nb::arg("threads") = 1,
-          "Decision values, one row per query.");
-    m.def("decide_gathered",
-          [](const Matrix& k, Contiguous1<std::int64_t> columns, const Weights& w, int threads) {
-              if (static_cast<Index>(columns.shape(0)) != w.coefficients.support)
-                  throw std::invalid_argument("one column per support vector expected");
-              const Ids wanted = ids(columns, k.d);
-              return std::visit(
-                  [&](const auto& rows) -> nb::object {
-                      const auto* dense = std::get_if<0>(&rows);
-                      if (!dense) throw std::invalid_argument("a precomputed kernel must be dense");
-                      using T = std::remove_const_t<std::remove_pointer_t<decltype(dense->data)>>;
-                      return decided<T>(GatheredTiles<T>{*dense, wanted}, w.coefficients, k.n, threads);
-                  },
-                  k.rows);
-          },
-          nb::arg("k"), nb::arg("columns"), nb::arg("weights"), nb::arg("threads") = 1,
-          "Decision values from kernel values that exist.");
+    m.def(
+        "decide",
+        [](const AnyGram& support, const Weights& w, const Matrix& x, int threads) {
+            if (support.n != w.coefficients.support)
+                throw std::invalid_argument("one coefficient per support vector expected");
+            if (support.d != x.d) throw std::invalid_argument("queries and support vectors differ in their features");
+            return std::visit(
+                [&](const auto& gram, const auto& rows) {
+                    using T = typename std::decay_t<decltype(*gram)>::Value;
+                    using S = std::remove_const_t<std::remove_pointer_t<decltype(std::get<0>(rows).data)>>;
+                    return decided<T>(ComputedTiles<T, S>{*gram, rows}, w.coefficients, x.n, threads);
+                },
+                support.gram, x.rows);
+        },
+        nb::arg("support"), nb::arg("weights"), nb::arg("x"), nb::arg("threads") = 1,
+        "Decision values, one row per query.");
+    m.def(
+        "decide_gathered",
+        [](const Matrix& k, Contiguous1<std::int64_t> columns, const Weights& w, int threads) {
+            if (static_cast<Index>(columns.shape(0)) != w.coefficients.support)
+                throw std::invalid_argument("one column per support vector expected");
+            const Ids wanted = ids(columns, k.d);
+            return std::visit(
+                [&](const auto& rows) -> nb::object {
+                    const auto* dense = std::get_if<0>(&rows);
+                    if (!dense) throw std::invalid_argument("a precomputed kernel must be dense");
+                    using T = std::remove_const_t<std::remove_pointer_t<decltype(dense->data)>>;
+                    return decided<T>(GatheredTiles<T>{*dense, wanted}, w.coefficients, k.n, threads);
+                },
+                k.rows);
+        },
+        nb::arg("k"), nb::arg("columns"), nb::arg("weights"), nb::arg("threads") = 1,
+        "Decision values from kernel values that exist.");
 }
 
 }  // namespace hingeline::bindings

@@ -32,7 +32,8 @@ struct Ollawv {
 
     template <class Source> void learn(const Source& source, int threads, Index max_steps, Interrupt* interrupt) {
         run_pairs(
-            static_cast<Index>(pairs.size()), threads, interrupt, [&](Index i) { return pairs[static_cast<std::size_t>(i)].n; },
+            static_cast<Index>(pairs.size()), threads, interrupt,
+            [&](Index i) { return pairs[static_cast<std::size_t>(i)].n; },
             [&](Index i, int team, int at_a_time) {
                 ollawv::Params mine = params;
                 mine.cache_bytes /= static_cast<std::size_t>(at_a_time);
@@ -103,16 +104,17 @@ void bind_ollawv(nb::module_& m) {
     nb::class_<Ollawv>(m, "Ollawv", "Worst-violator learning of all class pairs.")
         .def(nb::init<Contiguous1<std::int64_t>, Contiguous1<double>, double, Contiguous1<std::int64_t>, double, double,
                       double, bool, std::size_t>(),
-             nb::arg("codes"), nb::arg("class_weights"), nb::arg("first_label"), nb::arg("first"), nb::kw_only(), nb::arg("C"),
-             nb::arg("margin"), nb::arg("cap"), nb::arg("bias"), nb::arg("cache_bytes"))
+             nb::arg("codes"), nb::arg("class_weights"), nb::arg("first_label"), nb::arg("first"), nb::kw_only(),
+             nb::arg("C"), nb::arg("margin"), nb::arg("cap"), nb::arg("bias"), nb::arg("cache_bytes"))
         .def("learn", &learn_gram, nb::arg("source"), nb::arg("threads"), nb::arg("max_steps"))
         .def("learn", &learn_matrix, nb::arg("source"), nb::arg("threads"), nb::arg("max_steps"))
         .def("learn_function", &learn_function, nb::arg("function"), nb::arg("max_steps"))
         .def("result", &result, nb::arg("pair"))
         .def_prop_ro("n_pairs", [](const Ollawv& o) { return o.pairs.size(); })
         .def_prop_ro("n_running", [](const Ollawv& o) {
-            return std::count_if(o.pairs.begin(), o.pairs.end(),
-                                 [](const ollawv::State& s) { return s.reason == Reason::running || s.reason == Reason::interrupted; });
+            return std::count_if(o.pairs.begin(), o.pairs.end(), [](const ollawv::State& s) {
+                return s.reason == Reason::running || s.reason == Reason::interrupted;
+            });
         });
 }
 

@@ -24,7 +24,8 @@ template <class T, class I> bool csr(Matrix& m, nb::handle x) {
     const auto shape = nb::cast<std::pair<Index, Index>>(x.attr("shape"));
     m.n = shape.first;
     m.d = shape.second;
-    if (static_cast<Index>(starts.shape(0)) != m.n + 1) throw std::invalid_argument("CSR: indptr must have n + 1 entries");
+    if (static_cast<Index>(starts.shape(0)) != m.n + 1)
+        throw std::invalid_argument("CSR: indptr must have n + 1 entries");
     const CsrRows<T, I> view{values.data(), columns.data(), starts.data(), m.n, m.d};
     if (auto copy = canonical(view, static_cast<Index>(std::min(values.shape(0), columns.shape(0))))) {
         auto owned = std::make_shared<OwnedCsr<T, I>>(std::move(*copy));
@@ -56,8 +57,9 @@ Matrix::Matrix(nb::object x) {
 NB_MODULE(_core, m) {
     using namespace hingeline::bindings;
     m.doc() = "Compiled core of hingeline; see the estimators for documentation.";
-    m.def("isa", [] { return std::string(hingeline::ops<float>().name); },
-          "Instruction set in use: 'avx512', 'avx2' or 'baseline'.");
+    m.def(
+        "isa", [] { return std::string(hingeline::ops<float>().name); },
+        "Instruction set in use: 'avx512', 'avx2' or 'baseline'.");
     nb::class_<Matrix>(m, "Matrix", "View of a dense or CSR matrix.")
         .def(nb::init<nb::object>(), nb::arg("x"))
         .def_prop_ro("shape", [](const Matrix& x) { return nb::make_tuple(x.n, x.d); });

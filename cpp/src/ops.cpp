@@ -131,11 +131,15 @@ HL_INLINE double madd(double a, double b, double c) {
 #if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
 constexpr bool fuses = true;
 HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)_mm512_fmadd_ps(a, b, c); }
-HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) { return (Vec<double>)_mm512_fmadd_pd(a, b, c); }
+HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) {
+    return (Vec<double>)_mm512_fmadd_pd(a, b, c);
+}
 #elif HINGELINE_VECTOR_BYTES == 32 && defined(__FMA__)
 constexpr bool fuses = true;
 HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)_mm256_fmadd_ps(a, b, c); }
-HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) { return (Vec<double>)_mm256_fmadd_pd(a, b, c); }
+HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) {
+    return (Vec<double>)_mm256_fmadd_pd(a, b, c);
+}
 #elif HINGELINE_VECTOR_BYTES == 16 && defined(__aarch64__)
 constexpr bool fuses = true;
 HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)vfmaq_f32(c, a, b); }
@@ -223,8 +227,7 @@ template <class T> struct Poly {
     using V = Vec<T>;
     T gamma, coef0;
     int degree;
-    explicit Poly(const Kernel& k)
-        : gamma(static_cast<T>(k.gamma)), coef0(static_cast<T>(k.coef0)), degree(k.degree) {}
+    explicit Poly(const Kernel& k) : gamma(static_cast<T>(k.gamma)), coef0(static_cast<T>(k.coef0)), degree(k.degree) {}
     template <int N> HL_INLINE void operator()(V (&x)[N], const V (&)[N]) const {
         for (int i = 0; i < N; ++i) {
             V base = x[i] * gamma + coef0;
@@ -277,8 +280,7 @@ HL_INLINE void dense_strip(const T* panel, Index from, Index to, const T* const*
         for (int v = 0; v < NV; ++v) store(tile + (r * NV + v) * W, acc[r][v]);
 }
 
-template <class T, int NV>
-void dense_dots(const T* panel, Index d, const T* const* rows, int row_count, T* tile) {
+template <class T, int NV> void dense_dots(const T* panel, Index d, const T* const* rows, int row_count, T* tile) {
     Index from = 0;
     do {
         const Index to = d - from > feature_block ? from + feature_block : d;
@@ -288,15 +290,21 @@ void dense_dots(const T* panel, Index d, const T* const* rows, int row_count, T*
     } while (from < d);
 }
 
-template <class T>
-void dense(const T* panel, int vectors, Index d, const T* const* rows, int row_count, T* tile) {
+template <class T> void dense(const T* panel, int vectors, Index d, const T* const* rows, int row_count, T* tile) {
     switch (vectors) {
-        case 1: dense_dots<T, 1>(panel, d, rows, row_count, tile); break;
+        case 1:
+            dense_dots<T, 1>(panel, d, rows, row_count, tile);
+            break;
 #if HINGELINE_VECTOR_BYTES == 64 || defined(__aarch64__)
-        case 3: dense_dots<T, 3>(panel, d, rows, row_count, tile); break;
-        case 4: dense_dots<T, 4>(panel, d, rows, row_count, tile); break;
+        case 3:
+            dense_dots<T, 3>(panel, d, rows, row_count, tile);
+            break;
+        case 4:
+            dense_dots<T, 4>(panel, d, rows, row_count, tile);
+            break;
 #endif
-        default: dense_dots<T, 2>(panel, d, rows, row_count, tile);
+        default:
+            dense_dots<T, 2>(panel, d, rows, row_count, tile);
     }
 }
 
@@ -327,23 +335,28 @@ void sparse_dots(const T* panel, const std::int32_t* slot, const SparseRow<T, I>
         sparse_dots<T, I, NV, false>(panel, slot, rows, row_count, tile);
 }
 
-template <class T, class I>
-void sparse(const T* panel, int vectors, const std::int32_t* slot, const SparseRow<T, I>* rows, int row_count,
-            T* tile) {
+template <class T, class I> void sparse(const T* panel, int vectors, const std::int32_t* slot,
+                                        const SparseRow<T, I>* rows, int row_count, T* tile) {
     switch (vectors) {
-        case 1: sparse_dots<T, I, 1>(panel, slot, rows, row_count, tile); break;
+        case 1:
+            sparse_dots<T, I, 1>(panel, slot, rows, row_count, tile);
+            break;
 #if HINGELINE_VECTOR_BYTES == 64 || defined(__aarch64__)
-        case 3: sparse_dots<T, I, 3>(panel, slot, rows, row_count, tile); break;
-        case 4: sparse_dots<T, I, 4>(panel, slot, rows, row_count, tile); break;
+        case 3:
+            sparse_dots<T, I, 3>(panel, slot, rows, row_count, tile);
+            break;
+        case 4:
+            sparse_dots<T, I, 4>(panel, slot, rows, row_count, tile);
+            break;
 #endif
-        default: sparse_dots<T, I, 2>(panel, slot, rows, row_count, tile);
+        default:
+            sparse_dots<T, I, 2>(panel, slot, rows, row_count, tile);
     }
 }
 
 // ---- one query -----------------------------------------------------------------------------------
 
-template <class T, class I>
-void sparse_one(const T* query, const SparseRow<T, I>* rows, Index row_count, T* dots) {
+template <class T, class I> void sparse_one(const T* query, const SparseRow<T, I>* rows, Index row_count, T* dots) {
     for (Index r = 0; r < row_count; ++r) {
         const SparseRow<T, I> row = rows[r];
         T sum = 0;
@@ -362,9 +375,8 @@ HL_INLINE int bits_in(std::uint64_t x) {
 #endif
 }
 
-template <class T>
-void bits_one(const std::uint64_t* query, Index words, const std::uint64_t* rows, const Index* list, Index row_count,
-              T* dots) {
+template <class T> void bits_one(const std::uint64_t* query, Index words, const std::uint64_t* rows, const Index* list,
+                                 Index row_count, T* dots) {
     if (words == 2) {
         for (Index r = 0; r < row_count; ++r) {
             const std::uint64_t* row = rows + list[r] * 2;
@@ -401,9 +413,8 @@ template <class T> void norms(const T* const* rows, int row_count, Index d, T* o
 // ---- from dot products to kernel values ----------------------------------------------------------
 
 /// As they lie: out[r][at + lane].
-template <class T, class Map>
-void map_rows(const Map map, const T* tile, int vectors, int row_count, const T* row_norms, const T* panel_norms,
-              T* const* out, Index at) {
+template <class T, class Map> void map_rows(const Map map, const T* tile, int vectors, int row_count,
+                                            const T* row_norms, const T* panel_norms, T* const* out, Index at) {
     using V = Vec<T>;
     constexpr int W = lanes<T>;
     for (int r = 0; r < row_count; r += map_group)
@@ -450,9 +461,8 @@ template <class V> HL_INLINE void transpose(V (&)[1]) {}
 #endif
 
 /// Transposed: columns[q][at + r].
-template <class T, class Map>
-void map_columns(const Map map, const T* tile, int vectors, int row_count, int queries, const T* row_norms,
-                 const T* panel_norms, T* const* columns, Index at) {
+template <class T, class Map> void map_columns(const Map map, const T* tile, int vectors, int row_count, int queries,
+                                               const T* row_norms, const T* panel_norms, T* const* columns, Index at) {
     using V = Vec<T>;
     constexpr int W = lanes<T>;
     constexpr int group = map_group < W ? map_group : W;
@@ -506,22 +516,22 @@ void map_line(const Map map, const T* dots, Index n, const T* row_norms, T query
 
 template <class T, class F> void with_map(const Kernel& kernel, F&& f) {
     switch (kernel.kind) {
-        case KernelKind::linear: return f(Linear<T>());
-        case KernelKind::rbf: return f(Rbf<T>(kernel));
-        case KernelKind::poly: return f(Poly<T>(kernel));
-        case KernelKind::sigmoid: return f(Sigmoid<T>(kernel));
+        case KernelKind::linear:
+            return f(Linear<T>());
+        case KernelKind::rbf:
+            return f(Rbf<T>(kernel));
+        case KernelKind::poly:
+            return f(Poly<T>(kernel));
+        case KernelKind::sigmoid:
+            return f(Sigmoid<T>(kernel));
     }
 }
-template <class T>
-void to_rows(const Kernel& kernel, const T* tile, int vectors, int row_count, const T* row_norms, const T* panel_norms,
-             T* const* out, Index at) {
-    with_map<T>(kernel, [&](auto map) {
-        map_rows(map, tile, vectors, row_count, row_norms, panel_norms, out, at);
-    });
+template <class T> void to_rows(const Kernel& kernel, const T* tile, int vectors, int row_count, const T* row_norms,
+                                const T* panel_norms, T* const* out, Index at) {
+    with_map<T>(kernel, [&](auto map) { map_rows(map, tile, vectors, row_count, row_norms, panel_norms, out, at); });
 }
-template <class T>
-void to_columns(const Kernel& kernel, const T* tile, int vectors, int row_count, int queries, const T* row_norms,
-                const T* panel_norms, T* const* columns, Index at) {
+template <class T> void to_columns(const Kernel& kernel, const T* tile, int vectors, int row_count, int queries,
+                                   const T* row_norms, const T* panel_norms, T* const* columns, Index at) {
     with_map<T>(kernel, [&](auto map) {
         map_columns(map, tile, vectors, row_count, queries, row_norms, panel_norms, columns, at);
     });
@@ -565,9 +575,8 @@ template <class T> HL_INLINE Vec<double> load_double(const T* p) {
 #endif
 }
 
-template <class T>
-void accumulate(const T* tile, int width, int row_count, const double* coef, Index coef_ld, Index outputs,
-                double* sums) {
+template <class T> void accumulate(const T* tile, int width, int row_count, const double* coef, Index coef_ld,
+                                   Index outputs, double* sums) {
     using V = Vec<double>;
     constexpr int W = lanes<double>;
     constexpr int group = 4;  // lane groups at once; a width is a multiple of one, two or four of them
@@ -595,8 +604,8 @@ void accumulate(const T* tile, int width, int row_count, const double* coef, Ind
 template <class T> Least add_and_least(double* z, const T* k, double a, double b, Index n) {
     using V = Vec<double>;
     constexpr int W = lanes<double>;
-    constexpr int group = 4;            // independent minima hide the latency of the comparisons
-    constexpr Index stretch = 1024;     // the first position of the least value is sought in one stretch only
+    constexpr int group = 4;         // independent minima hide the latency of the comparisons
+    constexpr Index stretch = 1024;  // the first position of the least value is sought in one stretch only
     const double infinity = __builtin_inf();
     double best = infinity;
     Index best_from = 0;
@@ -634,9 +643,22 @@ template <class T> Least add_and_least(double* z, const T* k, double a, double b
 }
 
 template <class T> constexpr Ops<T> make_table() {
-    return {HL_STRING(HINGELINE_ISA), lanes<T>, max_vectors, dense<T>, sparse<T, std::int32_t>, sparse<T, std::int64_t>,
-            sparse_one<T, std::int32_t>, sparse_one<T, std::int64_t>, bits_one<T>, norms<T>, pack<T>, to_rows<T>,
-            to_columns<T>, to_line<T>, accumulate<T>, add_and_least<T>};
+    return {HL_STRING(HINGELINE_ISA),
+            lanes<T>,
+            max_vectors,
+            dense<T>,
+            sparse<T, std::int32_t>,
+            sparse<T, std::int64_t>,
+            sparse_one<T, std::int32_t>,
+            sparse_one<T, std::int64_t>,
+            bits_one<T>,
+            norms<T>,
+            pack<T>,
+            to_rows<T>,
+            to_columns<T>,
+            to_line<T>,
+            accumulate<T>,
+            add_and_least<T>};
 }
 
 }  // namespace

@@ -57,9 +57,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
         )
         if precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"kernel='precomputed' needs a square matrix of kernel values, X has shape {X.shape}."
-            )
+            raise ValueError(f"kernel='precomputed' needs a square matrix of kernel values, X has shape {X.shape}.")
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)

@@ -68,13 +68,9 @@ def run_in_slices(
             task = context.subcontext(task_name="steps")
             task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
             more = advance(steps)
-            stop = task.call_on_fit_task_end(
-                estimator=estimator, X=X, y=y, reconstruction_attributes=attributes
-            )
+            stop = task.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=attributes)
             if stop or not more:
                 break
     else:
         advance(None)
-    context.call_on_fit_task_end(
-        estimator=estimator, X=X, y=y, reconstruction_attributes=attributes
-    )
+    context.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=attributes)

@@ -52,9 +52,7 @@ def real(*, above: float | None = None, least: float | None = None, most: float 
 
 def integer(*, least: int) -> Rule:
     """An integer not below `least`."""
-    return Rule(
-        lambda v: not isinstance(v, bool) and v >= least, f"an integer >= {least}", Integral
-    )
+    return Rule(lambda v: not isinstance(v, bool) and v >= least, f"an integer >= {least}", Integral)
 
 
 def boolean() -> Rule:
@@ -93,6 +91,5 @@ def check(estimator: object, rules: Mapping[str, Rule]) -> None:
         value = getattr(estimator, name)
         if not rule.accepts(value):
             raise ValueError(
-                f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. "
-                f"Got {value!r} instead."
+                f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. Got {value!r} instead."
             )

@@ -237,10 +237,7 @@ class WorstViolatorSVC(KernelClassifier):
             return np.minimum(lowest[first], lowest[second])
         rng = check_random_state(self.random_state)
         return np.array(
-            [
-                rng.choice(np.flatnonzero((codes == i) | (codes == j)))
-                for i, j in zip(first, second, strict=True)
-            ],
+            [rng.choice(np.flatnonzero((codes == i) | (codes == j))) for i, j in zip(first, second, strict=True)],
             dtype=np.int64,
         )
 

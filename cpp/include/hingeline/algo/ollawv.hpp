@@ -91,7 +91,10 @@ struct Candidate {
 /// What the ranks tell each other. Offers have two buffers in turn: a rank may write its next one while
 /// another still reads the last, but cannot be two steps ahead.
 struct Board {
-    explicit Board(int size) : offers{std::vector<Candidate>(size), std::vector<Candidate>(size)}, wanted{std::vector<std::vector<Candidate>>(size), std::vector<std::vector<Candidate>>(size)}, meet(size) {}
+    explicit Board(int size)
+        : offers{std::vector<Candidate>(size), std::vector<Candidate>(size)},
+          wanted{std::vector<std::vector<Candidate>>(size), std::vector<std::vector<Candidate>>(size)},
+          meet(size) {}
     std::vector<Candidate> offers[2];
     bool halt[2] = {false, false};
     std::vector<std::vector<Candidate>> wanted[2];  // by side
@@ -106,9 +109,11 @@ struct Board {
 /// is a single column, a block is tried again after longer and longer waits.
 class Speculation {
   public:
-    template <class Source>
-    Speculation(const Source& source, Index t)
-        : least_(source.grain()), most_(source.blocks_pay() ? source.block() : source.grain()), size_(least_), since_(t) {}
+    template <class Source> Speculation(const Source& source, Index t)
+        : least_(source.grain()),
+          most_(source.blocks_pay() ? source.block() : source.grain()),
+          size_(least_),
+          since_(t) {}
 
     /// Called at a step whose column is missing.
     Index next(Index t) {
@@ -196,7 +201,8 @@ template <class Source> class Share {
             Part& part = part_[k];
             const Index count = static_cast<Index>(part.row.size());
             const Least least = ops<T>().add_and_least(part.z.data(), column, part.label * L, part.label * B, count);
-            if (least.at < count) best = std::min(best, Candidate{least.value, part.row[static_cast<std::size_t>(least.at)], k});
+            if (least.at < count)
+                best = std::min(best, Candidate{least.value, part.row[static_cast<std::size_t>(least.at)], k});
             column += count;
         }
         cache_.erase(wv);
@@ -239,8 +245,8 @@ template <class Source> class Share {
     struct Part {
         double label = 1.0;
         std::vector<Index> row;
-        std::vector<double> z;     // infinity: chosen
-        std::vector<char> held;    // a column is held for this row
+        std::vector<double> z;   // infinity: chosen
+        std::vector<char> held;  // a column is held for this row
     };
 
     static Index largest_share(const State& s, int size) {
@@ -385,7 +391,8 @@ template <class Source> class Loop {
             share.fetch({wv.row});
             return 1;
         }
-        for (int k = 0; k < 2; ++k) board_->wanted[k][static_cast<std::size_t>(rank)] = share.worst(k, k == wv.side ? count : count / 2);
+        for (int k = 0; k < 2; ++k)
+            board_->wanted[k][static_cast<std::size_t>(rank)] = share.worst(k, k == wv.side ? count : count / 2);
         if (!meet(size)) return 0;
         std::vector<Candidate> all[2];
         for (int k = 0; k < 2; ++k) {
@@ -418,8 +425,7 @@ template <class Source> class Loop {
 
 /// Go on learning until the margin is reached, the budget is spent or someone interrupts. The result does
 /// not depend on `threads`, on the cache or on how the steps are split over calls.
-template <class Source>
-void learn(State& state, const Params& p, const Source& source, const Stop& stop, int threads) {
+template <class Source> void learn(State& state, const Params& p, const Source& source, const Stop& stop, int threads) {
     if (state.reason == Reason::interrupted) state.reason = Reason::running;
     if (state.reason != Reason::running) return;
     const Index done = static_cast<Index>(state.chosen.size());

@@ -25,7 +25,8 @@ void run_pairs(Index count, int threads, Interrupt* interrupt, Size&& size_of, W
     std::iota(order.begin(), order.end(), Index{0});
     std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return size_of(a) > size_of(b); });
     if (count >= threads && threads > 1) {
-        run_tasks(count, threads, interrupt, [&](Index i, int) { work(order[static_cast<std::size_t>(i)], 1, threads); });
+        run_tasks(count, threads, interrupt,
+                  [&](Index i, int) { work(order[static_cast<std::size_t>(i)], 1, threads); });
         return;
     }
     for (const Index pair : order) {

@@ -86,8 +86,7 @@ template <class T, class I> struct OwnedCsr {
 
 /// Check the arrays of a CSR matrix (a stale or hostile one must not be read out of bounds). Returns
 /// nothing when the view can be used as it is, and a sorted copy with duplicates added up otherwise.
-template <class T, class I>
-std::optional<OwnedCsr<T, I>> canonical(const CsrRows<T, I>& x, Index stored) {
+template <class T, class I> std::optional<OwnedCsr<T, I>> canonical(const CsrRows<T, I>& x, Index stored) {
     if (x.starts[0] != 0) throw std::invalid_argument("CSR: indptr must start with 0");
     bool sorted = true;
     for (Index i = 0; i < x.n; ++i) {
@@ -184,7 +183,8 @@ template <class T> std::optional<BitRows> as_bits(const Rows<T>& rows, std::size
                 for (Index i = 0; i < x.n; ++i) {
                     const auto row = x.row(i);
                     for (Index j = 0; j < row.count; ++j)
-                        out.words[static_cast<std::size_t>(i * per_row + row.column[j] / 64)] |= std::uint64_t{1} << (row.column[j] % 64);
+                        out.words[static_cast<std::size_t>(i * per_row + row.column[j] / 64)] |=
+                            std::uint64_t{1} << (row.column[j] % 64);
                 }
                 return out;
             }

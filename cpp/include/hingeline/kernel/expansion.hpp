@@ -42,7 +42,9 @@ template <class T> struct GatheredTiles {
     Ids columns;
     mutable Ids current{};
     void load(Ids ids, Scratch<T>&) const { current = ids; }
-    int vectors(const Scratch<T>&) const { return static_cast<int>((current.count + ops<T>().lanes - 1) / ops<T>().lanes); }
+    int vectors(const Scratch<T>&) const {
+        return static_cast<int>((current.count + ops<T>().lanes - 1) / ops<T>().lanes);
+    }
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
         const int width = vectors(s) * ops<T>().lanes;
         T* tile = s.tile.reserve(static_cast<std::size_t>(tile_rows * width));
@@ -89,7 +91,8 @@ bool decide(const Tiles& prototype, const Coefficients& c, Index n, int threads,
                 return;
             }
             for (Index m = 0; m < lines; ++m)
-                for (int q = 0; q < count; ++q) mine[q * c.outputs() + g.outputs[static_cast<std::size_t>(m)]] += sum[m * width + q];
+                for (int q = 0; q < count; ++q)
+                    mine[q * c.outputs() + g.outputs[static_cast<std::size_t>(m)]] += sum[m * width + q];
         }
     });
     return complete && !(interrupt && interrupt->requested());

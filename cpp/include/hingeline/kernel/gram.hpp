@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <numeric>
 
 #include "hingeline/kernel/panel.hpp"
 #include "hingeline/run/stop.hpp"
@@ -20,6 +21,7 @@ template <class T> struct Scratch {
     Aligned<T> tile, row_norms, copies;
     std::vector<const T*> rows;
     std::vector<T*> lines;
+    std::vector<Index> run;
     std::vector<SparseRow<T, std::int32_t>> sparse32;
     std::vector<SparseRow<T, std::int64_t>> sparse64;
     Interrupt* interrupt = nullptr;
@@ -65,10 +67,13 @@ template <class T> class Gram {
             return base_in_panels(*dense, queries, base, columns, s);
         s.panel.fill(rows_, queries, dense != nullptr, norms_.data());
         const auto& op = ops<T>();
-        return tiles(base, s, [&](Index at, int rows) {
-            op.to_columns(kernel_, s.tile.data(), s.panel.vectors(), rows, s.panel.count(), s.row_norms.data(), s.panel.norms(),
-                          columns, at);
-        }, [&](Index at, int rows) { prefetch(columns, s.panel.count(), at, rows); });
+        return tiles(
+            base, s,
+            [&](Index at, int rows) {
+                op.to_columns(kernel_, s.tile.data(), s.panel.vectors(), rows, s.panel.count(), s.row_norms.data(),
+                              s.panel.norms(), columns, at);
+            },
+            [&](Index at, int rows) { prefetch(columns, s.panel.count(), at, rows); });
     }
 
     /// Tiles of kernel values between the rows `base` and the panel of `s`, which the caller has filled
@@ -79,15 +84,18 @@ template <class T> class Gram {
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
         const auto& op = ops<T>();
         const int width = s.panel.vectors() * op.lanes;
-        return tiles(base, s, [&](Index at, int rows) {
-            if (kernel_.kind != KernelKind::linear) {
-                s.lines.resize(tile_rows);
-                for (int r = 0; r < rows; ++r) s.lines[r] = s.tile.data() + r * width;
-                op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), rows, s.row_norms.data(), s.panel.norms(),
-                           s.lines.data(), 0);
-            }
-            sink(at, rows);
-        }, [](Index, int) {});
+        return tiles(
+            base, s,
+            [&](Index at, int rows) {
+                if (kernel_.kind != KernelKind::linear) {
+                    s.lines.resize(tile_rows);
+                    for (int r = 0; r < rows; ++r) s.lines[r] = s.tile.data() + r * width;
+                    op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), rows, s.row_norms.data(), s.panel.norms(),
+                               s.lines.data(), 0);
+                }
+                sink(at, rows);
+            },
+            [](Index, int) {});
     }
 
   private:
@@ -119,12 +127,14 @@ template <class T> class Gram {
     void dots(const CsrRows<T, std::int32_t>& x, Ids base, Index at, int count, Scratch<T>& s) const {
         s.sparse32.resize(tile_rows);
         for (int r = 0; r < count; ++r) s.sparse32[r] = x.row(base[at + r]);
-        ops<T>().sparse32(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse32.data(), count, s.tile.data());
+        ops<T>().sparse32(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse32.data(), count,
+                          s.tile.data());
     }
     void dots(const CsrRows<T, std::int64_t>& x, Ids base, Index at, int count, Scratch<T>& s) const {
         s.sparse64.resize(tile_rows);
         for (int r = 0; r < count; ++r) s.sparse64[r] = x.row(base[at + r]);
-        ops<T>().sparse64(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse64.data(), count, s.tile.data());
+        ops<T>().sparse64(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse64.data(), count,
+                          s.tile.data());
     }
 
     /// s.rows[0..padded): contiguous rows at..at+count of `ids`, the last one repeated.
@@ -159,12 +169,14 @@ template <class T> class Gram {
                 point_at(x, queries, q, count, tile_rows, s);
                 op.dense(s.panel.values(), s.panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
                 if (lanes == covered) {
-                    op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(), columns + q, at);
+                    op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(),
+                               columns + q, at);
                     continue;
                 }
                 s.lines.resize(tile_rows);
                 for (int r = 0; r < count; ++r) s.lines[r] = s.tile.data() + r * covered;
-                op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(), s.lines.data(), 0);
+                op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(),
+                           s.lines.data(), 0);
                 for (int r = 0; r < count; ++r) std::copy_n(s.lines[r], lanes, columns[q + r] + at);
             }
         }
@@ -178,6 +190,11 @@ template <class T> class Gram {
         T* dots = s.tile.reserve(stretch);
         T* norms = s.row_norms.reserve(stretch);
         const Index d = column_count(base_);
+        if (!base.list) {
+            s.run.resize(static_cast<std::size_t>(base.count));
+            std::iota(s.run.begin(), s.run.end(), base.first);
+            base = Ids::of(s.run);
+        }
         for (Index q = 0; q < queries.count; ++q) {
             if (!bits_) spread(rows_, queries[q], s.copies.reserve(static_cast<std::size_t>(d)));
             for (Index at = 0; at < base.count; at += stretch) {
@@ -185,7 +202,8 @@ template <class T> class Gram {
                 const Index count = std::min(stretch, base.count - at);
                 for (Index r = 0; r < count; ++r) norms[r] = norms_[base[at + r]];
                 if (bits_)
-                    op.bits_one(bits_->row(queries[q]), bits_->per_row, bits_->words.data(), base.list + at, count, dots);
+                    op.bits_one(bits_->row(queries[q]), bits_->per_row, bits_->words.data(), base.list + at, count,
+                                dots);
                 else
                     std::visit([&](const auto& x) { dots_one(x, base, at, count, s); }, base_);
                 op.to_line(kernel_, dots, count, norms, norms_[queries[q]], columns[q] + at);
@@ -196,7 +214,10 @@ template <class T> class Gram {
     void dots_one(const DenseRows<T>&, Ids, Index, Index, Scratch<T>&) const {}
     template <class I> void dots_one(const CsrRows<T, I>& x, Ids base, Index at, Index count, Scratch<T>& s) const {
         auto& rows = [&]() -> auto& {
-            if constexpr (sizeof(I) == 4) return s.sparse32; else return s.sparse64;
+            if constexpr (sizeof(I) == 4)
+                return s.sparse32;
+            else
+                return s.sparse64;
         }();
         rows.resize(static_cast<std::size_t>(std::max<Index>(count, tile_rows)));
         for (Index r = 0; r < count; ++r) rows[static_cast<std::size_t>(r)] = x.row(base[at + r]);
@@ -248,13 +269,13 @@ template <class T> class Gram {
         const double bound = std::pow(std::abs(kernel_.gamma) * norm + std::abs(kernel_.coef0), kernel_.degree);
         if (!(bound <= static_cast<double>(std::numeric_limits<T>::max())))
             throw std::invalid_argument("the polynomial kernel leaves the range of " +
-                                      std::string(sizeof(T) == 4 ? "float32" : "float64") +
-                                      " on these rows; scale the features or lower gamma or degree");
+                                        std::string(sizeof(T) == 4 ? "float32" : "float64") +
+                                        " on these rows; scale the features or lower gamma or degree");
     }
 
     Kernel kernel_;
-    Rows<T> rows_;   // queries are read from here
-    Rows<T> base_;   // base rows from here: the same, or their compressed copy
+    Rows<T> rows_;  // queries are read from here
+    Rows<T> base_;  // base rows from here: the same, or their compressed copy
     std::optional<OwnedCsr<T, std::int32_t>> copy_;
     std::optional<BitRows> bits_;
     std::vector<T> norms_;

@@ -48,8 +48,8 @@ template <class T> class Aligned {
 template <class T> inline void require_moderate(T norm, Index row) {
     if (norm <= std::numeric_limits<T>::max() / 4) return;
     throw std::invalid_argument("row " + std::to_string(row) + " of X has a squared norm beyond the range of " +
-                              (sizeof(T) == 4 ? "float32" : "float64") +
-                              "; scale the features (for example with sklearn.preprocessing.StandardScaler)");
+                                (sizeof(T) == 4 ? "float32" : "float64") +
+                                "; scale the features (for example with sklearn.preprocessing.StandardScaler)");
 }
 
 template <class T> class Panel {
@@ -108,8 +108,7 @@ template <class T> class Panel {
         const auto& op = ops<T>();
         const int width = vectors_ * op.lanes;
         compact_ = !whole && x.d > direct_limit;
-        if (compact_)
-            assign_slots(x, ids);
+        if (compact_) assign_slots(x, ids);
         const Index lines = compact_ ? static_cast<Index>(used_.size()) + 1 : x.d;
         T* to = values_.reserve(static_cast<std::size_t>(lines) * width);
         std::fill(to, to + lines * width, T(0));

@@ -20,7 +20,9 @@ template <class T> class RowCache {
     Index size() const { return static_cast<Index>(where_.size()); }
     Index length() const { return length_; }
     /// Bytes of the rows allocated so far.
-    std::size_t bytes() const { return static_cast<std::size_t>(stride_) * sizeof(T) * static_cast<std::size_t>(allocated_); }
+    std::size_t bytes() const {
+        return static_cast<std::size_t>(stride_) * sizeof(T) * static_cast<std::size_t>(allocated_);
+    }
 
     /// The row under `key`, now the most recently used, or null.
     T* find(Index key) {

@@ -16,11 +16,16 @@ enum class Reason : int { running, margin, cap, exhausted, interrupted };
 
 inline const char* name(Reason r) {
     switch (r) {
-        case Reason::running: return "running";
-        case Reason::margin: return "margin";
-        case Reason::cap: return "cap";
-        case Reason::exhausted: return "exhausted";
-        case Reason::interrupted: return "interrupted";
+        case Reason::running:
+            return "running";
+        case Reason::margin:
+            return "margin";
+        case Reason::cap:
+            return "cap";
+        case Reason::exhausted:
+            return "exhausted";
+        case Reason::interrupted:
+            return "interrupted";
     }
     return "unknown";
 }

@@ -1,0 +1,145 @@
+"""Train on real data, compare with scikit-learn's SVC, draw a figure.
+
+Run by ``make demo``. Data sets that scikit-learn carries come first; larger ones join where the folder named by
+``HINGELINE_DATA`` holds them.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import ListedColormap
+from rich.console import Console
+from rich.table import Table
+from sklearn.base import ClassifierMixin
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.inspection import DecisionBoundaryDisplay
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC
+
+from hingeline import WorstViolatorSVC, datasets
+
+OUT = Path("out")
+SMALL = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
+#: Larger sets and a kernel width for each, on features scaled to [0, 1].
+LARGE = {"satimage": 4.0, "pendigits": 4.0, "letter": 8.0, "adult": 0.05}
+#: SVC needs most of a minute for all of adult.
+MOST_ROWS = 12_000
+
+
+@dataclass
+class Problem:
+    """A split data set."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    gamma: float
+
+
+def problems() -> Iterator[Problem]:
+    """Small sets, then the large ones that are there."""
+    for name, load in SMALL.items():
+        X, y = load(return_X_y=True)
+        X = X.astype(np.float32)
+        train, test, y_train, y_test = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
+        yield scaled(name, train, y_train, test, y_test, gamma=1.0 if X.shape[1] < 64 else 0.1)
+    there = set(datasets.available())
+    for name, gamma in LARGE.items():
+        if name in there:
+            data = datasets.load(name)
+            train, test = (np.asarray(X.todense() if hasattr(X, "todense") else X) for X in (data.X_train, data.X_test))
+            yield scaled(name, train[:MOST_ROWS], data.y_train[:MOST_ROWS], test, data.y_test, gamma)
+
+
+def scaled(name: str, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray, gamma: float) -> Problem:
+    """Features to [0, 1] by the range of the training part."""
+    scaler = MinMaxScaler().fit(X)
+    return Problem(name, scaler.transform(X), y, scaler.transform(X_test), y_test, gamma)
+
+
+def measure(clf: ClassifierMixin, p: Problem) -> tuple[float, float, float, int]:
+    """Seconds to train and to predict, accuracy, support vectors."""
+    start = time.perf_counter()
+    clf.fit(p.X, p.y)
+    trained = time.perf_counter()
+    accuracy = clf.score(p.X_test, p.y_test)
+    return trained - start, time.perf_counter() - trained, accuracy, len(clf.support_)
+
+
+def table() -> Table:
+    """Train both on every problem."""
+    out = Table(title="WorstViolatorSVC / sklearn.svm.SVC(C=16)", title_justify="left")
+    out.add_column("data set", no_wrap=True)
+    for column in ("rows", "features", "test accuracy", "support vectors", "train ms", "predict ms"):
+        out.add_column(column, justify="right", no_wrap=True)
+    for p in problems():
+        ours = measure(WorstViolatorSVC(gamma=p.gamma), p)
+        theirs = measure(SVC(C=16, gamma=p.gamma), p)
+        out.add_row(
+            p.name,
+            *map(str, p.X.shape),
+            f"{ours[2]:.3f} / {theirs[2]:.3f}",
+            f"{ours[3]} / {theirs[3]}",
+            f"{1e3 * ours[0]:.1f} / {1e3 * theirs[0]:.1f}",
+            f"{1e3 * ours[1]:.1f} / {1e3 * theirs[1]:.1f}",
+        )
+    return out
+
+
+def figure(path: Path) -> None:
+    """Decision boundaries on the chessboard, support vectors marked."""
+    X, y = datasets.make_chessboard(1500, random_state=0)
+    fig, axes = plt.subplots(1, 2, figsize=(11, 5.4), layout="constrained", sharey=True)
+    blue, orange = "#3b6fb6", "#e08214"
+    models = {"WorstViolatorSVC": WorstViolatorSVC(gamma=30.0), "SVC(C=16)": SVC(C=16, gamma=30.0)}
+    for ax, (title, clf) in zip(axes, models.items(), strict=True):
+        clf.fit(X, y)
+        regions = ListedColormap(["#dbe6f4", "#fbe6cf"])
+        DecisionBoundaryDisplay.from_estimator(
+            clf,
+            X,
+            response_method="predict",
+            ax=ax,
+            grid_resolution=300,
+            eps=0.02,
+            cmap=regions,
+            plot_method="pcolormesh",
+        )
+        ax.scatter(*X.T, c=np.where(y > 0, orange, blue), s=5, linewidths=0)
+        ax.scatter(*X[clf.support_].T, s=26, facecolors="none", edgecolors="black", linewidths=0.6)
+        ax.set_title(
+            f"{title}: {len(clf.support_)} support vectors (circles), accuracy {clf.score(X, y):.3f}", fontsize=10
+        )
+        ax.set_aspect("equal")
+        ax.set_xticks([0, 0.5, 1])
+        ax.set_yticks([0, 0.5, 1])
+    path.parent.mkdir(exist_ok=True)
+    fig.savefig(path, dpi=130)
+
+
+def main() -> None:
+    """Print the table, draw the figure, say where it is."""
+    warnings.simplefilter("ignore")
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=110)
+    console.print(table())
+    figure(OUT / "demo.png")
+    console.print(f"Figure: {OUT / 'demo.png'}")
+
+
+if __name__ == "__main__":
+    main()
