@@ -62,10 +62,11 @@ struct Weights {
     }
 };
 
-template <class T, class Tiles> nb::object decided(const Tiles& tiles, const Coefficients& c, Index n, int threads) {
+template <class T, class Tiles>
+nb::ndarray<nb::numpy, double> decided(const Tiles& tiles, const Coefficients& c, Index n, int threads) {
     std::vector<double> out(static_cast<std::size_t>(n * c.outputs()));
     Session().run([&](Interrupt* interrupt) { decide<T>(tiles, c, n, threads, interrupt, out.data()); });
-    return nb::cast(to_numpy(std::move(out), {static_cast<std::size_t>(n), static_cast<std::size_t>(c.outputs())}));
+    return to_numpy(std::move(out), {static_cast<std::size_t>(n), static_cast<std::size_t>(c.outputs())});
 }
 
 }  // namespace
@@ -117,7 +118,7 @@ void bind_expansion(nb::module_& m) {
                 throw std::invalid_argument("one column per support vector expected");
             const Ids wanted = ids(columns, k.d);
             return std::visit(
-                [&](const auto& rows) -> nb::object {
+                [&](const auto& rows) {
                     const auto* dense = std::get_if<0>(&rows);
                     if (!dense) throw std::invalid_argument("a precomputed kernel must be dense");
                     using T = std::remove_const_t<std::remove_pointer_t<decltype(dense->data)>>;

@@ -19,7 +19,7 @@ except ImportError:  # the interface may change without a deprecation cycle
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for scikit-learn's mixin where it does not exist."""
 
-    def with_callbacks(method: Any) -> Any:  # type: ignore[no-redef]
+    def with_callbacks(method: Any) -> Any:
         """Stand in for scikit-learn's decorator."""
         return method
 
