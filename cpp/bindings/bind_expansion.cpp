@@ -13,8 +13,19 @@ KernelKind kind_of(const std::string& name) {
     throw std::invalid_argument("unknown kernel: " + name);
 }
 
-template <class T> nb::object columns(const Gram<T>& gram, Ids queries, Ids base) {
-    std::vector<T> values(static_cast<std::size_t>(queries.count * base.count));
+/// K[queries][:, base] into `out`, or into a new array.
+template <class T> nb::object columns(const Gram<T>& gram, Ids queries, Ids base, const nb::object& out) {
+    using Result = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    const std::size_t shape[2] = {static_cast<std::size_t>(queries.count), static_cast<std::size_t>(base.count)};
+    nb::object holder = out;
+    Result result;
+    if (out.is_none()) {
+        T* fresh = new T[shape[0] * shape[1]];
+        nb::capsule owner(fresh, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+        holder = nb::cast(nb::ndarray<nb::numpy, T>(fresh, 2, shape, owner));
+    }
+    if (!nb::try_cast(holder, result, false) || result.shape(0) != shape[0] || result.shape(1) != shape[1])
+        throw std::invalid_argument("out must be a C-contiguous array of the kernel's precision, one row per query");
     Session().run([&](Interrupt* interrupt) {
         Scratch<T> scratch;
         scratch.interrupt = interrupt;
@@ -22,14 +33,12 @@ template <class T> nb::object columns(const Gram<T>& gram, Ids queries, Ids base
         for (Index at = 0; at < queries.count; at += block) {
             std::vector<T*> lines;
             for (Index q = at; q < std::min(at + block, queries.count); ++q)
-                lines.push_back(values.data() + q * base.count);
+                lines.push_back(result.data() + q * base.count);
             const Ids some = {queries.list + at, 0, static_cast<Index>(lines.size())};
             if (!gram.columns(some, base, lines.data(), scratch)) return;
         }
     });
-    const std::vector<std::size_t> shape = {static_cast<std::size_t>(queries.count),
-                                            static_cast<std::size_t>(base.count)};
-    return nb::cast(to_numpy(std::move(values), shape));
+    return holder;
 }
 
 /// Coefficients with the array that holds their values.
@@ -84,11 +93,12 @@ void bind_expansion(nb::module_& m) {
              nb::arg("copy_bytes") = 0, nb::keep_alive<1, 3>())
         .def(
             "columns",
-            [](const AnyGram& g, Contiguous1<std::int64_t> queries, Contiguous1<std::int64_t> base) {
-                return std::visit([&](const auto& gram) { return columns(*gram, ids(queries, g.n), ids(base, g.n)); },
-                                  g.gram);
+            [](const AnyGram& g, Contiguous1<std::int64_t> queries, Contiguous1<std::int64_t> base, nb::object out) {
+                return std::visit(
+                    [&](const auto& gram) { return columns(*gram, ids(queries, g.n), ids(base, g.n), out); }, g.gram);
             },
-            nb::arg("queries"), nb::arg("base"), "K[queries][:, base] as a new array.")
+            nb::arg("queries"), nb::arg("base"), nb::arg("out") = nb::none(),
+            "K[queries][:, base], into `out` where one is given.")
         .def_prop_ro("copy_bytes", [](const AnyGram& g) {
             return std::visit([](const auto& gram) { return gram->copy_bytes(); }, g.gram);
         });

@@ -4,174 +4,11 @@
 // Nothing here may emit a function that another translation unit could share: a linker would be free
 // to keep the copy built for the widest set. Hence no standard library templates, everything in the
 // set's own namespace, and internal linkage for all but the two tables.
-#include "hingeline/kernel/ops.hpp"
-
-#include <math.h>
-#include <string.h>
-#if defined(__AVX2__)
-#include <immintrin.h>
-#elif defined(__aarch64__) && !defined(_MSC_VER)
-#include <arm_neon.h>
-#endif
-
-#ifndef HINGELINE_ISA
-#define HINGELINE_ISA baseline
-#endif
-#if !defined(__GNUC__) && !defined(__clang__)
-#undef HINGELINE_VECTOR_BYTES
-#define HINGELINE_VECTOR_BYTES 0
-#endif
-
-#if defined(__GNUC__) || defined(__clang__)
-#define HL_INLINE inline __attribute__((always_inline))
-#else
-#define HL_INLINE inline
-#endif
-
-#define HL_STRING2(x) #x
-#define HL_STRING(x) HL_STRING2(x)
+#include "maps.hpp"
+#include "simd.hpp"
 
 namespace hingeline::HINGELINE_ISA {
 namespace {
-
-template <class T> struct Bits;
-template <> struct Bits<float> {
-    using Int = std::int32_t;
-    static constexpr int mantissa = 23;
-    static constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-    static constexpr float least_exponent = -125.0f;
-    static constexpr float log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
-    static constexpr int degree = 6;
-    // Minimax polynomial of 2^f on [-1/2, 1/2], relative error 1.9e-9, constant term rounded to 1.
-    static constexpr float poly[7] = {1.0f,           0.693147206f,   0.240226469f,   0.0555032878f,
-                                      0.00961848896f, 0.00133999312f, 0.000153458122f};
-};
-template <> struct Bits<double> {
-    using Int = std::int64_t;
-    static constexpr int mantissa = 52;
-    static constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
-    static constexpr double least_exponent = -1021.0;
-    static constexpr double log2e = 1.4426950408889634, ln2_high = 6.93147180369123816490e-01,
-                            ln2_low = 1.90821492927058770002e-10;
-    static constexpr int degree = 11;
-    // The same, relative error 3.1e-18.
-    static constexpr double poly[12] = {1.0,
-                                        0.69314718055994533046,
-                                        0.24022650695910156205,
-                                        0.055504108664819921483,
-                                        0.0096181291075883350833,
-                                        0.0013333558146789950323,
-                                        0.00015403530462514613026,
-                                        0.0000152527334899608046,
-                                        1.3215433089594629037e-6,
-                                        1.0178198033328527662e-7,
-                                        7.0741056262456593708e-9,
-                                        4.4352809446103361611e-10};
-};
-
-#if HINGELINE_VECTOR_BYTES > 0
-template <class T, int Bytes = HINGELINE_VECTOR_BYTES> struct Pack {
-    typedef T Vec __attribute__((vector_size(Bytes)));
-    static constexpr int lanes = Bytes / sizeof(T);
-};
-#else
-template <class T> struct Pack {
-    using Vec = T;
-    static constexpr int lanes = 1;
-};
-#endif
-template <class T> using Vec = typename Pack<T>::Vec;
-template <class T> using IntVec = typename Pack<typename Bits<T>::Int>::Vec;
-template <class T> inline constexpr int lanes = Pack<T>::lanes;
-
-template <class V> struct LaneOf {
-    using type = V;
-};
-#if HINGELINE_VECTOR_BYTES > 0
-template <> struct LaneOf<Vec<float>> {
-    using type = float;
-};
-template <> struct LaneOf<Vec<double>> {
-    using type = double;
-};
-#endif
-template <class V> using Lane = typename LaneOf<V>::type;
-
-template <class V, class T> HL_INLINE V load(const T* p) {
-    V v;
-    memcpy(&v, p, sizeof(V));
-    return v;
-}
-template <class V, class T> HL_INLINE void store(T* p, V v) { memcpy(p, &v, sizeof(V)); }
-template <class V, class T> HL_INLINE V splat(T x) { return x - V{}; }
-template <class To, class From> HL_INLINE To reinterpret(From v) {
-    To out;
-    memcpy(&out, &v, sizeof(To));
-    return out;
-}
-
-/// a * b + c for one value, fused exactly where the vector code fuses. Left to itself the compiler may round
-/// the product first (it vectorises an ordered sum that way).
-HL_INLINE float madd(float a, float b, float c) {
-#if defined(__FMA__) || defined(__aarch64__)
-    return __builtin_fmaf(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
-HL_INLINE double madd(double a, double b, double c) {
-#if defined(__FMA__) || defined(__aarch64__)
-    return __builtin_fma(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
-
-/// The same for registers, where it must be fused (elsewhere a * b + c is left to contraction).
-#if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
-constexpr bool fuses = true;
-HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)_mm512_fmadd_ps(a, b, c); }
-HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) {
-    return (Vec<double>)_mm512_fmadd_pd(a, b, c);
-}
-#elif HINGELINE_VECTOR_BYTES == 32 && defined(__FMA__)
-constexpr bool fuses = true;
-HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)_mm256_fmadd_ps(a, b, c); }
-HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) {
-    return (Vec<double>)_mm256_fmadd_pd(a, b, c);
-}
-#elif HINGELINE_VECTOR_BYTES == 16 && defined(__aarch64__)
-constexpr bool fuses = true;
-HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)vfmaq_f32(c, a, b); }
-HL_INLINE Vec<double> fused(Vec<double> a, Vec<double> b, Vec<double> c) { return (Vec<double>)vfmaq_f64(c, a, b); }
-#else
-constexpr bool fuses = false;
-template <class V> HL_INLINE V fused(V a, V b, V c) { return a * b + c; }
-#endif
-
-/// The larger of each pair of lanes.
-template <class V> HL_INLINE V larger(V a, V b) { return a > b ? a : b; }
-/// Round each lane to an integer (|x| < 2^22, or 2^51 in double).
-template <class V> HL_INLINE V nearest(V x) {
-    using B = Bits<Lane<V>>;
-    return (x + B::magic) - B::magic;
-}
-/// p * 2^whole; what would fall below the normal numbers becomes zero.
-template <class V> HL_INLINE V scale(V p, V whole) {
-    using B = Bits<Lane<V>>;
-    using IV = IntVec<Lane<V>>;
-    const IV exponent = reinterpret<IV>(static_cast<V>(whole + B::magic)) << B::mantissa;
-    const V scaled = reinterpret<V>(static_cast<IV>(reinterpret<IV>(p) + exponent));
-    return whole < B::least_exponent ? V{} : scaled;
-}
-#if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
-template <> HL_INLINE Vec<float> larger(Vec<float> a, Vec<float> b) { return (Vec<float>)_mm512_max_ps(a, b); }
-template <> HL_INLINE Vec<double> larger(Vec<double> a, Vec<double> b) { return (Vec<double>)_mm512_max_pd(a, b); }
-template <> HL_INLINE Vec<float> nearest(Vec<float> x) { return (Vec<float>)_mm512_roundscale_ps(x, 8); }
-template <> HL_INLINE Vec<double> nearest(Vec<double> x) { return (Vec<double>)_mm512_roundscale_pd(x, 8); }
-template <> HL_INLINE Vec<float> scale(Vec<float> p, Vec<float> n) { return (Vec<float>)_mm512_scalef_ps(p, n); }
-template <> HL_INLINE Vec<double> scale(Vec<double> p, Vec<double> n) { return (Vec<double>)_mm512_scalef_pd(p, n); }
-#endif
 
 // Register tile: height x vectors accumulators; 24 of 32 registers, or 12 of 16.
 #if HINGELINE_VECTOR_BYTES == 64 || defined(__aarch64__)
@@ -181,79 +18,10 @@ constexpr int max_vectors = 2;
 #endif
 constexpr int tile_height = 6;
 constexpr int map_group = 8;  // registers mapped in lockstep: one alone would wait for its own chain
-static_assert(tile_rows % tile_height == 0);
-// Features per pass: a panel slice of 4 registers x 256 features fills 64 KiB of second-level cache.
+static_assert(tile_rows % row_step == 0 && row_step % tile_height == 0);
+static_assert(row_step % map_group == 0);
+// Features per pass: the slice of a panel (4 registers x 512 features, 128 KiB) stays in the second-level cache.
 constexpr Index feature_block = 512;
-
-// ---- kernel maps: dot products to kernel values, in registers -----------------------------------
-
-/// exp(-gamma d2) = 2^(n + f) for d2 >= 0. With a fused multiply-add the factor -gamma log2 e is kept in two
-/// parts and the argument is never rounded; without one the argument is rounded once and reduced by parts of
-/// ln 2 whose products with n are exact (Cody and Waite).
-template <class T> struct Rbf {
-    using V = Vec<T>;
-    T high, low, rate;
-    explicit Rbf(const Kernel& k) : rate(static_cast<T>(-k.gamma)) {
-        const double log2e = 1.4426950408889634074, log2e_rest = 2.0355273740931033e-17;
-        const double factor = -k.gamma * log2e;
-        high = static_cast<T>(factor);
-        low = sizeof(T) == 4 ? static_cast<T>(factor - static_cast<double>(high))
-                             : static_cast<T>(::fma(-k.gamma, log2e, -factor) - k.gamma * log2e_rest);
-    }
-    template <int N> HL_INLINE void operator()(V (&x)[N], const V (&norms)[N]) const {
-        using B = Bits<T>;
-        V d2[N], whole[N], f[N], p[N];
-        for (int i = 0; i < N; ++i) d2[i] = larger(static_cast<V>(norms[i] - static_cast<T>(2) * x[i]), V{});
-        if constexpr (fuses) {
-            for (int i = 0; i < N; ++i) whole[i] = nearest(static_cast<V>(d2[i] * high));
-            for (int i = 0; i < N; ++i) f[i] = fused(d2[i], splat<V>(high), static_cast<V>(-whole[i]));
-            for (int i = 0; i < N; ++i) f[i] = fused(d2[i], splat<V>(low), f[i]);
-        } else {
-            for (int i = 0; i < N; ++i) f[i] = d2[i] * rate;
-            for (int i = 0; i < N; ++i) whole[i] = nearest(static_cast<V>(f[i] * B::log2e));
-            for (int i = 0; i < N; ++i) f[i] = ((f[i] - whole[i] * B::ln2_high) - whole[i] * B::ln2_low) * B::log2e;
-        }
-        for (int i = 0; i < N; ++i) p[i] = f[i] * B::poly[B::degree] + B::poly[B::degree - 1];
-        for (int c = B::degree - 2; c >= 0; --c)
-            for (int i = 0; i < N; ++i) p[i] = p[i] * f[i] + B::poly[c];
-        for (int i = 0; i < N; ++i) x[i] = scale(p[i], whole[i]);
-    }
-};
-template <class T> struct Linear {
-    using V = Vec<T>;
-    template <int N> HL_INLINE void operator()(V (&)[N], const V (&)[N]) const {}
-};
-template <class T> struct Poly {
-    using V = Vec<T>;
-    T gamma, coef0;
-    int degree;
-    explicit Poly(const Kernel& k) : gamma(static_cast<T>(k.gamma)), coef0(static_cast<T>(k.coef0)), degree(k.degree) {}
-    template <int N> HL_INLINE void operator()(V (&x)[N], const V (&)[N]) const {
-        for (int i = 0; i < N; ++i) {
-            V base = x[i] * gamma + coef0;
-            x[i] = splat<V>(static_cast<T>(1));
-            for (int e = degree; e > 0; e >>= 1) {
-                if (e & 1) x[i] = x[i] * base;
-                base = base * base;
-            }
-        }
-    }
-};
-HL_INLINE float tanh_of(float x) { return ::tanhf(x); }
-HL_INLINE double tanh_of(double x) { return ::tanh(x); }
-template <class T> struct Sigmoid {
-    using V = Vec<T>;
-    T gamma, coef0;
-    explicit Sigmoid(const Kernel& k) : gamma(static_cast<T>(k.gamma)), coef0(static_cast<T>(k.coef0)) {}
-    template <int N> HL_INLINE void operator()(V (&x)[N], const V (&)[N]) const {
-        for (int i = 0; i < N; ++i) {
-            T lane[lanes<T>];
-            store(lane, static_cast<V>(x[i] * gamma + coef0));
-            for (int w = 0; w < lanes<T>; ++w) lane[w] = tanh_of(lane[w]);
-            x[i] = load<V>(lane);
-        }
-    }
-};
 
 // ---- dense tiles ---------------------------------------------------------------------------------
 
@@ -429,36 +197,6 @@ template <class T, class Map> void map_rows(const Map map, const T* tile, int ve
             for (int i = 0; i < map_group && r + i < row_count; ++i) store(out[r + i] + at + v * W, x[i]);
         }
 }
-
-#if HINGELINE_VECTOR_BYTES > 0
-template <int... I> struct Seq {};
-template <int N, int... I> struct MakeSeq : MakeSeq<N - 1, N - 1, I...> {};
-template <int... I> struct MakeSeq<0, I...> {
-    using type = Seq<I...>;
-};
-template <class V, int... I> HL_INLINE V interleave_low(V a, V b, Seq<I...>) {
-    constexpr int W = sizeof...(I);
-    return __builtin_shufflevector(a, b, (I / 2 + (I % 2) * W)...);
-}
-template <class V, int... I> HL_INLINE V interleave_high(V a, V b, Seq<I...>) {
-    constexpr int W = sizeof...(I);
-    return __builtin_shufflevector(a, b, (W / 2 + I / 2 + (I % 2) * W)...);
-}
-/// Transpose a square block in registers: log2(W) rounds of perfect shuffles.
-template <class V, int W> HL_INLINE void transpose(V (&a)[W]) {
-    using S = typename MakeSeq<W>::type;
-    for (int s = 1; s < W; s *= 2) {
-        V b[W];
-        for (int i = 0; i < W / 2; ++i) {
-            b[2 * i] = interleave_low(a[i], a[i + W / 2], S{});
-            b[2 * i + 1] = interleave_high(a[i], a[i + W / 2], S{});
-        }
-        for (int i = 0; i < W; ++i) a[i] = b[i];
-    }
-}
-#else
-template <class V> HL_INLINE void transpose(V (&)[1]) {}
-#endif
 
 /// Transposed: columns[q][at + r].
 template <class T, class Map> void map_columns(const Map map, const T* tile, int vectors, int row_count, int queries,

@@ -24,6 +24,7 @@ struct Ids {
     static Ids run(Index first, Index count) { return {nullptr, first, count}; }
     static Ids of(const std::vector<Index>& v) { return {v.data(), 0, static_cast<Index>(v.size())}; }
     Index operator[](Index i) const { return list ? list[i] : first + i; }
+    Ids part(Index at, Index some) const { return list ? Ids{list + at, 0, some} : run(first + at, some); }
 };
 
 /// Element (i, j) is data[i * row_stride + j * column_stride]; strides count elements and may be negative.

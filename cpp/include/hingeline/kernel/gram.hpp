@@ -154,31 +154,28 @@ template <class T> class Gram {
 
     bool base_in_panels(const DenseRows<T>& x, Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         const auto& op = ops<T>();
-        const int width = block();
-        s.tile.reserve(static_cast<std::size_t>(tile_rows * width));
-        s.row_norms.reserve(tile_rows);
+        const int width = block(), count = static_cast<int>(queries.count);
+        const int padded = (count + row_step - 1) / row_step * row_step;
+        s.tile.reserve(static_cast<std::size_t>(padded * width));
+        s.row_norms.reserve(static_cast<std::size_t>(padded));
+        for (int r = 0; r < padded; ++r) s.row_norms.data()[r] = norms_[queries[std::min(r, count - 1)]];
+        point_at(x, queries, 0, count, padded, s);
+        s.lines.resize(static_cast<std::size_t>(count));
         for (Index at = 0; at < base.count; at += width) {
             if (s.interrupted()) return false;
-            const Index lanes = std::min<Index>(width, base.count - at);
-            s.panel.fill(rows_, base.list ? Ids{base.list + at, 0, lanes} : Ids::run(base.first + at, lanes), true,
-                         norms_.data());
+            const int lanes = static_cast<int>(std::min<Index>(width, base.count - at));
+            s.panel.fill(rows_, base.part(at, lanes), true, norms_.data());
+            op.dense(s.panel.values(), s.panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
             const int covered = s.panel.vectors() * op.lanes;
-            for (Index q = 0; q < queries.count; q += tile_rows) {
-                const int count = static_cast<int>(std::min<Index>(tile_rows, queries.count - q));
-                for (int r = 0; r < tile_rows; ++r) s.row_norms.data()[r] = norms_[queries[q + std::min(r, count - 1)]];
-                point_at(x, queries, q, count, tile_rows, s);
-                op.dense(s.panel.values(), s.panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
-                if (lanes == covered) {
-                    op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(),
-                               columns + q, at);
-                    continue;
-                }
-                s.lines.resize(tile_rows);
-                for (int r = 0; r < count; ++r) s.lines[r] = s.tile.data() + r * covered;
-                op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(),
-                           s.lines.data(), 0);
-                for (int r = 0; r < count; ++r) std::copy_n(s.lines[r], lanes, columns[q + r] + at);
+            T* const* to = columns;
+            if (lanes < covered) {  // whole registers are written: the last ones go through the tile
+                for (int r = 0; r < count; ++r) s.lines[static_cast<std::size_t>(r)] = s.tile.data() + r * covered;
+                to = s.lines.data();
             }
+            op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(), to,
+                       lanes < covered ? 0 : at);
+            if (lanes < covered)
+                for (int r = 0; r < count; ++r) std::copy_n(to[r], lanes, columns[r] + at);
         }
         return true;
     }

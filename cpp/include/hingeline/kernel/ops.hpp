@@ -32,6 +32,10 @@ struct Kernel {
 /// Base rows in a tile; a multiple of the register tile's height and of every lane count.
 inline constexpr int tile_rows = 48;
 
+/// Rows that the tile functions read and compute at a time: a multiple of the height of every register tile and
+/// of the group that is mapped together.
+inline constexpr int row_step = 24;
+
 /// Values that `to_line` reads at a time: a multiple of eight registers of every set.
 inline constexpr Index line_step = 128;
 
@@ -53,8 +57,8 @@ template <class T> struct Ops {
     int lanes;
     int max_vectors;
 
-    /// tile[r][q] = rows[r] . panel[q]. `rows` holds `tile_rows` pointers to d contiguous values (repeat
-    /// one for the rows beyond row_count: whole strips are computed).
+    /// tile[r][q] = rows[r] . panel[q]. `rows` holds pointers to d contiguous values up to the next
+    /// multiple of `row_step` (repeat one for the rows beyond row_count: whole strips are computed).
     void (*dense)(const T* panel, int vectors, Index d, const T* const* rows, int row_count, T* tile);
     /// The same from CSR rows. `slot` maps a column to a line of the panel (null: the column itself).
     void (*sparse32)(const T* panel, int vectors, const std::int32_t* slot, const SparseRow<T, std::int32_t>* rows,
@@ -73,7 +77,7 @@ template <class T> struct Ops {
     /// panel[k * width + lane] = rows[lane][k] for vectors * lanes row pointers.
     void (*pack)(const T* const* rows, int vectors, Index d, T* panel);
     /// Dot products to kernel values: out[r][at + lane]. The tile and the row norms must be readable up to
-    /// `tile_rows` rows.
+    /// the next multiple of `row_step` rows.
     void (*to_rows)(const Kernel&, const T* tile, int vectors, int row_count, const T* row_norms, const T* panel_norms,
                     T* const* out, Index at);
     /// The same, transposed: columns[q][at + r] for q < queries.

@@ -66,11 +66,13 @@ template <class T> class Panel {
         const int width = vectors_ * op.lanes;
         norms_.reserve(static_cast<std::size_t>(width));
         std::visit([&](const auto& r) { lay(r, ids, whole, norms); }, rows);
-        for (int q = 0; q < count_; ++q) {
-            if (norms) norms_.data()[q] = norms[ids[q]];
-            require_moderate(norms_.data()[q], ids[q]);
-        }
-        for (int q = count_; q < width; ++q) norms_.data()[q] = norms_.data()[count_ - 1];
+        T* own = norms_.data();
+        for (int q = 0; q < count_; ++q)
+            if (norms)
+                own[q] = norms[ids[q]];
+            else
+                require_moderate(own[q], ids[q]);
+        std::fill(own + count_, own + width, own[count_ - 1]);
     }
 
     const T* values() const { return values_.data(); }
@@ -87,19 +89,22 @@ template <class T> class Panel {
         const int width = vectors_ * op.lanes;
         T* to = values_.reserve(static_cast<std::size_t>(x.d) * width);
         lanes_.resize(static_cast<std::size_t>(width));
-        const bool direct = std::is_same_v<S, T> && x.contiguous();
-        if (!direct) copy_.reserve(static_cast<std::size_t>(x.d) * width);
-        for (int q = 0; q < width; ++q) {
-            const Index row = ids[std::min(q, count_ - 1)];
-            if constexpr (std::is_same_v<S, T>)
-                if (direct) {
-                    lanes_[q] = x.row(row);
-                    continue;
-                }
-            T* line = copy_.data() + static_cast<std::size_t>(q) * x.d;
-            for (Index k = 0; k < x.d; ++k) line[k] = static_cast<T>(x.row(row)[k * x.column_stride]);
-            lanes_[q] = line;
+        bool direct = false;
+        if constexpr (std::is_same_v<S, T>) {
+            direct = x.contiguous();
+            if (direct)
+                for (int q = 0; q < count_; ++q) lanes_[static_cast<std::size_t>(q)] = x.row(ids[q]);
         }
+        if (!direct) {
+            copy_.reserve(static_cast<std::size_t>(x.d) * count_);
+            for (int q = 0; q < count_; ++q) {
+                T* line = copy_.data() + static_cast<std::size_t>(q) * x.d;
+                const S* row = x.row(ids[q]);
+                for (Index k = 0; k < x.d; ++k) line[k] = static_cast<T>(row[k * x.column_stride]);
+                lanes_[static_cast<std::size_t>(q)] = line;
+            }
+        }
+        std::fill(lanes_.begin() + count_, lanes_.end(), lanes_[static_cast<std::size_t>(count_ - 1)]);
         op.pack(lanes_.data(), vectors_, x.d, to);
         if (!norms) op.norms(lanes_.data(), count_, x.d, norms_.data());
     }
