@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from multiprocessing import current_process
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -138,7 +139,13 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return values
 
     def _threads(self) -> int:
-        return int(effective_n_jobs(self.n_jobs))
+        """Number of threads behind ``n_jobs``, by joblib's rules.
+
+        joblib would allow one only inside a daemonic process, which may not have children; threads may run there.
+        """
+        if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
+            return int(effective_n_jobs(self.n_jobs))
+        return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
 
     # ---- decisions -----------------------------------------------------------------------------------
 

@@ -430,6 +430,9 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     if (state.reason != Reason::running) return;
     const Index done = static_cast<Index>(state.chosen.size());
     const Index last = stop.max_steps < state.n - done ? done + stop.max_steps : state.n;
+    // A thread's share of a step must outweigh the meeting at its end.
+    constexpr Index fewest_rows = 2048;
+    threads = static_cast<int>(std::clamp<Index>((state.n - done) / fewest_rows, 1, threads));
     state.trace.start();
     detail::Loop<Source> loop(state, p, source, stop, last);
     run_team(threads, stop.interrupt, [&](int rank, int size) { loop.run(rank, size); });

@@ -29,7 +29,7 @@ class Barrier {
             return;
         }
         for (int spins = 0; phase_.load(std::memory_order_acquire) == phase; ++spins) {
-            if (spins < 4096)
+            if (spins < 1024)
                 relax();
             else
                 std::this_thread::yield();

@@ -1,0 +1,1 @@
+"""Benchmarks of hingeline; see README.md in this folder."""

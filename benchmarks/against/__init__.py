@@ -1,0 +1,1 @@
+"""hingeline against its peers: ``python -m benchmarks.against``."""

@@ -1,0 +1,69 @@
+"""Data sets as settings.py describes them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from hingeline import datasets
+
+from .jobs import Unavailable
+from .settings import Data
+
+
+@dataclass(frozen=True)
+class Split:
+    X_train: Any
+    y_train: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+
+
+def load(data: Data, form: str, dtype: str, rows: int | None = None, test_rows: int | None = None) -> Split:
+    """Training and test part, scaled, in the wanted form ("dense" or "csr") and type."""
+    try:
+        source = datasets.load(data.name, dtype=np.float64)
+        X_train, X_test, y_train, y_test = source.X_train, source.X_test, source.y_train, source.y_test
+    except (OSError, ValueError) as error:
+        # Results are shown to others: no folders of this computer.
+        folder = os.environ.get("HINGELINE_DATA") or "../shared/data"
+        raise Unavailable(f"data set {data.name}: {str(error).replace(folder, '$HINGELINE_DATA')}") from error
+    limits = [limit for limit in (data.rows, rows) if limit is not None]
+    train, test = _sample(len(y_train), min(limits, default=None)), _sample(len(y_test), test_rows)
+    X_train, X_test = _scaled(X_train[train], X_test[test], data.scaling)
+    if data.positive is not None:
+        y_train, y_test = (np.where(y == data.positive, 1, -1) for y in (y_train, y_test))
+    return Split(_form(X_train, form, dtype), y_train[train], _form(X_test, form, dtype), y_test[test])
+
+
+def _sample(n: int, limit: int | None) -> np.ndarray:
+    if limit is None or limit >= n:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).permutation(n)[:limit])
+
+
+def _scaled(X_train: Any, X_test: Any, scaling: str) -> tuple[Any, Any]:
+    if scaling == "none":
+        return X_train, X_test
+    if scaling == "255":
+        return X_train / 255, X_test / 255
+    if scaling != "unit":
+        raise ValueError(f"unknown scaling {scaling!r}")
+    low = X_train.min(axis=0)
+    span = X_train.max(axis=0) - low
+    span[span == 0] = 1
+    return (X_train - low) / span, (X_test - low) / span
+
+
+def _form(X: Any, form: str, dtype: str) -> Any:
+    if form == "csr":
+        return sp.csr_matrix(X, dtype=dtype)
+    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=dtype)
+
+
+def nbytes(X: Any) -> int:
+    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes

@@ -1,0 +1,83 @@
+"""Number of threads, and what there is to know about the machine. Imports no numpy: threads must be fixed first."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+#: Libraries read these once, when they are loaded.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+PACKAGES = ("hingeline", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "libsvm-official")
+
+
+def fix_threads(threads: int) -> None:
+    """Limit every thread pool of this process and of its children; call it before numpy is imported."""
+    if "numpy" in sys.modules:
+        raise RuntimeError("the number of threads must be fixed before numpy is imported")
+    os.environ.update({name: str(threads) for name in THREAD_VARIABLES})
+
+
+def threads_in_argv(default: int = 1) -> int:
+    """Value of --threads, before the real parser of the program runs."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--threads", type=int, default=default)
+    return int(parser.parse_known_args()[0].threads)
+
+
+def machine() -> dict[str, Any]:
+    """Processor, versions and thread pools, without anything that identifies the computer."""
+    info: dict[str, Any] = {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "blas": _blas(),
+    }
+    try:
+        from hingeline import _core
+
+        info["isa"] = _core.isa()
+    except ImportError:
+        info["isa"] = None
+    return info
+
+
+def _cpu_model() -> str:
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        for line in listing.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _blas() -> list[str]:
+    try:
+        import numpy  # noqa: F401  (loads its BLAS)
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        return []
+    return [
+        f"{pool['internal_api']} {pool['version']} {pool.get('architecture', '')}, {pool['num_threads']} threads"
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas"
+    ]
