@@ -62,7 +62,8 @@ struct Weights {
                 if (o < 0 || o >= coefficients.outputs()) throw std::invalid_argument("output number out of range");
                 group.outputs.push_back(o);
             }
-            if (group.count < 0) throw std::invalid_argument("group sizes must not be negative");
+            if (group.count < 0 || group.count > coefficients.support - first)
+                throw std::invalid_argument("group sizes must add up to the support vectors");
             first += group.count;
             coefficients.groups.push_back(std::move(group));
         }

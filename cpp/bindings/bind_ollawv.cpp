@@ -85,7 +85,7 @@ nb::dict result(const Ollawv& o, Index i) {
     d["coef"] = to_numpy(s.a);
     d["intercept"] = s.b;
     d["violation"] = s.v;
-    d["largest"] = s.largest;
+    d["largest"] = ollawv::largest_output(s);
     d["reason"] = name(s.reason);
     d["kernel_evals"] = s.kernel_evals;
     nb::dict history;

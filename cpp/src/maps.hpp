@@ -11,18 +11,22 @@ namespace {
 /// ln 2 whose products with n are exact (Cody and Waite).
 template <class T> struct Rbf {
     using V = Vec<T>;
-    T high, low, rate;
-    explicit Rbf(const Kernel& k) : rate(static_cast<T>(-k.gamma)) {
+    T high, low, rate, farthest;
+    explicit Rbf(const Kernel& k) {
         const double log2e = 1.4426950408889634074, log2e_rest = 2.0355273740931033e-17;
-        const double factor = -k.gamma * log2e;
+        const double gamma = k.gamma < Bits<T>::steepest ? k.gamma : Bits<T>::steepest;
+        const double factor = -gamma * log2e;
+        rate = static_cast<T>(-gamma);
         high = static_cast<T>(factor);
         low = sizeof(T) == 4 ? static_cast<T>(factor - static_cast<double>(high))
-                             : static_cast<T>(::fma(-k.gamma, log2e, -factor) - k.gamma * log2e_rest);
+                             : static_cast<T>(::fma(-gamma, log2e, -factor) - gamma * log2e_rest);
+        farthest = static_cast<T>(Bits<T>::vanished) / -high;  // beyond it the value is zero; infinite for gamma = 0
     }
     template <int N> HL_INLINE void operator()(V (&x)[N], const V (&norms)[N]) const {
         using B = Bits<T>;
         V d2[N], whole[N], f[N], p[N];
         for (int i = 0; i < N; ++i) d2[i] = larger(static_cast<V>(norms[i] - static_cast<T>(2) * x[i]), V{});
+        for (int i = 0; i < N; ++i) d2[i] = smaller(d2[i], splat<V>(farthest));
         if constexpr (fuses) {
             for (int i = 0; i < N; ++i) whole[i] = nearest(static_cast<V>(d2[i] * high));
             for (int i = 0; i < N; ++i) f[i] = fused(d2[i], splat<V>(high), static_cast<V>(-whole[i]));

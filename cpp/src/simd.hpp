@@ -39,6 +39,7 @@ template <> struct Bits<float> {
     static constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
     static constexpr float least_exponent = -125.0f;
     static constexpr float log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
+    static constexpr double steepest = 1e37, vanished = 160;  // largest gamma; 2^-vanished is zero
     static constexpr int degree = 6;
     // Minimax polynomial of 2^f on [-1/2, 1/2], relative error 1.9e-9, constant term rounded to 1.
     static constexpr float poly[7] = {1.0f,           0.693147206f,   0.240226469f,   0.0555032878f,
@@ -51,6 +52,7 @@ template <> struct Bits<double> {
     static constexpr double least_exponent = -1021.0;
     static constexpr double log2e = 1.4426950408889634, ln2_high = 6.93147180369123816490e-01,
                             ln2_low = 1.90821492927058770002e-10;
+    static constexpr double steepest = 1e307, vanished = 1100;
     static constexpr int degree = 11;
     // The same, relative error 3.1e-18.
     static constexpr double poly[12] = {1.0,
@@ -147,8 +149,9 @@ constexpr bool fuses = false;
 template <class V> HL_INLINE V fused(V a, V b, V c) { return a * b + c; }
 #endif
 
-/// The larger of each pair of lanes.
+/// The larger and the smaller of each pair of lanes.
 template <class V> HL_INLINE V larger(V a, V b) { return a > b ? a : b; }
+template <class V> HL_INLINE V smaller(V a, V b) { return a < b ? a : b; }
 /// Round each lane to an integer (|x| < 2^22, or 2^51 in double).
 template <class V> HL_INLINE V nearest(V x) {
     using B = Bits<Lane<V>>;
@@ -163,6 +166,8 @@ template <class V> HL_INLINE V scale(V p, V whole) {
     return whole < B::least_exponent ? V{} : scaled;
 }
 #if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
+template <> HL_INLINE Vec<float> smaller(Vec<float> a, Vec<float> b) { return (Vec<float>)_mm512_min_ps(a, b); }
+template <> HL_INLINE Vec<double> smaller(Vec<double> a, Vec<double> b) { return (Vec<double>)_mm512_min_pd(a, b); }
 template <> HL_INLINE Vec<float> larger(Vec<float> a, Vec<float> b) { return (Vec<float>)_mm512_max_ps(a, b); }
 template <> HL_INLINE Vec<double> larger(Vec<double> a, Vec<double> b) { return (Vec<double>)_mm512_max_pd(a, b); }
 template <> HL_INLINE Vec<float> nearest(Vec<float> x) { return (Vec<float>)_mm512_roundscale_ps(x, 8); }

@@ -6,7 +6,8 @@ Nothing else talks to ``_core``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from multiprocessing import current_process
 from typing import Any
 
@@ -32,8 +33,11 @@ KERNEL_RULES = {
     "gamma": _params.one_of("scale", "auto") | _params.real(least=0.0),
     "degree": _params.integer(least=0),
     "coef0": _params.real(),
-    "cache_size": _params.real(above=0.0),
+    "cache_size": _params.real(above=0.0, most=1e12),
+    "n_jobs": _params.jobs(),
 }
+#: Numbers beyond this have products that leave the range of a double.
+LARGEST = 1e100
 
 
 class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -57,10 +61,15 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             accept_large_sparse=True,
             dtype=[np.float64, np.float32],
         )
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         if precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"kernel='precomputed' needs a square matrix of kernel values, X has shape {X.shape}.")
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
+        if precomputed and np.abs(X).max() > LARGEST:
+            raise ValueError(f"Precomputed kernel values beyond {LARGEST:g} leave the range of a double; scale them.")
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -84,15 +93,16 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return X
 
     def _class_weights(self, codes: np.ndarray) -> np.ndarray:
-        weights = np.asarray(
-            compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes]),
-            dtype=np.float64,
-        )
-        if not np.all(np.isfinite(weights) & (weights > 0)):
+        given = list(self.class_weight.values()) if isinstance(self.class_weight, Mapping) else []
+        rule = _params.real(above=0.0, most=LARGEST)
+        if not all(rule.accepts(weight) for weight in given):
             raise ValueError(
-                f"class_weight must give every class a finite weight > 0. Got {weights.tolist()}; leave the rows "
-                "of a class out to give it no weight."
+                f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}; leave the rows of a "
+                "class out to give it no weight."
             )
+        weights: np.ndarray = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=self.classes_[codes]
+        ).astype(np.float64)
         return weights
 
     # ---- kernels -------------------------------------------------------------------------------------
@@ -106,11 +116,13 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.gamma == "auto":
             return 1.0 / X.shape[1]
         variance = _variance(X)
+        if not np.isfinite(variance):  # such rows are refused by the core, by name
+            return 1.0
         if variance == 0 and self.kernel != "linear":
             warnings.warn(
                 "All entries of X are equal, so gamma='scale' has no scale to go by; gamma=1.0 is used.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
@@ -128,14 +140,16 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _call_kernel(self, A: Any, B: Any) -> np.ndarray:
         values = np.asarray(self.kernel(A, B))
+        if np.iscomplexobj(values):
+            raise ValueError("The kernel function must return real numbers. Got complex ones.")
         if values.shape != (A.shape[0], B.shape[0]):
             raise ValueError(
                 f"The kernel function must return an array of shape {(A.shape[0], B.shape[0])} for inputs with "
                 f"{A.shape[0]} and {B.shape[0]} rows. Got shape {values.shape}."
             )
         values = np.ascontiguousarray(values, dtype=np.float64)
-        if not np.isfinite(values).all():
-            raise ValueError("The kernel function returned NaN or infinity.")
+        if not (np.abs(values) <= LARGEST).all():
+            raise ValueError(f"The kernel function returned NaN, infinity or values beyond {LARGEST:g}.")
         return values
 
     def _threads(self) -> int:
@@ -150,6 +164,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # ---- decisions -----------------------------------------------------------------------------------
 
     def _weights(self) -> _core.Weights:
+        n_pairs = len(pairs(len(self.classes_))[0])
+        if np.shape(self.intercept_) != (n_pairs,):
+            raise ValueError(f"intercept_ must have shape {(n_pairs,)}. Got {np.shape(self.intercept_)}.")
         return _core.Weights(
             np.ascontiguousarray(self.dual_coef_),
             np.ascontiguousarray(self.n_support_, dtype=np.int64),
@@ -245,23 +262,36 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
 
 def _variance(X: Any) -> float:
-    """Variance of all entries in double, without a copy of X."""
+    """Variance of all entries in double, without a copy of X and the same for every memory order."""
     size = X.shape[0] * X.shape[1]
-    if sp.issparse(X):
-        values, zeros = X.data, size - X.data.size
-        mean = values.sum(dtype=np.float64) / size
-        return float((np.sum(_blocks_about(values[None, :], mean)) + zeros * mean**2) / size)
-    mean = X.sum(dtype=np.float64) / size
-    return float(np.sum(_blocks_about(X, mean)) / size)
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = sum(block.sum() for block in _blocks(values)) / size
+        squares = sum(np.square(block - mean).sum() for block in _blocks(values))
+        return float((squares + (size - values.size) * mean**2) / size)
 
 
-def _blocks_about(X: np.ndarray, mean: float) -> list[float]:
-    """Sums of squared distances from `mean` over blocks of about a million entries."""
-    rows, columns = X.shape
-    if rows == 1:
-        step = 1 << 20
-        pieces = (X[0, at : at + step] for at in range(0, columns, step))
-    else:
-        step = max(1, (1 << 20) // columns)
-        pieces = (X[at : at + step] for at in range(0, rows, step))
-    return [float(np.square(piece.astype(np.float64) - mean).sum()) for piece in pieces]
+def _blocks(values: np.ndarray) -> Iterator[np.ndarray]:
+    """Pieces of about a million entries, row after row, in double."""
+    step = max(1, (1 << 20) // (values.shape[1] if values.ndim == 2 else 1))
+    for at in range(0, len(values), step):
+        yield np.ascontiguousarray(values[at : at + step], dtype=np.float64)
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[Callable[[], None]]:
+    """Undo changes to fitted attributes when the block fails, unless it has called what it was given."""
+    before = {name: value for name, value in vars(estimator).items() if _is_fitted_attribute(name)}
+    keep: list[bool] = []
+    try:
+        yield lambda: keep.append(True)
+    except BaseException:
+        if not keep:
+            for name in [name for name in vars(estimator) if _is_fitted_attribute(name)]:
+                delattr(estimator, name)
+            vars(estimator).update(before)
+        raise
+
+
+def _is_fitted_attribute(name: str) -> bool:
+    return name == "_gamma" or (name.endswith("_") and not name.startswith("_"))

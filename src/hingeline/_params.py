@@ -32,9 +32,13 @@ def real(*, above: float | None = None, least: float | None = None, most: float 
     """A finite real number in an interval; booleans are no numbers here."""
 
     def holds(value: Any) -> bool:
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:  # an integer beyond every float
+            return False
         return (
-            not isinstance(value, bool)
-            and math.isfinite(value)
+            finite
+            and not isinstance(value, bool)
             and (above is None or value > above)
             and (least is None or value >= least)
             and value <= most
@@ -50,9 +54,11 @@ def real(*, above: float | None = None, least: float | None = None, most: float 
     return Rule(holds, words, Real)
 
 
-def integer(*, least: int) -> Rule:
-    """An integer not below `least`."""
-    return Rule(lambda v: not isinstance(v, bool) and v >= least, f"an integer >= {least}", Integral)
+def integer(*, least: int, most: int = 2**31 - 1) -> Rule:
+    """An integer in an interval."""
+    return Rule(
+        lambda v: not isinstance(v, bool) and least <= v <= most, f"an integer >= {least} and <= {most}", Integral
+    )
 
 
 def boolean() -> Rule:
@@ -75,6 +81,11 @@ def function() -> Rule:
 def mapping() -> Rule:
     """A dictionary."""
     return Rule(lambda v: True, "a dict", Mapping)
+
+
+def jobs() -> Rule:
+    """A number of threads in joblib's sense."""
+    return Rule(lambda v: not isinstance(v, bool) and v != 0, "a nonzero integer", Integral) | nothing()
 
 
 def nothing() -> Rule:

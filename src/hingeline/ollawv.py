@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from . import _core, _params
-from ._base import KERNEL_RULES, KernelClassifier
+from ._base import KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing
 from ._callbacks import run_in_slices, with_callbacks
 from ._multiclass import assemble, pairs
 
@@ -152,10 +153,10 @@ class WorstViolatorSVC(KernelClassifier):
         self.decision_function_shape = decision_function_shape
 
     _rules = {
-        "margin": _params.real(above=0.0),
+        "margin": _params.real(above=0.0, most=LARGEST),
         "cap": _params.real(above=0.0, most=1.0),
         "bias": _params.boolean(),
-        "C": _params.real(above=0.0),
+        "C": _params.real(above=0.0, most=LARGEST),
         **KERNEL_RULES,
         "class_weight": _params.one_of("balanced") | _params.mapping() | _params.nothing(),
         "decision_function_shape": _params.one_of("ovr", "ovo"),
@@ -181,11 +182,32 @@ class WorstViolatorSVC(KernelClassifier):
             The fitted estimator.
         """
         _params.check(self, self._rules)
-        threads = self._threads()
-        X, codes = self._validate_fit(X, y)
-        self.class_weight_ = self._class_weights(codes)
-        self._gamma = self._resolve_gamma(X)
-        n_classes = len(self.classes_)
+        with all_or_nothing(self) as keep:
+            X, codes = self._validate_fit(X, y)
+            self.class_weight_ = self._class_weights(codes)
+            self._gamma = self._resolve_gamma(X)
+            machine, advance = self._machine(X, codes)
+            largest = int(np.sort(np.bincount(codes))[-2:].sum())
+            try:
+                run_in_slices(
+                    self,
+                    X,
+                    self.classes_[codes],
+                    advance=advance,
+                    most_steps=math.ceil(self.cap * largest),
+                    attributes=lambda: self._attributes(machine, X, codes),
+                )
+            except KeyboardInterrupt:
+                self._publish(self._attributes(machine, X, codes, unfinished="interrupted"))
+                keep()
+                raise
+            self._publish(self._attributes(machine, X, codes))
+        self._warn_about_cap(machine)
+        return self
+
+    def _machine(self, X: Any, codes: np.ndarray) -> tuple[_core.Ollawv, Callable[[int | None], bool]]:
+        """The class pairs, and a function that lets them learn."""
+        n_classes, threads = len(self.classes_), self._threads()
         cache_bytes = int(self.cache_size * 2**20)
         computed = self.kernel != "precomputed" and not callable(self.kernel)
         gram = self._gram(X, copy_bytes=cache_bytes // 2) if computed else None
@@ -211,23 +233,7 @@ class WorstViolatorSVC(KernelClassifier):
                 machine.learn(_core.Matrix(X), threads, limit)
             return bool(machine.n_running)
 
-        counts = np.bincount(codes)
-        largest = int(np.sort(counts)[-2:].sum())
-        try:
-            run_in_slices(
-                self,
-                X,
-                self.classes_[codes],
-                advance=advance,
-                most_steps=math.ceil(self.cap * largest),
-                attributes=lambda: self._attributes(machine, X, codes),
-            )
-        except KeyboardInterrupt:
-            self._publish(machine, X, codes)
-            raise
-        self._publish(machine, X, codes)
-        self._warn_about_cap(machine)
-        return self
+        return machine, advance
 
     def _first_rows(self, codes: np.ndarray, n_classes: int) -> np.ndarray:
         """Row that each class pair starts with."""
@@ -241,8 +247,10 @@ class WorstViolatorSVC(KernelClassifier):
             dtype=np.int64,
         )
 
-    def _attributes(self, machine: _core.Ollawv, X: Any, codes: np.ndarray) -> dict[str, Any]:
-        """Fitted attributes of the machine as it is now."""
+    def _attributes(
+        self, machine: _core.Ollawv, X: Any, codes: np.ndarray, unfinished: str = "stopped"
+    ) -> dict[str, Any]:
+        """Fitted attributes of the machine as it is now; `unfinished` is the reason of pairs that could go on."""
         results = [machine.result(k) for k in range(machine.n_pairs)]
         support, n_support, dual_coef = assemble(results, codes, len(self.classes_))
         histories = [r["history"] for r in results]
@@ -257,12 +265,12 @@ class WorstViolatorSVC(KernelClassifier):
             "decision_scale_": np.array([r["largest"] for r in results]),
             "n_iter_": np.array([len(r["chosen"]) for r in results], dtype=np.int32),
             "n_kernel_evals_": sum(int(r["kernel_evals"]) for r in results),
-            "stop_reason_": np.array([r["reason"].replace("running", "stopped") for r in results]),
+            "stop_reason_": np.array([r["reason"].replace("running", unfinished) for r in results]),
             "history_": {"pair": np.repeat(np.arange(len(results)), lengths), **history},
         }
 
-    def _publish(self, machine: _core.Ollawv, X: Any, codes: np.ndarray) -> None:
-        for name, value in self._attributes(machine, X, codes).items():
+    def _publish(self, attributes: dict[str, Any]) -> None:
+        for name, value in attributes.items():
             setattr(self, name, value)
 
     def _warn_about_cap(self, machine: _core.Ollawv) -> None:
@@ -275,5 +283,5 @@ class WorstViolatorSVC(KernelClassifier):
             f"the margin (worst {worst:.3g}, wanted {self.margin * self.C:.3g}). Raise cap, lower margin, or change "
             "gamma.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -56,7 +56,7 @@ struct State {
     Index next = -1;     // row of the worst violator
     int next_side = 0;   // and where it belongs
     double v = 0.0;      // its z
-    double largest = 0;  // largest |o| seen
+    double largest = 0;  // largest |o| of the chosen at their choice
     Reason reason = Reason::running;
     std::vector<Index> chosen;  // rows in the order of choice
     std::vector<double> a;      // their coefficients
@@ -64,6 +64,14 @@ struct State {
     Index kernel_evals = 0;
     Trace trace;
 };
+
+/// Largest |o| seen in training: of the chosen when they were chosen, of the others now.
+inline double largest_output(const State& state) {
+    double largest = state.largest;
+    for (const Side& side : state.side)
+        for (const double z : side.z) largest = std::max(largest, std::abs(z));
+    return largest;
+}
 
 /// Rows of the two labels, ascending; `first` is the row that the first step takes.
 inline State start(Side one, Side other, Index first) {
@@ -237,7 +245,6 @@ template <class Source> class Share {
                 if (part_[k].z[i] == infinity) continue;
                 state.side[k].row.push_back(part_[k].row[i]);
                 state.side[k].z.push_back(part_[k].z[i]);
-                state.largest = std::max(state.largest, std::abs(part_[k].z[i]));
             }
     }
 
@@ -301,7 +308,8 @@ template <class Source> class Loop {
 
     void finish() {
         for (Side& side : state_.side) side.row.clear(), side.z.clear();
-        for (auto& share : shares_) share->give_back(state_);
+        for (auto& share : shares_)
+            if (share) share->give_back(state_);
     }
 
   private:
@@ -435,11 +443,20 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     threads = static_cast<int>(std::clamp<Index>((state.n - done) / fewest_rows, 1, threads));
     state.trace.start();
     detail::Loop<Source> loop(state, p, source, stop, last);
-    run_team(threads, stop.interrupt, [&](int rank, int size) { loop.run(rank, size); });
-    loop.finish();
-    state.trace.add(static_cast<Index>(state.chosen.size()), static_cast<Index>(state.chosen.size()), state.v,
-                    state.kernel_evals);
-    state.trace.pause();
+    const auto come_to_rest = [&] {
+        const Index steps = static_cast<Index>(state.chosen.size());
+        loop.finish();
+        state.trace.add(steps, steps, state.v, state.kernel_evals);
+        state.trace.pause();
+    };
+    try {
+        run_team(threads, stop.interrupt, [&](int rank, int size) { loop.run(rank, size); });
+    } catch (...) {  // a kernel function of the user's may throw: what was learnt before stays
+        state.reason = Reason::interrupted;
+        come_to_rest();
+        throw;
+    }
+    come_to_rest();
 }
 
 }  // namespace hingeline::ollawv

@@ -40,7 +40,8 @@ template <class T> class Gram {
             if ((copy_ = compressed(*dense, copy_budget))) base_ = copy_->view();
         bits_ = as_bits(base_, copy_budget - std::min(copy_budget, static_cast<std::size_t>(copy_bytes())));
         norms_ = norms_of(base_);
-        require_finite_kernel();
+        for (const T norm : norms_) largest_norm_ = std::max(largest_norm_, static_cast<double>(norm));
+        require_finite_kernel(largest_norm_);
     }
     Gram(const Gram&) = delete;
     Gram& operator=(const Gram&) = delete;
@@ -80,6 +81,8 @@ template <class T> class Gram {
     /// from `queries`: sink(at, rows) with the values in s.tile. False when interrupted.
     template <class S> void load(const Rows<S>& queries, Ids ids, Scratch<T>& s) const {
         s.panel.fill(queries, ids, std::holds_alternative<DenseRows<T>>(base_));
+        const T* norms = s.panel.norms();
+        require_finite_kernel(static_cast<double>(*std::max_element(norms, norms + s.panel.count())));
     }
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
         const auto& op = ops<T>();
@@ -259,12 +262,13 @@ template <class T> class Gram {
         return out;
     }
 
-    /// |x.z| <= |x||z|: a polynomial that stays in range at the largest norm stays so everywhere.
-    void require_finite_kernel() const {
-        if (kernel_.kind != KernelKind::poly || norms_.empty()) return;
-        const double norm = static_cast<double>(*std::max_element(norms_.begin(), norms_.end()));
-        const double bound = std::pow(std::abs(kernel_.gamma) * norm + std::abs(kernel_.coef0), kernel_.degree);
-        if (!(bound <= static_cast<double>(std::numeric_limits<T>::max())))
+    /// |x.z| <= |x||z|: a polynomial that stays in range at the product of the norms stays in range. `norm` is
+    /// the largest squared norm on the other side.
+    void require_finite_kernel(double norm) const {
+        if (kernel_.kind != KernelKind::poly) return;
+        const double product = std::sqrt(norm) * std::sqrt(largest_norm_);
+        const double bound = std::pow(std::abs(kernel_.gamma) * product + std::abs(kernel_.coef0), kernel_.degree);
+        if (!(bound <= (sizeof(T) == 4 ? static_cast<double>(std::numeric_limits<T>::max()) : largest_value)))
             throw std::invalid_argument("the polynomial kernel leaves the range of " +
                                         std::string(sizeof(T) == 4 ? "float32" : "float64") +
                                         " on these rows; scale the features or lower gamma or degree");
@@ -276,6 +280,7 @@ template <class T> class Gram {
     std::optional<OwnedCsr<T, std::int32_t>> copy_;
     std::optional<BitRows> bits_;
     std::vector<T> norms_;
+    double largest_norm_ = 0;
 };
 
 /// A kernel matrix that exists: columns[q][j] = K[queries[q]][base[j]].

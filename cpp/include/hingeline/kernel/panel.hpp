@@ -44,9 +44,12 @@ template <class T> class Aligned {
     std::size_t size_ = 0;
 };
 
+/// Bound of squared norms and kernel values in double: their products with coefficients stay finite.
+inline constexpr double largest_value = 1e200;
+
 /// Throws when a squared norm is too large for sums of two of them, naming the row.
 template <class T> inline void require_moderate(T norm, Index row) {
-    if (norm <= std::numeric_limits<T>::max() / 4) return;
+    if (norm <= (sizeof(T) == 4 ? std::numeric_limits<T>::max() / 4 : static_cast<T>(largest_value))) return;
     throw std::invalid_argument("row " + std::to_string(row) + " of X has a squared norm beyond the range of " +
                                 (sizeof(T) == 4 ? "float32" : "float64") +
                                 "; scale the features (for example with sklearn.preprocessing.StandardScaler)");

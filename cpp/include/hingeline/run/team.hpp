@@ -35,9 +35,10 @@ class Barrier {
                 std::this_thread::yield();
         }
     }
-    /// Leave for good: the others no longer wait for this thread.
+    /// Leave for good: the others no longer wait for this thread. They must not meet again after this meeting.
     void leave() {
-        if (arrived_.load(std::memory_order_acquire) >= size_.fetch_sub(1, std::memory_order_acq_rel) - 1) open();
+        const int others = size_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+        if (arrived_.load(std::memory_order_acquire) >= others) open();
     }
 
   private:
