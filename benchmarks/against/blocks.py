@@ -39,12 +39,14 @@ class DenseBlock(_Blocks):
         queries = X[:QUERIES].copy()
         wide = np.empty((QUERIES, base), dtype=np.float32)
         tall = np.empty((base, QUERIES), dtype=np.float32)
+        ours = np.empty((QUERIES, base), dtype=np.float32)
         _check(gram.columns(some, ids[:200]), queries, X[:200], gamma)
         self._start(
             {
-                "hingeline, map and new result included": lambda: gram.columns(some, ids),
+                "hingeline, map included, into an array": lambda: gram.columns(some, ids, ours),
                 f"sgemm {QUERIES} x d @ d x n, into an array": lambda: np.matmul(queries, X.T, out=wide),
                 f"sgemm n x d @ d x {QUERIES}, into an array": lambda: np.matmul(X, queries.T, out=tall),
+                "hingeline, map included, new result": lambda: gram.columns(some, ids),
                 f"sgemm {QUERIES} x d @ d x n, new result": lambda: np.matmul(queries, X.T),
             },
             work=QUERIES * base,

@@ -54,18 +54,18 @@ MARGINS = (0.01, 0.1, 0.3)
 #: Penalty with which benchmarks.choose_gamma searches gamma for SVC, and its largest sample.
 SEARCH_C, SEARCH_ROWS = 16.0, 5000
 
-# Ours: PLACEHOLDERS, plausible but not searched yet. `python -m benchmarks.choose_gamma` finds the values to put here
-# (5-fold cross-validation on the training part).
+# Ours: the best of `python -m benchmarks.choose_gamma` (5-fold cross-validation on the training part over gamma = 4**k
+# and three margins; accuracy there: adult 85.02 %, letter 96.48 %, pendigits 99.56 %, satimage 91.54 %, usps 98.00 %).
 # Theirs: adult is the setting of the LASVM and OLLAWV papers. The multi-class sets have C=16 and the width with which
 # SVC was measured before: 1 on features in [0, 1]; usps 2 on x/16, which is 2/256 on x in [-1, 1]. mnist 8 against
 # rest is the LASVM paper's, C=100 and gamma=.001 on x/255.
 SETS = {
-    "adult": Data("adult", "none", Ours(gamma=0.05), Theirs(C=100.0, gamma=0.005), exponents=(-8, 0)),
-    "letter": Data("letter", "unit", Ours(gamma=8.0), Theirs(C=16.0, gamma=1.0)),
-    "pendigits": Data("pendigits", "unit", Ours(gamma=4.0), Theirs(C=16.0, gamma=1.0)),
-    "satimage": Data("satimage", "unit", Ours(gamma=4.0), Theirs(C=16.0, gamma=1.0)),
+    "adult": Data("adult", "none", Ours(gamma=0.0625, margin=0.01), Theirs(C=100.0, gamma=0.005), exponents=(-8, 0)),
+    "letter": Data("letter", "unit", Ours(gamma=16.0), Theirs(C=16.0, gamma=1.0)),
+    "pendigits": Data("pendigits", "unit", Ours(gamma=4.0, margin=0.3), Theirs(C=16.0, gamma=1.0)),
+    "satimage": Data("satimage", "unit", Ours(gamma=16.0), Theirs(C=16.0, gamma=1.0)),
     # Stored in [-1, 1] already.
-    "usps": Data("usps", "none", Ours(gamma=0.01), Theirs(C=16.0, gamma=2 / 256), exponents=(-8, 0)),
+    "usps": Data("usps", "none", Ours(gamma=0.015625), Theirs(C=16.0, gamma=2 / 256), exponents=(-8, 0)),
     # Memory only; gamma of ours is a guess, and any value serves.
     "mnist8": Data(
         "mnist", "255", Ours(gamma=0.02), Theirs(C=100.0, gamma=0.001), positive=8, rows=20_000, exponents=(-8, 0)

@@ -331,8 +331,9 @@ template <class Source> class Loop {
             if (!column && !only_one_free) {
                 const Index count = std::min({speculation.next(t), share.room(), cap - t});
                 const Index fetched = fetch(share, wv, count, rank, size);
-                if (board_->failed) return;
                 if (fetched == 0) {
+                    if (board_->failed)
+                        return;  // looked at only after a meeting, or another rank would wait for this one
                     reason = Reason::interrupted;
                     break;
                 }
@@ -356,7 +357,12 @@ template <class Source> class Loop {
             wv = share.step(wv.row, column, L, B);
             bool halt = false;
             if (!agree(wv, halt, t, rank, size)) return;
-            if (rank == 0 && t % trace_every == 0) state_.trace.add(t, t, wv.z, state_.kernel_evals);
+            if (rank == 0) {
+                state_.next = wv.row;
+                state_.next_side = wv.side;
+                state_.v = wv.z;
+                if (t % trace_every == 0) state_.trace.add(t, t, wv.z, state_.kernel_evals);
+            }
             if ((t - compacted_at) * 4 >= state_.n - compacted_at) {
                 share.compact();
                 compacted_at = t;
@@ -368,12 +374,7 @@ template <class Source> class Loop {
             else if (halt)
                 reason = Reason::interrupted;
         }
-        if (rank == 0) {
-            state_.next = wv.row;
-            state_.next_side = wv.side;
-            state_.v = wv.z;
-            state_.reason = reason;
-        }
+        if (rank == 0) state_.reason = reason;
     }
 
     /// Wait for the others. False when one of them failed.
@@ -443,6 +444,9 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     threads = static_cast<int>(std::clamp<Index>((state.n - done) / fewest_rows, 1, threads));
     state.trace.start();
     detail::Loop<Source> loop(state, p, source, stop, last);
+    const double b = state.b, v = state.v;
+    const Index next = state.next;
+    const int next_side = state.next_side;
     const auto come_to_rest = [&] {
         const Index steps = static_cast<Index>(state.chosen.size());
         loop.finish();
@@ -451,9 +455,16 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     };
     try {
         run_team(threads, stop.interrupt, [&](int rank, int size) { loop.run(rank, size); });
-    } catch (...) {  // a kernel function of the user's may throw: what was learnt before stays
+    } catch (...) {
         state.reason = Reason::interrupted;
-        come_to_rest();
+        if (threads == 1) {  // a kernel function of the user's may throw: what was learnt before stays
+            come_to_rest();
+        } else {  // memory ran out, and the ranks may have stopped at different steps: back to the start of this call
+            state.chosen.resize(static_cast<std::size_t>(done));
+            state.a.resize(static_cast<std::size_t>(done));
+            state.b = b, state.v = v, state.next = next, state.next_side = next_side;
+            state.trace.pause();
+        }
         throw;
     }
     come_to_rest();

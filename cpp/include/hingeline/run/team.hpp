@@ -17,34 +17,35 @@
 
 namespace hingeline {
 
-/// A meeting point for threads that each have a core and little to do between meetings: it spins, and only
-/// gives way when the wait is long. std::barrier sleeps too early for steps of a few microseconds.
+/// A meeting point for threads that have little to do between meetings: it spins for some ten microseconds
+/// before it sleeps. std::barrier sleeps too early for steps of a few microseconds; spinning on would starve the
+/// others where there are more threads than cores.
 class Barrier {
   public:
     explicit Barrier(int size) : size_(size) {}
     void wait() {
-        const unsigned phase = phase_.load(std::memory_order_acquire);
-        if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 >= size_.load(std::memory_order_acquire)) {
+        const int phase = phase_.load(std::memory_order_acquire);
+        if (arrived_.fetch_add(1) + 1 >= size_.load()) {
             open();
             return;
         }
-        for (int spins = 0; phase_.load(std::memory_order_acquire) == phase; ++spins) {
-            if (spins < 1024)
-                relax();
-            else
-                std::this_thread::yield();
+        for (int spins = 0; spins < 1024; ++spins) {
+            if (phase_.load(std::memory_order_acquire) != phase) return;
+            relax();
         }
+        phase_.wait(phase, std::memory_order_acquire);
     }
     /// Leave for good: the others no longer wait for this thread. They must not meet again after this meeting.
     void leave() {
-        const int others = size_.fetch_sub(1, std::memory_order_acq_rel) - 1;
-        if (arrived_.load(std::memory_order_acquire) >= others) open();
+        const int others = size_.fetch_sub(1) - 1;  // in one order with `wait`: one of the two sees the other
+        if (arrived_.load() >= others) open();
     }
 
   private:
     void open() {
         arrived_.store(0, std::memory_order_relaxed);
         phase_.fetch_add(1, std::memory_order_release);
+        phase_.notify_all();
     }
     static void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -53,7 +54,7 @@ class Barrier {
     }
     std::atomic<int> size_;
     std::atomic<int> arrived_{0};
-    std::atomic<unsigned> phase_{0};
+    std::atomic<int> phase_{0};
 };
 
 /// work(rank, size) on `wanted` threads or as many as there are to be had.
