@@ -16,7 +16,7 @@ constexpr int max_vectors = 4;
 #else
 constexpr int max_vectors = 2;
 #endif
-constexpr int tile_height = 6;
+constexpr int tile_height = strip_rows;
 constexpr int map_group = 8;  // registers mapped in lockstep: one alone would wait for its own chain
 static_assert(tile_rows % row_step == 0 && row_step % tile_height == 0);
 static_assert(row_step % map_group == 0);
@@ -344,7 +344,7 @@ template <class T> Least add_and_least(double* z, const T* k, double a, double b
     constexpr int W = lanes<double>;
     constexpr int group = 4;         // independent minima hide the latency of the comparisons
     constexpr Index stretch = 1024;  // the first position of the least value is sought in one stretch only
-    const double infinity = __builtin_inf();
+    const double infinity = static_cast<double>(INFINITY);
     double best = infinity;
     Index best_from = 0;
     for (Index from = 0; from < n; from += stretch) {

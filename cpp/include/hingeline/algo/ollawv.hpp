@@ -152,7 +152,8 @@ template <class Source> class Share {
     Share(const Source& source, const State& state, std::size_t cache_bytes, int rank, int size, Interrupt* interrupt)
         : source_(source),
           interrupt_(interrupt),
-          cache_(cache_bytes / static_cast<std::size_t>(size), largest_share(state, size)) {
+          panel_bytes_(cache_bytes / static_cast<std::size_t>(size) / 4),
+          cache_(cache_bytes / static_cast<std::size_t>(size) - panel_bytes_, largest_share(state, size)) {
         for (int k = 0; k < 2; ++k) {
             const Side& side = state.side[k];
             const auto cut = [&](int r) { return static_cast<std::ptrdiff_t>(side.row.size()) * r / size; };
@@ -264,6 +265,7 @@ template <class Source> class Share {
     void lay_out() {
         layout_.clear();
         for (const Part& part : part_) layout_.insert(layout_.end(), part.row.begin(), part.row.end());
+        source_.prepare(Ids::of(layout_), scratch_, panel_bytes_);
     }
     /// f(part, position) where `row` lies, if it lies here.
     template <class F> void at(Index row, F&& f) {
@@ -278,6 +280,7 @@ template <class Source> class Share {
 
     const Source& source_;
     Interrupt* interrupt_;
+    const std::size_t panel_bytes_;  // of the cache, for base rows packed once
     Part part_[2];
     std::vector<Index> layout_;  // rows of both parts: the positions of a column
     RowCache<T> cache_;

@@ -22,6 +22,7 @@ template <class T> struct Scratch {
     std::vector<const T*> rows;
     std::vector<T*> lines;
     std::vector<Index> run;
+    std::vector<Panel<T>> kept;  // base rows in panels, between `prepare` and the next
     std::vector<SparseRow<T, std::int32_t>> sparse32;
     std::vector<SparseRow<T, std::int64_t>> sparse64;
     Interrupt* interrupt = nullptr;
@@ -53,19 +54,31 @@ template <class T> class Gram {
     }
     /// Queries that one call of `columns` takes at most.
     static int block() { return ops<T>().lanes * ops<T>().max_vectors; }
-    /// The fewest queries that are worth a call: fewer would cost as much.
-    int grain() const { return std::holds_alternative<DenseRows<T>>(base_) ? ops<T>().lanes : 1; }
+    /// The fewest queries that are worth a call: fewer would cost as much. Queries fill a strip of rows, the lanes
+    /// of a register, or nothing.
+    int grain() const {
+        if (!std::holds_alternative<DenseRows<T>>(base_)) return 1;
+        return short_rows() ? strip_rows : ops<T>().lanes;
+    }
     /// Whether a block is cheaper than its queries one by one.
     bool blocks_pay() const { return !bits_; }
 
+    /// Promise that calls of `columns` with this scratch will have these base rows until the next promise: short
+    /// rows are then packed only once, if that fits `budget` bytes.
+    void prepare(Ids base, Scratch<T>& s, std::size_t budget) const {
+        s.kept.clear();
+        const Index width = block();
+        const Index bytes = (base.count + width) * (column_count(base_) + 1) * static_cast<Index>(sizeof(T));
+        if (!short_rows() || static_cast<std::size_t>(bytes) > budget) return;
+        for (Index at = 0; at < base.count; at += width)
+            s.kept.emplace_back().fill(rows_, base.part(at, std::min(width, base.count - at)), true, norms_.data());
+    }
+
     /// columns[q][j] = K(base[j], queries[q]), both row numbers of the base. False when interrupted.
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
-        // Packing costs d values a base row, transposing costs one per query: swap where rows are short.
-        constexpr Index short_rows = 96;
         const auto* dense = std::get_if<DenseRows<T>>(&base_);
         if (bits_ || (!dense && queries.count * 4 <= ops<T>().lanes)) return one_by_one(queries, base, columns, s);
-        if (dense && dense->contiguous() && dense->d <= short_rows && queries.count * 2 > dense->d)
-            return base_in_panels(*dense, queries, base, columns, s);
+        if (short_rows()) return base_in_panels(*dense, queries, base, columns, s);
         s.panel.fill(rows_, queries, dense != nullptr, norms_.data());
         const auto& op = ops<T>();
         return tiles(
@@ -102,6 +115,13 @@ template <class T> class Gram {
     }
 
   private:
+    /// Packing costs d values a base row, transposing costs one per query and a register half empty: base rows go
+    /// into panels where they are short.
+    bool short_rows() const {
+        const auto* dense = std::get_if<DenseRows<T>>(&base_);
+        return dense && dense->contiguous() && dense->d <= 96;
+    }
+
     template <class Sink, class Before> bool tiles(Ids base, Scratch<T>& s, Sink&& sink, Before&& before) const {
         return std::visit([&](const auto& rows) { return tiles_of(rows, base, s, sink, before); }, base_);
     }
@@ -167,15 +187,16 @@ template <class T> class Gram {
         for (Index at = 0; at < base.count; at += width) {
             if (s.interrupted()) return false;
             const int lanes = static_cast<int>(std::min<Index>(width, base.count - at));
-            s.panel.fill(rows_, base.part(at, lanes), true, norms_.data());
-            op.dense(s.panel.values(), s.panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
-            const int covered = s.panel.vectors() * op.lanes;
+            if (s.kept.empty()) s.panel.fill(rows_, base.part(at, lanes), true, norms_.data());
+            const Panel<T>& panel = s.kept.empty() ? s.panel : s.kept[static_cast<std::size_t>(at / width)];
+            op.dense(panel.values(), panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
+            const int covered = panel.vectors() * op.lanes;
             T* const* to = columns;
             if (lanes < covered) {  // whole registers are written: the last ones go through the tile
                 for (int r = 0; r < count; ++r) s.lines[static_cast<std::size_t>(r)] = s.tile.data() + r * covered;
                 to = s.lines.data();
             }
-            op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), count, s.row_norms.data(), s.panel.norms(), to,
+            op.to_rows(kernel_, s.tile.data(), panel.vectors(), count, s.row_norms.data(), panel.norms(), to,
                        lanes < covered ? 0 : at);
             if (lanes < covered)
                 for (int r = 0; r < count; ++r) std::copy_n(to[r], lanes, columns[r] + at);
@@ -292,6 +313,7 @@ template <class T> class Gathered {
     static int block() { return 1; }
     static int grain() { return 1; }
     static bool blocks_pay() { return false; }
+    static void prepare(Ids, Scratch<T>&, std::size_t) {}
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         for (Index q = 0; q < queries.count; ++q) {
             if (s.interrupted()) return false;
@@ -315,6 +337,7 @@ template <class T> class Called {
     static int block() { return 64; }
     static int grain() { return 1; }
     static bool blocks_pay() { return true; }
+    static void prepare(Ids, Scratch<T>&, std::size_t) {}
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         if (s.interrupted()) return false;
         f_(queries, base, columns);

@@ -35,6 +35,8 @@ inline constexpr int tile_rows = 48;
 /// Rows that the tile functions read and compute at a time: a multiple of the height of every register tile and
 /// of the group that is mapped together.
 inline constexpr int row_step = 24;
+/// Rows of a register tile.
+inline constexpr int strip_rows = 6;
 
 /// Values that `to_line` reads at a time: a multiple of eight registers of every set.
 inline constexpr Index line_step = 128;
