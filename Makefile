@@ -19,7 +19,7 @@ INSTALLED := $(VENV)/.installed
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
 
-test: test-python
+test: test-python test-cpp-sanitize
 
 test-python: $(INSTALLED) $(GROUP)test
 	$(BIN)/python -m pytest -q -n auto tests --pyargs hingeline
@@ -33,7 +33,7 @@ test-cpp: $(GROUP)build
 	$(BIN)/ctest --test-dir build/cpp --output-on-failure
 
 test-cpp-sanitize: $(GROUP)build
-	$(CMAKE) -S . -B build/cpp-sanitize -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_SANITIZE=ON
+	$(CMAKE) -S . -B build/cpp-sanitize -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_SANITIZE=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1
 	$(CMAKE) --build build/cpp-sanitize
 	$(BIN)/ctest --test-dir build/cpp-sanitize --output-on-failure
 

@@ -307,6 +307,7 @@ template <class Source> class Loop {
             board_->meet.leave();
             throw;
         }
+        board_->meet.leave();  // a rank that saw another's failure early must not be waited for
     }
 
     void finish() {
@@ -335,8 +336,7 @@ template <class Source> class Loop {
                 const Index count = std::min({speculation.next(t), share.room(), cap - t});
                 const Index fetched = fetch(share, wv, count, rank, size);
                 if (fetched == 0) {
-                    if (board_->failed)
-                        return;  // looked at only after a meeting, or another rank would wait for this one
+                    if (board_->failed) return;
                     reason = Reason::interrupted;
                     break;
                 }

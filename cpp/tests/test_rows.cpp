@@ -1,0 +1,198 @@
+// Views of matrices: dense, CSR, compressed, bits.
+#include "check.hpp"
+#include "data.hpp"
+#include "hingeline/data/rows.hpp"
+
+namespace hingeline {
+namespace {
+
+using namespace testing;
+
+template <class T, class I>
+CsrRows<T, I> view(const std::vector<T>& values, const std::vector<I>& columns, const std::vector<I>& starts, Index d) {
+    return {values.data(), columns.data(), starts.data(), static_cast<Index>(starts.size()) - 1, d};
+}
+
+template <class T, class I> void canonical_case() {
+    const auto stored = [](const std::vector<I>& columns) { return static_cast<Index>(columns.size()); };
+    {  // as it should be: sorted, with an empty row and an explicit zero
+        const std::vector<T> values{1, 0, 3};
+        const std::vector<I> columns{0, 4, 2}, starts{0, 2, 2, 3};
+        CHECK(!canonical(view(values, columns, starts, 5), 3));
+    }
+    {  // no rows; entries beyond the last row are not looked at
+        const std::vector<T> values{1};
+        const std::vector<I> columns{99}, starts{0};
+        CHECK(!canonical(view(values, columns, starts, 5), 1));
+    }
+    {  // unsorted and duplicate: sorted copy, duplicates added in the order in which they are stored
+        const std::vector<T> values{1, 2, 3, 10, 20, 30, 7};
+        const std::vector<I> columns{3, 0, 3, 1, 1, 1, 0}, starts{0, 3, 3, 6, 7};
+        const auto copy = canonical(view(values, columns, starts, 4), 7);
+        CHECK(copy.has_value());
+        if (!copy) return;
+        CHECK(copy->starts == (std::vector<I>{0, 2, 2, 3, 4}));
+        CHECK(copy->columns == (std::vector<I>{0, 3, 1, 0}));
+        CHECK(copy->values == (std::vector<T>{2, 4, 60, 7}));
+        CHECK(copy->d == 4 && copy->view().n == 4 && copy->view().d == 4);
+        CHECK(!canonical(copy->view(), stored(copy->columns)));
+    }
+    {  // the same last column in two rows is no duplicate
+        const std::vector<T> values{1, 2, 3};
+        const std::vector<I> columns{2, 1, 2}, starts{0, 2, 3};
+        const auto copy = canonical(view(values, columns, starts, 3), 3);
+        CHECK(copy && copy->columns == (std::vector<I>{1, 2, 2}) && copy->values == (std::vector<T>{2, 1, 3}));
+    }
+    const auto malformed = [&](const std::vector<I>& columns, const std::vector<I>& starts, Index d) {
+        const std::vector<T> values(columns.size(), T(1));
+        CHECK_THROWS(canonical(view(values, columns, starts, d), stored(columns)), std::invalid_argument);
+    };
+    malformed({0, 1}, {1, 2}, 2);  // does not start with 0
+    malformed({0, 1}, {-1, 2}, 2);
+    malformed({0, 1, 0}, {0, 2, 1, 3}, 2);  // descends
+    malformed({0, 1}, {0, 3}, 2);           // ends beyond the entries
+    malformed({0, 1}, {0, std::numeric_limits<I>::max()}, 2);
+    malformed({0, 1}, {0, 1, std::numeric_limits<I>::min()}, 2);
+    malformed({0, 2}, {0, 2}, 2);  // column beyond d
+    malformed({0, -1}, {0, 2}, 2);
+    malformed({0}, {0, 1}, 0);
+}
+
+CASE(canonical_csr) {
+    canonical_case<float, std::int32_t>();
+    canonical_case<float, std::int64_t>();
+    canonical_case<double, std::int32_t>();
+    canonical_case<double, std::int64_t>();
+}
+
+CASE(canonical_of_a_shuffle) {
+    Random random(1);
+    for (int repeat = 0; repeat < 50; ++repeat) {
+        const Index n = 1 + below(random, 20), d = 1 + below(random, 30);
+        const auto x = random_values<double>(random, n, d, 0.4);
+        const auto sorted = to_csr<double, std::int32_t>(x, n, d);
+        auto mixed = sorted;
+        for (Index i = 0; i < n; ++i)
+            for (Index j = sorted.starts[i]; j < sorted.starts[i + 1]; ++j) {
+                const Index other = sorted.starts[i] + below(random, sorted.starts[i + 1] - sorted.starts[i]);
+                std::swap(mixed.columns[j], mixed.columns[other]);
+                std::swap(mixed.values[j], mixed.values[other]);
+            }
+        const auto back = canonical(mixed.view(), static_cast<Index>(mixed.columns.size()));
+        const auto& result = back ? *back : mixed;
+        CHECK(result.starts == sorted.starts && result.columns == sorted.columns && result.values == sorted.values);
+    }
+}
+
+template <class T> void spread_case() {
+    Random random(2);
+    const Index n = 9, d = 23;
+    const auto x = random_values<T>(random, n, d, 0.3);
+    std::vector<T> turned(x.size());
+    for (Index i = 0; i < n; ++i)
+        for (Index k = 0; k < d; ++k) turned[k * n + i] = x[i * d + k];
+    const auto csr32 = to_csr<T, std::int32_t>(x, n, d);
+    const auto csr64 = to_csr<T, std::int64_t>(x, n, d);
+    const Rows<T> forms[] = {dense_view(x, n, d), DenseRows<T>{turned.data(), n, d, 1, n}, csr32.view(), csr64.view()};
+    for (const auto& rows : forms) {
+        CHECK(row_count(rows) == n && column_count(rows) == d);
+        for (Index i = 0; i < n; ++i) {
+            std::vector<T> out(static_cast<std::size_t>(d), T(99));
+            spread(rows, i, out.data());
+            CHECK(same_bits(out.data(), x.data() + i * d, d), i);
+        }
+    }
+    // Backwards in both directions: element (i, j) is x[n - 1 - i][d - 1 - j].
+    const Rows<T> backwards = DenseRows<T>{x.data() + n * d - 1, n, d, -d, -1};
+    std::vector<T> out(static_cast<std::size_t>(d));
+    spread(backwards, Index{2}, out.data());
+    for (Index k = 0; k < d; ++k) CHECK(out[k] == x[(n - 3) * d + d - 1 - k]);
+}
+
+CASE(spreading) {
+    spread_case<float>();
+    spread_case<double>();
+    const std::vector<float> x(3);
+    CHECK(dense_view(x, 1, 3).contiguous());
+    CHECK((DenseRows<float>{x.data(), 3, 1, 1, 7}.contiguous()));
+    CHECK(!(DenseRows<float>{x.data(), 1, 2, 3, 2}.contiguous()));
+}
+
+CASE(row_numbers) {
+    const std::vector<Index> list{4, 2, 9};
+    const Ids some = Ids::of(list), run = Ids::run(5, 3);
+    CHECK(some.count == 3 && some[0] == 4 && some[2] == 9);
+    CHECK(run.count == 3 && run[0] == 5 && run[2] == 7);
+}
+
+template <class T> void compressed_case() {
+    Random random(3);
+    const Index n = 40, d = 50;
+    const auto sparse = random_values<T>(random, n, d, 0.2), full = random_values<T>(random, n, d, 0.9);
+    const auto expected = to_csr<T, std::int32_t>(sparse, n, d);
+    const std::size_t needed = expected.values.size() * (sizeof(T) + 4) + expected.starts.size() * 4;
+    for (const std::size_t budget : {needed, std::size_t{1} << 40}) {
+        const auto copy = compressed(dense_view(sparse, n, d), budget);
+        CHECK(copy.has_value(), budget);
+        if (!copy) continue;
+        CHECK(copy->starts == expected.starts && copy->columns == expected.columns && copy->values == expected.values);
+        CHECK(copy->d == d);
+    }
+    for (const std::size_t budget : {needed - 1, std::size_t{100}, std::size_t{0}})
+        CHECK(!compressed(dense_view(sparse, n, d), budget), budget);
+    CHECK(!compressed(dense_view(full, n, d), std::size_t{1} << 40));
+    CHECK(!compressed(dense_view(sparse, 100, 15), std::size_t{1} << 40));              // too few features
+    CHECK(!compressed(DenseRows<T>{sparse.data(), d, n, 1, d}, std::size_t{1} << 40));  // not contiguous
+    const auto padded = compressed(DenseRows<T>{sparse.data(), n / 2, d, 2 * d, 1}, std::size_t{1} << 40);
+    CHECK(padded && padded->view().n == n / 2);
+    std::vector<T> signs(32, T(0));
+    signs[3] = T(-0.0);
+    const auto zeros = compressed(dense_view(signs, 2, 16), 1000);
+    CHECK(zeros && zeros->values.empty() && zeros->starts == (std::vector<std::int32_t>{0, 0, 0}));
+    CHECK(!compressed(dense_view(signs, 2, 16), 0));
+}
+
+CASE(compressing) {
+    compressed_case<float>();
+    compressed_case<double>();
+}
+
+template <class T, class I> void bits_case() {
+    Random random(4);
+    constexpr std::size_t plenty = std::size_t{1} << 30;
+    for (const Index d : {1, 5, 63, 64, 65, 128, 200}) {
+        const Index n = 30;
+        auto x = random_ones<T>(random, n, d, 0.5);
+        for (Index i = 0; i < n; ++i) x[i * d] = T(1);
+        auto csr = to_csr<T, I>(x, n, d);
+        const auto bits = as_bits(Rows<T>(csr.view()), plenty);
+        CHECK(bits.has_value(), d);
+        if (!bits) continue;
+        CHECK(bits->per_row == (d + 63) / 64);
+        for (Index i = 0; i < n; ++i)
+            for (Index k = 0; k < bits->per_row * 64; ++k) {
+                const bool set = (bits->row(i)[k / 64] >> (k % 64)) & 1;
+                CHECK(set == (k < d && x[i * d + k] == T(1)), d, i, k);
+            }
+        const std::size_t needed = bits->words.size() * 8;
+        CHECK(as_bits(Rows<T>(csr.view()), needed).has_value(), d);
+        CHECK(!as_bits(Rows<T>(csr.view()), needed - 1), d);
+        csr.values.back() = T(2);
+        CHECK(!as_bits(Rows<T>(csr.view()), plenty), d);
+        csr.values.back() = T(0);
+        CHECK(!as_bits(Rows<T>(csr.view()), plenty), d);
+        CHECK(!as_bits(Rows<T>(dense_view(x, n, d)), plenty), d);
+    }
+    const auto thin = to_csr<T, I>(random_ones<T>(random, 20, 300, 0.005), 20, 300);  // fewer ones than words
+    CHECK(!as_bits(Rows<T>(thin.view()), plenty));
+}
+
+CASE(rows_as_bits) {
+    bits_case<float, std::int32_t>();
+    bits_case<float, std::int64_t>();
+    bits_case<double, std::int32_t>();
+    bits_case<double, std::int64_t>();
+}
+
+}  // namespace
+}  // namespace hingeline
