@@ -58,7 +58,7 @@ template <class T> class Gram {
     /// of a register, or nothing.
     int grain() const {
         if (!std::holds_alternative<DenseRows<T>>(base_)) return 1;
-        return short_rows() ? strip_rows : ops<T>().lanes;
+        return short_rows() ? std::min(strip_rows, block()) : ops<T>().lanes;
     }
     /// Whether a block is cheaper than its queries one by one.
     bool blocks_pay() const { return !bits_; }
