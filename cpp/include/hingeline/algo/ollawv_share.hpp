@@ -1,0 +1,212 @@
+// The state of OLLAWV and one thread's share of it; see ollawv.hpp for the algorithm and the letters.
+#pragma once
+
+#include <cmath>
+
+#include "hingeline/kernel/gram.hpp"
+#include "hingeline/kernel/row_cache.hpp"
+#include "hingeline/run/trace.hpp"
+
+namespace hingeline::ollawv {
+
+/// Examples of one label that are still free: row numbers (ascending) and z.
+struct Side {
+    double label = 1.0;
+    double weight = 1.0;
+    std::vector<Index> row;
+    std::vector<double> z;
+};
+
+/// One two-class problem: all that the next `learn` needs, and what it has found.
+struct State {
+    Side side[2];
+    Index n = 0;         // examples at the start
+    Index next = -1;     // row of the worst violator
+    int next_side = 0;   // and where it belongs
+    double v = 0.0;      // its z
+    double largest = 0;  // largest |o| of the chosen at their choice
+    Reason reason = Reason::running;
+    std::vector<Index> chosen;  // rows in the order of choice
+    std::vector<double> a;      // their coefficients
+    double b = 0.0;
+    Index kernel_evals = 0;
+    Trace trace;
+};
+
+/// Largest |o| seen in training: of the chosen when they were chosen, of the others now.
+inline double largest_output(const State& state) {
+    double largest = state.largest;
+    for (const Side& side : state.side)
+        for (const double z : side.z) largest = std::max(largest, std::abs(z));
+    return largest;
+}
+
+/// Rows of the two labels, ascending; `first` is the row that the first step takes.
+inline State start(Side one, Side other, Index first) {
+    State s;
+    s.n = static_cast<Index>(one.row.size() + other.row.size());
+    s.next = first;
+    s.next_side = std::binary_search(one.row.begin(), one.row.end(), first) ? 0 : 1;
+    s.side[0] = std::move(one);
+    s.side[1] = std::move(other);
+    for (Side& side : s.side) side.z.assign(side.row.size(), 0.0);
+    return s;
+}
+
+namespace detail {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Candidate {
+    double z = infinity;
+    Index row = -1;
+    int side = 0;
+    bool operator<(const Candidate& o) const { return z < o.z || (z == o.z && row < o.row); }
+};
+
+/// One rank's share of the free examples: a stretch of both sides, and the columns restricted to it.
+template <class Source> class Share {
+  public:
+    using T = typename Source::Value;
+
+    Share(const Source& source, const State& state, std::size_t cache_bytes, int rank, int size, Interrupt* interrupt)
+        : source_(source),
+          interrupt_(interrupt),
+          panel_bytes_(cache_bytes / static_cast<std::size_t>(size) / 4),
+          cache_(cache_bytes / static_cast<std::size_t>(size) - panel_bytes_, largest_share(state, size)) {
+        for (int k = 0; k < 2; ++k) {
+            const Side& side = state.side[k];
+            const auto cut = [&](int r) { return static_cast<std::ptrdiff_t>(side.row.size()) * r / size; };
+            part_[k].label = side.label;
+            part_[k].row.assign(side.row.begin() + cut(rank), side.row.begin() + cut(rank + 1));
+            part_[k].z.assign(side.z.begin() + cut(rank), side.z.begin() + cut(rank + 1));
+            part_[k].held.assign(part_[k].row.size(), 0);
+        }
+        lay_out();
+    }
+
+    const T* column(Index row) { return cache_.find(row); }
+    Index room() const { return cache_.capacity(); }
+
+    /// The worst violators of side k that have no column, at most `count`.
+    std::vector<Candidate> worst(int k, Index count) const {
+        std::vector<Candidate> heap;
+        if (count == 0) return heap;
+        for (std::size_t i = 0; i < part_[k].row.size(); ++i) {
+            const Candidate c{part_[k].z[i], part_[k].row[i], k};
+            if (static_cast<Index>(heap.size()) == count && !(c < heap.front())) continue;
+            if (c.z == infinity || part_[k].held[i]) continue;
+            if (static_cast<Index>(heap.size()) == count) {
+                std::pop_heap(heap.begin(), heap.end());
+                heap.pop_back();
+            }
+            heap.push_back(c);
+            std::push_heap(heap.begin(), heap.end());
+        }
+        return heap;
+    }
+
+    /// Columns of `rows` on this share; incomplete when interrupted (a single one never is).
+    void fetch(const std::vector<Index>& rows) {
+        scratch_.interrupt = rows.size() > 1 ? interrupt_ : nullptr;
+        std::vector<T*> columns;
+        for (const Index row : rows) {
+            columns.push_back(cache_.insert(row, [&](Index old) { hold(old, 0); }));
+            hold(row, 1);
+        }
+        source_.columns(Ids::of(rows), Ids::of(layout_), columns.data(), scratch_);
+    }
+
+    /// Row `wv` leaves the free examples.
+    void choose(Index wv) {
+        at(wv, [](Part& part, std::size_t i) { part.z[i] = infinity; });
+    }
+
+    /// Row `wv` leaves the free examples, o += L K(., wv) + B on the others; the worst violator among them.
+    Candidate step(Index wv, const T* column, double L, double B) {
+        choose(wv);
+        Candidate best;
+        for (int k = 0; k < 2; ++k) {
+            Part& part = part_[k];
+            const Index count = static_cast<Index>(part.row.size());
+            const Least least = ops<T>().add_and_least(part.z.data(), column, part.label * L, part.label * B, count);
+            if (least.at < count)
+                best = std::min(best, Candidate{least.value, part.row[static_cast<std::size_t>(least.at)], k});
+            column += count;
+        }
+        cache_.erase(wv);
+        return best;
+    }
+
+    /// Forget the examples that were chosen, here and in the columns held.
+    void compact() {
+        std::vector<Index> keep;
+        Index position = 0;
+        for (Part& part : part_) {
+            std::size_t kept = 0;
+            for (std::size_t i = 0; i < part.row.size(); ++i, ++position) {
+                if (part.z[i] == infinity) continue;
+                keep.push_back(position);
+                part.row[kept] = part.row[i];
+                part.held[kept] = part.held[i];
+                part.z[kept++] = part.z[i];
+            }
+            part.row.resize(kept);
+            part.held.resize(kept);
+            part.z.resize(kept);
+        }
+        cache_.compact(keep);
+        lay_out();
+    }
+
+    /// Put the share back into the state, after those of the ranks before it.
+    void give_back(State& state) {
+        for (int k = 0; k < 2; ++k)
+            for (std::size_t i = 0; i < part_[k].row.size(); ++i) {
+                if (part_[k].z[i] == infinity) continue;
+                state.side[k].row.push_back(part_[k].row[i]);
+                state.side[k].z.push_back(part_[k].z[i]);
+            }
+    }
+
+  private:
+    struct Part {
+        double label = 1.0;
+        std::vector<Index> row;
+        std::vector<double> z;   // infinity: chosen
+        std::vector<char> held;  // a column is held for this row
+    };
+
+    static Index largest_share(const State& s, int size) {
+        Index n = 0;
+        for (const Side& side : s.side) n += (static_cast<Index>(side.row.size()) + size - 1) / size;
+        return n;
+    }
+    void lay_out() {
+        layout_.clear();
+        for (const Part& part : part_) layout_.insert(layout_.end(), part.row.begin(), part.row.end());
+        source_.prepare(Ids::of(layout_), scratch_, panel_bytes_);
+    }
+    /// f(part, position) where `row` lies, if it lies here.
+    template <class F> void at(Index row, F&& f) {
+        for (Part& part : part_) {
+            const auto it = std::lower_bound(part.row.begin(), part.row.end(), row);
+            if (it != part.row.end() && *it == row) f(part, static_cast<std::size_t>(it - part.row.begin()));
+        }
+    }
+    void hold(Index row, char held) {
+        at(row, [&](Part& part, std::size_t i) { part.held[i] = held; });
+    }
+
+    const Source& source_;
+    Interrupt* interrupt_;
+    const std::size_t panel_bytes_;  // of the cache, for base rows packed once
+    Part part_[2];
+    std::vector<Index> layout_;  // rows of both parts: the positions of a column
+    RowCache<T> cache_;
+    Scratch<T> scratch_;
+};
+
+}  // namespace detail
+
+}  // namespace hingeline::ollawv
