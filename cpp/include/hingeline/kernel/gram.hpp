@@ -77,7 +77,9 @@ template <class T> class Gram {
     /// columns[q][j] = K(base[j], queries[q]), both row numbers of the base. False when interrupted.
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         const auto* dense = std::get_if<DenseRows<T>>(&base_);
-        if (bits_ || (!dense && queries.count * 4 <= ops<T>().lanes)) return one_by_one(queries, base, columns, s);
+        constexpr Index spread_limit = 1 << 20;  // features of a query that are worth laying out one by one
+        const bool few = !dense && queries.count * 4 <= ops<T>().lanes && column_count(base_) <= spread_limit;
+        if (bits_ || few) return one_by_one(queries, base, columns, s);
         if (short_rows()) return base_in_panels(*dense, queries, base, columns, s);
         s.panel.fill(rows_, queries, dense != nullptr, norms_.data());
         const auto& op = ops<T>();

@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -89,7 +88,7 @@ template <class F> void run_team(int wanted, Interrupt* interrupt, F&& work) {
                 --running;
                 changed.notify_all();
             });
-        } catch (const std::system_error&) {
+        } catch (const std::exception&) {  // no thread, or no memory for one: a smaller team
             break;
         }
     }
