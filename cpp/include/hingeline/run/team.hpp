@@ -17,8 +17,8 @@
 namespace hingeline {
 
 /// A meeting point for threads that have little to do between meetings: it spins for some ten microseconds
-/// before it sleeps. std::barrier sleeps too early for steps of a few microseconds; spinning on would starve the
-/// others where there are more threads than cores.
+/// before it sleeps. Steps last a few microseconds, less than a sleep; spinning on would starve the others where
+/// there are more threads than cores.
 class Barrier {
   public:
     explicit Barrier(int size) : size_(size) {}
