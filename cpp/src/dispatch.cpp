@@ -2,24 +2,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "hingeline/kernel/ops.hpp"
+#include "tables.hpp"
 
 namespace hingeline {
-
-namespace baseline {
-extern const Ops<float> table_f32;
-extern const Ops<double> table_f64;
-}  // namespace baseline
-#ifdef HINGELINE_X86
-namespace avx2 {
-extern const Ops<float> table_f32;
-extern const Ops<double> table_f64;
-}  // namespace avx2
-namespace avx512 {
-extern const Ops<float> table_f32;
-extern const Ops<double> table_f64;
-}  // namespace avx512
-#endif
 
 namespace {
 

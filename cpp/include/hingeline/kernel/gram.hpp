@@ -92,13 +92,14 @@ template <class T> class Gram {
             [&](Index at, int rows) { prefetch(columns, s.panel.count(), at, rows); });
     }
 
-    /// Tiles of kernel values between the rows `base` and the panel of `s`, which the caller has filled
-    /// from `queries`: sink(at, rows) with the values in s.tile. False when interrupted.
+    /// Lay queries out in the panel of `s`.
     template <class S> void load(const Rows<S>& queries, Ids ids, Scratch<T>& s) const {
         s.panel.fill(queries, ids, std::holds_alternative<DenseRows<T>>(base_));
         const T* norms = s.panel.norms();
         require_finite_kernel(static_cast<double>(*std::max_element(norms, norms + s.panel.count())));
     }
+    /// Tiles of kernel values between the rows `base` and the queries loaded: sink(at, rows) with the values in
+    /// s.tile. False when interrupted.
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
         const auto& op = ops<T>();
         const int width = s.panel.vectors() * op.lanes;
@@ -234,7 +235,7 @@ template <class T> class Gram {
         }
         return true;
     }
-    void dots_one(const DenseRows<T>&, Ids, Index, Index, Scratch<T>&) const {}
+    void dots_one(const DenseRows<T>&, Ids, Index, Index, Scratch<T>&) const {}  // never: these come in tiles
     template <class I> void dots_one(const CsrRows<T, I>& x, Ids base, Index at, Index count, Scratch<T>& s) const {
         auto& rows = [&]() -> auto& {
             if constexpr (sizeof(I) == 4)
