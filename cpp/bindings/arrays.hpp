@@ -74,5 +74,6 @@ class Session {
 
 void bind_expansion(nb::module_& m);
 void bind_ollawv(nb::module_& m);
+void bind_lasvm(nb::module_& m);
 
 }  // namespace hingeline::bindings

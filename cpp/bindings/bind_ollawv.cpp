@@ -62,19 +62,9 @@ void learn_matrix(Ollawv& o, const Matrix& k, int threads, Index max_steps) {
     });
 }
 
-/// function(queries, base) -> float64 array of shape (len(queries), len(base)), called with Python's lock.
 void learn_function(Ollawv& o, nb::callable function, Index max_steps) {
-    const auto call = [&](Ids queries, Ids base, double* const* columns) {
-        nb::gil_scoped_acquire acquire;
-        const nb::object result = function(to_numpy(std::vector<Index>(queries.list, queries.list + queries.count)),
-                                           to_numpy(std::vector<Index>(base.list, base.list + base.count)));
-        Contiguous2<double> k;
-        if (!nb::try_cast(result, k, false) || static_cast<Index>(k.shape(0)) != queries.count ||
-            static_cast<Index>(k.shape(1)) != base.count)
-            throw std::invalid_argument("the kernel function must return a float64 array, one row per query");
-        for (Index q = 0; q < queries.count; ++q) std::copy_n(k.data() + q * base.count, base.count, columns[q]);
-    };
-    Session().run([&](Interrupt* interrupt) { o.learn(Called<double>(o.n, call), 1, max_steps, interrupt); });
+    Session().run(
+        [&](Interrupt* interrupt) { o.learn(Called<double>(o.n, called(function)), 1, max_steps, interrupt); });
 }
 
 nb::dict result(const Ollawv& o, Index i) {
@@ -88,13 +78,7 @@ nb::dict result(const Ollawv& o, Index i) {
     d["largest"] = ollawv::largest_output(s);
     d["reason"] = name(s.reason);
     d["kernel_evals"] = s.kernel_evals;
-    nb::dict history;
-    history["step"] = to_numpy(s.trace.step);
-    history["seconds"] = to_numpy(s.trace.seconds);
-    history["n_support"] = to_numpy(s.trace.n_support);
-    history["violation"] = to_numpy(s.trace.violation);
-    history["kernel_evals"] = to_numpy(s.trace.kernel_evals);
-    d["history"] = history;
+    d["history"] = history(s.trace);
     return d;
 }
 

@@ -65,4 +65,5 @@ NB_MODULE(_core, m) {
         .def_prop_ro("shape", [](const Matrix& x) { return nb::make_tuple(x.n, x.d); });
     bind_expansion(m);
     bind_ollawv(m);
+    bind_lasvm(m);
 }

@@ -303,8 +303,12 @@ template <class T> void pack(const T* const* rows, int vectors, Index d, T* pane
 template <class T> HL_INLINE Vec<double> load_double(const T* p) {
 #if HINGELINE_VECTOR_BYTES > 0
     if constexpr (sizeof(T) == 4) {
+#if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)  // GCC would convert the halves one by one
+        return (Vec<double>)_mm512_cvtps_pd(_mm256_loadu_ps(p));
+#else
         typedef float Half __attribute__((vector_size(HINGELINE_VECTOR_BYTES / 2)));
         return __builtin_convertvector(load<Half>(p), Vec<double>);
+#endif
     } else {
         return load<Vec<double>>(p);
     }
@@ -380,6 +384,163 @@ template <class T> Least add_and_least(double* z, const T* k, double a, double b
     return {best, at};
 }
 
+// ---- passes over an expansion --------------------------------------------------------------------
+
+constexpr int pass_group = 4;  // independent sums and maxima hide the latency of the operations
+static_assert(pass_step % (pass_group * lanes<double>) == 0);
+
+/// A kernel row comes from memory, and the hardware's prefetcher stops at every page: ask for it 2 KiB ahead.
+template <class T> HL_INLINE void fetch_ahead(const T* p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p + 2048 / sizeof(T));
+#else
+    (void)p;
+#endif
+}
+/// Registers of doubles to a cache line of kernel values.
+template <class T> inline constexpr int lines_apart =
+    64 / (lanes<double> * sizeof(T)) > 4 ? 4 : 64 / (lanes<double> * sizeof(T));
+
+/// Largest value seen in each lane, and the stretch of `pass_step` positions where it was seen first.
+struct LaneMost {
+    Vec<double> value, from;
+    HL_INLINE explicit LaneMost(double start) : value(splat<Vec<double>>(start)), from{} {}
+    HL_INLINE void see(Vec<double> x, Index stretch) {
+        from = x > value ? splat<Vec<double>>(static_cast<double>(stretch)) : from;
+        value = larger(value, x);
+    }
+    double most() const {
+        double lane[lanes<double>], best = 0;
+        store(lane, value);
+        for (int w = 0; w < lanes<double>; ++w) best = w == 0 || lane[w] > best ? lane[w] : best;
+        return best;
+    }
+    /// First position with `holds`, among the lanes whose largest value is `best`; -1 when none.
+    template <class F> Index first(double best, F&& holds) const {
+        double lane[lanes<double>], start[lanes<double>];
+        store(lane, value);
+        store(start, from);
+        Index at = -1;
+        for (int w = 0; w < lanes<double>; ++w) {
+            if (lane[w] != best) continue;
+            const Index begin = static_cast<Index>(start[w]);
+            for (Index i = begin + w; i < begin + pass_step; i += lanes<double>)
+                if (holds(i)) {
+                    if (at < 0 || i < at) at = i;
+                    break;
+                }
+        }
+        return at;
+    }
+};
+
+HL_INLINE double total(const Vec<double> (&parts)[pass_group]) {
+    double lane[lanes<double>], sum = 0;
+    store(lane, (parts[0] + parts[1]) + (parts[2] + parts[3]));
+    for (int w = 0; w < lanes<double>; ++w) sum += lane[w];
+    return sum;
+}
+
+template <class T, bool Moves>
+Ascent ascend_pass(double* g, const T* k, double a, const double* up, const double* dn, Index n) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    const V zero{};
+    V sum[pass_group] = {};
+    LaneMost most(0.0);
+    auto tie = zero > zero;  // nowhere
+    for (Index from = 0; from < n; from += pass_step) {
+        V high[pass_group] = {};
+        for (Index i = from; i < from + pass_step; i += pass_group * W)
+            for (int u = 0; u < pass_group; ++u) {
+                const Index j = i + u * W;
+                V x = load<V>(g + j);
+                if (Moves) {
+                    if (u % lines_apart<T> == 0) fetch_ahead(k + j);
+                    x += load_double(k + j) * a;
+                    store(g + j, x);
+                }
+                const V room = x > zero ? load<V>(up + j) : load<V>(dn + j);
+                const V size = magnitude(x);
+                sum[u] += size * room;
+                high[u] = larger_where(room, high[u], size);
+            }
+        const V here = larger(larger(high[0], high[1]), larger(high[2], high[3]));
+        tie |= (here == most.value) & (here > zero);
+        most.see(here, from);
+    }
+    const double gap = total(sum), worst = most.most();
+    if (!(worst > 0)) return {gap, 0.0, -1};
+    const auto rise = [&](Index i) { return g[i] == worst && up[i] > 0; };
+    const auto fall = [&](Index i) { return g[i] == -worst && dn[i] > 0; };
+    if (any(tie)) {  // the same value twice in one lane: a rise may stand behind a fall
+        for (Index i = 0; i < n; ++i)
+            if (rise(i)) return {gap, worst, i};
+        for (Index i = 0; i < n; ++i)
+            if (fall(i)) return {gap, worst, i};
+    }
+    const Index at = most.first(worst, rise);
+    return {gap, worst, at >= 0 ? at : most.first(worst, fall)};
+}
+
+template <class T> Ascent ascend(double* g, const T* k, double a, const double* up, const double* dn, Index n) {
+    return k ? ascend_pass<T, true>(g, k, a, up, dn, n) : ascend_pass<T, false>(g, k, a, up, dn, n);
+}
+
+template <class T, bool Moves>
+Extremes pair_pass(double* g, const T* k, const T* l, double a, const double* up, const double* dn, Index n) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    const double infinity = static_cast<double>(INFINITY);
+    const V lowest = splat<V>(-infinity);
+    LaneMost high(-infinity), low(-infinity);  // of g, and of -g
+    for (Index from = 0; from < n; from += pass_step) {
+        V rise[pass_group], fall[pass_group];
+        for (int u = 0; u < pass_group; ++u) rise[u] = fall[u] = lowest;
+        for (Index i = from; i < from + pass_step; i += pass_group * W)
+            for (int u = 0; u < pass_group; ++u) {
+                const Index j = i + u * W;
+                V x = load<V>(g + j);
+                if (Moves) {
+                    if (u % lines_apart<T> == 0) fetch_ahead(k + j), fetch_ahead(l + j);
+                    x += (load_double(k + j) - load_double(l + j)) * a;
+                    store(g + j, x);
+                }
+                rise[u] = larger_where(load<V>(up + j), rise[u], x);
+                fall[u] = larger_where(load<V>(dn + j), fall[u], -x);
+            }
+        high.see(larger(larger(rise[0], rise[1]), larger(rise[2], rise[3])), from);
+        low.see(larger(larger(fall[0], fall[1]), larger(fall[2], fall[3])), from);
+    }
+    Extremes out{high.most(), -low.most(), -1, -1};
+    if (out.high > -infinity)
+        out.high_at = high.first(out.high, [&](Index i) { return g[i] == out.high && up[i] > 0; });
+    if (out.low < infinity) out.low_at = low.first(-out.low, [&](Index i) { return g[i] == out.low && dn[i] > 0; });
+    return out;
+}
+
+template <class T>
+Extremes ascend_pair(double* g, const T* k, const T* l, double a, const double* up, const double* dn, Index n) {
+    return k ? pair_pass<T, true>(g, k, l, a, up, dn, n) : pair_pass<T, false>(g, k, l, a, up, dn, n);
+}
+
+template <class T> Glance glance(const T* k, const double* a, const double* g, const double* c, Index n) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    const V zero{};
+    V output[pass_group] = {}, sum[pass_group] = {}, squares[pass_group] = {};
+    for (Index i = 0; i < n; i += pass_group * W)
+        for (int u = 0; u < pass_group; ++u) {
+            const Index j = i + u * W;
+            const V x = load<V>(a + j);
+            output[u] += x * load_double(k + j);
+            const V h = x != zero ? load<V>(c + j) * load<V>(g + j) : zero;
+            sum[u] += h;
+            squares[u] += h * h;
+        }
+    return {total(output), total(sum), total(squares)};
+}
+
 template <class T> constexpr Ops<T> make_table() {
     return {HL_STRING(HINGELINE_ISA),
             lanes<T>,
@@ -396,7 +557,10 @@ template <class T> constexpr Ops<T> make_table() {
             to_columns<T>,
             to_line<T>,
             accumulate<T>,
-            add_and_least<T>};
+            add_and_least<T>,
+            ascend<T>,
+            ascend_pair<T>,
+            glance<T>};
 }
 
 }  // namespace

@@ -152,6 +152,17 @@ template <class V> HL_INLINE V fused(V a, V b, V c) { return a * b + c; }
 /// The larger and the smaller of each pair of lanes.
 template <class V> HL_INLINE V larger(V a, V b) { return a > b ? a : b; }
 template <class V> HL_INLINE V smaller(V a, V b) { return a < b ? a : b; }
+template <class V> HL_INLINE V magnitude(V x) { return x > V{} ? x : -x; }
+/// The larger of a and b where `room` is positive, a elsewhere.
+template <class V> HL_INLINE V larger_where(V room, V a, V b) { return larger(a, room > V{} ? b : a); }
+/// Whether a comparison holds in any lane.
+template <class M> HL_INLINE bool any(M mask) {
+    std::int64_t lane[sizeof(M) / sizeof(std::int64_t) > 0 ? sizeof(M) / sizeof(std::int64_t) : 1] = {};
+    memcpy(lane, &mask, sizeof(M));
+    std::int64_t bits = 0;
+    for (const std::int64_t x : lane) bits |= x;
+    return bits != 0;
+}
 /// Round each lane to an integer (|x| < 2^22, or 2^51 in double).
 template <class V> HL_INLINE V nearest(V x) {
     using B = Bits<Lane<V>>;
@@ -170,6 +181,10 @@ template <> HL_INLINE Vec<float> smaller(Vec<float> a, Vec<float> b) { return (V
 template <> HL_INLINE Vec<double> smaller(Vec<double> a, Vec<double> b) { return (Vec<double>)_mm512_min_pd(a, b); }
 template <> HL_INLINE Vec<float> larger(Vec<float> a, Vec<float> b) { return (Vec<float>)_mm512_max_ps(a, b); }
 template <> HL_INLINE Vec<double> larger(Vec<double> a, Vec<double> b) { return (Vec<double>)_mm512_max_pd(a, b); }
+template <> HL_INLINE Vec<double> magnitude(Vec<double> x) { return (Vec<double>)_mm512_abs_pd(x); }
+template <> HL_INLINE Vec<double> larger_where(Vec<double> room, Vec<double> a, Vec<double> b) {
+    return (Vec<double>)_mm512_mask_max_pd(a, _mm512_cmp_pd_mask(room, _mm512_setzero_pd(), _CMP_GT_OQ), a, b);
+}
 template <> HL_INLINE Vec<float> nearest(Vec<float> x) { return (Vec<float>)_mm512_roundscale_ps(x, 8); }
 template <> HL_INLINE Vec<double> nearest(Vec<double> x) { return (Vec<double>)_mm512_roundscale_pd(x, 8); }
 template <> HL_INLINE Vec<float> scale(Vec<float> p, Vec<float> n) { return (Vec<float>)_mm512_scalef_ps(p, n); }

@@ -454,14 +454,13 @@ CASE(the_trace_tells_the_story) {
     State s = p.start(0);
     ollawv::learn(s, {1.0, 1e6, 1.0, true, 1u << 20}, gram, {100, nullptr}, 1);
     ollawv::learn(s, {1.0, 1e6, 1.0, true, 1u << 20}, gram, {}, 2);
-    const Trace& trace = s.trace;
-    CHECK(s.chosen.size() > 200 && trace.step.size() >= 4);
-    CHECK(trace.step.back() == static_cast<Index>(s.chosen.size()) && trace.kernel_evals.back() == s.kernel_evals);
-    CHECK(trace.seconds.size() == trace.step.size() && trace.violation.size() == trace.step.size() &&
-          trace.n_support.size() == trace.step.size() && trace.kernel_evals.size() == trace.step.size());
-    CHECK(std::is_sorted(trace.step.begin(), trace.step.end()) &&
-          std::is_sorted(trace.seconds.begin(), trace.seconds.end()));
-    CHECK(std::is_sorted(trace.kernel_evals.begin(), trace.kernel_evals.end()) && trace.kernel_evals.front() > 0);
+    const auto step = s.trace.column("step"), evals = s.trace.column("kernel_evals");
+    const auto seconds = s.trace.column("seconds"), violation = s.trace.column("violation");
+    CHECK(s.chosen.size() > 200 && step.size() >= 4);
+    CHECK(step.back() == static_cast<double>(s.chosen.size()) && evals.back() == static_cast<double>(s.kernel_evals));
+    CHECK(violation.back() == s.v && s.trace.column("n_support") == step);
+    CHECK(std::is_sorted(step.begin(), step.end()) && std::is_sorted(seconds.begin(), seconds.end()));
+    CHECK(std::is_sorted(evals.begin(), evals.end()) && evals.front() > 0);
 }
 
 CASE(every_first_row_is_taken_first) {

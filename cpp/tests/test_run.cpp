@@ -61,20 +61,27 @@ CASE(reasons_have_names) {
 // ---- trace ---------------------------------------------------------------------------------------
 
 CASE(a_trace_keeps_columns_and_time) {
-    Trace trace;
+    Trace trace{{"step", true}, {"seconds", false}, {"violation", false}};
     trace.start();
-    trace.add(1, 2, -0.5, 30);
+    trace.add({1, -0.5});
     trace.pause();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));  // does not count
     const auto start = Clock::now();
     trace.start();
-    trace.add(4, 5, 0.25, 60);
+    trace.add({4, 0.25});
     const double second_part = seconds_since(start);
     trace.pause();
-    CHECK(trace.step == (std::vector<Index>{1, 4}) && trace.n_support == (std::vector<Index>{2, 5}));
-    CHECK(trace.violation == (std::vector<double>{-0.5, 0.25}) && trace.kernel_evals == (std::vector<Index>{30, 60}));
-    CHECK(trace.seconds.size() == 2 && trace.seconds[0] >= 0 && trace.seconds[1] >= trace.seconds[0]);
-    CHECK(trace.seconds[1] <= trace.seconds[0] + second_part + 0.09, trace.seconds[0], trace.seconds[1]);
+    CHECK(trace.column("step") == (std::vector<double>{1, 4}));
+    CHECK(trace.column("violation") == (std::vector<double>{-0.5, 0.25}));
+    CHECK_THROWS(trace.column("gap"), std::out_of_range);
+    const std::vector<double> seconds = trace.column("seconds");
+    CHECK(seconds.size() == 2 && seconds[0] >= 0 && seconds[1] >= seconds[0]);
+    CHECK(seconds[1] <= seconds[0] + second_part + 0.09, seconds[0], seconds[1]);
+    trace.add({9, 1.0});
+    trace.add({16, 2.0});
+    trace.thin();
+    CHECK(trace.size() == 2 && trace.column("step") == (std::vector<double>{4, 16}));
+    CHECK(trace.column("violation") == (std::vector<double>{0.25, 2.0}));
 }
 
 // ---- team ----------------------------------------------------------------------------------------

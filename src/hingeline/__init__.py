@@ -2,8 +2,9 @@
 
 from importlib.metadata import version
 
-from . import datasets
+from . import datasets, metrics
+from .lasvm import LASVC
 from .ollawv import WorstViolatorSVC
 
 __version__ = version("hingeline")
-__all__ = ["WorstViolatorSVC", "__version__", "datasets"]
+__all__ = ["LASVC", "WorstViolatorSVC", "__version__", "datasets", "metrics"]

@@ -17,7 +17,7 @@ from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from . import _core, _params
 from ._callbacks import CallbackSupportMixin
@@ -50,8 +50,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # ---- validation ----------------------------------------------------------------------------------
 
-    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Checked X, and labels as codes into ``classes_``."""
+    def _validate_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
+        """Checked X and labels."""
         precomputed = self.kernel == "precomputed"
         X, y = validate_data(
             self,
@@ -60,6 +60,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             accept_sparse=False if precomputed else "csr",
             accept_large_sparse=True,
             dtype=[np.float64, np.float32],
+            reset=reset,
         )
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
@@ -70,6 +71,11 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         if precomputed and np.abs(X).max() > LARGEST:
             raise ValueError(f"Precomputed kernel values beyond {LARGEST:g} leave the range of a double; scale them.")
+        return X, y
+
+    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Checked X, and labels as codes into ``classes_``."""
+        X, y = self._validate_rows(X, y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -92,7 +98,16 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         return X
 
-    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
+    def _sample_weights(self, sample_weight: Any, X: Any) -> np.ndarray:
+        """Checked weights of the samples, at least one of them above zero."""
+        weights: np.ndarray = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=False
+        )
+        if weights.max(initial=0.0) > LARGEST:
+            raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
+        return weights
+
+    def _check_class_weight(self) -> None:
         given = list(self.class_weight.values()) if isinstance(self.class_weight, Mapping) else []
         rule = _params.real(above=0.0, most=LARGEST)
         if not all(rule.accepts(weight) for weight in given):
@@ -100,6 +115,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}; leave the rows of a "
                 "class out to give it no weight."
             )
+
+    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
+        self._check_class_weight()
         weights: np.ndarray = compute_class_weight(
             self.class_weight, classes=self.classes_, y=self.classes_[codes]
         ).astype(np.float64)
@@ -126,9 +144,11 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
+    def _kernel(self) -> _core.Kernel:
+        return _core.Kernel(self.kernel, self._gamma, float(self.coef0), int(self.degree))
+
     def _gram(self, X: Any, copy_bytes: int) -> _core.Gram:
-        kernel = _core.Kernel(self.kernel, self._gamma, float(self.coef0), int(self.degree))
-        return _core.Gram(kernel, _core.Matrix(X), copy_bytes)
+        return _core.Gram(self._kernel(), _core.Matrix(X), copy_bytes)
 
     def _kernel_function(self, X: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """The user's kernel between rows of X given by their numbers."""
@@ -163,20 +183,29 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # ---- decisions -----------------------------------------------------------------------------------
 
+    @property
+    def _one_vs_rest(self) -> bool:
+        """Whether there is a machine per class rather than per pair."""
+        return getattr(self, "multi_class", "ovo") == "ovr" and len(self.classes_) > 2
+
     def _weights(self) -> _core.Weights:
-        n_pairs = len(pairs(len(self.classes_))[0])
-        if np.shape(self.intercept_) != (n_pairs,):
-            raise ValueError(f"intercept_ must have shape {(n_pairs,)}. Got {np.shape(self.intercept_)}.")
+        n_classes = len(self.classes_)
+        n_machines = n_classes if self._one_vs_rest else len(pairs(n_classes)[0])
+        if np.shape(self.intercept_) != (n_machines,):
+            raise ValueError(f"intercept_ must have shape {(n_machines,)}. Got {np.shape(self.intercept_)}.")
+        groups = np.ascontiguousarray(self.n_support_, dtype=np.int64)
         return _core.Weights(
             np.ascontiguousarray(self.dual_coef_),
-            np.ascontiguousarray(self.n_support_, dtype=np.int64),
-            pair_outputs(len(self.classes_)),
+            groups.sum(keepdims=True) if self._one_vs_rest else groups,
+            np.arange(n_machines)[np.newaxis] if self._one_vs_rest else pair_outputs(n_classes),
             np.ascontiguousarray(self.intercept_, dtype=np.float64),
         )
 
     def _pair_decisions(self, X: Any) -> np.ndarray:
         """Decision values of all machines, one column each."""
         weights, threads = self._weights(), self._threads()
+        if self.dual_coef_.shape[1] == 0:  # nothing has been learnt yet
+            return np.tile(self.intercept_, (X.shape[0], 1))
         if self.kernel == "precomputed":
             columns = np.ascontiguousarray(self.support_, dtype=np.int64)
             return _core.decide_gathered(_core.Matrix(X), columns, weights, threads)
@@ -206,13 +235,13 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_classes * (n_classes - 1) / 2)
             Two classes: positive for ``classes_[1]``. More: with ``decision_function_shape='ovo'`` one column for
             each pair (i, j), positive for class i; with ``'ovr'`` the votes of the pairs plus a tie-breaking term
-            in (-1/3, 1/3).
+            in (-1/3, 1/3). Machines that set each class against the rest give one column per class.
         """
         X = self._validate_predict(X)
         decisions = self._pair_decisions(X)
         if len(self.classes_) == 2:
             return decisions.ravel()
-        if self.decision_function_shape == "ovo":
+        if self.decision_function_shape == "ovo" or self._one_vs_rest:
             return decisions
         return one_vs_rest_shape(decisions, self.decision_scale_, len(self.classes_))
 
@@ -220,7 +249,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Class labels.
 
         Each pair of classes votes; a tie goes to the class with the larger sum of decision values, each scaled by
-        the largest that its machine has seen in training, and then to the first class.
+        the largest that its machine has seen in training, and then to the first class. Where each class is set
+        against the rest, the largest decision value wins.
 
         Parameters
         ----------
@@ -236,6 +266,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         decisions = self._pair_decisions(X)
         if len(self.classes_) == 2:
             return self.classes_[(decisions.ravel() > 0).astype(np.intp)]
+        if self._one_vs_rest:
+            return self.classes_[decisions.argmax(axis=1)]
         votes = one_vs_rest_shape(decisions, self.decision_scale_, len(self.classes_))
         return self.classes_[votes.argmax(axis=1)]
 
@@ -245,6 +277,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available with kernel='linear'")
         check_is_fitted(self)
+        if self._one_vs_rest:
+            return self.dual_coef_ @ self.support_vectors_
         ends = np.cumsum(self.n_support_)
         of_class = [slice(end - count, end) for end, count in zip(ends, self.n_support_, strict=True)]
         rows = []
@@ -294,4 +328,4 @@ def all_or_nothing(estimator: Any) -> Iterator[Callable[[], None]]:
 
 
 def _is_fitted_attribute(name: str) -> bool:
-    return name == "_gamma" or (name.endswith("_") and not name.startswith("_"))
+    return name in ("_gamma", "_online") or (name.endswith("_") and not name.startswith("_"))

@@ -1,4 +1,4 @@
-"""One-vs-one: which pair is which, from machines to LIBSVM's arrays, and from decision values to classes.
+"""Several classes: which pair is which, from machines to LIBSVM's arrays, and from decision values to classes.
 
 Pairs run in the order (0, 1), (0, 2), ..., (c-2, c-1). A positive value of machine (i, j) speaks for the first
 class i; with two classes only, as everywhere in scikit-learn, a positive value speaks for ``classes_[1]``.
@@ -29,34 +29,48 @@ def pair_outputs(n_classes: int) -> np.ndarray:
     return number[off_diagonal].reshape(n_classes, n_classes - 1)
 
 
-def assemble(
-    machines: list[dict[str, Any]], codes: np.ndarray, n_classes: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def assemble(machines: list[dict[str, Any]], n_classes: int, *, one_vs_rest: bool = False) -> dict[str, np.ndarray]:
     """Union of the machines' support vectors in LIBSVM's layout.
+
+    Parameters
+    ----------
+    machines : list of dict
+        Each with the numbers of its support vectors ('chosen'), their classes ('code') and coefficients ('coef'); in
+        the order of :func:`pairs`, or of the classes.
+    n_classes : int
+        Number of classes.
+    one_vs_rest : bool
+        Whether there is one machine per class, each with its own line of coefficients.
 
     Returns
     -------
-    support : ndarray of shape (n_support,)
-        Row numbers, class after class, ascending within a class.
-    n_support : ndarray of shape (n_classes,)
-        Support vectors of each class.
-    dual_coef : ndarray of shape (n_classes - 1, n_support)
-        Signed coefficients.
+    dict
+        'support' (numbers, class after class, ascending within a class), 'n_support' of each class, 'dual_coef' of
+        shape (n_classes - 1, n_support) or (n_classes, n_support), and 'pick', where each support vector first occurs
+        in the machines' arrays put end to end.
     """
-    used = np.zeros(len(codes), dtype=bool)
-    for machine in machines:
-        used[machine["chosen"]] = True
-    rows = np.flatnonzero(used)
-    support = rows[np.argsort(codes[rows], kind="stable")]
-    position = np.zeros(len(codes), dtype=np.intp)
-    position[support] = np.arange(len(support))
-    dual_coef = np.zeros((n_classes - 1, len(support)))
-    for i, j, machine in zip(*pairs(n_classes), machines, strict=True):
-        chosen = machine["chosen"]
-        line = np.where(codes[chosen] == i, j - 1, i)
-        dual_coef[line, position[chosen]] = machine["coef"]
-    n_support = np.bincount(codes[support], minlength=n_classes).astype(np.int32)
-    return support.astype(np.int32), n_support, dual_coef
+    chosen = np.concatenate([machine["chosen"] for machine in machines])
+    codes = np.concatenate([machine["code"] for machine in machines])
+    numbers, first = np.unique(chosen, return_index=True)
+    order = np.argsort(codes[first], kind="stable")
+    place = np.empty(len(numbers), dtype=np.intp)
+    place[order] = np.arange(len(numbers))
+    dual_coef = np.zeros((n_classes if one_vs_rest else n_classes - 1, len(numbers)))
+    for k, machine in enumerate(machines):
+        if one_vs_rest:
+            line = np.full(len(machine["coef"]), k)
+        else:
+            i, j = (side[k] for side in pairs(n_classes))
+            line = np.where(machine["code"] == i, j - 1, i)
+        dual_coef[line, place[np.searchsorted(numbers, machine["chosen"])]] = machine["coef"]
+    support = numbers[order]
+    fits = len(support) == 0 or support.max() < 2**31
+    return {
+        "support": support.astype(np.int32) if fits else support,
+        "n_support": np.bincount(codes[first], minlength=n_classes).astype(np.int32),
+        "dual_coef": dual_coef,
+        "pick": first[order],
+    }
 
 
 def one_vs_rest_shape(decisions: np.ndarray, scale: np.ndarray, n_classes: int) -> np.ndarray:

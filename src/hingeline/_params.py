@@ -28,7 +28,9 @@ class Rule:
         return isinstance(value, self.kinds) and self.holds(value)
 
 
-def real(*, above: float | None = None, least: float | None = None, most: float = math.inf) -> Rule:
+def real(
+    *, above: float | None = None, least: float | None = None, most: float = math.inf, below: float = math.inf
+) -> Rule:
     """A finite real number in an interval; booleans are no numbers here."""
 
     def holds(value: Any) -> bool:
@@ -42,6 +44,7 @@ def real(*, above: float | None = None, least: float | None = None, most: float 
             and (above is None or value > above)
             and (least is None or value >= least)
             and value <= most
+            and value < below
         )
 
     words = "a finite number"
@@ -51,6 +54,8 @@ def real(*, above: float | None = None, least: float | None = None, most: float 
         words += f" >= {least:g}"
     if most < math.inf:
         words += f" and <= {most:g}"
+    if below < math.inf:
+        words += f" < {below:g}"
     return Rule(holds, words, Real)
 
 

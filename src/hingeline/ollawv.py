@@ -252,15 +252,17 @@ class WorstViolatorSVC(KernelClassifier):
     ) -> dict[str, Any]:
         """Fitted attributes of the machine as it is now; `unfinished` is the reason of pairs that could go on."""
         results = [machine.result(k) for k in range(machine.n_pairs)]
-        support, n_support, dual_coef = assemble(results, codes, len(self.classes_))
+        for result in results:
+            result["code"] = codes[result["chosen"]]
+        union = assemble(results, len(self.classes_))
         histories = [r["history"] for r in results]
         history = {key: np.concatenate([h[key] for h in histories]) for key in histories[0]}
         lengths = [len(h["step"]) for h in histories]
         return {
-            "support_": support,
-            "n_support_": n_support,
-            "dual_coef_": dual_coef,
-            "support_vectors_": np.empty((0, 0)) if self.kernel == "precomputed" else X[support],
+            "support_": union["support"],
+            "n_support_": union["n_support"],
+            "dual_coef_": union["dual_coef"],
+            "support_vectors_": np.empty((0, 0)) if self.kernel == "precomputed" else X[union["support"]],
             "intercept_": np.array([r["intercept"] for r in results]),
             "decision_scale_": np.array([r["largest"] for r in results]),
             "n_iter_": np.array([len(r["chosen"]) for r in results], dtype=np.int32),

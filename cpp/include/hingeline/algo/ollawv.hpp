@@ -134,7 +134,7 @@ template <class Source> class Loop {
                 state_.next = wv.row;
                 state_.next_side = wv.side;
                 state_.v = wv.z;
-                if (t % trace_every == 0) state_.trace.add(t, t, wv.z, state_.kernel_evals);
+                if (t % trace_every == 0) note(state_);
             }
             if ((t - compacted_at) * 4 >= state_.n - compacted_at) {
                 share.compact();
@@ -221,9 +221,8 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     const Index next = state.next;
     const int next_side = state.next_side;
     const auto come_to_rest = [&] {
-        const Index steps = static_cast<Index>(state.chosen.size());
         loop.finish();
-        state.trace.add(steps, steps, state.v, state.kernel_evals);
+        note(state);
         state.trace.pause();
     };
     try {

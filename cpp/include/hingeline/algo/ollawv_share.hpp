@@ -30,8 +30,14 @@ struct State {
     std::vector<double> a;      // their coefficients
     double b = 0.0;
     Index kernel_evals = 0;
-    Trace trace;
+    Trace trace{{"step", true}, {"seconds", false}, {"n_support", true}, {"violation", false}, {"kernel_evals", true}};
 };
+
+/// A row of the trace; every step makes one support vector.
+inline void note(State& s) {
+    const double steps = static_cast<double>(s.chosen.size());
+    s.trace.add({steps, steps, s.v, static_cast<double>(s.kernel_evals)});
+}
 
 /// Largest |o| seen in training: of the chosen when they were chosen, of the others now.
 inline double largest_output(const State& state) {

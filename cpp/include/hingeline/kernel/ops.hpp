@@ -47,6 +47,26 @@ struct Least {
     Index at;
 };
 
+/// Passes over an expansion read this many values at a time: its arrays and kernel rows have room, filled with
+/// zeros, up to the next multiple.
+inline constexpr Index pass_step = 128;
+
+/// Gradients g under room to rise `up` and room to fall `dn`: the sum of max(up g, -dn g), the largest |g| with room
+/// in its direction, and where it is (first position; a rise before a fall; -1 when there is none).
+struct Ascent {
+    double gap, worst;
+    Index at;
+};
+/// The largest gradient with room to rise and the smallest with room to fall, with their first positions (-1: none).
+struct Extremes {
+    double high, low;
+    Index high_at, low_at;
+};
+/// sum a k, and the sums of h and h^2 over a != 0, where h = c g.
+struct Glance {
+    double output, sum, squares;
+};
+
 /// One CSR row: `count` pairs (column, value), columns ascending.
 template <class T, class I> struct SparseRow {
     const T* value;
@@ -92,6 +112,11 @@ template <class T> struct Ops {
                        double* sums);
     /// z[i] += a * k[i] + b; returns the least z and its first position.
     Least (*add_and_least)(double* z, const T* k, double a, double b, Index n);
+    /// g[i] += a * k[i] (nothing where k is null), and what is then to be gained. Arrays as for `pass_step`.
+    Ascent (*ascend)(double* g, const T* k, double a, const double* up, const double* dn, Index n);
+    /// g[i] += a * (k[i] - l[i]) (nothing where k is null), and the extremes then.
+    Extremes (*ascend_pair)(double* g, const T* k, const T* l, double a, const double* up, const double* dn, Index n);
+    Glance (*glance)(const T* k, const double* a, const double* g, const double* c, Index n);
 };
 
 template <class T> const Ops<T>& ops();

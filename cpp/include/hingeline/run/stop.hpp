@@ -12,7 +12,7 @@
 namespace hingeline {
 
 /// Why a learner returned.
-enum class Reason : int { running, margin, cap, exhausted, interrupted };
+enum class Reason : int { running, margin, cap, exhausted, interrupted, pass, gap, steps, precision };
 
 inline const char* name(Reason r) {
     switch (r) {
@@ -26,6 +26,14 @@ inline const char* name(Reason r) {
             return "exhausted";
         case Reason::interrupted:
             return "interrupted";
+        case Reason::pass:
+            return "pass";
+        case Reason::gap:
+            return "gap";
+        case Reason::steps:
+            return "max_iter";
+        case Reason::precision:
+            return "precision";
     }
     return "unknown";
 }

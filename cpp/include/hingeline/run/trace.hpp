@@ -2,6 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "hingeline/kernel/ops.hpp"
@@ -10,23 +13,45 @@ namespace hingeline {
 
 class Trace {
   public:
-    void add(Index step_now, Index support, double violation_now, Index evaluations) {
-        step.push_back(step_now);
-        seconds.push_back(elapsed());
-        n_support.push_back(support);
-        violation.push_back(violation_now);
-        kernel_evals.push_back(evaluations);
+    struct Column {
+        std::string name;
+        bool whole;  // holds integers
+        std::vector<double> values{};
+    };
+    /// Columns in the order of the values that `add` takes; one called "seconds" is filled by the clock.
+    Trace(std::initializer_list<Column> columns) : columns_(columns) {}
+
+    const std::vector<Column>& columns() const { return columns_; }
+    std::vector<Column>& columns() { return columns_; }
+    const std::vector<double>& column(const std::string& name) const {
+        for (const Column& c : columns_)
+            if (c.name == name) return c.values;
+        throw std::out_of_range("no such column: " + name);
+    }
+    std::size_t size() const { return columns_.front().values.size(); }
+
+    void add(std::initializer_list<double> values) {
+        auto value = values.begin();
+        for (Column& c : columns_) c.values.push_back(c.name == "seconds" ? elapsed() : *value++);
+    }
+    /// Keep every second row, the last of each pair.
+    void thin() {
+        for (Column& c : columns_) {
+            std::size_t kept = 0;
+            for (std::size_t i = 1; i < c.values.size(); i += 2) c.values[kept++] = c.values[i];
+            c.values.resize(kept);
+        }
     }
     /// The clock runs only between start and pause.
     void start() { started_ = Clock::now(); }
     void pause() { before_ += std::chrono::duration<double>(Clock::now() - started_).count(); }
-
-    std::vector<Index> step, n_support, kernel_evals;
-    std::vector<double> seconds, violation;
+    double paused_at() const { return before_; }
+    void resume_from(double seconds) { before_ = seconds; }
 
   private:
     using Clock = std::chrono::steady_clock;
     double elapsed() const { return before_ + std::chrono::duration<double>(Clock::now() - started_).count(); }
+    std::vector<Column> columns_;
     Clock::time_point started_{};
     double before_ = 0;
 };

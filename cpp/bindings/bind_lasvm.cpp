@@ -1,0 +1,271 @@
+#include "hingeline/algo/full_svm.hpp"
+#include "hingeline/algo/lasvm.hpp"
+#include "hingeline/algo/lasvm_i.hpp"
+#include "hingeline/algo/lasvm_nc.hpp"
+#include "hingeline/algo/pairs.hpp"
+#include "online.hpp"
+
+namespace hingeline::bindings {
+
+namespace {
+
+using namespace online;
+
+enum class Variant { lasvm, g, nc, i, full };
+
+Variant variant_of(const std::string& name) {
+    if (name == "lasvm") return Variant::lasvm;
+    if (name == "g") return Variant::g;
+    if (name == "nc") return Variant::nc;
+    if (name == "i") return Variant::i;
+    if (name == "full") return Variant::full;
+    throw std::invalid_argument("unknown variant: " + name);
+}
+
+/// Two-class machines over shared rows.
+struct Lasvm : Machines {
+    Variant variant;
+    Params params;
+
+    Lasvm(const std::string& name, double C, double s, double tau, Index period, Index most_non_sv, Index warm_support,
+          std::size_t cache_bytes)
+        : variant(variant_of(name)) {
+        configure(C, s, tau, period, most_non_sv, warm_support, cache_bytes);
+    }
+    void configure(double C, double s, double tau, Index period, Index most_non_sv, Index warm_support,
+                   std::size_t cache_bytes) {
+        if (period < 1 || most_non_sv < 0) throw std::invalid_argument("period and most_non_sv out of range");
+        params = {C, s, tau, period, most_non_sv, warm_support, cache_bytes, 1};
+    }
+
+    /// work(search, machine number) for every machine.
+    template <class Work> void each(const SourceSpec& spec, int threads, Interrupt* interrupt, Work&& work) {
+        with_source(spec, [&](const auto& source) {
+            using Source = std::decay_t<decltype(source)>;
+            const Index count = static_cast<Index>(machines.size());
+            run_pairs(
+                count, threads, interrupt, [&](Index m) { return machines[static_cast<std::size_t>(m)].state.n; },
+                [&](Index m, int team, int) {
+                    Machine& machine = machines[static_cast<std::size_t>(m)];
+                    Params mine = params;
+                    mine.threads = team;
+                    auto& kernel =
+                        machine.kernel<typename Source::Value>(params.cache_bytes / static_cast<std::size_t>(count));
+                    Search<Source> search(machine.state, mine, source, kernel, interrupt);
+                    machine.state.trace.start();
+                    try {
+                        work(search, m);
+                    } catch (...) {
+                        machine.state.trace.pause();
+                        throw;
+                    }
+                    machine.state.trace.pause();
+                });
+        });
+    }
+
+    template <class Source> void learn_one(Search<Source>& search, const std::vector<Example>& examples, bool known,
+                                           bool evicts, double* margins) {
+        switch (variant) {
+            case Variant::lasvm:
+                return void(learn_pairs(search, examples, known, evicts, margins));
+            case Variant::g:
+                return void(learn<RuleG>(search, examples, known, margins));
+            case Variant::nc:
+                return void(learn<RuleNC>(search, examples, known, margins));
+            case Variant::i:
+                return void(learn<RuleI>(search, examples, known, margins));
+            case Variant::full:
+                return void(learn<RuleFull>(search, examples, known, margins));
+        }
+    }
+};
+
+/// Let every machine learn from a chunk: margins y f of the examples when their turn came, one column per machine,
+/// NaN where a machine has not seen an example. With `undo` an error leaves the model as it was.
+nb::object learn_chunk(Lasvm& model, const SourceSpec& spec, const Chunk& chunk, int threads, bool known, bool evicts,
+                       bool undo) {
+    const std::size_t count = model.machines.size(), n = chunk.size();
+    std::vector<double> margins(n * count, std::numeric_limits<double>::quiet_NaN());
+    std::vector<State> before;
+    if (undo)
+        for (const Machine& m : model.machines) before.push_back(m.state);
+    const Index first = model.append(spec, chunk);
+    bool settled = false;  // after that only a Ctrl-C can come, which leaves what was learnt
+    try {
+        Session().run([&](Interrupt* interrupt) {
+            model.each(spec, threads, interrupt, [&](auto& search, Index m) {
+                std::vector<std::size_t> from;
+                const auto examples = model.examples(m, chunk, first, from);
+                std::vector<double> z(examples.size(), std::numeric_limits<double>::quiet_NaN());
+                model.learn_one(search, examples, known, evicts, z.data());
+                for (std::size_t i = 0; i < from.size(); ++i)
+                    margins[from[i] * count + static_cast<std::size_t>(m)] = z[i];
+            });
+            model.settle();
+            settled = true;
+        });
+    } catch (...) {
+        if (undo && !settled) model.undo(before, first);
+        throw;
+    }
+    return nb::cast(to_numpy(std::move(margins), {n, count}));
+}
+
+/// Optimise what the machines hold; the steps made by each.
+nb::object finish_all(Lasvm& model, const SourceSpec& spec, double tol, Index most, int threads) {
+    std::vector<Index> steps(model.machines.size(), 0);
+    Session().run([&](Interrupt* interrupt) {
+        model.each(spec, threads, interrupt, [&](auto& search, Index m) {
+            steps[static_cast<std::size_t>(m)] =
+                model.variant == Variant::lasvm ? finish_pairs(search, tol, most) : online::finish(search, tol, most);
+        });
+    });
+    return nb::cast(to_numpy(std::move(steps)));
+}
+
+/// The last cleaning: support vectors only, but all that is alive in LASVM and FULL SVM.
+void end(Lasvm& model, const SourceSpec& spec) {
+    Session().run([&](Interrupt*) {
+        model.each(spec, 1, nullptr, [&](auto& search, Index) {
+            if (model.variant == Variant::lasvm)
+                sweep_pairs(search);
+            else if (model.variant != Variant::full)
+                search.clean(0);
+            search.note();
+        });
+        model.settle();
+    });
+}
+
+/// Losses of the examples of a chunk that are not in the expansion, by machine, and which of them have a loss.
+nb::object outside_all(Lasvm& model, const SourceSpec& spec, const Chunk& chunk, int threads) {
+    const std::size_t count = model.machines.size();
+    std::vector<double> losses(count, 0.0);
+    std::vector<std::int64_t> marked(chunk.size(), 0);
+    const Index first = model.append(spec, chunk);
+    std::mutex mutex;
+    Session().run([&](Interrupt* interrupt) {
+        model.each(spec, threads, interrupt, [&](auto& search, Index m) {
+            std::vector<std::size_t> from;
+            auto examples = model.examples(m, chunk, first, from);
+            std::unordered_map<Index, bool> held;
+            for (std::size_t t = 0; t < search.s.id.size(); ++t)
+                if (!search.s.dead[t]) held[search.s.id[t]] = true;
+            std::size_t kept = 0;
+            for (std::size_t i = 0; i < examples.size(); ++i)
+                if (!held.count(examples[i].id)) from[kept] = from[i], examples[kept++] = examples[i];
+            examples.resize(kept);
+            std::vector<Index> with_loss;
+            const auto loss = outside(search, examples, with_loss);
+            std::lock_guard lock(mutex);
+            losses[static_cast<std::size_t>(m)] = loss.value_or(std::numeric_limits<double>::quiet_NaN());
+            for (const Index i : with_loss) marked[from[static_cast<std::size_t>(i)]] = 1;
+        });
+        model.settle();
+    });
+    return nb::make_tuple(to_numpy(std::move(losses)), to_numpy(std::move(marked)));
+}
+
+nb::dict result(const Lasvm& model, Index m) {
+    const State& s = model.at(m).state;
+    std::vector<Index> row, id, code;
+    std::vector<double> coef;
+    for (std::size_t t = 0; t < static_cast<std::size_t>(s.n); ++t)
+        if (const double alpha = s[Lines::alpha][t]; alpha != 0) {
+            row.push_back(s.row[t]);
+            id.push_back(s.id[t]);
+            code.push_back(s.code[t]);
+            coef.push_back(alpha);
+        }
+    nb::dict d;
+    d["row"] = to_numpy(std::move(row));
+    d["chosen"] = to_numpy(std::move(id));
+    d["code"] = to_numpy(std::move(code));
+    d["coef"] = to_numpy(std::move(coef));
+    d["intercept"] = s.b;
+    d["gap"] = s.ascent.gap;
+    d["target"] = s.target;
+    d["dual"] = s.dual;
+    d["largest"] = s.largest;
+    d["reason"] = name(s.reason);
+    d["steps"] = s.steps;
+    d["visited"] = s.visited;
+    d["n_expansion"] = s.n_live();
+    d["kernel_evals"] = s.kernel_evals;
+    d["kernel_needed"] = s.kernel_needed;
+    d["kernel_recomputed"] = model.at(m).recomputed();
+    d["admitted"] = to_numpy(std::vector<Index>(s.admitted.count, s.admitted.count + 3));
+    d["cleaned"] = to_numpy(std::vector<Index>(s.cleaned.count, s.cleaned.count + 3));
+    d["skipped"] = to_numpy(std::vector<Index>(s.skipped.count, s.skipped.count + 3));
+    d["history"] = history(s.trace);
+    return d;
+}
+
+}  // namespace
+
+void bind_lasvm(nb::module_& m) {
+    nb::class_<Lasvm>(m, "Lasvm", "Two-class machines of the LASVM family over shared rows.")
+        .def(nb::init<const std::string&, double, double, double, Index, Index, Index, std::size_t>(),
+             nb::arg("variant"), nb::kw_only(), nb::arg("C"), nb::arg("s"), nb::arg("tau"), nb::arg("period"),
+             nb::arg("most_non_sv"), nb::arg("warm_support"), nb::arg("cache_bytes"))
+        .def(
+            "add", [](Lasvm& l, Index positive, Index negative) { l.machines.push_back({positive, negative}); },
+            nb::arg("positive"), nb::arg("negative"))
+        .def("add_mirrored", &Lasvm::add_mirrored, nb::arg("machine"), nb::arg("positive"))
+        .def(
+            "learn",
+            [](Lasvm& l, nb::object source, const Matrix& x, Contiguous1<std::int64_t> rows,
+               Contiguous1<std::int64_t> ids, Contiguous1<std::int64_t> codes, Contiguous1<double> boxes, int threads,
+               bool known, bool evicts, bool undo) {
+                return learn_chunk(l, SourceSpec(source), Chunk{&x, rows, ids, codes, boxes}, threads, known, evicts,
+                                   undo);
+            },
+            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
+            nb::kw_only(), nb::arg("threads"), nb::arg("known"), nb::arg("evicts"), nb::arg("undo"))
+        .def(
+            "outside",
+            [](Lasvm& l, nb::object source, const Matrix& x, Contiguous1<std::int64_t> rows,
+               Contiguous1<std::int64_t> ids, Contiguous1<std::int64_t> codes, Contiguous1<double> boxes,
+               int threads) { return outside_all(l, SourceSpec(source), Chunk{&x, rows, ids, codes, boxes}, threads); },
+            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
+            nb::kw_only(), nb::arg("threads"))
+        .def(
+            "finish",
+            [](Lasvm& l, nb::object source, double tol, Index most, int threads) {
+                return finish_all(l, SourceSpec(source), tol, most, threads);
+            },
+            nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("threads"))
+        .def(
+            "end", [](Lasvm& l, nb::object source) { end(l, SourceSpec(source)); }, nb::arg("source"))
+        .def("result", &result, nb::arg("machine"))
+        .def("take", &Lasvm::take, nb::arg("rows"), "Stored rows: an array, or the arrays of a CSR matrix.")
+        .def("release", &Lasvm::release, "Let go of the kernel rows; they are computed again when needed.")
+        .def(
+            "states",
+            [](const Lasvm& l) {
+                nb::list all;
+                for (const Machine& machine : l.machines) all.append(saved(machine));
+                return all;
+            },
+            "All that learning on needs, but for the rows, as dictionaries of arrays.")
+        .def(
+            "restore",
+            [](Lasvm& l, nb::list states, nb::object rows) {
+                l.machines.clear();
+                if (!rows.is_none()) l.load(nb::cast<const Matrix&>(rows));
+                const Index bound = rows.is_none() ? std::numeric_limits<Index>::max() : l.stored();
+                for (nb::handle state : states) l.machines.push_back(loaded(nb::cast<nb::dict>(state), bound));
+            },
+            nb::arg("states"), nb::arg("rows").none(), "Back to what `states` gave; `rows` are those stored then.")
+        .def("configure", &Lasvm::configure, nb::kw_only(), nb::arg("C"), nb::arg("s"), nb::arg("tau"),
+             nb::arg("period"), nb::arg("most_non_sv"), nb::arg("warm_support"), nb::arg("cache_bytes"),
+             "Options of the next call.")
+        .def_prop_ro("n_stored", &Lasvm::stored)
+        .def_prop_ro("n_features", &Lasvm::features)
+        .def_prop_ro("has_rows", [](const Lasvm& l) { return l.store.index() != 0; })
+        .def_prop_ro("kernel_bytes", &Lasvm::kernel_bytes)
+        .def_prop_ro("n_machines", [](const Lasvm& l) { return l.machines.size(); });
+}
+
+}  // namespace hingeline::bindings

@@ -1,0 +1,329 @@
+// Direction searches on the expansion of an online SVM: what all members of the LASVM family share.
+//
+// Problem (no bias). max over alpha of G = sum alpha_i y_i - 1/2 sum alpha_i alpha_j K_ij, lo_i <= alpha_i <= hi_i,
+// with lo = min(0, C_i y) and hi = max(0, C_i y), both shifted by -C_i y for an example taken for an outlier
+// (lasvm_nc.hpp). Letters as in online_state.hpp.
+//
+//     STEP(t)      alpha_t moves to the maximum of G along its axis, or to the bound before it; g -= lambda K_t
+//     REPROCESS    STEP at the largest |g| with room in its direction; none when max g - min g <= tau
+//     GAP          sum max(up g, -dn g): exactly primal minus dual of the problem restricted to S
+//     TARGET       standard deviation of the sum of h_i = C_i y_i g_i over the support vectors
+//     CLEAN(m)     of the examples with alpha = 0 keep the m with the smallest |g|
+//
+// Paper: Ertekin, Bottou, Giles, "Nonconvex online support vector machines", TPAMI 33(2), 2011, sections 4 and 5, with
+// its misprints corrected (docs/math/lasvm.md lists them).
+//
+// Where we differ. (1) Kernel values of the next examples are computed in blocks against the whole expansion; blocks
+// end where a cleaning is due, so that they leave no trace: the result is that of one example at a time, however the
+// examples are cut into calls. (2) A step, the gap after it and the choice of the next step are one pass over g
+// (`Ops::ascend`). (3) Cleaning moves the last positions into the holes.
+#pragma once
+
+#include <unordered_map>
+
+#include "hingeline/algo/online_state.hpp"
+#include "hingeline/kernel/self_gram.hpp"
+
+namespace hingeline::online {
+
+struct Params {
+    double C = 1.0;
+    double s = -1.0;           // left end of the ramp
+    double tau = 1e-3;         // violations up to this are none
+    Index period = 256;        // examples between cleanings
+    Index most_non_sv = 100;   // m of CLEAN
+    Index warm_support = 100;  // support vectors before the ramp has a say
+    std::size_t cache_bytes = std::size_t{200} << 20;
+    int threads = 1;  // for kernel values
+};
+
+template <class Source> class Search {
+  public:
+    using T = typename Source::Value;
+
+    Search(State& state, const Params& p, const Source& source, SelfGram<T>& kernel, Interrupt* interrupt)
+        : s(state), p(p), source_(source), k_(kernel), scratch_(static_cast<std::size_t>(std::max(p.threads, 1))) {
+        for (Scratch<T>& x : scratch_) x.interrupt = interrupt;
+        interrupt_ = interrupt;
+    }
+
+    State& s;
+    const Params& p;
+
+    bool interrupted() { return halted_ || (interrupt_ && interrupt_->requested() && (halted_ = true)); }
+
+    /// Kernel rows of the positions held; false when interrupted.
+    bool wake() {
+        if (k_.size() == s.n || k_.restore(source_, Ids::of(s.row), scratch_)) return true;
+        halted_ = true;
+        return false;
+    }
+
+    // ---- examples to come ------------------------------------------------------------------------
+
+    Index block() const { return k_.block(); }
+
+    /// Give the next examples their positions behind `n` and compute their kernel rows.
+    bool look_ahead(const std::vector<Example>& next) {
+        for (const Example& e : next) {
+            s.row.push_back(e.row);
+            s.id.push_back(e.id);
+            s.code.push_back(e.code);
+        }
+        const Index all = static_cast<Index>(s.row.size());
+        s.zone.resize(s.row.size(), Zone::ramp);
+        s.dead.resize(s.row.size(), 0);
+        s.lines.resize(all);
+        const bool done = next.empty() || k_.append(source_, Ids::of(s.row), static_cast<Index>(next.size()), scratch_);
+        if (!done) cut();
+        return done;
+    }
+    /// Forget the examples whose turn has not come.
+    void cut() {
+        halted_ = true;
+        const auto n = static_cast<std::size_t>(s.n);
+        s.row.resize(n), s.id.resize(n), s.code.resize(n), s.zone.resize(n), s.dead.resize(n);
+        s.lines.resize(s.n);
+        if (k_.size() > s.n) {
+            std::vector<char> keep(static_cast<std::size_t>(k_.size()), 1);
+            std::fill(keep.begin() + static_cast<std::ptrdiff_t>(n), keep.end(), 0);
+            k_.close(keep, close_up(keep));
+        }
+    }
+
+    /// Output sum alpha K of the example whose turn it is, which is at position n, and the target of this moment.
+    /// Nothing when interrupted.
+    std::optional<double> regard() {
+        const T* row = row_of(s.n);
+        if (!row) return std::nullopt;
+        const Glance at = ops<T>().glance(row, s[Lines::alpha], s[Lines::g], s[Lines::box], s.n);
+        s.lines[Lines::diagonal][s.n] = static_cast<double>(row[s.n]);
+        s.kernel_evals += s.n + 1;
+        set_target(at);
+        return at.output;
+    }
+    void set_target(const Glance& at) {
+        const double l = static_cast<double>(s.n_support());
+        s.target = l > 0 ? std::sqrt(std::max(0.0, at.squares - at.sum * at.sum / l)) : 0.0;
+    }
+    /// The target where no example is regarded.
+    void set_target() {
+        Glance at{0, 0, 0};
+        for (Index t = 0; t < s.n; ++t)
+            if (s[Lines::alpha][t] != 0) {
+                const double h = s[Lines::box][t] * s[Lines::g][t];
+                at.sum += h;
+                at.squares += h * h;
+            }
+        set_target(at);
+    }
+
+    /// Turn the example at position n away.
+    void turn_away() {
+        s.dead[static_cast<std::size_t>(s.n++)] = 1;
+        ++s.n_dead;
+    }
+    /// Take the example at position n in, with alpha = 0; its box is shifted when it is `flagged`.
+    void admit(const Example& e, double gradient, Zone zone, bool flagged) {
+        const Index t = s.n++;
+        const double shift = flagged ? e.box : 0.0;
+        s[Lines::g][t] = gradient;
+        s[Lines::box][t] = e.box;
+        s[Lines::lo][t] = std::min(0.0, e.box) - shift;
+        s[Lines::hi][t] = std::max(0.0, e.box) - shift;
+        s[Lines::up][t] = s[Lines::hi][t];
+        s[Lines::dn][t] = -s[Lines::lo][t];
+        s.zone[static_cast<std::size_t>(t)] = zone;
+        ++s.admitted[zone];
+    }
+
+    /// f(i, sum alpha K) for examples that are not in the expansion, at most `block()`; false when interrupted.
+    template <class F> bool outputs(const Example* examples, Index count, F&& f) {
+        std::vector<Index> rows;
+        for (Index i = 0; i < count; ++i) rows.push_back(examples[i].row);
+        std::vector<Aligned<T>> lines(static_cast<std::size_t>(count));
+        const auto length = static_cast<std::size_t>(s.n + pass_step);
+        for (Aligned<T>& line : lines) std::fill_n(line.reserve(length), length, T(0));
+        if (s.n > 0 && !SelfGram<T>::compute(source_, Ids::of(rows), Ids::of(s.row), lines, scratch_)) {
+            halted_ = true;
+            return false;
+        }
+        s.kernel_evals += count * s.n;
+        s.kernel_needed += count * s.n_support();
+        for (Index i = 0; i < count; ++i)
+            f(i,
+              ops<T>()
+                  .glance(lines[static_cast<std::size_t>(i)].data(), s[Lines::alpha], s[Lines::g], s[Lines::box], s.n)
+                  .output);
+        return true;
+    }
+
+    // ---- steps -----------------------------------------------------------------------------------
+
+    /// Change alpha_t, landing on a bound exactly where the step is as long as the room to it.
+    void shift(Index t, double lambda, double room, double bound) {
+        double& alpha = s[Lines::alpha][t];
+        Index& support = s.support[s.y(t) > 0];
+        support -= alpha != 0;
+        alpha = std::abs(lambda) >= std::abs(room) ? bound : alpha + lambda;
+        support += alpha != 0;
+        s[Lines::up][t] = s[Lines::hi][t] - alpha;
+        s[Lines::dn][t] = alpha - s[Lines::lo][t];
+    }
+
+    /// STEP(t); false when there was no step to take or its row could not be had.
+    bool step(Index t) {
+        const double g = s[Lines::g][t], curvature = s[Lines::diagonal][t];
+        const double bound = g < 0 ? s[Lines::lo][t] : s[Lines::hi][t];
+        const double room = bound - s[Lines::alpha][t];
+        double lambda = room;
+        if (curvature >= flat) lambda = g < 0 ? std::max(room, g / curvature) : std::min(room, g / curvature);
+        if (lambda == 0) return false;
+        const T* row = row_of(t);
+        if (!row) return false;
+        shift(t, lambda, room, bound);
+        s.ascent = ops<T>().ascend(s[Lines::g], row, -lambda, s[Lines::up], s[Lines::dn], s.n);
+        ++s.steps;
+        return true;
+    }
+    /// REPROCESS; false when there is nothing to gain.
+    bool reprocess(double tau) {
+        if (s.ascent.worst <= tau) {
+            const Extremes x = ops<T>().ascend_pair(s[Lines::g], nullptr, nullptr, 0, s[Lines::up], s[Lines::dn], s.n);
+            if (!(std::max(x.high, 0.0) - std::min(x.low, 0.0) > tau) || s.ascent.at < 0) return false;
+        }
+        return step(s.ascent.at);
+    }
+    void rescan() { s.ascent = ops<T>().ascend(s[Lines::g], nullptr, 0, s[Lines::up], s[Lines::dn], s.n); }
+
+    /// Kernel row of position t; null when interrupted.
+    const T* row_of(Index t) {
+        const T* row = k_.row(t, source_, Ids::of(s.row), scratch_);
+        if (!row) halted_ = true;
+        return row;
+    }
+
+    // ---- cleaning --------------------------------------------------------------------------------
+
+    /// Remove the dead, and of the living with alpha = 0 all but the m with the smallest |g|.
+    void clean(Index m) {
+        std::vector<Index> idle;
+        for (Index t = 0; t < s.n; ++t)
+            if (!s.dead[static_cast<std::size_t>(t)] && s[Lines::alpha][t] == 0) idle.push_back(t);
+        if (static_cast<Index>(idle.size()) > m) {
+            const double* g = s[Lines::g];
+            std::nth_element(idle.begin(), idle.begin() + m, idle.end(), [&](Index a, Index b) {
+                return std::abs(g[a]) < std::abs(g[b]) || (std::abs(g[a]) == std::abs(g[b]) && a < b);
+            });
+            for (auto t = idle.begin() + m; t != idle.end(); ++t) kill(*t);
+        }
+        sweep();
+    }
+    /// A living position takes no part from now on.
+    void kill(Index t) {
+        s.dead[static_cast<std::size_t>(t)] = 1;
+        ++s.n_dead;
+        s[Lines::up][t] = s[Lines::dn][t] = 0;
+        ++s.cleaned[s.zone[static_cast<std::size_t>(t)]];
+    }
+    /// Remove the dead.
+    void sweep() {
+        if (s.n_dead == 0) return;
+        std::vector<char> keep(static_cast<std::size_t>(s.n));
+        for (std::size_t t = 0; t < keep.size(); ++t) keep[t] = !s.dead[t];
+        const Closing c = close_up(keep);
+        if (k_.size() == s.n)
+            k_.close(keep, c);
+        else
+            k_.clear();
+        for (const auto& [from, to] : c.moves) {
+            const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
+            s.lines.move(from, to);
+            s.row[t] = s.row[f], s.id[t] = s.id[f], s.code[t] = s.code[f], s.zone[t] = s.zone[f];
+        }
+        const auto n = static_cast<std::size_t>(c.size);
+        s.n = c.size;
+        s.n_dead = 0;
+        s.lines.resize(s.n);
+        s.row.resize(n), s.id.resize(n), s.code.resize(n), s.zone.resize(n);
+        s.dead.assign(n, 0);
+        ++sweeps_;
+        rescan();
+    }
+    /// Changes when positions have changed hands.
+    Index sweeps() const { return sweeps_; }
+
+    // ---- what is written down --------------------------------------------------------------------
+
+    void note() {
+        const double gap = s.ascent.gap;
+        s.trace.add({static_cast<double>(s.visited), static_cast<double>(s.n_support()),
+                     static_cast<double>(s.n_live()), s.compute_dual(), gap, s.target,
+                     static_cast<double>(s.kernel_evals), static_cast<double>(s.kernel_needed)});
+    }
+    /// At most 256 rows, evenly over the examples, wherever calls begin and end.
+    void note_sometimes() {
+        if (s.visited % s.note_every) return;
+        note();
+        if (s.trace.size() < 256) return;
+        s.trace.thin();
+        s.note_every *= 2;
+    }
+
+    static constexpr double flat = 1e-12;  // curvature below which a step goes to the bound
+
+  private:
+    const Source& source_;
+    SelfGram<T>& k_;
+    std::vector<Scratch<T>> scratch_;
+    Interrupt* interrupt_ = nullptr;
+    Index sweeps_ = 0;
+    bool halted_ = false;
+};
+
+/// Steps between looks at the interrupt: less than a millisecond.
+inline constexpr Index steps_between_looks = 256;
+
+/// Visit examples in their order: visit(example, its position where it is in the expansion already, or -1), with the
+/// kernel rows of some computed ahead. Returns how many were visited: all, unless someone interrupts. `known` says
+/// whether some may be in the expansion, by their id; margins[i] gets y f of example i when its turn came.
+template <class Source, class Visit> Index in_blocks(Search<Source>& search, const std::vector<Example>& examples,
+                                                     bool known, double* margins, Visit&& visit) {
+    State& s = search.s;
+    const Index begin = s.visited, count = static_cast<Index>(examples.size());
+    std::unordered_map<Index, Index> where;
+    Index indexed = -1;
+    s.reason = Reason::interrupted;
+    if (!search.wake()) return 0;
+    std::vector<Example> fresh;
+    for (Index at = 0; at < count;) {
+        if (known && indexed != search.sweeps()) {
+            where.clear();
+            for (Index t = 0; t < s.n; ++t)
+                if (!s.dead[static_cast<std::size_t>(t)]) where[s.id[static_cast<std::size_t>(t)]] = t;
+            indexed = search.sweeps();
+        }
+        const Index due = search.p.period - s.visited % search.p.period;
+        const Index end = at + std::min({count - at, due, search.block()});
+        fresh.clear();
+        for (Index i = at; i < end; ++i)
+            if (!where.count(examples[static_cast<std::size_t>(i)].id))
+                fresh.push_back(examples[static_cast<std::size_t>(i)]);
+        if (!search.look_ahead(fresh)) return s.visited - begin;
+        for (; at < end; ++at) {
+            const Example& e = examples[static_cast<std::size_t>(at)];
+            const auto found = where.find(e.id);
+            if (!search.interrupted()) visit(e, found == where.end() ? Index{-1} : found->second);
+            margins[at] = s.last_margin;
+            if (search.interrupted()) {
+                search.cut();
+                return s.visited - begin;
+            }
+            search.note_sometimes();
+        }
+    }
+    s.reason = Reason::pass;
+    return s.visited - begin;
+}
+
+}  // namespace hingeline::online

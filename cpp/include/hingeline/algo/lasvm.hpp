@@ -1,0 +1,185 @@
+// LASVM: the online SVM with bias that the others grew from.
+//
+// Problem. max sum alpha_i y_i - 1/2 sum alpha_i alpha_j K_ij, lo_i <= alpha_i <= hi_i, sum alpha_i = 0: what LIBSVM
+// solves. f(x) = sum alpha K + b.
+//
+//     PAIR(i, j)    alpha_i += lambda, alpha_j -= lambda, to the maximum or the nearest bound; none if g_i - g_j <= tau
+//     PROCESS(k)    k comes with alpha = 0 and is paired with the worst partner
+//     REPROCESS     PAIR(argmax g with room to rise, argmin g with room to fall); b is the middle of these two
+//                   gradients; examples with alpha = 0 beyond them are evicted
+//     one PROCESS and one REPROCESS for each example
+//
+// Paper: Bordes, Ertekin, Weston, Bottou, "Fast kernel classifiers with online and active learning", JMLR 6, 2005;
+// compared against in Ertekin, Bottou, Giles 2011.
+//
+// Where we differ. (1) No seeding: until the other class comes, a few examples of a class are kept. (2) The evicted
+// take no part at once, but their positions close up only every `period` examples. (3) `finish_pairs` goes by the
+// duality gap and evicts nothing; `outside` tells what the examples that are not in the expansion add to the gap, so
+// that they can be taken in until the result is that of the whole problem.
+#pragma once
+
+#include "hingeline/algo/direction.hpp"
+
+namespace hingeline::online {
+
+template <class Source> class Pairs {
+  public:
+    using T = typename Source::Value;
+    explicit Pairs(Search<Source>& search) : search(search), s(search.s) {}
+
+    /// PAIR(i, j): -1 stands for none.
+    bool pair(Index i, Index j, double tau) {
+        if (i < 0 || j < 0 || !(s[Lines::g][i] - s[Lines::g][j] > tau)) return false;
+        const T* row_i = search.row_of(i);
+        const T* row_j = row_i ? search.row_of(j) : nullptr;
+        if (!row_j) return false;
+        const double curvature = s[Lines::diagonal][i] + s[Lines::diagonal][j] - 2.0 * static_cast<double>(row_i[j]);
+        const double up = s[Lines::up][i], dn = s[Lines::dn][j];
+        const double lambda =
+            std::min({(s[Lines::g][i] - s[Lines::g][j]) / std::max(curvature, Search<Source>::flat), up, dn});
+        search.shift(i, lambda, up, s[Lines::hi][i]);
+        search.shift(j, -lambda, dn, s[Lines::lo][j]);
+        extremes_ = ops<T>().ascend_pair(s[Lines::g], row_i, row_j, -lambda, s[Lines::up], s[Lines::dn], s.n);
+        ++s.steps;
+        return true;
+    }
+    void look() { extremes_ = ops<T>().ascend_pair(s[Lines::g], nullptr, nullptr, 0, s[Lines::up], s[Lines::dn], s.n); }
+    bool reprocess(double tau) { return pair(extremes_.high_at, extremes_.low_at, tau); }
+    bool complete() const { return extremes_.high_at >= 0 && extremes_.low_at >= 0; }
+    double violation() const { return complete() ? extremes_.high - extremes_.low : 0.0; }
+
+    /// b and the gap that it leaves: sum max(up h, -dn h) with h = g - b.
+    void settle() {
+        if (complete()) s.b = 0.5 * (extremes_.high + extremes_.low);
+        s.ascent.gap = 0;
+        for (Index t = 0; t < s.n; ++t) {
+            const double h = s[Lines::g][t] - s.b;
+            s.ascent.gap += h > 0 ? s[Lines::up][t] * h : -s[Lines::dn][t] * h;
+        }
+        s.ascent.worst = violation();
+    }
+    void evict() {
+        if (!complete()) return;
+        for (Index t = 0; t < s.n; ++t) {
+            if (s[Lines::alpha][t] != 0 || s.dead[static_cast<std::size_t>(t)]) continue;
+            const double g = s[Lines::g][t];
+            if (s.y(t) < 0 ? g >= extremes_.high : g <= extremes_.low) search.kill(t);
+        }
+    }
+    const Extremes& extremes() const { return extremes_; }
+
+  private:
+    Search<Source>& search;
+    State& s;
+    Extremes extremes_{0, 0, -1, -1};
+};
+
+/// Learn from examples in their order; see `in_blocks`.
+template <class Source> Index learn_pairs(Search<Source>& search, const std::vector<Example>& examples, bool known,
+                                          bool evicts, double* margins) {
+    constexpr Index seeds = 5;  // examples of a class that wait for the other class
+    State& s = search.s;
+    Pairs<Source> pairs(search);
+    pairs.look();
+    Index living[2] = {0, 0};
+    const auto count_living = [&] {
+        living[0] = living[1] = 0;
+        for (Index t = 0; t < s.n; ++t) living[s.y(t) > 0] += !s.dead[static_cast<std::size_t>(t)];
+    };
+    count_living();
+    return in_blocks(search, examples, known, margins, [&](const Example& e, Index at) {
+        const bool positive = e.y() > 0;
+        if (at < 0) {
+            const std::optional<double> f = search.regard();
+            if (!f) return;
+            const double z = e.y() * (*f + s.b);
+            s.largest = std::max(s.largest, std::abs(z));
+            s.last_margin = z;
+            const Zone zone = Ramp{search.p.s}.zone(z);
+            if (living[!positive] == 0 && living[positive] >= seeds) {
+                search.turn_away();
+                ++s.skipped[zone];
+            } else {
+                s.kernel_needed += s.n_live() + 1;
+                search.admit(e, e.y() - *f, zone, false);
+                ++living[positive];
+                const Index k = s.n - 1;
+                const Extremes& x = pairs.extremes();
+                if (!(positive ? pairs.pair(k, x.low_at, search.p.tau) : pairs.pair(x.high_at, k, search.p.tau)))
+                    pairs.look();
+            }
+        } else {
+            s.last_margin = 1.0 - e.y() * (s[Lines::g][at] - s.b);
+            if (s.dead[static_cast<std::size_t>(at)]) return void(++s.visited);
+        }
+        pairs.reprocess(search.p.tau);
+        pairs.settle();
+        const Index dead = s.n_dead;
+        if (evicts) pairs.evict();
+        if (s.n_dead != dead) count_living(), pairs.look();
+        if (++s.visited % search.p.period == 0) {
+            search.sweep();
+            pairs.look();
+            pairs.settle();
+        }
+    });
+}
+
+/// Remove the dead.
+template <class Source> void sweep_pairs(Search<Source>& search) {
+    search.sweep();
+    Pairs<Source> pairs(search);
+    pairs.look();
+    pairs.settle();
+}
+
+/// Losses sum C_i [1 - y f]_+ of examples outside the expansion: what they add to the gap. Those with a loss are
+/// listed. Nothing when interrupted.
+template <class Source> std::optional<double> outside(Search<Source>& search, const std::vector<Example>& examples,
+                                                      std::vector<Index>& with_loss) {
+    State& s = search.s;
+    double loss = 0;
+    const Index count = static_cast<Index>(examples.size());
+    for (Index at = 0; at < count; at += search.block()) {
+        const Index some = std::min(search.block(), count - at);
+        const bool done = search.outputs(examples.data() + at, some, [&](Index i, double f) {
+            const Example& e = examples[static_cast<std::size_t>(at + i)];
+            const double z = e.y() * (f + s.b);
+            if (z >= 1.0) return;
+            loss += std::abs(e.box) * (1.0 - z);
+            with_loss.push_back(at + i);
+        });
+        if (!done) return std::nullopt;
+    }
+    return loss;
+}
+
+/// PAIR until the gap is at most tol times the primal objective, until rounding errors are all that is left, or for
+/// `most` steps. Returns the steps made.
+template <class Source> Index finish_pairs(Search<Source>& search, double tol, Index most) {
+    State& s = search.s;
+    s.reason = Reason::interrupted;
+    if (!search.wake()) return 0;
+    Pairs<Source> pairs(search);
+    pairs.look();
+    Index count = 0;
+    const auto state = [&] {
+        if (count % steps_between_looks) return Reason::running;
+        if (search.interrupted()) return Reason::interrupted;
+        pairs.settle();
+        if (s.ascent.gap <= tol * (s.compute_dual() + s.ascent.gap)) return Reason::gap;
+        if (pairs.violation() <= s.noise()) return Reason::precision;
+        return count >= most ? Reason::steps : Reason::running;
+    };
+    while ((s.reason = state()) == Reason::running) {
+        if (!pairs.reprocess(0)) break;
+        ++count;
+    }
+    pairs.settle();
+    s.compute_dual();
+    if (s.reason == Reason::running) s.reason = search.interrupted() ? Reason::interrupted : Reason::precision;
+    search.note();
+    return count;
+}
+
+}  // namespace hingeline::online

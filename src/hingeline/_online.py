@@ -1,0 +1,225 @@
+"""Two-class machines that learn example by example, the labels they know, and the rows they keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import _core
+from ._multiclass import assemble
+
+#: Rows that `fit` hands to the core at a time; results do not depend on it.
+CHUNK = 4096
+
+
+class OnlineMachines:
+    """One-vs-one or one-vs-rest machines over one store of rows.
+
+    Labels have codes in the order in which they became known. The positive class of a machine is the label that sorts
+    last of its two, or the one that is set against the rest.
+
+    Parameters
+    ----------
+    options : dict
+        Arguments of the core's machines.
+    frozen : dict
+        Parameters that cannot change from one call to the next; 'multi_class' ('ovo' or 'ovr') among them.
+    dtype : dtype
+        Precision of the rows.
+    """
+
+    def __init__(self, options: dict[str, Any], frozen: dict[str, Any], dtype: Any) -> None:
+        self.options = options
+        self.frozen = frozen
+        self.multi_class = frozen["multi_class"]
+        self.dtype = np.dtype(dtype)
+        self.stopped = False
+        self.labels: list[Any] = []
+        self.machines: list[tuple[int, int]] = []
+        self.n_seen = 0
+        self.outside_loss = 0.0
+        self.model = _core.Lasvm(**options)
+        self._read: dict[str, Any] = {}
+
+    # ---- labels --------------------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Labels, sorted."""
+        return np.unique(np.array(self.labels))
+
+    def know(self, label: Any) -> None:
+        """A label that may come from now on, and the machines it needs."""
+        new = len(self.labels)
+        self._read = {}
+        self.labels.append(label)
+        if self.multi_class == "ovo" or new < 2:
+            for old in range(new):
+                larger = new if label > self.labels[old] else old
+                smaller = new + old - larger
+                self._add(larger, smaller if self.multi_class == "ovo" else -1)
+            return
+        if new == 2:  # so far one machine told two classes apart; the other class gets its own now
+            self.model.add_mirrored(0, 1 - self.machines[0][0])
+            self.machines.append((1 - self.machines[0][0], -1))
+        self._add(new, -1)
+
+    def _add(self, positive: int, negative: int) -> None:
+        self.model.add(positive, negative)
+        self.machines.append((positive, negative))
+
+    def codes(self, y: np.ndarray) -> np.ndarray:
+        """Codes of labels, all of them known."""
+        values = np.array(self.labels)
+        order = np.argsort(values)
+        return np.ascontiguousarray(order[np.searchsorted(values, y, sorter=order)], dtype=np.int64)
+
+    def unknown(self, labels: Any) -> list[Any]:
+        """Those of the labels that are not known, sorted."""
+        values = np.unique(np.asarray([] if labels is None else labels)).tolist()
+        return [label for label in values if label not in self.labels]
+
+    def parts(self, y: np.ndarray, declared: list[Any]) -> list[tuple[int, int, Any]]:
+        """Stretches of y, each with the label that becomes known at its start (None: none).
+
+        A label that nobody has declared is not known before its first sample, wherever a stream is cut into chunks.
+        """
+        labels, first = np.unique(y, return_index=True)
+        known = {*self.labels, *declared}
+        cuts = sorted(
+            (at, label) for at, label in zip(first.tolist(), labels.tolist(), strict=True) if label not in known
+        )
+        begins, ends = [0, *(at for at, _ in cuts)], [*(at for at, _ in cuts), len(y)]
+        return list(zip(begins, ends, [None, *(label for _, label in cuts)], strict=True))
+
+    def configure(self, options: dict[str, Any], frozen: dict[str, Any]) -> None:
+        """Options of the next call."""
+        for name, value in self.frozen.items():
+            if frozen[name] is not value and frozen[name] != value:
+                raise ValueError(
+                    f"{name} cannot change between calls of partial_fit (it was {value!r}, now it is "
+                    f"{frozen[name]!r}); use a new estimator."
+                )
+        self.model.configure(**{name: value for name, value in options.items() if name != "variant"})
+        self.options = options
+
+    # ---- learning ------------------------------------------------------------------------------------
+
+    def learn(self, source: Any, X: _core.Matrix, *examples: np.ndarray, **how: Any) -> np.ndarray:
+        """Learn from rows of X: their numbers in X, their ids, codes and boxes, in their order.
+
+        Returns the margins at admission, one column per machine. `how` are the keyword arguments of the core.
+        """
+        self._read = {}
+        return self.model.learn(self._source(source), X, *examples, **how)
+
+    def finish(self, source: Any, tol: float, most: int, threads: int) -> np.ndarray:
+        """Optimise what is held; steps of each machine."""
+        self._read = {}
+        return self.model.finish(self._source(source), tol, most, threads)
+
+    def outside(self, source: Any, X: _core.Matrix, *examples: np.ndarray, threads: int) -> tuple[np.ndarray, Any]:
+        """Losses of examples that are not held, by machine, and which examples have one."""
+        losses, marked = self.model.outside(self._source(source), X, *examples, threads=threads)
+        return losses, marked.astype(bool)
+
+    def end(self, source: Any) -> None:
+        """Keep support vectors only, where the variant does so at the end of training, and no kernel values."""
+        self._read = {}
+        self.model.end(self._source(source))
+        self.model.release()
+
+    def _source(self, source: Any) -> Any:
+        """A function gets rows rather than their numbers in the store."""
+        if isinstance(source, _core.Kernel | _core.Matrix):
+            return source
+        return lambda queries, base: source(self.take(queries), self.take(base))
+
+    def take(self, rows: np.ndarray) -> Any:
+        """Rows of the store."""
+        taken = self.model.take(np.ascontiguousarray(rows, dtype=np.int64))
+        if not isinstance(taken, tuple):
+            return taken
+        return sp.csr_array(taken, shape=(len(rows), self.model.n_features))
+
+    # ---- results -------------------------------------------------------------------------------------
+
+    def attributes(self) -> dict[str, Any]:
+        """Fitted attributes of the model as it is now, read from the core once."""
+        if not self._read:
+            self._read = self._attributes()
+        return self._read
+
+    def _attributes(self) -> dict[str, Any]:
+        machines, union, rows = self._results()
+
+        def each(key: str) -> np.ndarray:
+            return np.array([machine[key] for machine in machines])
+
+        histories = [machine["history"] for machine in machines]
+        lengths = [len(history["step"]) for history in histories]
+        history = {key: np.concatenate([h[key] for h in histories]) for key in histories[0]}
+        return {
+            "support_": union["support"],
+            "n_support_": union["n_support"],
+            "dual_coef_": union["dual_coef"],
+            "support_vectors_": self.take(rows) if self.model.has_rows else np.empty((0, 0)),
+            "intercept_": each("intercept") + 0.0,
+            "decision_scale_": each("largest"),
+            "n_iter_": each("steps"),
+            "n_expansion_": each("n_expansion"),
+            "gap_": each("gap") + self.outside_loss,
+            "gap_target_": each("target"),
+            "dual_": each("dual"),
+            "stop_reason_": np.where(each("reason") == "interrupted", "interrupted", "stopped")
+            if self.stopped
+            else each("reason"),
+            "ramp_counts_": {key: each(key) for key in ("admitted", "cleaned", "skipped")},
+            "n_kernel_evals_": int(each("kernel_evals").sum()),
+            "n_kernel_needed_": int(each("kernel_needed").sum()),
+            "n_kernel_recomputed_": int(each("kernel_recomputed").sum()),
+            "n_samples_seen_": self.n_seen,
+            "history_": {"machine": np.repeat(np.arange(len(machines)), lengths), **history},
+        }
+
+    def sorted_machines(self) -> list[int]:
+        """Numbers of the machines in the order of their classes, as scikit-learn has them."""
+        place = np.searchsorted(self.classes, np.array(self.labels))
+
+        def key(m: int) -> tuple[int, ...]:
+            positive, negative = self.machines[m]
+            return (place[positive],) if negative < 0 else (place[negative], place[positive])
+
+        return sorted(range(len(self.machines)), key=key)
+
+    def _results(self) -> tuple[list[dict[str, Any]], dict[str, np.ndarray], np.ndarray]:
+        """Machines in the order of the classes, their joint expansion, and where its rows are stored.
+
+        With two classes positive values speak for the second; one-vs-one with more: machine (i, j) speaks for i.
+        """
+        classes = self.classes
+        place = np.searchsorted(classes, np.array(self.labels))
+        several = len(classes) > 2
+        found = [self.model.result(m) for m in range(len(self.machines))]
+        for result, (_, negative) in zip(found, self.machines, strict=True):
+            result["code"] = place[result["code"]]
+            if several and negative >= 0:
+                result["coef"], result["intercept"] = -result["coef"], -result["intercept"]
+        found = [found[m] for m in self.sorted_machines()]
+        union = assemble(found, len(classes), one_vs_rest=several and self.multi_class == "ovr")
+        return found, union, np.concatenate([result["row"] for result in found])[union["pick"]]
+
+    # ---- files ---------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name not in ("model", "_read")}
+        rows = self.take(np.arange(self.model.n_stored)) if self.model.has_rows else None
+        return {**state, "states": self.model.states(), "rows": rows}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rows, states = state.pop("rows"), state.pop("states")
+        vars(self).update(state, _read={})
+        self.model = _core.Lasvm(**self.options)
+        self.model.restore(states, None if rows is None else _core.Matrix(rows))

@@ -1,0 +1,531 @@
+"""The LASVM family: online kernel SVMs, some of which stay small on noisy labels."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from . import _core, _params
+from ._base import COMPUTED, KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing
+from ._callbacks import run_in_slices, with_callbacks
+from ._online import CHUNK, OnlineMachines
+
+#: Support vectors before the ramp has a say, where the user does not say.
+WARM_SV = {"nc": 100, "i": 0}
+#: Examples between cleanings where there are none: positions of examples turned away still close up.
+SWEEP_PERIOD = 256
+
+
+class LASVC(KernelClassifier):
+    """Online kernel SVM: LASVM-NC, LASVM-G, LASVM-I, FULL SVM or LASVM.
+
+    Examples are looked at one by one. Each may enter the expansion, after which a few optimisation steps are made on
+    what the expansion holds; examples that do not become support vectors leave it again. One pass is usually enough.
+
+    ===========  =====  ==========================================================================================
+    `variant`    bias   what it does
+    ===========  =====  ==========================================================================================
+    ``'nc'``     no     ramp loss: examples on the wrong side by more than ``1 - s`` get no vote. Sparsest on noisy
+                        labels.
+    ``'i'``      no     ignores examples that are not on the ramp when they come. Fewest kernel values.
+    ``'g'``      no     hinge loss, steps until the duality gap is within its noise.
+    ``'full'``   no     as ``'g'`` without ever forgetting an example; with ``finish=True`` the exact optimum.
+    ``'lasvm'``  yes    one pair of steps per example; with ``finish=True`` the optimum that `sklearn.svm.SVC` has.
+    ===========  =====  ==========================================================================================
+
+    :meth:`partial_fit` learns from a stream: the model after any number of chunks equals, to the bit, the model after
+    one call with all rows (for a numeric `gamma`). Results do not depend on `n_jobs` or `cache_size` either.
+
+    Parameters
+    ----------
+    variant : {'nc', 'g', 'i', 'full', 'lasvm'}, default='nc'
+        Algorithm.
+    C : float, default=1.0
+        Weight of the loss.
+    s : float, default=-1.0
+        Left end of the ramp, below 1. Examples with ``y f(x) < s`` count as outliers in 'nc' and are ignored in 'i'.
+        The other variants only count them.
+    tau : float, default=1e-3
+        Gradients that differ by no more than this are not worked on.
+    clean_period : int or None, default=256
+        Examples between cleanings of 'nc', 'g' and 'i'; None: none before the end.
+    max_non_sv : int, default=100
+        Examples with coefficient zero that a cleaning leaves.
+    warm_sv : int or None, default=None
+        Support vectors that must be exceeded before the ramp has a say; None: 100 for 'nc', 0 for 'i'.
+    n_epochs : int, default=1
+        Passes over the data in :meth:`fit`, each in a new random order.
+    finish : bool, default=False
+        Whether :meth:`fit` goes on optimising until the duality gap is at most ``tol`` times the primal objective:
+        the gap of the problem restricted to the expansion, which for 'full' and 'lasvm' becomes the whole problem.
+    tol : float, default=1e-3
+        Relative duality gap wanted from `finish`.
+    max_iter : int, default=-1
+        Most steps of `finish` for a machine; -1: no limit.
+    kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
+        A callable gets two sets of rows and returns the matrix of kernel values between them.
+    gamma : {'scale', 'auto'} or float, default='scale'
+        Coefficient of 'rbf', 'poly' and 'sigmoid'; 'scale' is ``1 / (n_features * X.var())``, 'auto' is
+        ``1 / n_features``. :meth:`partial_fit` takes X of its first call for 'scale'.
+    degree : int, default=3
+        Degree of 'poly'.
+    coef0 : float, default=0.0
+        Constant of 'poly' and 'sigmoid'.
+    class_weight : dict or 'balanced', default=None
+        Factor on C for the samples of a class; 'balanced' only in :meth:`fit`.
+    cache_size : float, default=200
+        Megabytes for kernel values of the expansion. What does not fit is computed again when needed.
+    random_state : int, RandomState instance or None, default=None
+        Order of the examples in :meth:`fit`.
+    n_jobs : int, default=None
+        Threads for training and prediction; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1
+        all processors.
+    multi_class : {'ovo', 'ovr'}, default='ovo'
+        Machines for each pair of classes, or for each class against the rest.
+    decision_function_shape : {'ovr', 'ovo'}, default='ovr'
+        Shape of :meth:`decision_function` with more than two classes and ``multi_class='ovo'``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels known so far.
+    support_ : ndarray of shape (n_support,)
+        Numbers of the support vectors, class after class: rows of X in :meth:`fit`; in :meth:`partial_fit` samples
+        are numbered on.
+    support_vectors_ : {ndarray, sparse array} of shape (n_support, n_features)
+        These rows; empty with ``kernel='precomputed'``.
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support)
+        Signed coefficients in LIBSVM's layout; one line per class with ``multi_class='ovr'`` and more than two.
+    intercept_ : ndarray of shape (n_machines,)
+        Constants; zero for all variants but 'lasvm'.
+    coef_ : ndarray of shape (n_machines, n_features)
+        Weights of the features, with a linear kernel only.
+    n_iter_ : ndarray of shape (n_machines,)
+        Optimisation steps.
+    n_samples_seen_ : int
+        Samples learnt from so far.
+    n_expansion_ : ndarray of shape (n_machines,)
+        Examples held, support vectors or not.
+    gap_ : ndarray of shape (n_machines,)
+        Duality gap; of the problem restricted to the expansion, or of the whole one after ``finish=True`` with 'full'
+        or 'lasvm'.
+    gap_target_ : ndarray of shape (n_machines,)
+        Noise of the gap when the last example came: what the variants without bias work towards.
+    dual_ : ndarray of shape (n_machines,)
+        Dual objective.
+    stop_reason_ : ndarray of str of shape (n_machines,)
+        'pass' (all examples seen), 'gap' (`finish` reached `tol`), 'max_iter', 'precision' (`finish` got as far as
+        rounding errors allow), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+    ramp_counts_ : dict of ndarray of shape (n_machines, 3)
+        Examples left of, on and right of the ramp when they came: 'admitted' to the expansion, 'cleaned' from it
+        again, 'skipped'.
+    admission_margin_ : ndarray of shape (n_samples,) or (n_samples, n_machines)
+        ``y f(x)`` of the samples of the last call when their turn came; NaN where a machine has not seen a sample.
+    n_kernel_evals_, n_kernel_needed_, n_kernel_recomputed_ : int
+        Kernel values computed in training; those that the algorithm needs; those computed again for want of memory.
+    history_ : dict of ndarray
+        Columns 'machine', 'step' (examples), 'seconds', 'n_support', 'n_expansion', 'dual', 'gap', 'target',
+        'kernel_evals', 'kernel_needed'.
+    decision_scale_ : ndarray of shape (n_machines,)
+        Largest decision value that each machine has seen in training; breaks ties between votes.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string names.
+
+    See Also
+    --------
+    WorstViolatorSVC : Fewer kernel values on clean data; not online.
+    sklearn.svm.SVC : The exact optimum of the soft-margin problem.
+
+    Notes
+    -----
+    Support vectors, and a few more rows of the training data, are stored in the model.
+
+    References
+    ----------
+    S. Ertekin, L. Bottou, C. L. Giles, "Nonconvex online support vector machines", IEEE TPAMI 33(2), 2011.
+
+    A. Bordes, S. Ertekin, J. Weston, L. Bottou, "Fast kernel classifiers with online and active learning", JMLR 6,
+    2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from hingeline import LASVC
+    >>> X, y = make_moons(500, noise=0.15, random_state=0)
+    >>> LASVC(C=10, gamma=2, random_state=0).fit(X, y).score(X, y) > 0.95
+    True
+
+    A stream, in two chunks:
+
+    >>> clf = LASVC(C=10, gamma=2)
+    >>> clf = clf.partial_fit(X[:200], y[:200], classes=[0, 1]).partial_fit(X[200:], y[200:])
+    >>> clf.n_samples_seen_
+    500
+    """
+
+    def __init__(
+        self,
+        *,
+        variant: str = "nc",
+        C: float = 1.0,
+        s: float = -1.0,
+        tau: float = 1e-3,
+        clean_period: int | None = 256,
+        max_non_sv: int = 100,
+        warm_sv: int | None = None,
+        n_epochs: int = 1,
+        finish: bool = False,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        cache_size: float = 200,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        multi_class: str = "ovo",
+        decision_function_shape: str = "ovr",
+    ) -> None:
+        self.variant = variant
+        self.C = C
+        self.s = s
+        self.tau = tau
+        self.clean_period = clean_period
+        self.max_non_sv = max_non_sv
+        self.warm_sv = warm_sv
+        self.n_epochs = n_epochs
+        self.finish = finish
+        self.tol = tol
+        self.max_iter = max_iter
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.multi_class = multi_class
+        self.decision_function_shape = decision_function_shape
+
+    _rules = {
+        "variant": _params.one_of("nc", "g", "i", "full", "lasvm"),
+        "C": _params.real(above=0.0, most=LARGEST),
+        "s": _params.real(below=1.0),
+        "tau": _params.real(least=0.0),
+        "clean_period": _params.integer(least=1) | _params.nothing(),
+        "max_non_sv": _params.integer(least=0),
+        "warm_sv": _params.integer(least=0) | _params.nothing(),
+        "n_epochs": _params.integer(least=1),
+        "finish": _params.boolean(),
+        "tol": _params.real(least=0.0),
+        "max_iter": _params.integer(least=-1),
+        **KERNEL_RULES,
+        "class_weight": _params.one_of("balanced") | _params.mapping() | _params.nothing(),
+        "multi_class": _params.one_of("ovo", "ovr"),
+        "decision_function_shape": _params.one_of("ovr", "ovo"),
+    }
+
+    # ---- fit -----------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LASVC:
+        """Learn from training data, in random order.
+
+        Ctrl-C ends training early and leaves a usable model behind.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
+            ``kernel='precomputed'`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C. Samples of weight zero are left out.
+
+        Returns
+        -------
+        LASVC
+            The fitted estimator.
+        """
+        _params.check(self, self._rules)
+        with all_or_nothing(self) as keep:
+            X, codes = self._validate_fit(X, y)
+            boxes = self.C * self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
+            self._gamma = self._resolve_gamma(X)
+            machines = self._machines(X)
+            for label in self.classes_.tolist():
+                machines.know(label)
+            training = _Training(self, machines, X, codes, boxes)
+            try:
+                run_in_slices(
+                    self,
+                    X,
+                    self.classes_[codes],
+                    advance=training.advance,
+                    most_steps=self.n_epochs * len(training.order),
+                    attributes=lambda: {
+                        **machines.attributes(),
+                        "classes_": self.classes_,
+                        "_gamma": self._gamma,
+                    },
+                )
+            except KeyboardInterrupt:
+                self._publish(training.end(), training.margins)
+                keep()
+                raise
+            self._publish(training.end(), training.margins)
+        self._warn_about_gap()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LASVC:
+        """Learn from the next samples of a stream, in the order given.
+
+        An error leaves the model as it was. Ctrl-C leaves a usable model that has learnt from some of the samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; they are converted to the precision of the first call.
+        y : array-like of shape (n_samples,)
+            Labels. One that was not known before is accepted from then on.
+        classes : array-like, default=None
+            Labels that may come; needed in the first call, and enough if they are those that are known by then.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C. Samples of weight zero are left out.
+
+        Returns
+        -------
+        LASVC
+            The estimator.
+        """
+        _params.check(self, self._rules)
+        if self.kernel == "precomputed":
+            raise ValueError("partial_fit needs rows to compute kernel values from; kernel='precomputed' has none.")
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs all labels at once; give partial_fit a dict, for example from "
+                "sklearn.utils.class_weight.compute_class_weight."
+            )
+        if "_online" not in vars(self) and classes is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: the labels known by then; others may follow."
+            )
+        with all_or_nothing(self) as keep:
+            self._learn_chunk(X, y, classes, sample_weight, keep)
+        return self
+
+    def _learn_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: Callable[[], None]) -> None:
+        first = "_online" not in vars(self)
+        X, y = self._validate_rows(X, y, reset=first)
+        weights = self._sample_weights(sample_weight, X) * self._weights_of(y)
+        if first:
+            self._gamma = self._resolve_gamma(X)
+        machines = self._machines(X) if first else self._online
+        machines.configure(self._options(), self._frozen())
+        X = X.astype(machines.dtype, copy=False)
+        if self.kernel in COMPUTED:
+            self._gram(X, copy_bytes=0)  # refuses rows that are too large, before any work
+        declared = machines.unknown(classes)
+        parts = machines.parts(y, declared)
+        if first and len(declared) < 2:
+            raise ValueError(f"classes must have at least two labels. Got {declared}.")
+        if not first and (declared or len(parts) > 1):  # several calls of the core, and an error may come in any
+            machines = copy.deepcopy(machines)
+        for label in declared:
+            machines.know(label)
+        matrix, start = _core.Matrix(X), machines.n_seen
+        margins = np.full((len(y), 0), np.nan)
+        try:
+            for begin, end, label in parts:
+                if label is not None:
+                    machines.know(label)
+                rows = np.arange(begin, end)
+                examples = rows, start + rows, machines.codes(y[begin:end]), self.C * weights[begin:end]
+                some = machines.learn(
+                    self._source(matrix),
+                    matrix,
+                    *examples,
+                    threads=self._threads(),
+                    known=False,
+                    evicts=True,
+                    undo=True,
+                )
+                margins = np.pad(margins, ((0, 0), (0, some.shape[1] - margins.shape[1])), constant_values=np.nan)
+                margins[begin:end] = some
+                machines.n_seen = start + end
+        except KeyboardInterrupt:
+            machines.n_seen = start + len(y)
+            self._publish(machines, margins)
+            keep()
+            raise
+        self._publish(machines, margins)
+
+    # ---- parts ---------------------------------------------------------------------------------------
+
+    def _options(self) -> dict[str, Any]:
+        """Arguments of the core's machines."""
+        cleans = self.variant in ("nc", "g", "i")
+        never = 2**62
+        return {
+            "variant": self.variant,
+            "C": float(self.C),
+            "s": float(self.s),
+            "tau": float(self.tau),
+            "period": self.clean_period or SWEEP_PERIOD,
+            "most_non_sv": int(self.max_non_sv) if cleans and self.clean_period is not None else never,
+            "warm_support": WARM_SV.get(self.variant, 0) if self.warm_sv is None else int(self.warm_sv),
+            "cache_bytes": int(self.cache_size * 2**20),
+        }
+
+    def _machines(self, X: Any) -> OnlineMachines:
+        """Machines that know nothing yet."""
+        return OnlineMachines(self._options(), self._frozen(), X.dtype)
+
+    def _frozen(self) -> dict[str, Any]:
+        """Parameters that a stream cannot change."""
+        return {name: getattr(self, name) for name in ("variant", "multi_class", "kernel", "gamma", "degree", "coef0")}
+
+    def _source(self, matrix: _core.Matrix) -> Any:
+        """Where kernel values come from."""
+        if self.kernel == "precomputed":
+            return matrix
+        if callable(self.kernel):
+            return self._call_kernel
+        return self._kernel()
+
+    def _weights_of(self, y: np.ndarray) -> np.ndarray:
+        """Weights of the classes of samples in a stream."""
+        if self.class_weight is None:
+            return np.ones(len(y))
+        self._check_class_weight()
+        return np.array([self.class_weight.get(label, 1.0) for label in y.tolist()], dtype=np.float64)
+
+    def _publish(self, machines: OnlineMachines, margins: np.ndarray) -> None:
+        """What the estimator shows; most of it is read from the core when somebody asks (`__getattr__`)."""
+        self._online = machines
+        self.classes_ = machines.classes
+        self.admission_margin_ = margins[:, 0] if margins.shape[1] == 1 else margins[:, machines.sorted_machines()]
+
+    def __getattr__(self, name: str) -> Any:
+        machines = vars(self).get("_online")
+        if machines is not None and name.endswith("_") and not name.startswith("_"):
+            attributes = machines.attributes()
+            if name in attributes:
+                return attributes[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _warn_about_gap(self) -> None:
+        if not self.finish:
+            return
+        primal = self.dual_ + self.gap_
+        missed = np.flatnonzero(self.gap_ > self.tol * primal)
+        if not len(missed) or "stopped" in self.stop_reason_:
+            return
+        worst = missed[np.argmax(self.gap_[missed] / primal[missed])]
+        warnings.warn(
+            f"{len(missed)} of {len(primal)} machines did not reach the duality gap wanted: it is "
+            f"{self.gap_[worst]:.3g}, wanted {self.tol * primal[worst]:.3g} (tol={self.tol:g}); the reason is "
+            f"'{self.stop_reason_[worst]}'. "
+            "Raise max_iter or tol, scale the features, or lower C.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+class _Training:
+    """One fit: passes over the data in pieces, then the end."""
+
+    def __init__(
+        self, estimator: LASVC, machines: OnlineMachines, X: Any, codes: np.ndarray, boxes: np.ndarray
+    ) -> None:
+        if estimator.kernel in COMPUTED:
+            estimator._gram(X, copy_bytes=0)  # refuses rows that are too large, before any work
+        self.options = estimator
+        self.machines = machines
+        self.matrix = _core.Matrix(X)
+        self.source = estimator._source(self.matrix)
+        self.threads = estimator._threads()
+        self.codes, self.boxes = codes, boxes
+        self.margins = np.full((len(codes), len(machines.machines)), np.nan)
+        self.random = check_random_state(estimator.random_state)
+        self.order = self.random.permutation(np.flatnonzero(boxes))
+        self.epoch = self.at = 0
+        self.done = False
+
+    def advance(self, steps: int | None) -> bool:
+        """Visit so many examples (None: all); after the last one optimise, if that is wanted."""
+        left = 2**62 if steps is None else steps
+        while left > 0 and self.epoch < self.options.n_epochs:
+            piece = self.order[self.at : self.at + min(left, CHUNK)]
+            self.margins[piece] = self._learn(piece, known=self.epoch > 0, evicts=True)
+            self.at += len(piece)
+            left -= len(piece)
+            if self.at == len(self.order):
+                self.epoch, self.at = self.epoch + 1, 0
+                self.order = self.random.permutation(self.order)
+        if self.epoch < self.options.n_epochs:
+            return True
+        if self.options.finish:
+            self._finish()
+        self.done = True
+        return False
+
+    def _examples(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        rows = np.ascontiguousarray(rows, dtype=np.int64)
+        return rows, rows, self.codes[rows], self.boxes[rows]
+
+    def _learn(self, rows: np.ndarray, *, known: bool, evicts: bool) -> np.ndarray:
+        return self.machines.learn(
+            self.source,
+            self.matrix,
+            *self._examples(rows),
+            threads=self.threads,
+            known=known,
+            evicts=evicts,
+            undo=False,
+        )
+
+    def _finish(self) -> None:
+        """Work the gap off: on what is held, and for LASVM also with what it has evicted."""
+        whole = self.options.variant == "lasvm"
+        tol = self.options.tol / 2 if whole else self.options.tol
+        most = 2**62 if self.options.max_iter < 0 else int(self.options.max_iter)
+        most -= int(self.machines.finish(self.source, tol, most, self.threads).max(initial=0))
+        while whole:
+            losses, rows = np.zeros(len(self.machines.machines)), []
+            for at in range(0, len(self.order), CHUNK):
+                piece = self.order[at : at + CHUNK]
+                some, marked = self.machines.outside(
+                    self.source, self.matrix, *self._examples(piece), threads=self.threads
+                )
+                losses += some
+                rows.append(piece[marked])
+            self.machines.outside_loss = losses[self.machines.sorted_machines()]
+            now = self.machines.attributes()
+            outside = np.concatenate(rows)
+            if most <= 0 or not len(outside) or (now["gap_"] <= self.options.tol * (now["dual_"] + now["gap_"])).all():
+                return
+            self._learn(outside, known=True, evicts=False)
+            most -= int(self.machines.finish(self.source, tol, most, self.threads).max(initial=0))
+
+    def end(self) -> OnlineMachines:
+        """The machines as they stay."""
+        self.machines.end(self.source)
+        self.machines.n_seen = len(self.codes)
+        self.machines.stopped = not self.done
+        return self.machines

@@ -1,0 +1,276 @@
+"""The LASVM family on a whole kernel matrix, in NumPy, one obvious line after the other.
+
+Variants: "lasvm" (with bias), "g" (LASVM-G), "nc" (LASVM-NC), "i" (LASVM-I), "full" (never forgets; no bias).
+Entry p of `ids`, `alpha`, `g`, `lo`, `hi`, `live`, `flagged` and `zone` belongs to position p of the expansion.  A dead
+entry (`live` false) holds a position and nothing else until the next CLEAN; its gradient is NaN so that using it shows.
+"""
+
+import math
+
+import numpy as np
+
+LEFT, RAMP, RIGHT = range(3)
+VARIANTS = ("lasvm", "g", "nc", "i", "full")
+SEEDS = 5  # most examples taken of one class while the other is still missing (variant "lasvm")
+
+
+class NaiveLasvm:
+    """K: kernel matrix of all examples; y: labels +1 and -1; c: upper bound of each |alpha|, by default C.
+
+    `margins` has, for each example, z = y f(x) when it was last inserted or skipped.  `gap` and `target` are those of
+    the present state.
+    """
+
+    def __init__(self, K, y, c=None, *, variant, C=1.0, s=-1.0, tau=1e-3, clean_period=100, max_non_sv=100, warm_sv=0):
+        assert variant in VARIANTS
+        self.K = np.asarray(K, dtype=np.float64)
+        self.y = np.asarray(y, dtype=np.float64)
+        self.c = np.full(len(y), float(C)) if c is None else np.asarray(c, dtype=np.float64)
+        self.variant, self.C, self.s, self.tau = variant, C, s, tau
+        self.clean_period, self.max_non_sv, self.warm_sv = clean_period, max_non_sv, warm_sv
+        self.ids = np.zeros(0, dtype=int)
+        self.alpha, self.g, self.lo, self.hi = (np.zeros(0) for _ in range(4))
+        self.live, self.flagged = (np.zeros(0, dtype=bool) for _ in range(2))
+        self.zone = np.zeros(0, dtype=int)
+        self.b = 0.0
+        self.n_steps = self.visited = self.kernel_evals = self.kernel_needed = 0
+        self.admitted, self.cleaned, self.skipped = (np.zeros(3, dtype=int) for _ in range(3))
+        self.margins = {}
+
+    # ---- what the state amounts to ------------------------------------------------------------------------
+
+    @property
+    def n_sv(self):
+        return int(np.count_nonzero(self.alpha))
+
+    @property
+    def dual(self):
+        on = self.live
+        return float(self.alpha[on] @ (self.y[self.ids[on]] + self.g[on])) / 2
+
+    @property
+    def gap(self):
+        on = self.live
+        slope = self.g[on] - self.b
+        best = np.maximum(self.lo[on] * slope, self.hi[on] * slope)
+        return float(np.sum(best - self.alpha[on] * slope))
+
+    @property
+    def target(self):
+        sv = self.alpha != 0
+        if not sv.any():
+            return 0.0
+        h = self.c[self.ids[sv]] * self.y[self.ids[sv]] * self.g[sv]
+        return math.sqrt(max(0.0, np.sum(h**2) - np.sum(h) ** 2 / len(h)))
+
+    @property
+    def primal(self):
+        return self.dual + self.gap
+
+    @property
+    def warm(self):
+        """LASVM-I may filter."""
+        return self.n_sv > self.warm_sv and len(set(self.y[self.ids[self.alpha != 0]])) == 2
+
+    def position(self, k):
+        """Where example k lives in the expansion, or None."""
+        found = np.flatnonzero(self.live & (self.ids == k))
+        return int(found[0]) if len(found) else None
+
+    def output(self, k):
+        """f(x_k) without the bias."""
+        sv = self.alpha != 0
+        return float(self.K[k, self.ids[sv]] @ self.alpha[sv])
+
+    def lowest(self):
+        """Position with the smallest g among those that can go down, or None."""
+        can = np.flatnonzero(self.live & (self.alpha > self.lo))
+        return int(can[np.argmin(self.g[can])]) if len(can) else None
+
+    def highest(self):
+        """Position with the largest g among those that can go up, or None."""
+        can = np.flatnonzero(self.live & (self.alpha < self.hi))
+        return int(can[np.argmax(self.g[can])]) if len(can) else None
+
+    # ---- the expansion ------------------------------------------------------------------------------------
+
+    def zone_of(self, z):
+        return LEFT if z < self.s else RAMP if z <= 1 else RIGHT
+
+    def append(self, k, z, *, live=True, flagged=False):
+        top = self.c[k] * self.y[k]
+        shift = top if flagged else 0.0
+        self.g = np.append(self.g, self.y[k] - self.output(k) if live else np.nan)
+        self.ids = np.append(self.ids, k)
+        self.alpha = np.append(self.alpha, 0.0)
+        self.lo = np.append(self.lo, min(0.0, top) - shift if live else 0.0)
+        self.hi = np.append(self.hi, max(0.0, top) - shift if live else 0.0)
+        self.live = np.append(self.live, live)
+        self.flagged = np.append(self.flagged, flagged)
+        self.zone = np.append(self.zone, self.zone_of(z))
+
+    def admit(self, k, z, *, flagged=False):
+        self.kernel_needed += int(self.live.sum()) + 1
+        self.admitted[self.zone_of(z)] += 1
+        self.margins[k] = z
+        self.append(k, z, flagged=flagged)
+
+    def skip(self, k, z):
+        self.skipped[self.zone_of(z)] += 1
+        self.margins[k] = z
+
+    def bury(self, p):
+        """Position p, of a non-SV, is dead from now on."""
+        self.cleaned[self.zone[p]] += 1
+        self.live[p] = False
+        self.g[p] = np.nan
+        self.lo[p] = self.hi[p] = 0.0
+
+    def clean(self, m):
+        """CLEAN: away with the dead and, where the variant forgets, with all but m of the non-SVs."""
+        if self.variant in ("g", "nc", "i"):
+            non_sv = np.flatnonzero(self.live & (self.alpha == 0))
+            by_gradient = non_sv[np.argsort(np.abs(self.g[non_sv]), kind="stable")]
+            for p in by_gradient[m:]:
+                self.bury(p)
+        n = int(self.live.sum())
+        holes = np.flatnonzero(~self.live[:n])
+        movers = n + np.flatnonzero(self.live[n:])
+        source = np.arange(n)
+        source[holes] = movers
+        for name in ("ids", "alpha", "g", "lo", "hi", "live", "flagged", "zone"):
+            setattr(self, name, getattr(self, name)[source])
+
+    # ---- moves --------------------------------------------------------------------------------------------
+
+    def step(self, t):
+        """STEP: the best alpha at position t within its bounds, the others fixed."""
+        bound = self.lo[t] if self.g[t] < 0 else self.hi[t]
+        limit = bound - self.alpha[t]
+        curvature = self.K[self.ids[t], self.ids[t]]
+        if curvature < 1e-12:
+            move = limit
+        elif self.g[t] < 0:
+            move = max(limit, self.g[t] / curvature)
+        else:
+            move = min(limit, self.g[t] / curvature)
+        self.alpha[t] = bound if move == limit else self.alpha[t] + move
+        self.g -= move * self.K[self.ids[t], self.ids]
+        self.n_steps += move != 0
+
+    def reprocess(self, tau):
+        """REPROCESS without bias; False if no violation is above tau."""
+        i, j = self.lowest(), self.highest()
+        gi = 0.0 if i is None else min(self.g[i], 0.0)
+        gj = 0.0 if j is None else max(self.g[j], 0.0)
+        if gj - gi <= tau:
+            return False
+        self.step(i if gi + gj < 0 else j)
+        return True
+
+    def pair(self, i, j, tau):
+        """PAIR: position i goes up and j down by the same amount; False if their violation is not above tau."""
+        if i is None or j is None or self.g[i] - self.g[j] <= tau:
+            return False
+        a, b = self.ids[i], self.ids[j]
+        curvature = max(self.K[a, a] + self.K[b, b] - 2 * self.K[a, b], 1e-12)
+        room_i, room_j = self.hi[i] - self.alpha[i], self.alpha[j] - self.lo[j]
+        move = min((self.g[i] - self.g[j]) / curvature, room_i, room_j)
+        self.alpha[i] = self.hi[i] if move == room_i else self.alpha[i] + move
+        self.alpha[j] = self.lo[j] if move == room_j else self.alpha[j] - move
+        self.g -= move * (self.K[a, self.ids] - self.K[b, self.ids])
+        self.n_steps += move != 0
+        return True
+
+    def place_bias(self):
+        """Set b halfway between the extreme gradients and return (gmax, gmin), or None if one is missing."""
+        i, j = self.highest(), self.lowest()
+        if i is None or j is None:
+            return None
+        self.b = (self.g[i] + self.g[j]) / 2
+        return self.g[i], self.g[j]
+
+    # ---- the drivers --------------------------------------------------------------------------------------
+
+    def learn(self, order):
+        """Visit the examples of `order`; examples without weight are passed over."""
+        for k in map(int, order):
+            if self.c[k] == 0:
+                continue
+            self.visited += 1
+            if self.position(k) is None:
+                self.kernel_evals += len(self.ids) + 1
+            if self.variant == "lasvm":
+                self.visit_with_bias(k)
+            else:
+                self.visit_without_bias(k)
+            if self.variant != "full" and self.clean_period is not None and self.visited % self.clean_period == 0:
+                self.clean(self.max_non_sv)
+        return self
+
+    def visit_without_bias(self, k):
+        p = self.position(k)
+        z = self.y[k] * self.output(k) if p is None else 1 - self.y[k] * self.g[p]
+        if self.variant == "i" and self.warm and (z > 1 or z < self.s):
+            self.skip(k, z)
+            if p is None:
+                self.kernel_needed += self.n_sv
+                self.append(k, z, live=False)
+            return
+        threshold = max(self.C, self.target)
+        if p is None:
+            p = len(self.ids)
+            self.admit(k, z, flagged=self.variant == "nc" and z < self.s and self.n_sv > self.warm_sv)
+        self.step(p)
+        while self.gap > threshold and self.reprocess(self.tau):
+            pass
+
+    def visit_with_bias(self, k):
+        if self.position(k) is None:
+            z = self.y[k] * (self.output(k) + self.b)
+            label = self.y[self.ids[self.live]]
+            if np.sum(label == self.y[k]) >= SEEDS and not np.any(label == -self.y[k]):
+                self.skip(k, z)
+                self.kernel_needed += int(self.live.sum()) + 1
+                self.append(k, z, live=False)
+            else:
+                p = len(self.ids)
+                self.admit(k, z)
+                if self.y[k] > 0:
+                    self.pair(p, self.lowest(), self.tau)
+                else:
+                    self.pair(self.highest(), p, self.tau)
+        self.pair(self.highest(), self.lowest(), self.tau)
+        extremes = self.place_bias()
+        if extremes is None:
+            return
+        gmax, gmin = extremes
+        for p in np.flatnonzero(self.live & (self.alpha == 0)):
+            if self.g[p] >= gmax if self.y[self.ids[p]] < 0 else self.g[p] <= gmin:
+                self.bury(p)
+
+    def finish(self, tol):
+        """Optimise over the expansion until the relative gap is at most tol, then `end`."""
+        bias = self.variant == "lasvm"
+        while True:
+            if bias:
+                self.place_bias()
+            if self.gap <= tol * self.primal:
+                break
+            largest = self.K[self.ids[self.live], self.ids[self.live]].max()
+            noise = 1e-14 * (1 + np.abs(self.alpha).sum() * largest)
+            if not (self.pair(self.highest(), self.lowest(), noise) if bias else self.reprocess(noise)):
+                break
+        return self.end()
+
+    def end(self):
+        """The last CLEAN of the variants that forget."""
+        if self.variant in ("g", "nc", "i"):
+            self.clean(0)
+        return self
+
+
+def naive_lasvm(K, y, order, c=None, *, finish=False, tol=1e-3, **params):
+    """One machine, taught `order`, finished to `tol` or just ended."""
+    machine = NaiveLasvm(K, y, c, **params).learn(order)
+    return machine.finish(tol) if finish else machine.end()
