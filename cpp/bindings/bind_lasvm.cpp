@@ -172,7 +172,7 @@ nb::dict result(const Lasvm& model, Index m) {
     std::vector<Index> row, id, code;
     std::vector<double> coef;
     for (std::size_t t = 0; t < static_cast<std::size_t>(s.n); ++t)
-        if (const double alpha = s[Lines::alpha][t]; alpha != 0) {
+        if (const double alpha = s[line::alpha][t]; alpha != 0) {
             row.push_back(s.row[t]);
             id.push_back(s.id[t]);
             code.push_back(s.code[t]);

@@ -116,17 +116,15 @@ struct Machines {
     void add_mirrored(Index m, Index positive) {
         Machine mirrored{positive, -1, at(m).state};
         online::State& s = mirrored.state;
-        using online::Lines;
+        using namespace online;
         for (Index t = 0; t < s.n; ++t) {
-            for (const auto line : {Lines::alpha, Lines::g, Lines::box}) s[line][t] = -s[line][t];
-            std::swap(s[Lines::lo][t], s[Lines::hi][t]);
-            s[Lines::lo][t] = -s[Lines::lo][t];
-            s[Lines::hi][t] = -s[Lines::hi][t];
-            std::swap(s[Lines::up][t], s[Lines::dn][t]);
+            for (const auto line : {line::alpha, line::g, line::box}) s[line][t] = -s[line][t];
+            std::swap(s[line::lo][t], s[line::hi][t]);
+            s[line::lo][t] = -s[line::lo][t];
+            s[line::hi][t] = -s[line::hi][t];
         }
         std::swap(s.support[0], s.support[1]);
         s.b = -s.b;
-        s.ascent = ops<double>().ascend(s[Lines::g], nullptr, 0, s[Lines::up], s[Lines::dn], s.n);
         machines.push_back(std::move(mirrored));
     }
     nb::object take(Contiguous1<std::int64_t> rows) const {
@@ -239,7 +237,8 @@ inline nb::dict saved(const Machine& m) {
     nb::dict d;
     std::vector<Index> whole = {m.positive,     m.negative,      s.n_dead,     s.support[0],
                                 s.support[1],   s.ascent.at,     s.visited,    s.steps,
-                                s.kernel_evals, s.kernel_needed, s.note_every, static_cast<Index>(s.reason)};
+                                s.kernel_evals, s.kernel_needed, s.note_every, static_cast<Index>(s.reason),
+                                s.refreshed_at};
     for (const online::Tally* tally : {&s.admitted, &s.cleaned, &s.skipped})
         whole.insert(whole.end(), tally->count, tally->count + 3);
     d["whole"] = to_numpy(std::move(whole));
@@ -253,8 +252,8 @@ inline nb::dict saved(const Machine& m) {
     d["zone"] = to_numpy(std::move(zone));
     d["dead"] = to_numpy(std::move(dead));
     std::vector<double> lines;
-    for (int k = 0; k < online::Lines::count; ++k) lines.insert(lines.end(), s.lines[k], s.lines[k] + s.n);
-    d["lines"] = to_numpy(std::move(lines), {online::Lines::count, n});
+    for (int k = 0; k < online::line::count; ++k) lines.insert(lines.end(), s.lines[k], s.lines[k] + s.n);
+    d["lines"] = to_numpy(std::move(lines), {online::line::count, n});
     std::vector<double> trace;
     for (const Trace::Column& c : s.trace.columns()) trace.insert(trace.end(), c.values.begin(), c.values.end());
     d["trace"] = to_numpy(std::move(trace), {s.trace.columns().size(), s.trace.size()});
@@ -276,8 +275,8 @@ inline Machine loaded(const nb::dict& d, Index bound) {
     const auto valid = [](bool holds) {
         if (!holds) throw std::invalid_argument("the saved state of a machine is damaged");
     };
-    valid(whole.shape(0) == 21 && real.shape(0) == 8 && id.shape(0) == n && code.shape(0) == n && zone.shape(0) == n &&
-          dead.shape(0) == n && lines.shape(0) == online::Lines::count && lines.shape(1) == n &&
+    valid(whole.shape(0) == 22 && real.shape(0) == 8 && id.shape(0) == n && code.shape(0) == n && zone.shape(0) == n &&
+          dead.shape(0) == n && lines.shape(0) == online::line::count && lines.shape(1) == n &&
           trace.shape(0) == s.trace.columns().size());
     for (std::size_t t = 0; t < n; ++t)
         valid(row.data()[t] >= 0 && row.data()[t] < bound && zone.data()[t] >= 0 && zone.data()[t] <= 2);
@@ -290,8 +289,9 @@ inline Machine loaded(const nb::dict& d, Index bound) {
           w[11] <= static_cast<Index>(Reason::precision));
     s.visited = w[6], s.steps = w[7], s.kernel_evals = w[8], s.kernel_needed = w[9], s.note_every = w[10];
     s.reason = static_cast<Reason>(w[11]);
+    s.refreshed_at = w[12];
     online::Tally* tallies[3] = {&s.admitted, &s.cleaned, &s.skipped};
-    for (int k = 0; k < 9; ++k) tallies[k / 3]->count[k % 3] = w[12 + k];
+    for (int k = 0; k < 9; ++k) tallies[k / 3]->count[k % 3] = w[13 + k];
     s.b = r[2], s.target = r[3], s.dual = r[4], s.largest = r[5], s.last_margin = r[6];
     s.trace.resume_from(r[7]);
     s.row.assign(row.data(), row.data() + n);
@@ -300,7 +300,7 @@ inline Machine loaded(const nb::dict& d, Index bound) {
     s.dead.assign(dead.data(), dead.data() + n);
     for (std::size_t t = 0; t < n; ++t) s.zone.push_back(static_cast<Zone>(zone.data()[t]));
     s.lines.resize(s.n);
-    for (int k = 0; k < online::Lines::count; ++k)
+    for (int k = 0; k < online::line::count; ++k)
         std::copy_n(lines.data() + static_cast<std::size_t>(k) * n, n, s.lines[k]);
     for (std::size_t c = 0; c < trace.shape(0); ++c)
         s.trace.columns()[c].values.assign(trace.data() + c * trace.shape(1), trace.data() + (c + 1) * trace.shape(1));

@@ -182,6 +182,10 @@ template <> HL_INLINE Vec<double> smaller(Vec<double> a, Vec<double> b) { return
 template <> HL_INLINE Vec<float> larger(Vec<float> a, Vec<float> b) { return (Vec<float>)_mm512_max_ps(a, b); }
 template <> HL_INLINE Vec<double> larger(Vec<double> a, Vec<double> b) { return (Vec<double>)_mm512_max_pd(a, b); }
 template <> HL_INLINE Vec<double> magnitude(Vec<double> x) { return (Vec<double>)_mm512_abs_pd(x); }
+template <> HL_INLINE Vec<float> magnitude(Vec<float> x) { return (Vec<float>)_mm512_abs_ps(x); }
+template <> HL_INLINE Vec<float> larger_where(Vec<float> room, Vec<float> a, Vec<float> b) {
+    return (Vec<float>)_mm512_mask_max_ps(a, _mm512_cmp_ps_mask(room, _mm512_setzero_ps(), _CMP_GT_OQ), a, b);
+}
 template <> HL_INLINE Vec<double> larger_where(Vec<double> room, Vec<double> a, Vec<double> b) {
     return (Vec<double>)_mm512_mask_max_pd(a, _mm512_cmp_pd_mask(room, _mm512_setzero_pd(), _CMP_GT_OQ), a, b);
 }

@@ -45,10 +45,28 @@ template <class Source> class Search {
         : s(state), p(p), source_(source), k_(kernel), scratch_(static_cast<std::size_t>(std::max(p.threads, 1))) {
         for (Scratch<T>& x : scratch_) x.interrupt = interrupt;
         interrupt_ = interrupt;
+        quick_.resize(s.n);
+        for (Index t = 0; t < s.n; ++t) {
+            g()[t] = static_cast<T>(s[line::g][t]);
+            if (!s.dead[static_cast<std::size_t>(t)]) set_room(t);
+        }
     }
+    Search(const Search&) = delete;
+    ~Search() { rest(); }
 
     State& s;
     const Params& p;
+
+    // g and the room in the box, in the precision of the kernel values, while the search lasts
+    T* g() { return quick_[0]; }
+    T* up() { return quick_[1]; }
+    T* dn() { return quick_[2]; }
+    void set_room(Index t) {
+        up()[t] = static_cast<T>(s[line::hi][t] - s[line::alpha][t]);
+        dn()[t] = static_cast<T>(s[line::alpha][t] - s[line::lo][t]);
+    }
+    /// Bring the state up to date.
+    void rest() { std::copy_n(g(), s.n, s[line::g]); }
 
     bool interrupted() { return halted_ || (interrupt_ && interrupt_->requested() && (halted_ = true)); }
 
@@ -74,6 +92,7 @@ template <class Source> class Search {
         s.zone.resize(s.row.size(), Zone::ramp);
         s.dead.resize(s.row.size(), 0);
         s.lines.resize(all);
+        quick_.resize(all);
         const bool done = next.empty() || k_.append(source_, Ids::of(s.row), static_cast<Index>(next.size()), scratch_);
         if (!done) cut();
         return done;
@@ -84,6 +103,7 @@ template <class Source> class Search {
         const auto n = static_cast<std::size_t>(s.n);
         s.row.resize(n), s.id.resize(n), s.code.resize(n), s.zone.resize(n), s.dead.resize(n);
         s.lines.resize(s.n);
+        quick_.resize(s.n);
         if (k_.size() > s.n) {
             std::vector<char> keep(static_cast<std::size_t>(k_.size()), 1);
             std::fill(keep.begin() + static_cast<std::ptrdiff_t>(n), keep.end(), 0);
@@ -96,8 +116,8 @@ template <class Source> class Search {
     std::optional<double> regard() {
         const T* row = row_of(s.n);
         if (!row) return std::nullopt;
-        const Glance at = ops<T>().glance(row, s[Lines::alpha], s[Lines::g], s[Lines::box], s.n);
-        s.lines[Lines::diagonal][s.n] = static_cast<double>(row[s.n]);
+        const Glance at = ops<T>().glance(row, s[line::alpha], g(), s[line::box], s.n);
+        s.lines[line::diagonal][s.n] = static_cast<double>(row[s.n]);
         s.kernel_evals += s.n + 1;
         set_target(at);
         return at.output;
@@ -110,8 +130,8 @@ template <class Source> class Search {
     void set_target() {
         Glance at{0, 0, 0};
         for (Index t = 0; t < s.n; ++t)
-            if (s[Lines::alpha][t] != 0) {
-                const double h = s[Lines::box][t] * s[Lines::g][t];
+            if (s[line::alpha][t] != 0) {
+                const double h = s[line::box][t] * static_cast<double>(g()[t]);
                 at.sum += h;
                 at.squares += h * h;
             }
@@ -127,34 +147,55 @@ template <class Source> class Search {
     void admit(const Example& e, double gradient, Zone zone, bool flagged) {
         const Index t = s.n++;
         const double shift = flagged ? e.box : 0.0;
-        s[Lines::g][t] = gradient;
-        s[Lines::box][t] = e.box;
-        s[Lines::lo][t] = std::min(0.0, e.box) - shift;
-        s[Lines::hi][t] = std::max(0.0, e.box) - shift;
-        s[Lines::up][t] = s[Lines::hi][t];
-        s[Lines::dn][t] = -s[Lines::lo][t];
+        g()[t] = static_cast<T>(gradient);
+        s[line::box][t] = e.box;
+        s[line::lo][t] = std::min(0.0, e.box) - shift;
+        s[line::hi][t] = std::max(0.0, e.box) - shift;
+        set_room(t);
         s.zone[static_cast<std::size_t>(t)] = zone;
         ++s.admitted[zone];
     }
 
-    /// f(i, sum alpha K) for examples that are not in the expansion, at most `block()`; false when interrupted.
-    template <class F> bool outputs(const Example* examples, Index count, F&& f) {
-        std::vector<Index> rows;
-        for (Index i = 0; i < count; ++i) rows.push_back(examples[i].row);
-        std::vector<Aligned<T>> lines(static_cast<std::size_t>(count));
+    /// f(i, sum alpha K) for rows of the source that are not held, at most `block()`; false when interrupted.
+    template <class F> bool outputs(const std::vector<Index>& rows, F&& f) {
+        std::vector<Aligned<T>> lines(rows.size());
         const auto length = static_cast<std::size_t>(s.n + pass_step);
         for (Aligned<T>& line : lines) std::fill_n(line.reserve(length), length, T(0));
         if (s.n > 0 && !SelfGram<T>::compute(source_, Ids::of(rows), Ids::of(s.row), lines, scratch_)) {
             halted_ = true;
             return false;
         }
-        s.kernel_evals += count * s.n;
-        s.kernel_needed += count * s.n_support();
-        for (Index i = 0; i < count; ++i)
-            f(i,
-              ops<T>()
-                  .glance(lines[static_cast<std::size_t>(i)].data(), s[Lines::alpha], s[Lines::g], s[Lines::box], s.n)
-                  .output);
+        for (std::size_t i = 0; i < rows.size(); ++i) f(i, output(lines[i].data()));
+        return true;
+    }
+
+    /// In single precision every step rounds g: compute it again from alpha now and then, where this leaves no trace
+    /// of how examples are cut into calls.
+    void refresh_sometimes() {
+        constexpr Index steps_to_refresh = 1 << 20;  // errors of some 3e-5 |g|, far below tau
+        if (sizeof(T) == 4 && s.steps - s.refreshed_at >= steps_to_refresh) refresh();
+    }
+    /// g = y - sum alpha K; false when interrupted, and then nothing has changed.
+    bool refresh() {
+        std::vector<T> fresh(static_cast<std::size_t>(s.n), T(0));
+        std::vector<Index> missing, rows;
+        const auto set = [&](Index t, double f) { fresh[static_cast<std::size_t>(t)] = static_cast<T>(s.y(t) - f); };
+        for (Index t = 0; t < s.n; ++t) {
+            if (s.dead[static_cast<std::size_t>(t)]) continue;
+            if (const T* row = k_.find(t))
+                set(t, output(row));
+            else
+                missing.push_back(t);
+        }
+        for (std::size_t at = 0; at < missing.size(); at += rows.size()) {
+            rows.clear();
+            for (std::size_t i = at; i < missing.size() && static_cast<Index>(rows.size()) < block(); ++i)
+                rows.push_back(s.row[static_cast<std::size_t>(missing[i])]);
+            if (!outputs(rows, [&](std::size_t i, double f) { set(missing[at + i], f); })) return false;
+        }
+        std::copy(fresh.begin(), fresh.end(), g());
+        s.refreshed_at = s.steps;
+        rescan();
         return true;
     }
 
@@ -162,39 +203,41 @@ template <class Source> class Search {
 
     /// Change alpha_t, landing on a bound exactly where the step is as long as the room to it.
     void shift(Index t, double lambda, double room, double bound) {
-        double& alpha = s[Lines::alpha][t];
+        double& alpha = s[line::alpha][t];
         Index& support = s.support[s.y(t) > 0];
         support -= alpha != 0;
         alpha = std::abs(lambda) >= std::abs(room) ? bound : alpha + lambda;
         support += alpha != 0;
-        s[Lines::up][t] = s[Lines::hi][t] - alpha;
-        s[Lines::dn][t] = alpha - s[Lines::lo][t];
+        set_room(t);
     }
 
     /// STEP(t); false when there was no step to take or its row could not be had.
     bool step(Index t) {
-        const double g = s[Lines::g][t], curvature = s[Lines::diagonal][t];
-        const double bound = g < 0 ? s[Lines::lo][t] : s[Lines::hi][t];
-        const double room = bound - s[Lines::alpha][t];
+        const double slope = static_cast<double>(g()[t]), curvature = s[line::diagonal][t];
+        const double bound = slope < 0 ? s[line::lo][t] : s[line::hi][t];
+        const double room = bound - s[line::alpha][t];
         double lambda = room;
-        if (curvature >= flat) lambda = g < 0 ? std::max(room, g / curvature) : std::min(room, g / curvature);
+        if (curvature >= flat)
+            lambda = slope < 0 ? std::max(room, slope / curvature) : std::min(room, slope / curvature);
         if (lambda == 0) return false;
         const T* row = row_of(t);
         if (!row) return false;
         shift(t, lambda, room, bound);
-        s.ascent = ops<T>().ascend(s[Lines::g], row, -lambda, s[Lines::up], s[Lines::dn], s.n);
+        s.ascent = ops<T>().ascend(g(), row, -lambda, up(), dn(), s.n);
         ++s.steps;
         return true;
     }
     /// REPROCESS; false when there is nothing to gain.
     bool reprocess(double tau) {
         if (s.ascent.worst <= tau) {
-            const Extremes x = ops<T>().ascend_pair(s[Lines::g], nullptr, nullptr, 0, s[Lines::up], s[Lines::dn], s.n);
+            const Extremes x = ops<T>().ascend_pair(g(), nullptr, nullptr, 0, up(), dn(), s.n);
             if (!(std::max(x.high, 0.0) - std::min(x.low, 0.0) > tau) || s.ascent.at < 0) return false;
         }
         return step(s.ascent.at);
     }
-    void rescan() { s.ascent = ops<T>().ascend(s[Lines::g], nullptr, 0, s[Lines::up], s[Lines::dn], s.n); }
+    /// sum alpha K over a kernel row.
+    double output(const T* row) { return ops<T>().glance(row, s[line::alpha], g(), s[line::box], s.n).output; }
+    void rescan() { s.ascent = ops<T>().ascend(g(), nullptr, 0, up(), dn(), s.n); }
 
     /// Kernel row of position t; null when interrupted.
     const T* row_of(Index t) {
@@ -209,11 +252,12 @@ template <class Source> class Search {
     void clean(Index m) {
         std::vector<Index> idle;
         for (Index t = 0; t < s.n; ++t)
-            if (!s.dead[static_cast<std::size_t>(t)] && s[Lines::alpha][t] == 0) idle.push_back(t);
+            if (!s.dead[static_cast<std::size_t>(t)] && s[line::alpha][t] == 0) idle.push_back(t);
         if (static_cast<Index>(idle.size()) > m) {
-            const double* g = s[Lines::g];
+            const T* slope = g();
             std::nth_element(idle.begin(), idle.begin() + m, idle.end(), [&](Index a, Index b) {
-                return std::abs(g[a]) < std::abs(g[b]) || (std::abs(g[a]) == std::abs(g[b]) && a < b);
+                const T one = std::abs(slope[a]), other = std::abs(slope[b]);
+                return one < other || (one == other && a < b);
             });
             for (auto t = idle.begin() + m; t != idle.end(); ++t) kill(*t);
         }
@@ -223,7 +267,7 @@ template <class Source> class Search {
     void kill(Index t) {
         s.dead[static_cast<std::size_t>(t)] = 1;
         ++s.n_dead;
-        s[Lines::up][t] = s[Lines::dn][t] = 0;
+        up()[t] = dn()[t] = 0;
         ++s.cleaned[s.zone[static_cast<std::size_t>(t)]];
     }
     /// Remove the dead.
@@ -239,12 +283,14 @@ template <class Source> class Search {
         for (const auto& [from, to] : c.moves) {
             const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
             s.lines.move(from, to);
+            quick_.move(from, to);
             s.row[t] = s.row[f], s.id[t] = s.id[f], s.code[t] = s.code[f], s.zone[t] = s.zone[f];
         }
         const auto n = static_cast<std::size_t>(c.size);
         s.n = c.size;
         s.n_dead = 0;
         s.lines.resize(s.n);
+        quick_.resize(s.n);
         s.row.resize(n), s.id.resize(n), s.code.resize(n), s.zone.resize(n);
         s.dead.assign(n, 0);
         ++sweeps_;
@@ -256,6 +302,7 @@ template <class Source> class Search {
     // ---- what is written down --------------------------------------------------------------------
 
     void note() {
+        rest();
         const double gap = s.ascent.gap;
         s.trace.add({static_cast<double>(s.visited), static_cast<double>(s.n_support()),
                      static_cast<double>(s.n_live()), s.compute_dual(), gap, s.target,
@@ -277,6 +324,7 @@ template <class Source> class Search {
     SelfGram<T>& k_;
     std::vector<Scratch<T>> scratch_;
     Interrupt* interrupt_ = nullptr;
+    Parallel<T, 3> quick_;
     Index sweeps_ = 0;
     bool halted_ = false;
 };

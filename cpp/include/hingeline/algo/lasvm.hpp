@@ -29,21 +29,22 @@ template <class Source> class Pairs {
 
     /// PAIR(i, j): -1 stands for none.
     bool pair(Index i, Index j, double tau) {
-        if (i < 0 || j < 0 || !(s[Lines::g][i] - s[Lines::g][j] > tau)) return false;
+        if (i < 0 || j < 0) return false;
+        const double slope = static_cast<double>(search.g()[i]) - static_cast<double>(search.g()[j]);
+        if (!(slope > tau)) return false;
         const T* row_i = search.row_of(i);
         const T* row_j = row_i ? search.row_of(j) : nullptr;
         if (!row_j) return false;
-        const double curvature = s[Lines::diagonal][i] + s[Lines::diagonal][j] - 2.0 * static_cast<double>(row_i[j]);
-        const double up = s[Lines::up][i], dn = s[Lines::dn][j];
-        const double lambda =
-            std::min({(s[Lines::g][i] - s[Lines::g][j]) / std::max(curvature, Search<Source>::flat), up, dn});
-        search.shift(i, lambda, up, s[Lines::hi][i]);
-        search.shift(j, -lambda, dn, s[Lines::lo][j]);
-        extremes_ = ops<T>().ascend_pair(s[Lines::g], row_i, row_j, -lambda, s[Lines::up], s[Lines::dn], s.n);
+        const double curvature = s[line::diagonal][i] + s[line::diagonal][j] - 2.0 * static_cast<double>(row_i[j]);
+        const double up = s[line::hi][i] - s[line::alpha][i], dn = s[line::alpha][j] - s[line::lo][j];
+        const double lambda = std::min({slope / std::max(curvature, Search<Source>::flat), up, dn});
+        search.shift(i, lambda, up, s[line::hi][i]);
+        search.shift(j, -lambda, dn, s[line::lo][j]);
+        extremes_ = ops<T>().ascend_pair(search.g(), row_i, row_j, -lambda, search.up(), search.dn(), s.n);
         ++s.steps;
         return true;
     }
-    void look() { extremes_ = ops<T>().ascend_pair(s[Lines::g], nullptr, nullptr, 0, s[Lines::up], s[Lines::dn], s.n); }
+    void look() { extremes_ = ops<T>().ascend_pair(search.g(), nullptr, nullptr, 0, search.up(), search.dn(), s.n); }
     bool reprocess(double tau) { return pair(extremes_.high_at, extremes_.low_at, tau); }
     bool complete() const { return extremes_.high_at >= 0 && extremes_.low_at >= 0; }
     double violation() const { return complete() ? extremes_.high - extremes_.low : 0.0; }
@@ -53,16 +54,16 @@ template <class Source> class Pairs {
         if (complete()) s.b = 0.5 * (extremes_.high + extremes_.low);
         s.ascent.gap = 0;
         for (Index t = 0; t < s.n; ++t) {
-            const double h = s[Lines::g][t] - s.b;
-            s.ascent.gap += h > 0 ? s[Lines::up][t] * h : -s[Lines::dn][t] * h;
+            const double h = static_cast<double>(search.g()[t]) - s.b;
+            s.ascent.gap += static_cast<double>(h > 0 ? search.up()[t] : search.dn()[t]) * std::abs(h);
         }
         s.ascent.worst = violation();
     }
     void evict() {
         if (!complete()) return;
         for (Index t = 0; t < s.n; ++t) {
-            if (s[Lines::alpha][t] != 0 || s.dead[static_cast<std::size_t>(t)]) continue;
-            const double g = s[Lines::g][t];
+            if (s[line::alpha][t] != 0 || s.dead[static_cast<std::size_t>(t)]) continue;
+            const double g = static_cast<double>(search.g()[t]);
             if (s.y(t) < 0 ? g >= extremes_.high : g <= extremes_.low) search.kill(t);
         }
     }
@@ -109,7 +110,7 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
                     pairs.look();
             }
         } else {
-            s.last_margin = 1.0 - e.y() * (s[Lines::g][at] - s.b);
+            s.last_margin = 1.0 - e.y() * (static_cast<double>(search.g()[at]) - s.b);
             if (s.dead[static_cast<std::size_t>(at)]) return void(++s.visited);
         }
         pairs.reprocess(search.p.tau);
@@ -119,6 +120,7 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
         if (s.n_dead != dead) count_living(), pairs.look();
         if (++s.visited % search.p.period == 0) {
             search.sweep();
+            search.refresh_sometimes();
             pairs.look();
             pairs.settle();
         }
@@ -142,12 +144,16 @@ template <class Source> std::optional<double> outside(Search<Source>& search, co
     const Index count = static_cast<Index>(examples.size());
     for (Index at = 0; at < count; at += search.block()) {
         const Index some = std::min(search.block(), count - at);
-        const bool done = search.outputs(examples.data() + at, some, [&](Index i, double f) {
-            const Example& e = examples[static_cast<std::size_t>(at + i)];
+        std::vector<Index> rows;
+        for (Index i = at; i < at + some; ++i) rows.push_back(examples[static_cast<std::size_t>(i)].row);
+        s.kernel_evals += some * s.n;
+        s.kernel_needed += some * s.n_support();
+        const bool done = search.outputs(rows, [&](std::size_t i, double f) {
+            const Example& e = examples[static_cast<std::size_t>(at) + i];
             const double z = e.y() * (f + s.b);
             if (z >= 1.0) return;
             loss += std::abs(e.box) * (1.0 - z);
-            with_loss.push_back(at + i);
+            with_loss.push_back(at + static_cast<Index>(i));
         });
         if (!done) return std::nullopt;
     }
@@ -166,7 +172,10 @@ template <class Source> Index finish_pairs(Search<Source>& search, double tol, I
     const auto state = [&] {
         if (count % steps_between_looks) return Reason::running;
         if (search.interrupted()) return Reason::interrupted;
+        search.refresh_sometimes();
+        pairs.look();
         pairs.settle();
+        search.rest();
         if (s.ascent.gap <= tol * (s.compute_dual() + s.ascent.gap)) return Reason::gap;
         if (pairs.violation() <= s.noise()) return Reason::precision;
         return count >= most ? Reason::steps : Reason::running;
@@ -175,8 +184,8 @@ template <class Source> Index finish_pairs(Search<Source>& search, double tol, I
         if (!pairs.reprocess(0)) break;
         ++count;
     }
+    if (sizeof(typename Source::Value) == 4) search.refresh(), pairs.look();
     pairs.settle();
-    s.compute_dual();
     if (s.reason == Reason::running) s.reason = search.interrupted() ? Reason::interrupted : Reason::precision;
     search.note();
     return count;

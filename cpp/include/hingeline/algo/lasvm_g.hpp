@@ -37,7 +37,7 @@ template <class Rule, class Source> void visit(Search<Source>& search, const Exa
         z = e.y() * *f;
     } else {
         search.set_target();
-        z = 1.0 - e.y() * s[Lines::g][known];
+        z = 1.0 - e.y() * static_cast<double>(search.g()[known]);
     }
     const Zone zone = Ramp{p.s}.zone(z);
     s.last_margin = z;
@@ -64,9 +64,12 @@ template <class Rule, class Source> void visit(Search<Source>& search, const Exa
 /// Learn from examples in their order; see `in_blocks`.
 template <class Rule, class Source>
 Index learn(Search<Source>& search, const std::vector<Example>& examples, bool known, double* margins) {
+    search.rescan();
     return in_blocks(search, examples, known, margins, [&](const Example& e, Index at) {
         visit<Rule>(search, e, at);
-        if (Rule::cleans && search.s.visited % search.p.period == 0) search.clean(search.p.most_non_sv);
+        if (search.s.visited % search.p.period) return;
+        if (Rule::cleans) search.clean(search.p.most_non_sv);
+        search.refresh_sometimes();
     });
 }
 
@@ -76,15 +79,22 @@ template <class Source> Index finish(Search<Source>& search, double tol, Index m
     State& s = search.s;
     s.reason = Reason::interrupted;
     if (!search.wake()) return 0;
+    search.rescan();
     Index count = 0;
     double noise = 0;
     const auto state = [&] {
         if (count % steps_between_looks == 0) {
             if (search.interrupted()) return Reason::interrupted;
+            search.refresh_sometimes();
+            search.rest();
             s.compute_dual();
             noise = s.noise();
         }
-        if (s.ascent.gap <= tol * (s.dual + s.ascent.gap)) return Reason::gap;
+        if (s.ascent.gap <= tol * (s.dual + s.ascent.gap)) {
+            if (sizeof(typename Source::Value) == 8 || s.steps == s.refreshed_at) return Reason::gap;
+            if (!search.refresh()) return Reason::interrupted;
+            if (s.ascent.gap <= tol * (s.dual + s.ascent.gap)) return Reason::gap;
+        }
         if (s.ascent.worst <= noise) return Reason::precision;
         return count >= most ? Reason::steps : Reason::running;
     };

@@ -112,11 +112,13 @@ template <class T> struct Ops {
                        double* sums);
     /// z[i] += a * k[i] + b; returns the least z and its first position.
     Least (*add_and_least)(double* z, const T* k, double a, double b, Index n);
-    /// g[i] += a * k[i] (nothing where k is null), and what is then to be gained. Arrays as for `pass_step`.
-    Ascent (*ascend)(double* g, const T* k, double a, const double* up, const double* dn, Index n);
+    /// g[i] += a * k[i] (nothing where k is null), and what is then to be gained. Arrays as for `pass_step`. In single
+    /// precision a is taken in two parts, so that only the sum is rounded.
+    Ascent (*ascend)(T* g, const T* k, double a, const T* up, const T* dn, Index n);
     /// g[i] += a * (k[i] - l[i]) (nothing where k is null), and the extremes then.
-    Extremes (*ascend_pair)(double* g, const T* k, const T* l, double a, const double* up, const double* dn, Index n);
-    Glance (*glance)(const T* k, const double* a, const double* g, const double* c, Index n);
+    Extremes (*ascend_pair)(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n);
+    /// In double throughout.
+    Glance (*glance)(const T* k, const double* a, const T* g, const double* c, Index n);
 };
 
 template <class T> const Ops<T>& ops();

@@ -74,6 +74,12 @@ template <class T> class SelfGram {
         return rows_[static_cast<std::size_t>(p)].data();
     }
 
+    /// Row of position p where it is held, or null.
+    const T* find(Index p) const {
+        const Aligned<T>& row = rows_[static_cast<std::size_t>(p)];
+        return row.size() ? row.data() : nullptr;
+    }
+
     /// Positions go and others take their places.
     void close(const std::vector<char>& keep, const Closing& c) {
         const Index n = size();

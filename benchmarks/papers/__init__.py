@@ -1,0 +1,1 @@
+"""Reproductions of published results, one folder for each paper."""
