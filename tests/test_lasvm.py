@@ -810,7 +810,7 @@ def test_rest_machines_are_binary_machines(variant, how):
     X, y = blobs(200, 4)
     options = {**LIVELY, "gamma": 0.3, "variant": variant, "random_state": 5}
     model = LASVC(**options, multi_class="ovr")
-    model.fit(X, y) if how == "fit" else stream(model, X, y, [77])
+    model.fit(X, y) if how == "fit" else stream(model, X, y)
     values = model.decision_function(X)
     for k in range(4):
         binary = LASVC(**options)
@@ -1007,7 +1007,7 @@ def check_usable(model, X, y):
     model.kernel.mood = None
     values = model.decision_function(X)
     assert np.isfinite(values).all() and set(model.predict(X)) <= set(y.tolist())
-    assert "interrupted" in model.stop_reason_
+    assert set(model.stop_reason_) <= {"interrupted", "pass"}
     counts = model.ramp_counts_
     held = counts["admitted"].sum(axis=1) - counts["cleaned"].sum(axis=1)
     np.testing.assert_array_equal(held, model.n_expansion_)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .peers import PEERS
-from .settings import SETS, Case, Sizes
+from .peers import LASVM, PEERS
+from .settings import LASVM_CACHE_MB, SETS, Case, Sizes
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def _csr_block(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
 def _model(
     job: str, peer: str, form: str, data: str, run: Run, *, label: str = "", threads: int | None = None, **more: Any
 ) -> Contestant:
-    label = label or f"{PEERS[peer].title}, {form} {PEERS[peer].forms[form]}"
+    kind = (PEERS | LASVM)[peer]
+    label = label or f"{kind.title}, {form} {kind.forms[form]}"
     threads = threads or run.threads
     arguments = {"label": label, "peer": peer, "form": form, "data": SETS[data], "sizes": run.sizes, "threads": threads}
     return Contestant(label, f"models:{job}", arguments | more, threads)
@@ -60,6 +61,16 @@ def _train(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
         able = PEERS[peer].forms
         for form in [f for f in options["forms"] if f in able] or list(able)[:1]:
             yield _model("Train", peer, form, options["data"], run)
+
+
+def _lasvm(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
+    """The family on CSR rows, peers in every form they take, all with the same memory for kernel values."""
+    forms = [(peer, options["forms"][-1]) for peer in LASVM]
+    forms += [
+        (peer, f) for peer in run.peers if peer != "hingeline" for f in options["forms"] if f in PEERS[peer].forms
+    ]
+    for peer, form in forms:
+        yield _model("Train", peer, form, options["data"], run, cache_mb=LASVM_CACHE_MB)
 
 
 def _predict(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
@@ -92,6 +103,7 @@ _KINDS: dict[str, Callable[[dict[str, Any], Run], Iterator[Contestant]]] = {
     "csr-block": _csr_block,
     "predict": _predict,
     "train": _train,
+    "lasvm": _lasvm,
     "threads": _threads,
     "memory": _memory,
     "import": _import,

@@ -26,14 +26,15 @@ class Growth:
             ctypes.CDLL(None).malloc_trim(0)
         with contextlib.suppress(OSError):
             _REFS.write_text("5", encoding="ascii")
-        self._before = _resident("VmRSS")
+        self._before = resident("VmRSS")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.bytes = max(0, _resident("VmHWM") - self._before)
+        self.bytes = max(0, resident("VmHWM") - self._before)
 
 
-def _resident(field: str) -> int:
+def resident(field: str) -> int:
+    """Bytes of this process that are in memory: now ("VmRSS") or at most so far ("VmHWM")."""
     if _STATUS.exists():
         for line in _STATUS.read_text(encoding="utf-8").splitlines():
             if line.startswith(f"{field}:"):

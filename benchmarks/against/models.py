@@ -12,7 +12,7 @@ import numpy as np
 from .data import load, nbytes
 from .jobs import Busy, Sample, Unavailable, timed
 from .memory import Growth
-from .peers import PEERS, Hingeline, Peer
+from .peers import LASVM, PEERS, Hingeline, Peer
 from .settings import Data, Sizes
 
 MEGABYTE = 2**20
@@ -24,10 +24,11 @@ TOLERANCE = 1e-3
 
 def installed(name: str, *args: Any, **kwargs: Any) -> Peer:
     """The peer, or Unavailable with a reason."""
+    kind = (PEERS | LASVM)[name]
     try:
-        return PEERS[name](*args, **kwargs)
+        return kind(*args, **kwargs)
     except ImportError as error:
-        raise Unavailable(f"{PEERS[name].package} is not installed ({error})") from error
+        raise Unavailable(f"{kind.package} is not installed ({error})") from error
 
 
 class Train:

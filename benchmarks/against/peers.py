@@ -89,6 +89,41 @@ class Hingeline(Peer):
             setattr(self.model, name, value)
 
 
+class Lasvc(Peer):
+    """LASVC at the settings of the C-SVMs, one pass in one random order."""
+
+    package = "hingeline"
+    forms = {"dense": "float32", "csr": "float32"}
+    variant: ClassVar[str]
+
+    def __init__(self, data: Data, threads: int, cache_mb: float = CACHE_MB) -> None:
+        from hingeline import LASVC
+
+        self.model = LASVC(
+            variant=self.variant,
+            C=data.theirs.C,
+            gamma=data.theirs.gamma,
+            cache_size=cache_mb,
+            n_jobs=threads,
+            random_state=0,
+        )
+
+
+class LasvcNC(Lasvc):
+    title = "LASVC, 'nc'"
+    variant = "nc"
+
+
+class LasvcI(Lasvc):
+    title = "LASVC, 'i'"
+    variant = "i"
+
+
+class LasvcG(Lasvc):
+    title = "LASVC, 'g'"
+    variant = "g"
+
+
 class ScikitLearn(Peer):
     title = "scikit-learn SVC"
     package = "scikit-learn"
@@ -164,6 +199,8 @@ class Libsvm(Peer):
         self.model = self._util.svm_load_model(str(path))
 
 
+#: Members of the LASVM family, each in the place of "hingeline" in a case of its own.
+LASVM: dict[str, type[Peer]] = {"lasvm-nc": LasvcNC, "lasvm-i": LasvcI, "lasvm-g": LasvcG}
 #: By the names that --peer takes. hingeline is the first, and the one that the others are compared with.
 PEERS: dict[str, type[Peer]] = {
     "hingeline": Hingeline,

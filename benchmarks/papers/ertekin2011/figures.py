@@ -2,48 +2,22 @@
 
 from __future__ import annotations
 
-
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from . import published
+from .drawing import STYLE, finish_panel, line, mark_empty, panels, plt, save, thousands
 from .published import METRICS
 from .settings import METHODS, S_GRID, SETS, Method, S, Set
 from .summary import Summary
 from .tables import write_csv
 
-#: Colours that colour-blind readers can tell apart (Okabe and Ito), and a line style and marker for print.
-STYLE: dict[str, tuple[str, Any, str]] = {
-    "full": ("#000000", "-", "s"),
-    "g": ("#0072B2", "--", "^"),
-    "nc": ("#D55E00", "-", "o"),
-    "i": ("#E69F00", "-.", "D"),
-    "lasvm": ("#009E73", ":", "v"),
-    "lasvm-finished": ("#66C2A5", ":", "v"),
-    "libsvm": ("#CC79A7", "-", "X"),
-}
 METRIC = {metric.key: metric for metric in METRICS}
 CURVES = [method for method in METHODS.values() if method.has_curve]
-plt.rcParams.update(
-    {
-        "font.size": 9,
-        "axes.titlesize": 10,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.alpha": 0.3,
-        "grid.linewidth": 0.6,
-        "savefig.dpi": 150,
-    }
-)
 
 
 def write_figures(summary: Summary, folder: Path) -> list[str]:
@@ -70,7 +44,7 @@ def write_figures(summary: Summary, folder: Path) -> list[str]:
 
 def _curves(summary: Summary, path: Path, key: str, label: str) -> bool:
     metric, rows = METRIC[key], []
-    figure, axes = _panels(label, "training examples")
+    figure, axes = panels(label, "training examples")
     for data, axis in zip(SETS.values(), axes, strict=True):
         ends: list[float] = []
         for method in CURVES:
@@ -78,7 +52,7 @@ def _curves(summary: Summary, path: Path, key: str, label: str) -> bool:
             rows += _rows(data, method, key, points, metric.factor)
             if not points:
                 continue
-            _line(axis, method, points, metric.factor)
+            line(axis, method, points, metric.factor)
             known = published.value(key, method.published, data.name)
             if known is not None:
                 size = summary.results(data, method)[0]["n_train"]
@@ -88,10 +62,10 @@ def _curves(summary: Summary, path: Path, key: str, label: str) -> bool:
             _cut_below(axis, summary, data, ends)
         elif axis.lines:
             axis.set_ylim(bottom=0)
-        _finish_panel(axis, data)
+        finish_panel(axis, data)
     write_csv(path.with_suffix(".csv"), ("data set", "method", "examples", "runs", key, "sd"), rows)
     extra = [Line2D([], [], color="grey", marker="o", mfc="none", ls="none", label="published, end of training")]
-    return _save(figure, path, bool(rows), CURVES, extra)
+    return save(figure, path, bool(rows), CURVES, extra)
 
 
 def _cut_below(axis: Axes, summary: Summary, data: Set, ends: list[float]) -> None:
@@ -120,22 +94,12 @@ def _figure_2(summary: Summary, path: Path) -> bool:
                 points = [(step, type(c)(1 - c.mean, c.sd, c.runs)) for step, c in points]
             rows += _rows(data, method, key, points, factor, named=True)
             if points:
-                _line(axis, method, points, factor)
+                line(axis, method, points, factor)
         axis.set(title=title, xlabel="training examples")
-        axis.xaxis.set_major_formatter(FuncFormatter(_thousands))
+        axis.xaxis.set_major_formatter(FuncFormatter(thousands))
     figure.suptitle("Adult", y=0.99)
     write_csv(path.with_suffix(".csv"), ("data set", "method", "examples", "runs", "quantity", "value", "sd"), rows)
-    return _save(figure, path, bool(rows), shown, [])
-
-
-def _line(axis: Axes, method: Method, points: list[Any], factor: float) -> None:
-    colour, style, _ = STYLE[method.name]
-    x = [step for step, _ in points]
-    y = [factor * cell.mean for _, cell in points]
-    axis.plot(x, y, ls=style, color=colour, lw=1.5)
-    if all(cell.sd is not None for _, cell in points):
-        low, high = ([v + sign * factor * cell.sd for v, (_, cell) in zip(y, points, strict=True)] for sign in (-1, 1))
-        axis.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
+    return save(figure, path, bool(rows), shown, [])
 
 
 def _rows(data: Set, method: Method, key: str, points: list[Any], factor: float, named: bool = False) -> list[Any]:
@@ -151,7 +115,7 @@ def _rows(data: Set, method: Method, key: str, points: list[Any], factor: float,
 
 def _figure_5(summary: Summary, path: Path) -> bool:
     rows: list[Any] = []
-    figure, axes = _panels("test error, %", "support vectors")
+    figure, axes = panels("test error, %", "support vectors")
     for data, axis in zip(SETS.values(), axes, strict=True):
         for method in METHODS.values():
             found = []
@@ -163,11 +127,11 @@ def _figure_5(summary: Summary, path: Path) -> bool:
                     rows.append([data.title, method.title, shown_s, hit.runs, size.mean, 100 - hit.mean, hit.sd])
             if found:
                 _ramp(axis, method, found)
-        _finish_panel(axis, data, thousands=False)
+        finish_panel(axis, data, short=False)
     header = ("data set", "method", "s", "runs", "support vectors", "test error %", "sd of the error")
     write_csv(path.with_suffix(".csv"), header, rows)
-    ring = Line2D([], [], color="grey", marker="o", ms=10, mfc="none", ls="none", label="s = –1")
-    return _save(figure, path, bool(rows), list(METHODS.values()), [ring], markers=True)
+    ring = Line2D([], [], color="grey", marker="o", ms=10, mfc="none", ls="none", label="s = -1")
+    return save(figure, path, bool(rows), list(METHODS.values()), [ring], markers=True)
 
 
 def _ramp(axis: Axes, method: Method, found: list[tuple[float, float, float]]) -> None:
@@ -187,7 +151,7 @@ def _ramp(axis: Axes, method: Method, found: list[tuple[float, float, float]]) -
 
 def _figure_8(summary: Summary, path: Path) -> bool:
     metric, rows = METRIC["seconds"], []
-    figure, axes = _panels("training time, s (log scale)", "")
+    figure, axes = panels("training time, s (log scale)", "")
     for data, axis in zip(SETS.values(), axes, strict=True):
         for place, method in enumerate(METHODS.values()):
             known = published.value("seconds", method.published, data.name)
@@ -203,49 +167,7 @@ def _figure_8(summary: Summary, path: Path) -> bool:
         axis.set_xticks(range(len(METHODS)), [m.title for m in METHODS.values()], rotation=40, ha="right", fontsize=7)
         axis.grid(axis="x", visible=False)
         axis.set_title(data.title)
-        _empty(axis)
+        mark_empty(axis)
     write_csv(path.with_suffix(".csv"), ("data set", "method", "runs", "seconds", "sd", "published"), rows)
     extra = [Line2D([], [], color="dimgrey", lw=1.8, label="published (another machine, 2010)")]
-    return _save(figure, path, bool(rows), [], extra)
-
-
-# ---- parts -------------------------------------------------------------------------------------------
-
-
-def _panels(y_label: str, x_label: str) -> tuple[Any, list[Axes]]:
-    figure, axes = plt.subplots(2, 3, figsize=(10, 6.2))
-    figure.supylabel(y_label, fontsize=10)
-    figure.supxlabel(x_label, fontsize=10, y=0.065)
-    return figure, list(axes.ravel())
-
-
-def _finish_panel(axis: Axes, data: Set, thousands: bool = True) -> None:
-    axis.set_title(data.title)
-    if thousands:
-        axis.xaxis.set_major_formatter(FuncFormatter(_thousands))
-    _empty(axis)
-
-
-def _thousands(value: float, _: int) -> str:
-    return f"{value / 1000:g}k" if value else "0"
-
-
-def _empty(axis: Axes) -> None:
-    if not axis.lines and not axis.patches:
-        axis.text(0.5, 0.5, "not run", transform=axis.transAxes, ha="center", va="center", color="grey")
-        axis.set(xticks=[], yticks=[])
-
-
-def _save(figure: Any, path: Path, worth: bool, methods: list[Method], extra: list[Any], markers: bool = False) -> bool:
-    if worth:
-        handles = []
-        for method in methods:
-            colour, style, marker = STYLE[method.name]
-            style = style if method.has_curve and (method.has_ramp or not markers) else "none"
-            handles.append(Line2D([], [], color=colour, ls=style, marker=marker if markers else "", label=method.title))
-        columns = len(handles) + len(extra)
-        figure.tight_layout(rect=(0.01, 0.09, 1, 0.98))
-        figure.legend(handles=handles + extra, loc="lower center", ncols=columns, frameon=False, fontsize=8)
-        figure.savefig(path)
-    plt.close(figure)
-    return worth
+    return save(figure, path, bool(rows), [], extra)

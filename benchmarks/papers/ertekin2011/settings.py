@@ -51,8 +51,8 @@ class Set:
         return self.split is not None or self.flips > 0
 
 
-# C and gamma: Table 2 of the paper. Which scaling they belong to is not said: mnist x/255 has about the published number
-# of support vectors; usps is x/16 with x in [-1, 1] (with [0, 1] every example becomes a support vector).
+# C and gamma: Table 2 of the paper. Which scaling they belong to is not said: mnist x/255 has about the published
+# number of support vectors; usps is x/16 with x in [-1, 1] (with [0, 1] every example becomes a support vector).
 SETS = {
     s.name: s
     for s in (

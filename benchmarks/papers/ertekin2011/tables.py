@@ -14,7 +14,7 @@ from .published import METRICS, MISPRINTS, TABLE_1, Metric
 from .settings import METHODS, SETS, Set
 from .summary import Cell, Summary, cell_of
 
-MISSING = "–"
+MISSING = "\N{EN DASH}"
 COMPARED = ("data set", "method", "runs", "ours", "sd", "published", "difference", "difference %", "note")
 
 

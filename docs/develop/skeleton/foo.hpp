@@ -31,7 +31,7 @@ struct State {
     double b = 0.0;
     Index kernel_evals = 0;
     Reason reason = Reason::running;
-    Trace trace;
+    Trace trace{{"step", true}, {"seconds", false}};  // columns; `add` fills them
 };
 
 /// Consume rows in order; safe to call again with the next ones.

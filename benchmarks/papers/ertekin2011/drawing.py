@@ -1,0 +1,88 @@
+"""Colours, panels and legends of the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+
+from .settings import Method, Set
+
+#: Colours that colour-blind readers can tell apart (Okabe and Ito), and a line style and marker for print.
+STYLE: dict[str, tuple[str, Any, str]] = {
+    "full": ("#000000", "-", "s"),
+    "g": ("#0072B2", "--", "^"),
+    "nc": ("#D55E00", "-", "o"),
+    "i": ("#E69F00", "-.", "D"),
+    "lasvm": ("#009E73", ":", "v"),
+    "lasvm-finished": ("#66C2A5", ":", "v"),
+    "libsvm": ("#CC79A7", "-", "X"),
+}
+plt.rcParams.update(
+    {
+        "font.size": 9,
+        "axes.titlesize": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.alpha": 0.3,
+        "grid.linewidth": 0.6,
+        "savefig.dpi": 150,
+    }
+)
+
+
+def panels(y_label: str, x_label: str) -> tuple[Any, list[Axes]]:
+    figure, axes = plt.subplots(2, 3, figsize=(10, 6.2))
+    figure.supylabel(y_label, fontsize=10)
+    figure.supxlabel(x_label, fontsize=10, y=0.065)
+    return figure, list(axes.ravel())
+
+
+def finish_panel(axis: Axes, data: Set, short: bool = True) -> None:
+    axis.set_title(data.title)
+    if short:
+        axis.xaxis.set_major_formatter(FuncFormatter(thousands))
+    mark_empty(axis)
+
+
+def thousands(value: float, _: int) -> str:
+    return f"{value / 1000:g}k" if value else "0"
+
+
+def mark_empty(axis: Axes) -> None:
+    if not axis.lines and not axis.patches:
+        axis.text(0.5, 0.5, "not run", transform=axis.transAxes, ha="center", va="center", color="grey")
+        axis.set(xticks=[], yticks=[])
+
+
+def save(figure: Any, path: Path, worth: bool, methods: list[Method], extra: list[Any], markers: bool = False) -> bool:
+    if worth:
+        handles = []
+        for method in methods:
+            colour, style, marker = STYLE[method.name]
+            style = style if method.has_curve and (method.has_ramp or not markers) else "none"
+            handles.append(Line2D([], [], color=colour, ls=style, marker=marker if markers else "", label=method.title))
+        columns = len(handles) + len(extra)
+        figure.tight_layout(rect=(0.01, 0.09, 1, 0.98))
+        figure.legend(handles=handles + extra, loc="lower center", ncols=columns, frameon=False, fontsize=8)
+        figure.savefig(path)
+    plt.close(figure)
+    return worth
+
+
+def line(axis: Axes, method: Method, points: list[Any], factor: float) -> None:
+    colour, style, _ = STYLE[method.name]
+    x = [step for step, _ in points]
+    y = [factor * cell.mean for _, cell in points]
+    axis.plot(x, y, ls=style, color=colour, lw=1.5)
+    if all(cell.sd is not None for _, cell in points):
+        low, high = ([v + sign * factor * cell.sd for v, (_, cell) in zip(y, points, strict=True)] for sign in (-1, 1))
+        axis.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
