@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .peers import LASVM, PEERS
-from .settings import LASVM_CACHE_MB, SETS, Case, Sizes
+from .settings import SETS, Case, Sizes
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ def _train(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
 
 
 def _lasvm(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
-    """The family on CSR rows, peers in every form they take, all with the same memory for kernel values."""
+    """The family on CSR rows, peers in every form they take."""
     forms = [(peer, options["forms"][-1]) for peer in LASVM]
     forms += [
         (peer, f) for peer in run.peers if peer != "hingeline" for f in options["forms"] if f in PEERS[peer].forms
     ]
     for peer, form in forms:
-        yield _model("Train", peer, form, options["data"], run, cache_mb=LASVM_CACHE_MB)
+        yield _model("Train", peer, form, options["data"], run)
 
 
 def _predict(options: dict[str, Any], run: Run) -> Iterator[Contestant]:

@@ -13,8 +13,6 @@ from typing import Any
 TIE = 1.3
 #: Kernel cache of every trainer in megabytes; scikit-learn's default (LIBSVM's own is 100).
 CACHE_MB = 200
-#: The same where LASVC is compared: room for the kernel matrix of LASVM-G's 11,300 examples on adult.
-LASVM_CACHE_MB = 700
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,10 @@ plt.rcParams.update(
 
 
 def panels(y_label: str, x_label: str) -> tuple[Any, list[Axes]]:
-    figure, axes = plt.subplots(2, 3, figsize=(10, 6.2))
+    figure, axes = plt.subplots(2, 3, figsize=(10, 5.8), layout="constrained")
     figure.supylabel(y_label, fontsize=10)
-    figure.supxlabel(x_label, fontsize=10, y=0.065)
+    if x_label:
+        figure.supxlabel(x_label, fontsize=10)
     return figure, list(axes.ravel())
 
 
@@ -71,18 +72,19 @@ def save(figure: Any, path: Path, worth: bool, methods: list[Method], extra: lis
             style = style if method.has_curve and (method.has_ramp or not markers) else "none"
             handles.append(Line2D([], [], color=colour, ls=style, marker=marker if markers else "", label=method.title))
         columns = len(handles) + len(extra)
-        figure.tight_layout(rect=(0.01, 0.09, 1, 0.98))
-        figure.legend(handles=handles + extra, loc="lower center", ncols=columns, frameon=False, fontsize=8)
+        figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)
+        figure.legend(handles=handles + extra, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
         figure.savefig(path)
     plt.close(figure)
     return worth
 
 
-def line(axis: Axes, method: Method, points: list[Any], factor: float) -> None:
+def line(axis: Axes, method: Method, points: list[Any], factor: float, band: bool = False) -> None:
+    """Mean over the runs and, if wanted, a band of one standard deviation."""
     colour, style, _ = STYLE[method.name]
     x = [step for step, _ in points]
     y = [factor * cell.mean for _, cell in points]
     axis.plot(x, y, ls=style, color=colour, lw=1.5)
-    if all(cell.sd is not None for _, cell in points):
+    if band and all(cell.sd is not None for _, cell in points):
         low, high = ([v + sign * factor * cell.sd for v, (_, cell) in zip(y, points, strict=True)] for sign in (-1, 1))
         axis.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)

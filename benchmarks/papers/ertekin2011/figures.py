@@ -17,6 +17,8 @@ from .summary import Summary
 from .tables import write_csv
 
 METRIC = {metric.key: metric for metric in METRICS}
+#: Values of s that figure 5 has as numbers.
+LABELLED = (-0.5, 0.0, 0.9)
 CURVES = [method for method in METHODS.values() if method.has_curve]
 
 
@@ -82,7 +84,7 @@ def _cut_below(axis: Axes, summary: Summary, data: Set, ends: list[float]) -> No
 def _figure_2(summary: Summary, path: Path) -> bool:
     """LASVM against LASVM-G on adult: test error and support vectors."""
     data, rows = SETS["adult"], []
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.4))
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
     shown = [METHODS["lasvm"], METHODS["g"]]
     for axis, key, factor, title in (
         (axes[0], "error", 100.0, "(a) test error, %"),
@@ -94,10 +96,10 @@ def _figure_2(summary: Summary, path: Path) -> bool:
                 points = [(step, type(c)(1 - c.mean, c.sd, c.runs)) for step, c in points]
             rows += _rows(data, method, key, points, factor, named=True)
             if points:
-                line(axis, method, points, factor)
+                line(axis, method, points, factor, band=True)
         axis.set(title=title, xlabel="training examples")
         axis.xaxis.set_major_formatter(FuncFormatter(thousands))
-    figure.suptitle("Adult", y=0.99)
+    figure.suptitle(data.title)
     write_csv(path.with_suffix(".csv"), ("data set", "method", "examples", "runs", "quantity", "value", "sd"), rows)
     return save(figure, path, bool(rows), shown, [])
 
@@ -115,7 +117,7 @@ def _rows(data: Set, method: Method, key: str, points: list[Any], factor: float,
 
 def _figure_5(summary: Summary, path: Path) -> bool:
     rows: list[Any] = []
-    figure, axes = panels("test error, %", "support vectors")
+    figure, axes = panels("test error, % (log scale)", "support vectors")
     for data, axis in zip(SETS.values(), axes, strict=True):
         for method in METHODS.values():
             found = []
@@ -127,11 +129,22 @@ def _figure_5(summary: Summary, path: Path) -> bool:
                     rows.append([data.title, method.title, shown_s, hit.runs, size.mean, 100 - hit.mean, hit.sd])
             if found:
                 _ramp(axis, method, found)
+        if axis.lines:
+            axis.set_yscale("log")
+            axis.margins(x=0.1, y=0.12)
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.yaxis.set_minor_formatter(FuncFormatter(_some_minor))
+            axis.tick_params(axis="y", which="minor", labelsize=7)
         finish_panel(axis, data, short=False)
     header = ("data set", "method", "s", "runs", "support vectors", "test error %", "sd of the error")
     write_csv(path.with_suffix(".csv"), header, rows)
     ring = Line2D([], [], color="grey", marker="o", ms=10, mfc="none", ls="none", label="s = -1")
     return save(figure, path, bool(rows), list(METHODS.values()), [ring], markers=True)
+
+
+def _some_minor(value: float, _: int) -> str:
+    """Between the powers of ten, label 2 and 5 (times a power of ten)."""
+    return f"{value:g}" if f"{value:e}"[0] in "25" else ""
 
 
 def _ramp(axis: Axes, method: Method, found: list[tuple[float, float, float]]) -> None:
@@ -141,9 +154,10 @@ def _ramp(axis: Axes, method: Method, found: list[tuple[float, float, float]]) -
     for s, size, error in found:
         if method.has_ramp and s == S:
             axis.plot(size, error, "o", ms=10, mec=colour, mfc="none")
-    if method.has_ramp:
-        for s, size, error in (found[0], found[-1]):
-            axis.annotate(f"{s:g}", (size, error), (4, 4), textcoords="offset points", color=colour, fontsize=7)
+        if method.has_ramp and s in LABELLED:
+            where = (5, 5) if method.name == "nc" else (-5, -10)
+            side = "left" if method.name == "nc" else "right"
+            axis.annotate(f"{s:g}", (size, error), where, textcoords="offset points", color=colour, fontsize=7, ha=side)
 
 
 # ---- figure 8 ----------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ CAPTIONS = {
     "figure2": "Figure 2. LASVM against LASVM-G on Adult.",
     "figure4": "Figure 4. PRBEP against training examples. The axes begin near the worst value after a tenth of the "
     "examples; figure4.csv has all.",
-    "figure5": "Figure 5. Test error against support vectors: LASVM-NC and LASVM-I for s from -4 to 0.9 (the ends are "
-    "labelled), one point for the others.",
+    "figure5": "Figure 5. Test error against support vectors: LASVM-NC and LASVM-I for s from -4 (right) to 0.9 "
+    "(left; some values of s are written), one point for the others.",
     "figure6": "Figure 6. Support vectors against training examples.",
     "figure7": "Figure 7. Kernel values that the algorithm needs against training examples.",
     "figure8": "Figure 8. Training times.",
@@ -35,7 +35,7 @@ CAPTIONS = {
 def write_report(summary: Summary, readings: list[dict[str, Any]], folder: Path) -> Path:
     """Tables, figures, page."""
     write_tables(summary, folder)
-    columns = ("digit", "split", "images", "n_support", "accuracy", "prbep", "auc", "g_mean")
+    columns = ("digit", "images", "scaling", "split", "C", "n_support", "accuracy", "prbep", "auc", "g_mean")
     write_csv(folder / "usps_readings.csv", columns, [[row[c] for c in columns] for row in readings])
     figures = write_figures(summary, folder)
     parts = [
@@ -55,7 +55,10 @@ def write_report(summary: Summary, readings: list[dict[str, Any]], folder: Path)
         for metric in (m for m in METRICS if m.table == table_number):
             parts += [f"### Table {table_number}. {metric.title}", block(summary, metric)]
     parts.append("## Figures")
-    parts.append("Lines are means, bands one standard deviation; open symbols the published end values (Tables 3, 4).")
+    parts.append(
+        "Lines are means over the runs (bands in figure 2: one standard deviation; the CSV files have it for all); "
+        "open symbols are the published end values of Tables 3 and 4."
+    )
     for name, caption in CAPTIONS.items():
         parts.append(f"![{caption}]({name}.png)\n\n{caption}" if name in figures else f"{caption} Not run.")
     parts += [
@@ -65,7 +68,7 @@ def write_report(summary: Summary, readings: list[dict[str, Any]], folder: Path)
         "## Where we differ most",
         _notable(summary),
         "## Differences",
-        differences(summary, readings),
+        differences(readings),
     ]
     path = folder / "report.md"
     write_whole(path, "\n\n".join(parts) + "\n")
@@ -117,7 +120,16 @@ def _sizes(summary: Summary) -> str:
         found = [result for method in METHODS.values() for result in summary.results(data, method)]
         ours = f"{found[0]['n_train']} / {found[0]['n_test']}" if found else MISSING
         theirs = "{} / {}".format(*data.published)
-        rows.append([data.title, ours, theirs, f"{data.C:g}", f"{data.gamma:g}", f"1/{1 / data.scale:g}"])
+        rows.append(
+            [
+                data.title,
+                ours,
+                theirs,
+                f"{data.C:g}",
+                f"{data.gamma:g}",
+                "1" if data.scale == 1 else f"1/{1 / data.scale:g}",
+            ]
+        )
     return table(["", "train / test, ours", "published", "C", "gamma", "features times"], rows)
 
 

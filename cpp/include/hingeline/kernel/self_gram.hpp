@@ -41,7 +41,7 @@ template <class T> class SelfGram {
     template <class Source> bool append(const Source& source, Ids ids, Index fresh, std::vector<Scratch<T>>& scratch) {
         const Index n = ids.count, before = n - fresh;
         stretch(n);
-        std::vector<Aligned<T>> lines = take(fresh);
+        std::vector<Aligned<T>> lines = take(fresh, n);
         if (!compute(source, ids.part(before, fresh), ids, lines, scratch)) return false;
         rows_.reserve(static_cast<std::size_t>(n));
         used_.resize(static_cast<std::size_t>(n), ++clock_);
@@ -163,8 +163,8 @@ template <class T> class SelfGram {
         return line;
     }
 
-    /// Buffers for `count` rows, all zero.
-    std::vector<Aligned<T>> take(Index count) {
+    /// Buffers for `count` rows, zero from position n on.
+    std::vector<Aligned<T>> take(Index count, Index n) {
         evict(held_ + count - room(stride_));
         std::vector<Aligned<T>> lines;
         lines.reserve(static_cast<std::size_t>(count));
@@ -173,7 +173,7 @@ template <class T> class SelfGram {
                 lines.push_back(allocate());
                 continue;
             }
-            std::fill_n(spare_.back().data(), stride_, T(0));
+            std::fill(spare_.back().data() + n, spare_.back().data() + stride_, T(0));
             lines.push_back(std::move(spare_.back()));
             spare_.pop_back();
         }
@@ -206,7 +206,7 @@ template <class T> class SelfGram {
     /// Compute `count` rows from position p on, again.
     template <class Source>
     bool fetch(const Source& source, Ids ids, Index p, Index count, std::vector<Scratch<T>>& scratch) {
-        std::vector<Aligned<T>> lines = take(count);
+        std::vector<Aligned<T>> lines = take(count, size());
         if (!compute(source, ids.part(p, count), ids, lines, scratch)) return false;
         for (Index i = 0; i < count; ++i)
             rows_[static_cast<std::size_t>(p + i)] = std::move(lines[static_cast<std::size_t>(i)]);
@@ -215,16 +215,29 @@ template <class T> class SelfGram {
         return true;
     }
 
-    /// The columns of the rows held that belong to new lines, a strip of positions at a time.
+    /// The columns of the rows held that belong to new lines: strips of positions are turned in the first cache.
     void transpose(Index before, const std::vector<Aligned<T>>& lines) {
-        constexpr Index strip = 16;
-        const Index fresh = static_cast<Index>(lines.size());
-        for (Index from = 0; from < before; from += strip)
-            for (Index p = from; p < std::min(before, from + strip); ++p) {
-                T* row = rows_[static_cast<std::size_t>(p)].data();
-                if (!rows_[static_cast<std::size_t>(p)].size()) continue;
-                for (Index q = 0; q < fresh; ++q) row[before + q] = lines[static_cast<std::size_t>(q)].data()[p];
+        const auto& op = ops<T>();
+        constexpr Index strip = 64;
+        const Index fresh = static_cast<Index>(lines.size()), width = op.lanes * op.max_vectors;
+        Aligned<T> turned;
+        turned.reserve(static_cast<std::size_t>(strip * width));
+        std::vector<const T*> from(static_cast<std::size_t>(width));
+        for (Index at = 0; at < fresh; at += width) {
+            const Index some = std::min(width, fresh - at);
+            const int vectors = static_cast<int>((some + op.lanes - 1) / op.lanes);
+            for (Index p = 0; p < before; p += strip) {
+                const Index count = std::min(strip, before - p);
+                for (Index q = 0; q < vectors * op.lanes; ++q)
+                    from[static_cast<std::size_t>(q)] =
+                        lines[static_cast<std::size_t>(at + std::min(q, some - 1))].data() + p;
+                op.pack(from.data(), vectors, count, turned.data());
+                for (Index r = 0; r < count; ++r) {
+                    Aligned<T>& row = rows_[static_cast<std::size_t>(p + r)];
+                    if (row.size()) std::copy_n(turned.data() + r * vectors * op.lanes, some, row.data() + before + at);
+                }
             }
+        }
     }
 
     std::size_t bytes_;
