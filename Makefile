@@ -1,5 +1,6 @@
 # make demo    train real models, print a table, draw a figure
 # make test    everything that must hold on every commit (Python, C++, C++ under sanitizers)
+# make paper-ertekin2011    tables and figures of the LASVM-NC paper, ours beside the published; hours, can be interrupted
 # Each target sets itself up in .venv; the second time is quick.
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench ceilings lint format stub clean
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench ceilings paper-ertekin2011 lint format stub clean
 
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
@@ -42,6 +43,10 @@ bench: $(INSTALLED) $(GROUP)bench
 
 ceilings: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.ceilings
+
+# ARGS="--quick" for a minute's worth; --help lists the options.
+paper-ertekin2011: $(INSTALLED) $(GROUP)demo
+	$(BIN)/python -m benchmarks.papers.ertekin2011 $(ARGS)
 
 lint: $(INSTALLED) $(GROUP)lint
 	$(BIN)/ruff check .

@@ -16,8 +16,6 @@ from ._base import COMPUTED, KERNEL_RULES, LARGEST, KernelClassifier, all_or_not
 from ._callbacks import run_in_slices, with_callbacks
 from ._online import CHUNK, OnlineMachines
 
-#: Support vectors before the ramp has a say, where the user does not say.
-WARM_SV = {"nc": 100, "i": 0}
 #: Examples between cleanings where there are none: positions of examples turned away still close up.
 SWEEP_PERIOD = 256
 
@@ -57,8 +55,8 @@ class LASVC(KernelClassifier):
         Examples between cleanings of 'nc', 'g' and 'i'; None: none before the end.
     max_non_sv : int, default=100
         Examples with coefficient zero that a cleaning leaves.
-    warm_sv : int or None, default=None
-        Support vectors that must be exceeded before the ramp has a say; None: 100 for 'nc', 0 for 'i'.
+    warm_sv : int, default=100
+        Support vectors that must be exceeded before the ramp has a say in 'nc' and 'i'.
     n_epochs : int, default=1
         Passes over the data in :meth:`fit`, each in a new random order.
     finish : bool, default=False
@@ -183,7 +181,7 @@ class LASVC(KernelClassifier):
         tau: float = 1e-3,
         clean_period: int | None = 256,
         max_non_sv: int = 100,
-        warm_sv: int | None = None,
+        warm_sv: int = 100,
         n_epochs: int = 1,
         finish: bool = False,
         tol: float = 1e-3,
@@ -228,7 +226,7 @@ class LASVC(KernelClassifier):
         "tau": _params.real(least=0.0),
         "clean_period": _params.integer(least=1) | _params.nothing(),
         "max_non_sv": _params.integer(least=0),
-        "warm_sv": _params.integer(least=0) | _params.nothing(),
+        "warm_sv": _params.integer(least=0),
         "n_epochs": _params.integer(least=1),
         "finish": _params.boolean(),
         "tol": _params.real(least=0.0),
@@ -388,7 +386,7 @@ class LASVC(KernelClassifier):
             "tau": float(self.tau),
             "period": self.clean_period or SWEEP_PERIOD,
             "most_non_sv": int(self.max_non_sv) if cleans and self.clean_period is not None else never,
-            "warm_support": WARM_SV.get(self.variant, 0) if self.warm_sv is None else int(self.warm_sv),
+            "warm_support": int(self.warm_sv),
             "cache_bytes": int(self.cache_size * 2**20),
         }
 

@@ -63,7 +63,7 @@ def _verdict(summary: Summary, claim: Claim, data: Set) -> str:
     for less in claim.less:
         for more in claim.more:
             low, high = (_cell(summary, claim, data, name) for name in (less, more))
-            if low is None or high is None:
+            if low is None or high is None or low.seen or high.seen:  # not run, or not to its end
                 return MISSING
             noise = max(low.sd or 0.0, high.sd or 0.0)
             gain = high.mean - low.mean

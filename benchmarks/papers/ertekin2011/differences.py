@@ -13,8 +13,8 @@ from .tables import MISSING
 _TEXT = """\
 - **Which USPS.** The paper does not say which digit is set against the rest, how features are scaled, or how it came to
   7329/1969 rows; the published split, used here, has 7291/2007 (the same 9298 rows). We take digit 0 and x/16 with x in
-  [-1, 1]: this gives the published accuracy, PRBEP and g-means, but twice the published number of support vectors. Other
-  readings are below. USPS-N inherits this.
+  [-1, 1]: this gives the published accuracy, PRBEP and g-means, but twice the published number of support vectors.
+  Other readings are below. USPS-N inherits this.
 - **USPS-N.** Which labels were changed is not known: every run changes another 10 % of the training labels, at random
   and in both classes. Test labels are left alone.
 - **Adult.** 32561/16281 rows here (LIBSVM's a9a) and 32562/16282 in the paper; 123 binary features and 122.
@@ -25,11 +25,12 @@ _TEXT = """\
   everything until it has support vectors of both classes; otherwise it would learn nothing for s >= 0.
 - **Misprints in the algorithms** (PROCESS, REPROCESS, CLEAN, equations 8 and 9) are corrected: with eq. 9 as printed
   the gap can be negative and with step 2 of PROCESS as printed coefficients leave their bounds.
-- **Misprints in the tables.** In Tables 3 and 4, {misprints}; neither can be verified. Table 1
-  has {sv_1} support vectors for LASVM-G on Adult, Table 3 {sv_3}.
+- **Misprints in the tables.** In Tables 3 and 4,
+  {misprints}; neither can be verified.
+  Table 1 has {sv_1} support vectors for LASVM-G on Adult, Table 3 {sv_3}.
 - **LASVM.** The paper's ends with FINISHING, which optimises what the expansion holds. *LASVM* here is the pass alone,
-  *LASVM, finished* goes on to the optimum of the whole problem, evicted examples included. Both are
-  compared with the published row.
+  *LASVM, finished* goes on to the optimum of the whole problem, evicted examples included. Both are compared
+  with the published row.
 - **Kernel values.** Ours count a pair of examples once: FULL SVM needs n(n + 1)/2. The published counts of FULL SVM
   are above that on all sets but USPS, up to a third on Adult; how they were counted is not said. *Needed* is what the
   algorithm asks for, *computed* includes values computed ahead in blocks, or again for want of memory.

@@ -41,9 +41,10 @@ plt.rcParams.update(
 
 def panels(y_label: str, x_label: str) -> tuple[Any, list[Axes]]:
     figure, axes = plt.subplots(2, 3, figsize=(10, 5.8), layout="constrained")
-    figure.supylabel(y_label, fontsize=10)
-    if x_label:
-        figure.supxlabel(x_label, fontsize=10)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(y_label)
+    for axis in axes[1]:
+        axis.set_xlabel(x_label)
     return figure, list(axes.ravel())
 
 
@@ -72,7 +73,7 @@ def save(figure: Any, path: Path, worth: bool, methods: list[Method], extra: lis
             style = style if method.has_curve and (method.has_ramp or not markers) else "none"
             handles.append(Line2D([], [], color=colour, ls=style, marker=marker if markers else "", label=method.title))
         columns = len(handles) + len(extra)
-        figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)
+        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
         figure.legend(handles=handles + extra, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
         figure.savefig(path)
     plt.close(figure)

@@ -18,7 +18,7 @@ from .tables import write_csv
 
 METRIC = {metric.key: metric for metric in METRICS}
 #: Values of s that figure 5 has as numbers.
-LABELLED = (-0.5, 0.0, 0.9)
+LABELLED = (0.9,)
 CURVES = [method for method in METHODS.values() if method.has_curve]
 
 
@@ -90,6 +90,7 @@ def _figure_2(summary: Summary, path: Path) -> bool:
         (axes[0], "error", 100.0, "(a) test error, %"),
         (axes[1], "n_support", 1.0, "(b) support vectors"),
     ):
+        late: list[float] = []
         for method in shown:
             points = summary.curve(data, method, "accuracy" if key == "error" else key)
             if key == "error":
@@ -97,6 +98,10 @@ def _figure_2(summary: Summary, path: Path) -> bool:
             rows += _rows(data, method, key, points, factor, named=True)
             if points:
                 line(axis, method, points, factor, band=True)
+                late += [factor * cell.mean for step, cell in points if step >= 0.05 * points[-1][0]]
+        if key == "error" and late:  # the first models would take all the room
+            room = 0.3 * (max(late) - min(late)) + 0.1
+            axis.set_ylim(min(late) - room, max(late) + room)
         axis.set(title=title, xlabel="training examples")
         axis.xaxis.set_major_formatter(FuncFormatter(thousands))
     figure.suptitle(data.title)
@@ -134,7 +139,6 @@ def _figure_5(summary: Summary, path: Path) -> bool:
             axis.margins(x=0.1, y=0.12)
             axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axis.yaxis.set_minor_formatter(FuncFormatter(_some_minor))
-            axis.tick_params(axis="y", which="minor", labelsize=7)
         finish_panel(axis, data, short=False)
     header = ("data set", "method", "s", "runs", "support vectors", "test error %", "sd of the error")
     write_csv(path.with_suffix(".csv"), header, rows)
@@ -155,8 +159,8 @@ def _ramp(axis: Axes, method: Method, found: list[tuple[float, float, float]]) -
         if method.has_ramp and s == S:
             axis.plot(size, error, "o", ms=10, mec=colour, mfc="none")
         if method.has_ramp and s in LABELLED:
-            where = (5, 5) if method.name == "nc" else (-5, -10)
-            side = "left" if method.name == "nc" else "right"
+            where = (-4, 4) if method.name == "nc" else (0, -12)
+            side = "right" if method.name == "nc" else "center"
             axis.annotate(f"{s:g}", (size, error), where, textcoords="offset points", color=colour, fontsize=7, ha=side)
 
 
@@ -183,5 +187,5 @@ def _figure_8(summary: Summary, path: Path) -> bool:
         axis.set_title(data.title)
         mark_empty(axis)
     write_csv(path.with_suffix(".csv"), ("data set", "method", "runs", "seconds", "sd", "published"), rows)
-    extra = [Line2D([], [], color="dimgrey", lw=1.8, label="published (another machine, 2010)")]
+    extra = [Line2D([], [], color="dimgrey", lw=1.8, label="published (another machine)")]
     return save(figure, path, bool(rows), [], extra)

@@ -25,7 +25,7 @@ CAPTIONS = {
     "figure4": "Figure 4. PRBEP against training examples. The axes begin near the worst value after a tenth of the "
     "examples; figure4.csv has all.",
     "figure5": "Figure 5. Test error against support vectors: LASVM-NC and LASVM-I for s from -4 (right) to 0.9 "
-    "(left; some values of s are written), one point for the others.",
+    "(left, where 0.9 is written), one point for the others.",
     "figure6": "Figure 6. Support vectors against training examples.",
     "figure7": "Figure 7. Kernel values that the algorithm needs against training examples.",
     "figure8": "Figure 8. Training times.",
@@ -63,7 +63,8 @@ def write_report(summary: Summary, readings: list[dict[str, Any]], folder: Path)
         parts.append(f"![{caption}]({name}.png)\n\n{caption}" if name in figures else f"{caption} Not run.")
     parts += [
         "## Claims of the paper",
-        "By our means: yes, no, or tie, where the difference is within the larger standard deviation of the two.",
+        "By our means: yes, no, or tie, where the difference is within the larger standard deviation of the two. "
+        f"{MISSING} not run, or training ended early.",
         claims_table(summary),
         "## Where we differ most",
         _notable(summary),
@@ -153,8 +154,9 @@ def _notable(summary: Summary) -> str:
                     continue
                 off = abs(ours.mean - known) / (known if metric.relative else 1)
                 if off > limit:
+                    shown = f"{ours.mean:.{metric.digits}f}" + ("†" if ours.seen else "")
                     change = difference(ours.mean, known, metric.digits, metric.relative)
-                    row = [metric.title, data.title, method.title, f"{ours.mean:.{metric.digits}f}", number(known, 6)]
+                    row = [metric.title, data.title, method.title, shown, number(known, 6)]
                     found.append((off / limit, [*row, change]))
     limits = ", ".join(
         f"{m.title} {100 * NOTABLE[m.key]:g} %" if m.relative else f"{m.title} {NOTABLE[m.key]:g}"

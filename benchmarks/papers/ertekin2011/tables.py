@@ -57,16 +57,12 @@ def text(ours: Cell | None, known: float | None, digits: int, relative: bool, ma
 
 def difference(ours: float, known: float, digits: int, relative: bool) -> str:
     """Ours less published; large factors as such, since -99.9 % says little."""
-    if not relative or known == 0:
+    if not relative or known == 0 or ours == 0:
         return f"{round(ours - known, digits) + 0.0:+.{digits}f}"
     ratio = ours / known
-    return (
-        f"{round(100 * (ratio - 1)) + 0:+.0f} %"
-        if 0.2 < ratio < 5
-        else f"1/{1 / ratio:.0f}"
-        if ratio < 1
-        else f"x {ratio:.0f}"
-    )
+    if 0.2 < ratio < 5:
+        return f"{round(100 * (ratio - 1)):+d} %"
+    return f"1/{1 / ratio:.0f}" if ratio < 1 else f"x {ratio:.0f}"
 
 
 def _plain(value: float) -> str:
