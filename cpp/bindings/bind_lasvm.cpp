@@ -81,12 +81,15 @@ struct Lasvm : Machines {
     }
 };
 
-/// Let every machine learn from a chunk: margins y f of the examples when their turn came, one column per machine,
-/// NaN where a machine has not seen an example. With `undo` an error leaves the model as it was.
+/// Let every machine learn from a chunk: margins y f of the examples when their turn came, one column per class that an
+/// example was told apart from (or, against the rest, per machine), NaN where there was no such thing. With `undo` an
+/// error leaves the model as it was.
 nb::object learn_chunk(Lasvm& model, const SourceSpec& spec, const Chunk& chunk, int threads, bool known, bool evicts,
                        bool undo) {
-    const std::size_t count = model.machines.size(), n = chunk.size();
-    std::vector<double> margins(n * count, std::numeric_limits<double>::quiet_NaN());
+    const std::size_t n = chunk.size();
+    Index classes = 0;
+    for (const Machine& m : model.machines) classes = std::max({classes, m.positive + 1, m.negative + 1});
+    std::vector<double> margins(n * static_cast<std::size_t>(classes), std::numeric_limits<double>::quiet_NaN());
     std::vector<State> before;
     if (undo)
         for (const Machine& m : model.machines) before.push_back(m.state);
@@ -99,8 +102,10 @@ nb::object learn_chunk(Lasvm& model, const SourceSpec& spec, const Chunk& chunk,
                 const auto examples = model.examples(m, chunk, first, from);
                 std::vector<double> z(examples.size(), std::numeric_limits<double>::quiet_NaN());
                 model.learn_one(search, examples, known, evicts, z.data());
-                for (std::size_t i = 0; i < from.size(); ++i)
-                    margins[from[i] * count + static_cast<std::size_t>(m)] = z[i];
+                for (std::size_t i = 0; i < from.size(); ++i) {
+                    const Index other = model.at(m).other(chunk.codes.data()[from[i]]);
+                    margins[from[i] * static_cast<std::size_t>(classes) + static_cast<std::size_t>(other)] = z[i];
+                }
             });
             model.settle();
             settled = true;
@@ -109,7 +114,7 @@ nb::object learn_chunk(Lasvm& model, const SourceSpec& spec, const Chunk& chunk,
         if (undo && !settled) model.undo(before, first);
         throw;
     }
-    return nb::cast(to_numpy(std::move(margins), {n, count}));
+    return nb::cast(to_numpy(std::move(margins), {n, static_cast<std::size_t>(classes)}));
 }
 
 /// Optimise what the machines hold; the steps made by each.

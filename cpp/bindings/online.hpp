@@ -46,6 +46,8 @@ struct Machine {
         std::get<Held>(rows)->allow(bytes);
         return *std::get<Held>(rows);
     }
+    /// The class that an example of class `code` is told apart from; where that is the rest, the machine's own class.
+    Index other(Index code) const { return negative < 0 || code != positive ? positive : negative; }
     Index recomputed() const {
         if (const auto* narrow = std::get_if<1>(&rows)) return (*narrow)->recomputed();
         if (const auto* wide = std::get_if<2>(&rows)) return (*wide)->recomputed();

@@ -98,10 +98,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         return X
 
-    def _sample_weights(self, sample_weight: Any, X: Any) -> np.ndarray:
-        """Checked weights of the samples, at least one of them above zero."""
+    def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
+        """Checked weights of the samples; they may be `all_zero` or not."""
         weights: np.ndarray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=False
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=all_zero
         )
         if weights.max(initial=0.0) > LARGEST:
             raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")

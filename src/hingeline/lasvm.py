@@ -16,6 +16,8 @@ from ._base import COMPUTED, KERNEL_RULES, LARGEST, KernelClassifier, all_or_not
 from ._callbacks import run_in_slices, with_callbacks
 from ._online import CHUNK, OnlineMachines
 
+#: Largest C times weight where coefficients meet single precision: products with kernel values stay in range.
+LARGEST_SINGLE = 1e30
 #: Examples between cleanings where there are none: positions of examples turned away still close up.
 SWEEP_PERIOD = 256
 
@@ -125,8 +127,10 @@ class LASVC(KernelClassifier):
     ramp_counts_ : dict of ndarray of shape (n_machines, 3)
         Examples left of, on and right of the ramp when they came: 'admitted' to the expansion, 'cleaned' from it
         again, 'skipped'.
-    admission_margin_ : ndarray of shape (n_samples,) or (n_samples, n_machines)
-        ``y f(x)`` of the samples of the last call when their turn came; NaN where a machine has not seen a sample.
+    admission_margin_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ``y f(x)`` of the samples of the last call when their turn came. With more than two classes: in the machine
+        that tells a sample from each class, or in the machine of each class with ``multi_class='ovr'``. NaN where a
+        machine has not seen a sample.
     n_kernel_evals_, n_kernel_needed_, n_kernel_recomputed_ : int
         Kernel values computed in training; those that the algorithm needs; those computed again for want of memory.
     history_ : dict of ndarray
@@ -263,7 +267,8 @@ class LASVC(KernelClassifier):
         _params.check(self, self._rules)
         with all_or_nothing(self) as keep:
             X, codes = self._validate_fit(X, y)
-            boxes = self.C * self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
+            weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
+            boxes = self._boxes(weights, X.dtype)
             self._gamma = self._resolve_gamma(X)
             machines = self._machines(X)
             for label in self.classes_.tolist():
@@ -330,12 +335,13 @@ class LASVC(KernelClassifier):
     def _learn_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: Callable[[], None]) -> None:
         first = "_online" not in vars(self)
         X, y = self._validate_rows(X, y, reset=first)
-        weights = self._sample_weights(sample_weight, X) * self._weights_of(y)
+        weights = self._sample_weights(sample_weight, X, all_zero=True) * self._weights_of(y)
         if first:
             self._gamma = self._resolve_gamma(X)
         machines = self._machines(X) if first else self._online
         machines.configure(self._options(), self._frozen())
         X = X.astype(machines.dtype, copy=False)
+        boxes = self._boxes(weights, machines.dtype)
         if self.kernel in COMPUTED:
             self._gram(X, copy_bytes=0)  # refuses rows that are too large, before any work
         declared = machines.unknown(classes)
@@ -347,23 +353,24 @@ class LASVC(KernelClassifier):
         for label in declared:
             machines.know(label)
         matrix, start = _core.Matrix(X), machines.n_seen
-        margins = np.full((len(y), 0), np.nan)
+        margins = np.full((len(y), len(machines.labels)), np.nan)
         try:
             for begin, end, label in parts:
                 if label is not None:
                     machines.know(label)
                 rows = np.arange(begin, end)
-                examples = rows, start + rows, machines.codes(y[begin:end]), self.C * weights[begin:end]
+                examples = rows, start + rows, machines.codes(y[begin:end]), boxes[begin:end]
                 some = machines.learn(
                     self._source(matrix),
                     matrix,
                     *examples,
-                    threads=self._threads(),
+                    threads=self._training_threads(),
                     known=False,
                     evicts=True,
                     undo=True,
                 )
-                margins = np.pad(margins, ((0, 0), (0, some.shape[1] - margins.shape[1])), constant_values=np.nan)
+                wider = some.shape[1] - margins.shape[1]
+                margins = np.pad(margins, ((0, 0), (0, wider)), constant_values=np.nan)
                 margins[begin:end] = some
                 machines.n_seen = start + end
         except KeyboardInterrupt:
@@ -406,6 +413,20 @@ class LASVC(KernelClassifier):
             return self._call_kernel
         return self._kernel()
 
+    def _training_threads(self) -> int:
+        return 1 if callable(self.kernel) else self._threads()
+
+    def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
+        """C times the weights, which is where coefficients end."""
+        boxes: np.ndarray = self.C * weights
+        largest = LARGEST if dtype == np.float64 else LARGEST_SINGLE
+        if boxes.max(initial=0.0) > largest:
+            raise ValueError(
+                f"C times the weights must not exceed {largest:g} for {dtype} data. Got {boxes.max():g}; lower C or "
+                "the weights."
+            )
+        return boxes
+
     def _weights_of(self, y: np.ndarray) -> np.ndarray:
         """Weights of the classes of samples in a stream."""
         if self.class_weight is None:
@@ -417,7 +438,10 @@ class LASVC(KernelClassifier):
         """What the estimator shows; most of it is read from the core when somebody asks (`__getattr__`)."""
         self._online = machines
         self.classes_ = machines.classes
-        self.admission_margin_ = margins[:, 0] if margins.shape[1] == 1 else margins[:, machines.sorted_machines()]
+        if len(machines.labels) == 2:
+            self.admission_margin_ = np.where(np.isnan(margins[:, 0]), margins[:, 1], margins[:, 0])
+        else:
+            self.admission_margin_ = margins[:, np.argsort(np.array(machines.labels))]
 
     def __getattr__(self, name: str) -> Any:
         machines = vars(self).get("_online")
@@ -457,9 +481,9 @@ class _Training:
         self.machines = machines
         self.matrix = _core.Matrix(X)
         self.source = estimator._source(self.matrix)
-        self.threads = estimator._threads()
+        self.threads = estimator._training_threads()
         self.codes, self.boxes = codes, boxes
-        self.margins = np.full((len(codes), len(machines.machines)), np.nan)
+        self.margins = np.full((len(codes), len(machines.labels)), np.nan)
         self.random = check_random_state(estimator.random_state)
         self.order = self.random.permutation(np.flatnonzero(boxes))
         self.epoch = self.at = 0
