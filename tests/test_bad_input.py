@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
 
-from hingeline import WorstViolatorSVC
+from hingeline import LASVC, WorstViolatorSVC
 
 COMPUTED = ["linear", "poly", "rbf", "sigmoid"]
 REASONS = {"margin", "cap", "exhausted"}
@@ -393,6 +393,32 @@ def test_label_types(labels):
     assert model.predict(X).tolist() == labels[WorstViolatorSVC().fit(X, y).predict(X)].tolist()
 
 
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        np.array([False, True]),
+        np.array([-1.0, 3.0]),
+        np.array([7, 200], dtype=np.uint8),
+        np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_label_types_of_lasvc(labels, how):
+    X, y = problem()
+
+    def train(y, classes):
+        model = LASVC(random_state=0)
+        return model.fit(X, y) if how == "fit" else model.partial_fit(X, y, classes)
+
+    model = train(labels[y], labels)
+    assert model.classes_.dtype == labels.dtype
+    assert model.classes_.tolist() == labels.tolist()
+    assert model.predict(X).tolist() == labels[train(y, [0, 1]).predict(X)].tolist()
+
+
 def test_column_of_labels():
     X, y = problem()
     with pytest.warns(DataConversionWarning, match="column-vector"):
@@ -448,6 +474,70 @@ def test_bad_parameter_is_named(name, value):
     assert "incompatible function arguments" not in str(caught.value), "the message is of the compiled core"
 
 
+BAD_ONLINE = {
+    "variant": ["NC", None, 1],
+    "C": [*NO_POSITIVE, 10**400],
+    "s": [1, 1.5, np.nan, np.inf, -np.inf, "0", None],
+    "tau": [-1e-9, np.nan, np.inf, "0", None],
+    "clean_period": [0, -1, 2.5, "10", np.nan],
+    "max_non_sv": [-1, 2.5, "10", None],
+    "warm_sv": [-1, 2.5, "10"],
+    "n_epochs": [0, -1, 1.5, "2", None],
+    "finish": [1, "yes", None],
+    "tol": [-1e-9, np.nan, np.inf, "0", None],
+    "max_iter": [-2, 1.5, "7", None],
+    "multi_class": ["ova", None, 1],
+    **{name: BAD[name] for name in ("cache_size", "gamma", "degree", "coef0", "kernel", "n_jobs")},
+    "decision_function_shape": BAD["decision_function_shape"],
+    "class_weight": [weight for weight in BAD["class_weight"] if weight not in ({0: 1.0, 2: 1.0}, {"a": 1.0})],
+}
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in BAD_ONLINE.items() for value in values],
+    ids=lambda value: repr(value)[:24],
+)
+def test_bad_parameter_of_lasvc_is_named(name, value, how):
+    X, y = problem()
+    model = LASVC(**{name: value})
+    with pytest.raises((ValueError, TypeError), match=name) as caught:
+        model.fit(X, y) if how == "fit" else model.partial_fit(X, y, [0, 1])
+    assert "incompatible function arguments" not in str(caught.value), "the message is of the compiled core"
+    assert vars(model).keys() == model.get_params().keys()
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("parameters", "weight"), [({"C": 1e60}, 1e60), ({"class_weight": {0: 1e70}}, 1e70)])
+def test_products_of_weights_out_of_range(parameters, weight, how):
+    X, y = problem()
+    weights = np.where(y == 0, weight, 1.0)
+    model = LASVC(**parameters)
+    with pytest.raises(ValueError, match="weights"):
+        if how == "fit":
+            model.fit(X, y, sample_weight=weights)
+        else:
+            model.partial_fit(X, y, [0, 1], sample_weight=weights)
+
+
+@pytest.mark.parametrize("C", [1e-30, 1e-300, 1e20, 1e99])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variant", ["nc", "g", "i", "full", "lasvm"])
+def test_extreme_C(variant, dtype, C):
+    """Finite values or an error that names C."""
+    X, y = problem(dtype=dtype)
+    try:
+        model = LASVC(variant=variant, C=C, gamma=0.1, max_iter=1000).fit(X, y)
+    except ValueError as e:
+        assert "C" in str(e)
+        assert C > 1e10
+        return
+    for name in ("dual_coef_", "intercept_", "gap_", "dual_"):
+        assert np.isfinite(getattr(model, name)).all(), name
+    assert np.isfinite(model.decision_function(X)).all()
+
+
 def test_bad_seed():
     with pytest.raises(ValueError, match="seed"):
         WorstViolatorSVC(random_state="today").fit(*problem())
@@ -471,6 +561,28 @@ def test_tiny_cache(kernel, cache_size, n_jobs):
     expected = fingerprint(WorstViolatorSVC(kernel=kernel).fit(X, y), X)
     model = WorstViolatorSVC(kernel=kernel, cache_size=cache_size, n_jobs=n_jobs).fit(X, y)
     assert fingerprint(model, X) == expected
+
+
+@pytest.mark.parametrize("variant", ["nc", "g", "i", "full", "lasvm"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kernel": "sigmoid", "gamma": 5.0, "coef0": -2.0},
+        {"kernel": "poly", "degree": 3, "coef0": -1.0},
+        {"kernel": "precomputed"},
+        {"kernel": lambda A, B: -(A @ B.T) - 1},
+    ],
+    ids=["sigmoid", "poly", "precomputed", "negative definite"],
+)
+def test_lasvc_with_kernels_that_are_not_positive(parameters, variant):
+    """Training ends and the values are finite."""
+    X, y = problem(n_classes=3)
+    X = indefinite(X, X) if parameters["kernel"] == "precomputed" else X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LASVC(variant=variant, **parameters, finish=True, max_iter=10_000, random_state=0).fit(X, y)
+    assert set(model.stop_reason_) <= {"gap", "max_iter", "precision"}
+    assert np.isfinite(model.decision_function(X)).all()
 
 
 # ---- kernels given by the user -------------------------------------------------------------------------
@@ -777,6 +889,109 @@ def tampered_binary():
 def kernel_changed():
     X, y = problem()
     WorstViolatorSVC().fit(X, y).set_params(kernel="precomputed").predict(X)
+
+
+def damaged_stream(damage, make, first):
+    X, y = problem()
+    model = LASVC(gamma=0.1)
+    if not first:
+        model.partial_fit(X, y, [0, 1])
+    try:
+        model.partial_fit(corrupt(make(X), *damage), y, [0, 1])
+    finally:
+        if not first:
+            assert model.n_samples_seen_ == len(y)
+            model.partial_fit(X, y).predict(X)
+
+
+for what, damage in DAMAGE.items():
+    for width, make in {"int32": sp.csr_matrix, "int64": wide_indices}.items():
+        for first in (True, False):
+            hazard(f"stream: {what} {width} {first}", "ValueError")(
+                lambda d=damage, m=make, f=first: damaged_stream(d, m, f)
+            )
+
+
+def tampered_state(change):
+    """Go on from a saved model whose parts do not fit together."""
+    X, y = problem(n=60)
+    model = LASVC(gamma=0.1).partial_fit(X, y, [0, 1])
+    saved = model._online.__getstate__()
+    odd = copy.deepcopy(saved)
+    change(odd)
+    online = object.__new__(type(model._online))
+    online.__setstate__(odd)
+    model._online = online
+    model.predict(X)
+    model.partial_fit(X, y).predict(X)
+
+
+def in_state(key, change):
+    def apply(saved):
+        state = saved["states"][0]
+        state[key] = np.ascontiguousarray(change(state[key].copy()))
+
+    return apply
+
+
+def put(at, value):
+    def apply(array):
+        array[at] = value
+        return array
+
+    return apply
+
+
+TAMPERED_STATES = {
+    "rows fewer": lambda saved: saved.update(rows=saved["rows"][:-1]),
+    "row out of range": in_state("row", put(0, 10**9)),
+    "row negative": in_state("row", put(0, -1)),
+    "row short": in_state("row", lambda a: a[:-1]),
+    "id short": in_state("id", lambda a: a[:-1]),
+    "code short": in_state("code", lambda a: a[:-1]),
+    "code out of range": in_state("code", put(0, 10**9)),
+    "zone out of range": in_state("zone", put(0, 9)),
+    "dead short": in_state("dead", lambda a: a[:-1]),
+    "all dead": in_state("dead", lambda a: a * 0 + 1),
+    "lines short": in_state("lines", lambda a: a[:, :-1]),
+    "lines fewer": in_state("lines", lambda a: a[:-1]),
+    "lines NaN": in_state("lines", lambda a: a * np.nan),
+    "whole short": in_state("whole", lambda a: a[:-1]),
+    "whole large": in_state("whole", lambda a: a * 0 + 10**9),
+    "whole negative": in_state("whole", lambda a: a * 0 - 1),
+    "real short": in_state("real", lambda a: a[:-1]),
+    "trace narrow": in_state("trace", lambda a: a[:-1]),
+}
+for what, change in TAMPERED_STATES.items():
+    outcomes_allowed = (
+        ("ValueError", "IndexError", "fine") if what in ("lines NaN", "all dead") else ("ValueError", "IndexError")
+    )
+    hazard(f"state: {what}", *outcomes_allowed)(lambda c=change: tampered_state(c))
+hazard("state: nothing", "fine")(lambda: tampered_state(lambda saved: None))
+
+
+def lasvc_memory_limit():
+    """No memory for the kernel rows of a chunk: MemoryError, and the model is as it was."""
+    import resource
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20_000, 5)), rng.integers(0, 2, 20_000)
+    model = LASVC(variant="full", cache_size=4096).partial_fit(X[:200], y[:200], [0, 1])
+    expected = fingerprint(model, X[:300])
+    with open("/proc/self/statm") as f:
+        in_use = int(f.read().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + (30 << 20), before[1]))
+    try:
+        model.partial_fit(X, y)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+        assert fingerprint(model, X[:300]) == expected
+        model.partial_fit(X[:200], y[:200])
+
+
+if sys.platform == "linux":
+    hazard("lasvc memory limit", "MemoryError")(lasvc_memory_limit)
 
 
 def overflow(scale, n_jobs=1):

@@ -35,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from hingeline import WorstViolatorSVC
+from hingeline import LASVC, WorstViolatorSVC
 
 FITTED = {
     "support_",
@@ -109,6 +109,43 @@ def test_parameters_go_round():
     assert WorstViolatorSVC(**OTHER_PARAMETERS).get_params() == OTHER_PARAMETERS
 
 
+OTHER_PARAMETERS_ONLINE = {
+    "variant": "full",
+    "C": 2.0,
+    "s": -0.5,
+    "tau": 1e-2,
+    "clean_period": None,
+    "max_non_sv": 7,
+    "warm_sv": 3,
+    "n_epochs": 2,
+    "finish": True,
+    "tol": 1e-2,
+    "max_iter": 500,
+    "kernel": "poly",
+    "gamma": 0.5,
+    "degree": 2,
+    "coef0": 1.0,
+    "class_weight": "balanced",
+    "cache_size": 10,
+    "random_state": 3,
+    "n_jobs": 2,
+    "multi_class": "ovr",
+    "decision_function_shape": "ovo",
+}
+
+
+def test_parameters_of_lasvc_go_round():
+    model = LASVC()
+    defaults = model.get_params()
+    assert defaults.keys() == OTHER_PARAMETERS_ONLINE.keys()
+    assert all(defaults[name] != value for name, value in OTHER_PARAMETERS_ONLINE.items())
+    assert model.set_params(**OTHER_PARAMETERS_ONLINE).get_params() == OTHER_PARAMETERS_ONLINE
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(*problem())
+    assert vars(clone(model)) == OTHER_PARAMETERS_ONLINE
+
+
 def test_clone_has_parameters_and_no_model():
     model = WorstViolatorSVC(**OTHER_PARAMETERS)
     with warnings.catch_warnings():
@@ -141,6 +178,20 @@ MODELS = {
     "precomputed": (lambda X: X @ X.T, {"kernel": "precomputed"}),
     "function": (np.asarray, {"kernel": linear_function}),
 }
+
+
+@pytest.mark.parametrize("copied", COPIES)
+@pytest.mark.parametrize("kind", MODELS)
+def test_copies_of_lasvc_are_the_same_to_the_bit(kind, copied):
+    make, parameters = MODELS[kind]
+    X, y = problem()
+    X = make(X)
+    model = LASVC(**parameters, random_state=0).fit(X, y)
+    expected = fingerprint(model, X)
+    one = COPIES[copied](model)
+    model.fit(X, y[::-1])
+    assert fingerprint(COPIES[copied](one), X) == fingerprint(one, X) == expected
+    assert one.history_["seconds"].tolist() == COPIES[copied](one).history_["seconds"].tolist()
 
 
 @pytest.mark.parametrize("copied", COPIES)
@@ -320,8 +371,9 @@ def test_coef(n_classes, container):
 @pytest.mark.parametrize(
     "kernel", ["rbf", "poly", "sigmoid", linear_function], ids=["rbf", "poly", "sigmoid", "function"]
 )
-def test_no_coef_without_a_linear_kernel(kernel):
-    model = WorstViolatorSVC(kernel=kernel).fit(*problem())
+@pytest.mark.parametrize("learner", [WorstViolatorSVC, LASVC])
+def test_no_coef_without_a_linear_kernel(kernel, learner):
+    model = learner(kernel=kernel).fit(*problem())
     with pytest.raises(AttributeError, match="linear"):
         model.coef_  # noqa: B018
     assert not hasattr(model, "coef_")
@@ -428,6 +480,18 @@ def test_cyclic_votes():
     assert scripted(values, [1.0, 4.0, 1.5], 3).predict(values).tolist() == [1]
 
 
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_libsvm_layout_of_lasvc(kernel, n_classes, container):
+    X, y = problem(n_classes=n_classes)
+    model = LASVC(kernel=kernel, gamma=0.3, degree=2, coef0=1.0, variant="lasvm", decision_function_shape="ovo")
+    model.fit(container(X), y)
+    queries = problem(seed=1)[0]
+    expected = libsvm_decisions(model, KERNELS[kernel](queries, model.support_vectors_))
+    np.testing.assert_allclose(model.decision_function(queries), expected, rtol=1e-9, atol=1e-9)
+
+
 # ---- meta-estimators -----------------------------------------------------------------------------------
 
 
@@ -446,6 +510,23 @@ def test_pipeline_and_grid_search():
     assert best.gamma == search.best_params_["worstviolatorsvc__gamma"]
     scaled = StandardScaler().fit_transform(X)
     assert fingerprint(best, scaled) == fingerprint(clone(best).fit(scaled, y), scaled)
+
+
+def test_lasvc_in_a_search():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), LASVC(random_state=0)), {"lasvc__C": [0.1, 10.0], "lasvc__variant": ["nc", "i"]}
+    ).fit(X, y)
+    assert search.best_score_ > 0.93
+    K = X @ X.T
+    assert cross_val_score(LASVC(kernel="precomputed", variant="lasvm", finish=True), K, y, cv=3).min() > 0.9
+    weights = np.linspace(0.5, 1.5, len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LASVC(random_state=0).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        routed = make_pipeline(scaler, model).fit(X, y, sample_weight=weights)
+        alone = LASVC(random_state=0).fit(StandardScaler().fit_transform(X), y, sample_weight=weights)
+        assert fingerprint(routed[-1], X) == fingerprint(alone, X)
 
 
 def test_metadata_routing():
@@ -595,6 +676,42 @@ def test_progress_bar(capsys):
     assert model.dual_coef_.tobytes() == WorstViolatorSVC().fit(X, y).dual_coef_.tobytes()
 
 
+@pytest.mark.parametrize("finish", [False, True])
+@pytest.mark.parametrize("variant", ["nc", "lasvm"])
+def test_callbacks_of_lasvc(variant, finish):
+    X, y = problem(n=400, n_classes=2)
+    options = {"variant": variant, "n_epochs": 2, "finish": finish, "random_state": 0}
+    alone = LASVC(**options).fit(X, y)
+    model = LASVC(**options).set_callbacks(recorder := Recorder()).fit(X, y)
+    assert fingerprint(model, X) == fingerprint(alone, X)
+    assert model.stop_reason_.tolist() == alone.stop_reason_.tolist()
+    assert recorder.events[:2] == ["setup", "begin fit"]
+    assert recorder.events[-2:] == ["end fit", "teardown"]
+    inner = recorder.events[2:-2]
+    assert inner == ["begin steps", "end steps"] * 50
+    assert [seen.predict(X).shape for seen in recorder.models] == [y.shape] * 51
+    steps = [int(seen.n_iter_[0]) for seen in recorder.models]
+    assert steps == sorted(steps)
+    assert steps[-1] == model.n_iter_[0]
+    stopped = LASVC(**options).set_callbacks(recorder := Recorder(stop_at=3)).fit(X, y)
+    assert stopped.stop_reason_.tolist() == ["stopped"]
+    assert recorder.events.count("end steps") == 3
+    assert (np.isfinite(stopped.admission_margin_).sum(), stopped.n_samples_seen_) == (3 * 16, 400)
+    assert set(stopped.predict(X)) <= {0, 1}
+    assert fingerprint(stopped.set_callbacks().fit(X, y), X) == fingerprint(alone, X)
+    with pytest.raises(LookupError, match="the callback's own"):
+        LASVC(**options).set_callbacks(Breaker()).fit(X, y)
+
+
+def test_progress_bar_of_lasvc(capsys):
+    pytest.importorskip("rich")
+    callback = pytest.importorskip("sklearn.callback")
+    LASVC(finish=True).set_callbacks(callback.ProgressBar()).fit(*problem())
+    shown = capsys.readouterr().out
+    assert "LASVC - fit" in shown
+    assert "100%" in shown
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_callback_stops(n_jobs):
     X, y = problem(n=600, n_classes=2)
@@ -702,6 +819,22 @@ def test_fit_away_from_the_main_thread():
 
 
 @pytest.mark.parametrize("kind", MODELS)
+def test_lasvc_is_pure_and_thread_safe(kind):
+    make, parameters = MODELS[kind]
+    X, y = problem(n=300)
+    X = make(X)
+    model = LASVC(**parameters, n_jobs=2, random_state=0).fit(X, y)
+    expected = fingerprint(model, X)
+    again = copy.deepcopy(model)  # attributes are read from the core when somebody asks: here by four at once
+    assert at_once(*[lambda: fingerprint(again, X)] * 4) == [expected] * 4
+
+    def learn():
+        return fingerprint(LASVC(**parameters, random_state=0).fit(X, y), X)
+
+    assert at_once(learn, learn) == [expected] * 2
+
+
+@pytest.mark.parametrize("kind", MODELS)
 def test_predict_is_pure_and_thread_safe(kind):
     make, parameters = MODELS[kind]
     X, y = problem(n=400)
@@ -800,7 +933,41 @@ def alarm_in_fit():
     return interrupted_fit(noise(), signal.SIGALRM)
 
 
+def interrupted_lasvc(data, how="fit", **parameters):
+    X, y = data
+    model = LASVC(**parameters)
+    classes = np.unique(y)
+    if how == "later":
+        model.partial_fit(X[:200], y[:200], classes)
+    learn = (lambda: model.fit(X, y)) if how == "fit" else lambda: model.partial_fit(X, y, classes)
+    report = interrupted(learn)
+    values = model.decision_function(X[:50])
+    report["usable"] = bool(np.isfinite(values).all())
+    report["strangers"] = sorted(set(model.predict(X[:50]).tolist()) - set(y.tolist()))
+    report["reasons"] = sorted(set(model.stop_reason_.tolist()))
+    report["steps"] = int(model.n_iter_.sum())
+    report["copied"] = fingerprint(pickle.loads(pickle.dumps(model)), X[:50]) == fingerprint(model, X[:50])
+    report["seen"] = [model.n_samples_seen_, len(model.admission_margin_), len(y)]
+    model.partial_fit(X[:20], y[:20])
+    report["goes on"] = bool(np.isfinite(model.decision_function(X[:50])).all())
+    return report
+
+
 SIGNALS = {
+    "lasvc 1": lambda: interrupted_lasvc(noise(), variant="full"),
+    "lasvc 2": lambda: interrupted_lasvc(noise(), variant="full", n_jobs=2),
+    "lasvc steps": lambda: interrupted_lasvc(noise(d=2), variant="g", C=1e4, gamma=1.0),
+    "lasvc lasvm": lambda: interrupted_lasvc(noise(), variant="lasvm", cache_size=1),
+    "lasvc classes": lambda: interrupted_lasvc(noise(n_classes=4), variant="g"),
+    "lasvc finish": lambda: interrupted_lasvc(noise(n=1_000, d=3), variant="full", C=1e6, finish=True, tol=1e-14),
+    "lasvc finish lasvm": lambda: interrupted_lasvc(
+        noise(n=1_000, d=3), variant="lasvm", C=1e6, finish=True, tol=1e-14
+    ),
+    "lasvc function": lambda: interrupted_lasvc(noise(n=20_000), variant="full", kernel=slow_kernel),
+    "lasvc first": lambda: interrupted_lasvc(noise(), "first", variant="full"),
+    "lasvc later": lambda: interrupted_lasvc(noise(), "later", variant="nc"),
+    "lasvc later classes": lambda: interrupted_lasvc(noise(n_classes=3), "later", variant="lasvm", n_jobs=2),
+    "lasvc later function": lambda: interrupted_lasvc(noise(n=20_000), "later", variant="full", kernel=slow_kernel),
     "fit 1": lambda: interrupted_fit(noise(), n_jobs=1),
     "fit 2": lambda: interrupted_fit(noise(), n_jobs=2),
     "fit pairs 1": lambda: interrupted_fit(noise(n_classes=4), n_jobs=1),
@@ -839,6 +1006,23 @@ def test_interrupt_leaves_a_model(case, signals):
     assert report["strangers"] == []
     assert "interrupted" in report["reasons"]
     assert "stopped" not in report["reasons"], "no callback has stopped anything"
+
+
+@needs_signals
+@pytest.mark.parametrize("case", [case for case in SIGNALS if case.startswith("lasvc")])
+def test_interrupt_leaves_a_stream(case, signals):
+    report = signals[case]
+    print(case, report)
+    assert report["raised"] == "KeyboardInterrupt"
+    assert report["delay"] < LATEST
+    assert report["steps"] > 0 or "first" in case
+    assert report["usable"]
+    assert report["strangers"] == []
+    assert report["copied"]
+    assert report["goes on"]
+    assert report["seen"][1] == report["seen"][2] <= report["seen"][0]
+    assert set(report["reasons"]) <= {"interrupted", "pass"}, "no callback has stopped anything"
+    assert "interrupted" in report["reasons"] or "function" in case
 
 
 @needs_signals

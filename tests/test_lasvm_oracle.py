@@ -222,9 +222,10 @@ def test_bias_by_hand():
     m = NaiveLasvm(line(1, -1, 3, -2), [1, -1, 1, -1], variant="lasvm").learn([0, 1, 2])
     assert m.alpha.tolist() == [0.5, -0.5, 0.0] and m.live.tolist() == [True, True, False] and m.b == 0.0
     assert m.cleaned.tolist() == [0, 0, 1] and m.admitted.tolist() == [0, 2, 1] and m.margins[2] == 3.0
-    m.learn([3, 2, 0])  # -2 (y = -1) goes the same way, then 2 is a stranger, 0 is not
-    assert m.ids.tolist() == [0, 1, 2, 3, 2] and m.live.sum() == 2 and m.n_steps == 1
-    assert m.kernel_evals == 1 + 2 + 3 + 4 + 5 and m.kernel_needed == 1 + 2 + 3 + 3 + 3
+    m.learn([3, 2, 0])  # -2 (y = -1) goes the same way, then 2 comes back to life and is evicted again
+    assert m.ids.tolist() == [0, 1, 2, 3] and m.live.sum() == 2 and m.n_steps == 1
+    assert m.cleaned.tolist() == [0, 0, 3] and m.admitted.tolist() == [0, 2, 3]
+    assert m.kernel_evals == 1 + 2 + 3 + 4 and m.kernel_needed == 1 + 2 + 3 + 3
     # Point 0 (y = +1) has g = 1.  PROCESS pairs it with position 0 (lambda = 1/2, g = 1/2, -1/2, 1), REPROCESS with
     # position 1 (lambda = 1/2, g = 0, 0, 1).  Now gmax = 0, gmin = 1: position 0 is evicted.
     m = NaiveLasvm(line(1, -1, 0, 2), [1, -1, 1, 1], variant="lasvm").learn([0, 1, 2])

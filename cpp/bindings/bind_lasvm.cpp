@@ -111,7 +111,10 @@ nb::object learn_chunk(Lasvm& model, const SourceSpec& spec, const Chunk& chunk,
             settled = true;
         });
     } catch (...) {
-        if (undo && !settled) model.undo(before, first);
+        if (undo && !settled)
+            model.undo(before, first);
+        else if (!settled)
+            model.settle();
         throw;
     }
     return nb::cast(to_numpy(std::move(margins), {n, static_cast<std::size_t>(classes)}));
@@ -191,7 +194,7 @@ nb::dict result(const Lasvm& model, Index m) {
     d["intercept"] = s.b;
     d["gap"] = s.ascent.gap;
     d["target"] = s.target;
-    d["dual"] = s.dual;
+    d["dual"] = s.dual();
     d["largest"] = s.largest;
     d["reason"] = name(s.reason);
     d["steps"] = s.steps;
@@ -199,7 +202,7 @@ nb::dict result(const Lasvm& model, Index m) {
     d["n_expansion"] = s.n_live();
     d["kernel_evals"] = s.kernel_evals;
     d["kernel_needed"] = s.kernel_needed;
-    d["kernel_recomputed"] = model.at(m).recomputed();
+    d["kernel_recomputed"] = s.kernel_recomputed;
     d["admitted"] = to_numpy(std::vector<Index>(s.admitted.count, s.admitted.count + 3));
     d["cleaned"] = to_numpy(std::vector<Index>(s.cleaned.count, s.cleaned.count + 3));
     d["skipped"] = to_numpy(std::vector<Index>(s.skipped.count, s.skipped.count + 3));

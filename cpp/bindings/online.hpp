@@ -48,11 +48,6 @@ struct Machine {
     }
     /// The class that an example of class `code` is told apart from; where that is the rest, the machine's own class.
     Index other(Index code) const { return negative < 0 || code != positive ? positive : negative; }
-    Index recomputed() const {
-        if (const auto* narrow = std::get_if<1>(&rows)) return (*narrow)->recomputed();
-        if (const auto* wide = std::get_if<2>(&rows)) return (*wide)->recomputed();
-        return 0;
-    }
     /// +1, -1, or 0 for an example that is none of this machine's.
     double label(Index code) const { return code == positive ? 1.0 : negative < 0 || code == negative ? -1.0 : 0.0; }
 };
@@ -240,12 +235,12 @@ inline nb::dict saved(const Machine& m) {
     std::vector<Index> whole = {m.positive,     m.negative,      s.n_dead,     s.support[0],
                                 s.support[1],   s.ascent.at,     s.visited,    s.steps,
                                 s.kernel_evals, s.kernel_needed, s.note_every, static_cast<Index>(s.reason),
-                                s.refreshed_at};
+                                s.refreshed_at, s.kernel_recomputed};
     for (const online::Tally* tally : {&s.admitted, &s.cleaned, &s.skipped})
         whole.insert(whole.end(), tally->count, tally->count + 3);
     d["whole"] = to_numpy(std::move(whole));
-    d["real"] = to_numpy(std::vector<double>{s.ascent.gap, s.ascent.worst, s.b, s.target, s.dual, s.largest,
-                                             s.last_margin, s.trace.paused_at()});
+    d["real"] = to_numpy(std::vector<double>{s.ascent.gap, s.ascent.worst, s.b, s.target, s.largest, s.last_margin,
+                                             s.trace.paused_at()});
     d["row"] = to_numpy(s.row);
     d["id"] = to_numpy(s.id);
     d["code"] = to_numpy(s.code);
@@ -277,7 +272,7 @@ inline Machine loaded(const nb::dict& d, Index bound) {
     const auto valid = [](bool holds) {
         if (!holds) throw std::invalid_argument("the saved state of a machine is damaged");
     };
-    valid(whole.shape(0) == 22 && real.shape(0) == 8 && id.shape(0) == n && code.shape(0) == n && zone.shape(0) == n &&
+    valid(whole.shape(0) == 23 && real.shape(0) == 7 && id.shape(0) == n && code.shape(0) == n && zone.shape(0) == n &&
           dead.shape(0) == n && lines.shape(0) == online::line::count && lines.shape(1) == n &&
           trace.shape(0) == s.trace.columns().size());
     for (std::size_t t = 0; t < n; ++t)
@@ -291,11 +286,11 @@ inline Machine loaded(const nb::dict& d, Index bound) {
           w[11] <= static_cast<Index>(Reason::precision));
     s.visited = w[6], s.steps = w[7], s.kernel_evals = w[8], s.kernel_needed = w[9], s.note_every = w[10];
     s.reason = static_cast<Reason>(w[11]);
-    s.refreshed_at = w[12];
+    s.refreshed_at = w[12], s.kernel_recomputed = w[13];
     online::Tally* tallies[3] = {&s.admitted, &s.cleaned, &s.skipped};
-    for (int k = 0; k < 9; ++k) tallies[k / 3]->count[k % 3] = w[13 + k];
-    s.b = r[2], s.target = r[3], s.dual = r[4], s.largest = r[5], s.last_margin = r[6];
-    s.trace.resume_from(r[7]);
+    for (int k = 0; k < 9; ++k) tallies[k / 3]->count[k % 3] = w[14 + k];
+    s.b = r[2], s.target = r[3], s.largest = r[4], s.last_margin = r[5];
+    s.trace.resume_from(r[6]);
     s.row.assign(row.data(), row.data() + n);
     s.id.assign(id.data(), id.data() + n);
     s.code.assign(code.data(), code.data() + n);

@@ -564,5 +564,171 @@ CASE(add_and_least) {
     });
 }
 
+// ---- passes over an expansion --------------------------------------------------------------------
+
+/// Arrays of n values with zeros up to the next multiple of `pass_step`, and a mark behind that.
+template <class X> std::vector<X> padded(std::vector<X> x) {
+    x.resize((x.size() + pass_step - 1) / pass_step * pass_step, X(0));
+    return x;
+}
+
+/// An expansion of n positions. Multiples of 1/8 below 2^10 make every operation exact and ties frequent.
+template <class T> struct Expansion {
+    Index n;
+    std::vector<T> g, up, dn, k, l;
+    std::vector<double> a, c;
+    Expansion(Random& random, Index n_, int levels, double room) : n(n_) {
+        const auto eighths = [&] { return static_cast<double>(below(random, 2 * levels + 1) - levels) / 8; };
+        for (Index i = 0; i < n; ++i) {
+            g.push_back(static_cast<T>(eighths()));
+            up.push_back(uniform(random) < room ? static_cast<T>(below(random, 8) + 1) / 8 : T(0));
+            dn.push_back(uniform(random) < room ? static_cast<T>(below(random, 8) + 1) / 8 : T(0));
+            k.push_back(static_cast<T>(eighths()));
+            l.push_back(static_cast<T>(eighths()));
+            a.push_back(below(random, 3) ? eighths() : 0.0);
+            c.push_back(eighths());
+        }
+        g = padded(g), up = padded(up), dn = padded(dn), k = padded(k), l = padded(l), a = padded(a), c = padded(c);
+    }
+};
+
+template <class T> Ascent naive_ascent(const Expansion<T>& e, const std::vector<T>& g) {
+    Ascent out{0, 0, -1};
+    const auto room = [&](Index i) { return g[i] > 0 ? e.up[i] : e.dn[i]; };
+    for (Index i = 0; i < e.n; ++i) {
+        out.gap += static_cast<double>(std::abs(g[i])) * static_cast<double>(room(i));
+        if (room(i) > 0) out.worst = std::max(out.worst, static_cast<double>(std::abs(g[i])));
+    }
+    for (const double sign : {1.0, -1.0})  // a rise before a fall
+        for (Index i = 0; i < e.n && out.at < 0 && out.worst > 0; ++i)
+            if (static_cast<double>(g[i]) == sign * out.worst && room(i) > 0) out.at = i;
+    return out;
+}
+
+template <class T> Extremes naive_extremes(const Expansion<T>& e, const std::vector<T>& g) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    Extremes out{-infinity, infinity, -1, -1};
+    for (Index i = 0; i < e.n; ++i) {
+        const double x = static_cast<double>(g[i]);
+        if (e.up[i] > 0 && x > out.high) out.high = x, out.high_at = i;
+        if (e.dn[i] > 0 && x < out.low) out.low = x, out.low_at = i;
+    }
+    return out;
+}
+
+template <class T> void pass_case(const Ops<T>& op, Random& random, Index n, int levels, double room) {
+    Expansion<T> e(random, n, levels, room);
+    const double a = static_cast<double>(below(random, 17) - 8) / 8;
+    auto moved = e.g, apart = e.g;
+    for (Index i = 0; i < n; ++i) {
+        moved[i] += static_cast<T>(a) * e.k[i];
+        apart[i] += static_cast<T>(a) * (e.k[i] - e.l[i]);
+    }
+    const auto check_ascent = [&](const Ascent& found, const Ascent& expected, const char* what) {
+        CHECK(found.gap == expected.gap && found.worst == expected.worst, op.name, what, n, room, found.gap,
+              expected.gap, found.worst, expected.worst);
+        CHECK(found.at == expected.at, op.name, what, n, levels, room, found.at, expected.at);
+    };
+    const auto check_extremes = [&](const Extremes& found, const Extremes& expected, const char* what) {
+        CHECK(found.high == expected.high && found.low == expected.low, op.name, what, n, room);
+        CHECK(found.high_at == expected.high_at && found.low_at == expected.low_at, op.name, what, n, found.high_at,
+              expected.high_at, found.low_at, expected.low_at);
+    };
+    auto g = e.g;
+    check_ascent(op.ascend(g.data(), nullptr, 0, e.up.data(), e.dn.data(), n), naive_ascent(e, e.g), "look");
+    check_extremes(op.ascend_pair(g.data(), nullptr, nullptr, 0, e.up.data(), e.dn.data(), n), naive_extremes(e, e.g),
+                   "look");
+    CHECK(same_bits(g, e.g), op.name, n);
+    check_ascent(op.ascend(g.data(), e.k.data(), a, e.up.data(), e.dn.data(), n), naive_ascent(e, moved), "move");
+    CHECK(same_bits(g.data(), moved.data(), n), op.name, n);
+    g = e.g;
+    check_extremes(op.ascend_pair(g.data(), e.k.data(), e.l.data(), a, e.up.data(), e.dn.data(), n),
+                   naive_extremes(e, apart), "move");
+    for (Index i = 0; i < n; ++i) CHECK(g[i] == apart[i], op.name, n, i);
+    for (Index i = n; i < static_cast<Index>(g.size()); ++i) CHECK(g[i] == 0, op.name, n, i);
+
+    Glance expected{0, 0, 0};
+    for (Index i = 0; i < n; ++i) {
+        expected.output += e.a[i] * static_cast<double>(e.k[i]);
+        const double h = e.a[i] != 0 ? e.c[i] * static_cast<double>(e.g[i]) : 0.0;
+        expected.sum += h;
+        expected.squares += h * h;
+    }
+    const Glance found = op.glance(e.k.data(), e.a.data(), e.g.data(), e.c.data(), n);
+    CHECK(found.output == expected.output && found.sum == expected.sum && found.squares == expected.squares, op.name, n,
+          found.output, expected.output);
+}
+
+CASE(passes_over_an_expansion) {
+    each_table([](const auto& op) {
+        Random random(15);
+        for (const Index n : {0, 1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 1000, 2049})
+            for (int repeat = 0; repeat < 24; ++repeat)
+                pass_case(op, random, n,
+                          repeat % 3 == 0   ? 1
+                          : repeat % 3 == 1 ? 4
+                                            : 500,
+                          repeat % 4 == 0   ? 0.0
+                          : repeat % 4 == 1 ? 0.02
+                          : repeat % 4 == 2 ? 0.5
+                                            : 1.0);
+    });
+}
+
+CASE(ties_between_rises_and_falls) {
+    // A fall before a rise of the same size, at every pair of positions: the rise is chosen; of two falls the first.
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        const Index n = 400;
+        Random random(16);
+        for (int repeat = 0; repeat < 4000; ++repeat) {
+            std::vector<T> g(512, T(0)), up(512, T(1)), dn(512, T(1));
+            std::fill(up.begin() + n, up.end(), T(0)), std::fill(dn.begin() + n, dn.end(), T(0));
+            for (Index i = 0; i < n; ++i) g[i] = static_cast<T>(below(random, 5) - 2) / 8;
+            const Index lane = below(random, 32);
+            Index first = below(random, n), second = repeat % 2 ? below(random, n) : (first + 32 * lane) % n;
+            if (first > second) std::swap(first, second);
+            if (first == second) continue;
+            g[first] = T(-1), g[second] = T(1);
+            CHECK(op.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n).at == second, op.name, first, second);
+            up[second] = 0;  // no room any more
+            CHECK(op.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n).at == first, op.name, first, second);
+            g[second] = T(-1);
+            CHECK(op.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n).at == first, op.name, first, second);
+            const Extremes x = op.ascend_pair(g.data(), nullptr, nullptr, 0, up.data(), dn.data(), n);
+            CHECK(x.low == -1 && x.low_at == first, op.name, first, second, x.low_at);
+            dn[first] = 0;
+            CHECK(op.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n).at == second, op.name, first, second);
+            dn[second] = 0;
+            const Ascent rest = op.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n);
+            CHECK(rest.worst <= 0.25 && rest.at != first && rest.at != second, op.name);
+        }
+    });
+}
+
+CASE(steps_in_single_precision_round_once) {
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        if (sizeof(T) == 8) return;
+        Random random(17);
+        const std::vector<T> none(512, T(0));
+        for (int repeat = 0; repeat < 50; ++repeat) {
+            std::vector<T> g, k;
+            for (int i = 0; i < 512; ++i) {
+                g.push_back(static_cast<T>(uniform(random, -2.0, 2.0)));
+                k.push_back(static_cast<T>(uniform(random)));
+            }
+            const auto before = g;
+            const double a = uniform(random, -3.0, 3.0);
+            op.ascend(g.data(), k.data(), a, none.data(), none.data(), 512);
+            for (int i = 0; i < 512; ++i) {
+                const double exact = static_cast<double>(before[i]) + a * static_cast<double>(k[i]);
+                const double size = std::abs(static_cast<double>(before[i])) + std::abs(a);
+                CHECK(std::abs(static_cast<double>(g[i]) - exact) <= 1.01 * epsilon<T> * size, op.name, i, g[i], exact);
+            }
+        }
+    });
+}
+
 }  // namespace
 }  // namespace hingeline

@@ -35,8 +35,8 @@ class OnlineMachines:
         self.frozen = frozen
         self.multi_class = frozen["multi_class"]
         self.dtype = np.dtype(dtype)
-        self.stopped = False
-        self.labels: list[Any] = []
+        self.unfinished = ""  # why the last call ended early
+        self.labels: np.ndarray = np.array([])  # in the order in which they became known
         self.machines: list[tuple[int, int]] = []
         self.n_seen = 0
         self.outside_loss = 0.0
@@ -48,16 +48,20 @@ class OnlineMachines:
     @property
     def classes(self) -> np.ndarray:
         """Labels, sorted."""
-        return np.unique(np.array(self.labels))
+        return np.unique(self.labels)
 
-    def know(self, label: Any) -> None:
-        """A label that may come from now on, and the machines it needs."""
+    def know(self, labels: np.ndarray) -> None:
+        """Labels that may come from now on, and the machines they need."""
+        for k in range(len(labels)):
+            self._know(labels[k : k + 1])
+
+    def _know(self, label: np.ndarray) -> None:
         new = len(self.labels)
         self._read = {}
-        self.labels.append(label)
+        self.labels = np.concatenate([self.labels, label]) if new else label
         if self.multi_class == "ovo" or new < 2:
             for old in range(new):
-                larger = new if label > self.labels[old] else old
+                larger = new if self.labels[new] > self.labels[old] else old
                 smaller = new + old - larger
                 self._add(larger, smaller if self.multi_class == "ovo" else -1)
             return
@@ -72,32 +76,42 @@ class OnlineMachines:
 
     def codes(self, y: np.ndarray) -> np.ndarray:
         """Codes of labels, all of them known."""
-        values = np.array(self.labels)
-        order = np.argsort(values)
-        return np.ascontiguousarray(order[np.searchsorted(values, y, sorter=order)], dtype=np.int64)
+        order = np.argsort(self.labels)
+        return np.ascontiguousarray(order[np.searchsorted(self.labels, y, sorter=order)], dtype=np.int64)
 
-    def unknown(self, labels: Any) -> list[Any]:
+    def unknown(self, labels: Any) -> np.ndarray:
         """Those of the labels that are not known, sorted."""
-        values = np.unique(np.asarray([] if labels is None else labels)).tolist()
-        return [label for label in values if label not in self.labels]
+        if labels is None:
+            return self.labels[:0]
+        values = np.unique(np.asarray(labels))
+        self._require_kin(values)
+        return values[~np.isin(values, self.labels)] if len(self.labels) else values
 
-    def parts(self, y: np.ndarray, declared: list[Any]) -> list[tuple[int, int, Any]]:
-        """Stretches of y, each with the label that becomes known at its start (None: none).
+    def parts(self, y: np.ndarray, declared: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+        """Stretches of y, each with the label that becomes known at its start (the first: none).
 
         A label that nobody has declared is not known before its first sample, wherever a stream is cut into chunks.
         """
         labels, first = np.unique(y, return_index=True)
-        known = {*self.labels, *declared}
-        cuts = sorted(
-            (at, label) for at, label in zip(first.tolist(), labels.tolist(), strict=True) if label not in known
-        )
-        begins, ends = [0, *(at for at, _ in cuts)], [*(at for at, _ in cuts), len(y)]
-        return list(zip(begins, ends, [None, *(label for _, label in cuts)], strict=True))
+        self._require_kin(labels, declared)
+        fresh = np.flatnonzero(~np.isin(labels, self.labels) & ~np.isin(labels, declared))
+        fresh = fresh[np.argsort(first[fresh])]
+        cuts = first[fresh].tolist()
+        news = [labels[:0], *(labels[k : k + 1] for k in fresh)]
+        return list(zip([0, *cuts], [*cuts, len(y)], news, strict=True))
+
+    def _require_kin(self, labels: np.ndarray, declared: Any = ()) -> None:
+        """Numbers and words have no common order."""
+        known = self.labels if len(self.labels) else np.asarray(declared)
+        if len(known) and _kind(known) != _kind(labels):
+            raise ValueError(
+                f"Labels of type {labels.dtype} cannot join labels of type {known.dtype}; give y and classes one type."
+            )
 
     def configure(self, options: dict[str, Any], frozen: dict[str, Any]) -> None:
         """Options of the next call."""
         for name, value in self.frozen.items():
-            if frozen[name] is not value and frozen[name] != value:
+            if frozen[name] != value:
                 raise ValueError(
                     f"{name} cannot change between calls of partial_fit (it was {value!r}, now it is "
                     f"{frozen[name]!r}); use a new estimator."
@@ -112,7 +126,7 @@ class OnlineMachines:
 
         Returns the margins at admission, one column per machine. `how` are the keyword arguments of the core.
         """
-        self._read = {}
+        self._read, self.outside_loss = {}, 0.0
         return self.model.learn(self._source(source), X, *examples, **how)
 
     def finish(self, source: Any, tol: float, most: int, threads: int) -> np.ndarray:
@@ -173,9 +187,7 @@ class OnlineMachines:
             "gap_": each("gap") + self.outside_loss,
             "gap_target_": each("target"),
             "dual_": each("dual"),
-            "stop_reason_": np.where(each("reason") == "interrupted", "interrupted", "stopped")
-            if self.stopped
-            else each("reason"),
+            "stop_reason_": np.array([self.unfinished or machine["reason"] for machine in machines]),
             "ramp_counts_": {key: each(key) for key in ("admitted", "cleaned", "skipped")},
             "n_kernel_evals_": int(each("kernel_evals").sum()),
             "n_kernel_needed_": int(each("kernel_needed").sum()),
@@ -186,7 +198,7 @@ class OnlineMachines:
 
     def sorted_machines(self) -> list[int]:
         """Numbers of the machines in the order of their classes, as scikit-learn has them."""
-        place = np.searchsorted(self.classes, np.array(self.labels))
+        place = np.searchsorted(self.classes, self.labels)
 
         def key(m: int) -> tuple[int, ...]:
             positive, negative = self.machines[m]
@@ -200,7 +212,7 @@ class OnlineMachines:
         With two classes positive values speak for the second; one-vs-one with more: machine (i, j) speaks for i.
         """
         classes = self.classes
-        place = np.searchsorted(classes, np.array(self.labels))
+        place = np.searchsorted(classes, self.labels)
         several = len(classes) > 2
         found = [self.model.result(m) for m in range(len(self.machines))]
         for result, (_, negative) in zip(found, self.machines, strict=True):
@@ -223,3 +235,9 @@ class OnlineMachines:
         vars(self).update(state, _read={})
         self.model = _core.Lasvm(**self.options)
         self.model.restore(states, None if rows is None else _core.Matrix(rows))
+
+
+def _kind(labels: np.ndarray) -> str:
+    return {"b": "number", "i": "number", "u": "number", "f": "number", "O": "word", "U": "word"}.get(
+        labels.dtype.kind, labels.dtype.kind
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
 from . import _core, _params
 from ._base import COMPUTED, KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing
@@ -111,7 +112,7 @@ class LASVC(KernelClassifier):
     n_iter_ : ndarray of shape (n_machines,)
         Optimisation steps.
     n_samples_seen_ : int
-        Samples learnt from so far.
+        Samples given so far.
     n_expansion_ : ndarray of shape (n_machines,)
         Examples held, support vectors or not.
     gap_ : ndarray of shape (n_machines,)
@@ -271,8 +272,7 @@ class LASVC(KernelClassifier):
             boxes = self._boxes(weights, X.dtype)
             self._gamma = self._resolve_gamma(X)
             machines = self._machines(X)
-            for label in self.classes_.tolist():
-                machines.know(label)
+            machines.know(self.classes_)
             training = _Training(self, machines, X, codes, boxes)
             try:
                 run_in_slices(
@@ -288,13 +288,19 @@ class LASVC(KernelClassifier):
                     },
                 )
             except KeyboardInterrupt:
-                self._publish(training.end(), training.margins)
+                self._publish(training.end("interrupted"), training.margins)
                 keep()
                 raise
-            self._publish(training.end(), training.margins)
+            self._publish(training.end("" if training.done else "stopped"), training.margins)
         self._warn_about_gap()
         return self
 
+    def _has_rows(self) -> bool:
+        if self.kernel == "precomputed":
+            raise AttributeError("partial_fit needs rows to compute kernel values from; a precomputed kernel has none.")
+        return True
+
+    @available_if(_has_rows)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LASVC:
         """Learn from the next samples of a stream, in the order given.
 
@@ -317,8 +323,6 @@ class LASVC(KernelClassifier):
             The estimator.
         """
         _params.check(self, self._rules)
-        if self.kernel == "precomputed":
-            raise ValueError("partial_fit needs rows to compute kernel values from; kernel='precomputed' has none.")
         if isinstance(self.class_weight, str):
             raise ValueError(
                 "class_weight='balanced' needs all labels at once; give partial_fit a dict, for example from "
@@ -347,17 +351,15 @@ class LASVC(KernelClassifier):
         declared = machines.unknown(classes)
         parts = machines.parts(y, declared)
         if first and len(declared) < 2:
-            raise ValueError(f"classes must have at least two labels. Got {declared}.")
-        if not first and (declared or len(parts) > 1):  # several calls of the core, and an error may come in any
+            raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
+        if not first and (len(declared) or len(parts) > 1):  # several calls of the core, and an error may come in any
             machines = copy.deepcopy(machines)
-        for label in declared:
-            machines.know(label)
+        machines.know(declared)
         matrix, start = _core.Matrix(X), machines.n_seen
         margins = np.full((len(y), len(machines.labels)), np.nan)
         try:
             for begin, end, label in parts:
-                if label is not None:
-                    machines.know(label)
+                machines.know(label)
                 rows = np.arange(begin, end)
                 examples = rows, start + rows, machines.codes(y[begin:end]), boxes[begin:end]
                 some = machines.learn(
@@ -375,9 +377,11 @@ class LASVC(KernelClassifier):
                 machines.n_seen = start + end
         except KeyboardInterrupt:
             machines.n_seen = start + len(y)
+            machines.unfinished = "interrupted"
             self._publish(machines, margins)
             keep()
             raise
+        machines.unfinished = ""
         self._publish(machines, margins)
 
     # ---- parts ---------------------------------------------------------------------------------------
@@ -402,8 +406,10 @@ class LASVC(KernelClassifier):
         return OnlineMachines(self._options(), self._frozen(), X.dtype)
 
     def _frozen(self) -> dict[str, Any]:
-        """Parameters that a stream cannot change."""
-        return {name: getattr(self, name) for name in ("variant", "multi_class", "kernel", "gamma", "degree", "coef0")}
+        """Parameters that a stream cannot change; a kernel function may be replaced by its copy."""
+        names = ("variant", "multi_class", "gamma", "degree", "coef0")
+        kernel = "a function" if callable(self.kernel) else self.kernel
+        return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
 
     def _source(self, matrix: _core.Matrix) -> Any:
         """Where kernel values come from."""
@@ -441,9 +447,11 @@ class LASVC(KernelClassifier):
         if len(machines.labels) == 2:
             self.admission_margin_ = np.where(np.isnan(margins[:, 0]), margins[:, 1], margins[:, 0])
         else:
-            self.admission_margin_ = margins[:, np.argsort(np.array(machines.labels))]
+            self.admission_margin_ = margins[:, np.argsort(machines.labels)]
 
     def __getattr__(self, name: str) -> Any:
+        if hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # raises again what brought us here
         machines = vars(self).get("_online")
         if machines is not None and name.endswith("_") and not name.startswith("_"):
             attributes = machines.attributes()
@@ -545,9 +553,9 @@ class _Training:
             self._learn(outside, known=True, evicts=False)
             most -= int(self.machines.finish(self.source, tol, most, self.threads).max(initial=0))
 
-    def end(self) -> OnlineMachines:
-        """The machines as they stay."""
+    def end(self, unfinished: str) -> OnlineMachines:
+        """The machines as they stay, and why they did not come to their end."""
         self.machines.end(self.source)
         self.machines.n_seen = len(self.codes)
-        self.machines.stopped = not self.done
+        self.machines.unfinished = unfinished
         return self.machines

@@ -77,6 +77,11 @@ class NaiveLasvm:
         found = np.flatnonzero(self.live & (self.ids == k))
         return int(found[0]) if len(found) else None
 
+    def grave(self, k):
+        """Where example k lies that was buried since the last CLEAN, or None."""
+        found = np.flatnonzero(~self.live & ~np.isnan(self.g) & (self.ids == k))
+        return int(found[0]) if len(found) else None
+
     def output(self, k):
         """f(x_k) without the bias."""
         sv = self.alpha != 0
@@ -123,8 +128,6 @@ class NaiveLasvm:
         """Position p, of a non-SV, is dead from now on."""
         self.cleaned[self.zone[p]] += 1
         self.live[p] = False
-        self.g[p] = np.nan
-        self.lo[p] = self.hi[p] = 0.0
 
     def clean(self, m):
         """CLEAN: away with the dead and, where the variant forgets, with all but m of the non-SVs."""
@@ -198,7 +201,7 @@ class NaiveLasvm:
             if self.c[k] == 0:
                 continue
             self.visited += 1
-            if self.position(k) is None:
+            if self.position(k) is None and self.grave(k) is None:
                 self.kernel_evals += len(self.ids) + 1
             if self.variant == "lasvm":
                 self.visit_with_bias(k)
@@ -226,7 +229,13 @@ class NaiveLasvm:
             pass
 
     def visit_with_bias(self, k):
-        if self.position(k) is None:
+        p = self.grave(k)
+        if p is not None:  # back to life, where it lay
+            z = 1 - self.y[k] * (self.g[p] - self.b)
+            self.live[p], self.zone[p], self.margins[k] = True, self.zone_of(z), z
+            self.admitted[self.zone[p]] += 1
+            self.pair(*((p, self.lowest()) if self.y[k] > 0 else (self.highest(), p)), self.tau)
+        elif self.position(k) is None:
             z = self.y[k] * (self.output(k) + self.b)
             label = self.y[self.ids[self.live]]
             if np.sum(label == self.y[k]) >= SEEDS and not np.any(label == -self.y[k]):

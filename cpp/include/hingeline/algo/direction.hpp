@@ -52,7 +52,10 @@ template <class Source> class Search {
         }
     }
     Search(const Search&) = delete;
-    ~Search() { rest(); }
+    ~Search() {
+        rest();
+        s.kernel_recomputed += k_.recomputed();
+    }
 
     State& s;
     const Params& p;
@@ -110,6 +113,15 @@ template <class Source> class Search {
             k_.close(keep, close_up(keep));
         }
     }
+
+    /// A kernel function of the user's may throw: what was learnt before stays, and is consistent.
+    struct CutOnError {
+        Search& search;
+        const int before = std::uncaught_exceptions();
+        ~CutOnError() {
+            if (std::uncaught_exceptions() > before) search.cut();
+        }
+    };
 
     /// Output sum alpha K of the example whose turn it is, which is at position n, and the target of this moment.
     /// Nothing when interrupted.
@@ -171,17 +183,18 @@ template <class Source> class Search {
 
     /// In single precision every step rounds g: compute it again from alpha now and then, where this leaves no trace
     /// of how examples are cut into calls.
-    void refresh_sometimes() {
-        constexpr Index steps_to_refresh = 1 << 20;  // errors of some 3e-5 |g|, far below tau
-        if (sizeof(T) == 4 && s.steps - s.refreshed_at >= steps_to_refresh) refresh();
+    void refresh_sometimes(Index steps) {
+        if (single && s.steps - s.refreshed_at >= steps) refresh();
     }
+    static constexpr bool single = sizeof(T) == 4;
+    /// Between refreshes while learning, where errors of some 3e-5 |g| are far below tau, and while finishing.
+    static constexpr Index steps_learning = 1 << 20, steps_finishing = 1 << 14;
     /// g = y - sum alpha K; false when interrupted, and then nothing has changed.
     bool refresh() {
         std::vector<T> fresh(static_cast<std::size_t>(s.n), T(0));
         std::vector<Index> missing, rows;
         const auto set = [&](Index t, double f) { fresh[static_cast<std::size_t>(t)] = static_cast<T>(s.y(t) - f); };
         for (Index t = 0; t < s.n; ++t) {
-            if (s.dead[static_cast<std::size_t>(t)]) continue;
             if (const T* row = k_.find(t))
                 set(t, output(row));
             else
@@ -235,6 +248,12 @@ template <class Source> class Search {
         }
         return step(s.ascent.at);
     }
+    /// Violations below this are rounding errors.
+    double noise() {
+        double largest = 0;
+        for (Index t = 0; t < s.n && single; ++t) largest = std::max(largest, std::abs(static_cast<double>(g()[t])));
+        return single ? std::max(s.noise(), 3e-7 * (1.0 + largest)) : s.noise();
+    }
     /// sum alpha K over a kernel row.
     double output(const T* row) { return ops<T>().glance(row, s[line::alpha], g(), s[line::box], s.n).output; }
     void rescan() { s.ascent = ops<T>().ascend(g(), nullptr, 0, up(), dn(), s.n); }
@@ -270,6 +289,14 @@ template <class Source> class Search {
         up()[t] = dn()[t] = 0;
         ++s.cleaned[s.zone[static_cast<std::size_t>(t)]];
     }
+    /// A position that was killed takes part again, with alpha = 0; its g has been kept up to date.
+    void revive(Index t, Zone zone) {
+        s.dead[static_cast<std::size_t>(t)] = 0;
+        --s.n_dead;
+        set_room(t);
+        s.zone[static_cast<std::size_t>(t)] = zone;
+        ++s.admitted[zone];
+    }
     /// Remove the dead.
     void sweep() {
         if (s.n_dead == 0) return;
@@ -299,14 +326,22 @@ template <class Source> class Search {
     /// Changes when positions have changed hands.
     Index sweeps() const { return sweeps_; }
 
+    /// After finishing, the outputs are known afresh: f = y - g + b.
+    void set_largest() {
+        s.largest = 0;
+        for (Index t = 0; t < s.n; ++t)
+            if (!s.dead[static_cast<std::size_t>(t)])
+                s.largest = std::max(s.largest, std::abs(s.y(t) - static_cast<double>(g()[t]) + s.b));
+    }
+
     // ---- what is written down --------------------------------------------------------------------
 
     void note() {
         rest();
         const double gap = s.ascent.gap;
         s.trace.add({static_cast<double>(s.visited), static_cast<double>(s.n_support()),
-                     static_cast<double>(s.n_live()), s.compute_dual(), gap, s.target,
-                     static_cast<double>(s.kernel_evals), static_cast<double>(s.kernel_needed)});
+                     static_cast<double>(s.n_live()), s.dual(), gap, s.target, static_cast<double>(s.kernel_evals),
+                     static_cast<double>(s.kernel_needed)});
     }
     /// At most 256 rows, evenly over the examples, wherever calls begin and end.
     void note_sometimes() {
@@ -329,12 +364,30 @@ template <class Source> class Search {
     bool halted_ = false;
 };
 
+/// Whether a gap that is measured in single precision has come as far as it will: not a thousandth better than its
+/// best for many steps.
+class AtRest {
+  public:
+    bool operator()(double gap, const State& s) {
+        if (gap < 0.999 * best_) {
+            best_ = gap;
+            since_ = s.steps;
+        }
+        return s.steps - since_ > std::max<Index>(1 << 17, 32 * s.n);
+    }
+
+  private:
+    double best_ = std::numeric_limits<double>::infinity();
+    Index since_ = 0;
+};
+
 /// Steps between looks at the interrupt: less than a millisecond.
 inline constexpr Index steps_between_looks = 256;
 
 /// Visit examples in their order: visit(example, its position where it is in the expansion already, or -1), with the
-/// kernel rows of some computed ahead. Returns how many were visited: all, unless someone interrupts. `known` says
-/// whether some may be in the expansion, by their id; margins[i] gets y f of example i when its turn came.
+/// kernel rows of some computed ahead. An example that was killed has its position until the next cleaning. Returns how
+/// many were visited: all, unless someone interrupts. `known` says whether some may be in the expansion, by their id;
+/// margins[i] gets y f of example i when its turn came.
 template <class Source, class Visit> Index in_blocks(Search<Source>& search, const std::vector<Example>& examples,
                                                      bool known, double* margins, Visit&& visit) {
     State& s = search.s;
@@ -342,13 +395,14 @@ template <class Source, class Visit> Index in_blocks(Search<Source>& search, con
     std::unordered_map<Index, Index> where;
     Index indexed = -1;
     s.reason = Reason::interrupted;
+    const typename Search<Source>::CutOnError cut{search};
     if (!search.wake()) return 0;
     std::vector<Example> fresh;
     for (Index at = 0; at < count;) {
         if (known && indexed != search.sweeps()) {
             where.clear();
             for (Index t = 0; t < s.n; ++t)
-                if (!s.dead[static_cast<std::size_t>(t)]) where[s.id[static_cast<std::size_t>(t)]] = t;
+                if (s[line::box][t] != 0) where[s.id[static_cast<std::size_t>(t)]] = t;
             indexed = search.sweeps();
         }
         const Index due = search.p.period - s.visited % search.p.period;

@@ -49,9 +49,13 @@ template <class Source> class Pairs {
     bool complete() const { return extremes_.high_at >= 0 && extremes_.low_at >= 0; }
     double violation() const { return complete() ? extremes_.high - extremes_.low : 0.0; }
 
-    /// b and the gap that it leaves: sum max(up h, -dn h) with h = g - b.
+    /// b, and the gap that it leaves.
     void settle() {
         if (complete()) s.b = 0.5 * (extremes_.high + extremes_.low);
+        measure();
+    }
+    /// The gap: sum max(up h, -dn h) with h = g - b.
+    void measure() {
         s.ascent.gap = 0;
         for (Index t = 0; t < s.n; ++t) {
             const double h = static_cast<double>(search.g()[t]) - s.b;
@@ -88,6 +92,10 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
         for (Index t = 0; t < s.n; ++t) living[s.y(t) > 0] += !s.dead[static_cast<std::size_t>(t)];
     };
     count_living();
+    const auto process = [&](Index k, bool positive) {
+        const Extremes& x = pairs.extremes();
+        if (!(positive ? pairs.pair(k, x.low_at, search.p.tau) : pairs.pair(x.high_at, k, search.p.tau))) pairs.look();
+    };
     return in_blocks(search, examples, known, margins, [&](const Example& e, Index at) {
         const bool positive = e.y() > 0;
         if (at < 0) {
@@ -98,20 +106,22 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
             s.last_margin = z;
             const Zone zone = Ramp{search.p.s}.zone(z);
             if (living[!positive] == 0 && living[positive] >= seeds) {
+                s.kernel_needed += s.n_live() + 1;
                 search.turn_away();
                 ++s.skipped[zone];
             } else {
                 s.kernel_needed += s.n_live() + 1;
                 search.admit(e, e.y() - *f, zone, false);
                 ++living[positive];
-                const Index k = s.n - 1;
-                const Extremes& x = pairs.extremes();
-                if (!(positive ? pairs.pair(k, x.low_at, search.p.tau) : pairs.pair(x.high_at, k, search.p.tau)))
-                    pairs.look();
+                process(s.n - 1, positive);
             }
         } else {
             s.last_margin = 1.0 - e.y() * (static_cast<double>(search.g()[at]) - s.b);
-            if (s.dead[static_cast<std::size_t>(at)]) return void(++s.visited);
+            if (s.dead[static_cast<std::size_t>(at)]) {
+                search.revive(at, Ramp{search.p.s}.zone(s.last_margin));
+                ++living[positive];
+                process(at, positive);
+            }
         }
         pairs.reprocess(search.p.tau);
         pairs.settle();
@@ -120,9 +130,9 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
         if (s.n_dead != dead) count_living(), pairs.look();
         if (++s.visited % search.p.period == 0) {
             search.sweep();
-            search.refresh_sometimes();
+            search.refresh_sometimes(search.steps_learning);
             pairs.look();
-            pairs.settle();
+            pairs.measure();
         }
     });
 }
@@ -132,7 +142,7 @@ template <class Source> void sweep_pairs(Search<Source>& search) {
     search.sweep();
     Pairs<Source> pairs(search);
     pairs.look();
-    pairs.settle();
+    pairs.measure();
 }
 
 /// Losses sum C_i [1 - y f]_+ of examples outside the expansion: what they add to the gap. Those with a loss are
@@ -169,23 +179,34 @@ template <class Source> Index finish_pairs(Search<Source>& search, double tol, I
     Pairs<Source> pairs(search);
     pairs.look();
     Index count = 0;
+    AtRest at_rest;
     const auto state = [&] {
-        if (count % steps_between_looks) return Reason::running;
+        if (count % steps_between_looks) return count >= most ? Reason::steps : Reason::running;
         if (search.interrupted()) return Reason::interrupted;
-        search.refresh_sometimes();
+        search.refresh_sometimes(search.steps_finishing);
         pairs.look();
         pairs.settle();
         search.rest();
-        if (s.ascent.gap <= tol * (s.compute_dual() + s.ascent.gap)) return Reason::gap;
-        if (pairs.violation() <= s.noise()) return Reason::precision;
+        if (s.ascent.gap <= tol * (s.dual() + s.ascent.gap)) {
+            if (!search.single || s.steps == s.refreshed_at) return Reason::gap;
+            if (!search.refresh()) return Reason::interrupted;
+            pairs.look();
+            pairs.settle();
+            search.rest();
+            if (s.ascent.gap <= tol * (s.dual() + s.ascent.gap)) return Reason::gap;
+        }
+        if (search.single && s.steps == s.refreshed_at && at_rest(s.ascent.gap, s)) return Reason::precision;
+        if (pairs.violation() <= 4 * search.noise()) return Reason::precision;  // two gradients, two rows
         return count >= most ? Reason::steps : Reason::running;
     };
     while ((s.reason = state()) == Reason::running) {
         if (!pairs.reprocess(0)) break;
         ++count;
     }
-    if (sizeof(typename Source::Value) == 4) search.refresh(), pairs.look();
+    if (search.single && s.steps != s.refreshed_at) search.refresh();
+    pairs.look();
     pairs.settle();
+    search.set_largest();
     if (s.reason == Reason::running) s.reason = search.interrupted() ? Reason::interrupted : Reason::precision;
     search.note();
     return count;

@@ -69,7 +69,7 @@ Index learn(Search<Source>& search, const std::vector<Example>& examples, bool k
         visit<Rule>(search, e, at);
         if (search.s.visited % search.p.period) return;
         if (Rule::cleans) search.clean(search.p.most_non_sv);
-        search.refresh_sometimes();
+        search.refresh_sometimes(search.steps_learning);
     });
 }
 
@@ -81,20 +81,22 @@ template <class Source> Index finish(Search<Source>& search, double tol, Index m
     if (!search.wake()) return 0;
     search.rescan();
     Index count = 0;
-    double noise = 0;
+    double noise = 0, dual = 0;
+    AtRest at_rest;
     const auto state = [&] {
         if (count % steps_between_looks == 0) {
             if (search.interrupted()) return Reason::interrupted;
-            search.refresh_sometimes();
+            search.refresh_sometimes(search.steps_finishing);
             search.rest();
-            s.compute_dual();
-            noise = s.noise();
+            dual = s.dual();
+            noise = search.noise();
         }
-        if (s.ascent.gap <= tol * (s.dual + s.ascent.gap)) {
-            if (sizeof(typename Source::Value) == 8 || s.steps == s.refreshed_at) return Reason::gap;
+        if (s.ascent.gap <= tol * (dual + s.ascent.gap)) {
+            if (!search.single || s.steps == s.refreshed_at) return Reason::gap;
             if (!search.refresh()) return Reason::interrupted;
-            if (s.ascent.gap <= tol * (s.dual + s.ascent.gap)) return Reason::gap;
+            if (s.ascent.gap <= tol * (dual + s.ascent.gap)) return Reason::gap;
         }
+        if (search.single && s.steps == s.refreshed_at && at_rest(s.ascent.gap, s)) return Reason::precision;
         if (s.ascent.worst <= noise) return Reason::precision;
         return count >= most ? Reason::steps : Reason::running;
     };
@@ -103,6 +105,7 @@ template <class Source> Index finish(Search<Source>& search, double tol, Index m
         ++count;
     }
     if (s.reason == Reason::running) s.reason = search.interrupted() ? Reason::interrupted : Reason::precision;
+    search.set_largest();
     search.note();
     return count;
 }

@@ -91,10 +91,9 @@ struct State {
     Ascent ascent{0, 0, -1};    // what is to be gained now
     double b = 0;               // bias, where there is one
     double target = 0;          // of the last example
-    double dual = 0;            // when it was last computed
     double largest = 0;         // largest |f| of an example when it came
     double last_margin = 0;     // y f of the last one
-    Index visited = 0, steps = 0, kernel_evals = 0, kernel_needed = 0;
+    Index visited = 0, steps = 0, kernel_evals = 0, kernel_needed = 0, kernel_recomputed = 0;
     Index refreshed_at = 0;  // steps when g was last computed from alpha
     Index note_every = 16;   // examples between rows of the trace
     Tally admitted, cleaned, skipped;
@@ -118,10 +117,10 @@ struct State {
         return 1e-14 * (1.0 + mass * curvature);
     }
     /// D = sum alpha y - 1/2 alpha K alpha = 1/2 sum alpha (y + g).
-    double compute_dual() {
-        dual = 0;
-        for (Index t = 0; t < n; ++t) dual += 0.5 * lines[line::alpha][t] * (y(t) + lines[line::g][t]);
-        return dual;
+    double dual() const {
+        double sum = 0;
+        for (Index t = 0; t < n; ++t) sum += 0.5 * lines[line::alpha][t] * (y(t) + lines[line::g][t]);
+        return sum;
     }
 };
 

@@ -28,8 +28,8 @@ template <class T> class SelfGram {
         evict(held_ - room(stride_));
         spare_.clear();
     }
-    /// Kernel values that were computed again.
-    Index recomputed() const { return recomputed_; }
+    /// Kernel values that were computed again since the last time this was asked.
+    Index recomputed() { return std::exchange(recomputed_, 0); }
     std::size_t bytes() const {
         return static_cast<std::size_t>((held_ + static_cast<Index>(spare_.size())) * stride_) * sizeof(T);
     }
