@@ -3,6 +3,9 @@
 import copy
 import io
 import pickle
+import signal
+import threading
+import time
 import warnings
 from itertools import combinations
 
@@ -19,6 +22,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from hingeline import LASVC
+from hingeline._online import OnlineMachines
 
 from .oracle.naive_lasvm import NaiveLasvm
 from .oracle.qp import box_qp, dual_value, primal_value, shifted_box
@@ -1031,7 +1035,7 @@ class MoodyKernel:
 
     def __call__(self, A, B):
         self.calls += 1
-        K = A @ B.T
+        K = sum(A[:, [k]] * B[:, k] for k in range(A.shape[1]))  # the same bits in every block, unlike A @ B.T
         return K if self.mood is None or self.calls <= self.patience else self.mood(K)
 
     def sulk(self, mood, patience):
@@ -1214,3 +1218,161 @@ def test_noisy_labels(seed):
     assert flipped[nc.support_].sum() < 0.5 * flipped[g.support_].sum()
     assert i.n_kernel_needed_ < 0.7 * g.n_kernel_needed_
     assert i.ramp_counts_["skipped"][0, [0, 2]].sum() > 1000 and i.ramp_counts_["skipped"][0, 1] == 0
+
+
+# ---- other threads, other signals, other files ---------------------------------------------------------
+
+
+def test_readers_wait_for_the_learner():
+    X, y = noisy(6000, 5, seed=0, dtype=np.float32)
+    alone = LASVC(variant="g", C=10.0, gamma=0.5).partial_fit(X, y, [0, 1])
+    model = LASVC(variant="g", C=10.0, gamma=0.5).partial_fit(X[:500], y[:500], [0, 1])
+    done, seen = threading.Event(), []
+
+    def read():
+        while not done.is_set():
+            seen.append(model.decision_function(X[:5]))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    model.partial_fit(X[500:], y[500:])
+    done.set()
+    reader.join()
+    same(alone, model)
+    assert seen and all(np.isfinite(values).all() for values in seen)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer here")
+def test_a_signal_that_is_no_interrupt_leaves_no_trace():
+    X, y = noisy(4000, 5, seed=1)
+    model = LASVC(variant="full", C=100.0, gamma=0.5).partial_fit(X[:100], y[:100], [0, 1])
+    before = snapshot(model)
+
+    def stop(*_):
+        raise TimeoutError
+
+    old = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(TimeoutError):
+            model.partial_fit(X[100:], y[100:])
+            time.sleep(5)  # a machine so fast that it was done
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    if model.n_samples_seen_ == 100:
+        assert snapshot(model) == before
+
+
+def test_margins_tell_what_was_learnt_before_an_interrupt():
+    X, y = blobs(300, 2)
+    model = LASVC(**{**LIVELY, "kernel": MoodyKernel()})
+    model.kernel.sulk(raises(KeyboardInterrupt), 4)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y, [0, 1])
+    known = ~np.isnan(model.admission_margin_)
+    assert 0 < known.sum() < 300 and known[: known.sum()].all()
+    counts = model.ramp_counts_
+    assert counts["admitted"].sum() + counts["skipped"].sum() == known.sum()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_weights_of_one_class_only(variant):
+    X, y = blobs(60, 2)
+    with pytest.raises(ValueError, match="sample_weight leaves fewer than two classes"):
+        LASVC(variant=variant, finish=True).fit(X, y, sample_weight=y.astype(float))
+    X, y = blobs(60, 3)
+    model = LASVC(variant=variant, finish=True, gamma=1.0).fit(X, y, sample_weight=(y != 2) + 0.0)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("C", [1e10, 1e14, 1e16])
+@pytest.mark.parametrize("variant", ["g", "full", "lasvm"])
+def test_tiny_features_come_to_an_end(variant, C):
+    X, y = noisy(40, 3, seed=0)
+    model = LASVC(variant=variant, kernel="linear", C=C, finish=True, max_iter=20_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(1e-7 * X, y)
+    assert np.isfinite(model.gap_).all() and np.isfinite(model.dual_coef_).all()
+
+
+def test_products_that_leave_the_range():
+    X = np.array([[1e-7], [-1e-7], [3e16], [-2e16]], dtype=np.float32)
+    for C in (1e20, 1e30):
+        with pytest.raises(ValueError, match=r"(?s)kernel value leaves the range of float32; scale"):
+            LASVC(kernel="linear", C=C).fit(X, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="C times the weights must not exceed"):
+        LASVC(C=1e31).fit(X[:2], [0, 1])
+
+
+def damage(states, how):
+    for state in states:
+        how(state)
+
+
+HOSTILE = {
+    "class": lambda s: s["whole"].__setitem__(0, -(2**40)),
+    "far class": lambda s: s["whole"].__setitem__(1, 2**61),
+    "row": lambda s: s["row"].__setitem__(0, 10**12),
+    "negative row": lambda s: s["row"].__setitem__(0, -1),
+    "code": lambda s: s["code"].__setitem__(0, 7),
+    "NaN": lambda s: s["lines"].__setitem__((1, 0), np.nan),
+    "box": lambda s: s["lines"].__setitem__((0, 0), 1e9),
+    "dead": lambda s: s["dead"].__setitem__(0, 3),
+    "zone": lambda s: s["zone"].__setitem__(0, 9),
+    "reason": lambda s: s["whole"].__setitem__(8, 99),
+    "length": lambda s: s.__setitem__("id", s["id"][:-1]),
+}
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+def test_hostile_files_are_refused(how):
+    X, y = blobs(60, 2)
+    state = LASVC(gamma=1.0).fit(X, y)._online.__getstate__()
+    damage(state["states"], HOSTILE[how])
+    with pytest.raises(ValueError, match="damaged"):
+        OnlineMachines.__new__(OnlineMachines).__setstate__(state)
+
+
+def test_a_file_without_rows_is_refused():
+    X, y = blobs(60, 2)
+    state = {**LASVC(gamma=1.0).fit(X, y)._online.__getstate__(), "rows": None}
+    with pytest.raises(ValueError, match="damaged"):
+        OnlineMachines.__new__(OnlineMachines).__setstate__(state)
+
+
+def test_a_failed_chunk_leaves_the_gap():
+    X, y = blobs(200, 2)
+    model = LASVC(**{**LIVELY, "variant": "lasvm", "kernel": MoodyKernel(), "finish": True, "tol": 0.5}).fit(X, y)
+    gap = model.gap_.copy()
+    model.kernel.sulk(raises(ZeroDivisionError), 0)
+    with pytest.raises(ZeroDivisionError):
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.gap_, gap)
+
+
+def test_classes_and_weights_are_checked():
+    X, y = blobs(20, 2)
+    with pytest.raises(ValueError, match="NaN"):
+        LASVC().partial_fit(X, y, [0.0, 1.0, np.nan])
+    with pytest.raises(ValueError, match="1d"):
+        LASVC().partial_fit(X, y, [[0, 1], [2, 3]])
+    with pytest.raises(ValueError, match="class_weight"):
+        LASVC(class_weight={"1": 5.0}).partial_fit(X, y, [0, 1])
+
+
+def test_the_shape_is_that_of_the_fit():
+    X, y = blobs(90, 3)
+    model = LASVC(multi_class="ovr", gamma=1.0, random_state=0).fit(X, y)
+    before = model.decision_function(X)
+    np.testing.assert_array_equal(model.set_params(multi_class="ovo").decision_function(X), before)
+
+
+def test_kernel_values_keep_to_their_memory():
+    X, y = noisy(3000, 5, seed=2, dtype=np.float32)
+    model = LASVC(variant="g", C=10.0, gamma=0.5, cache_size=1.0)
+    for at in range(0, 3000, 500):
+        model.partial_fit(X[at : at + 500], y[at : at + 500], [0, 1])
+        assert model._online.model.kernel_bytes <= 2**20
+    assert model.n_kernel_recomputed_ > 0

@@ -19,6 +19,8 @@ template <class T> using Array2 = nb::ndarray<const T, nb::ndim<2>, nb::device::
 template <class T> using Contiguous1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Contiguous2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+template <class T> using Writable2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
 using AnyRows = std::variant<Rows<float>, Rows<double>>;
 
 /// A matrix of Python's, dense or CSR, kept alive and checked once.

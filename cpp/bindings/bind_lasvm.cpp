@@ -2,7 +2,6 @@
 #include "hingeline/algo/lasvm.hpp"
 #include "hingeline/algo/lasvm_i.hpp"
 #include "hingeline/algo/lasvm_nc.hpp"
-#include "hingeline/algo/pairs.hpp"
 #include "online.hpp"
 
 namespace hingeline::bindings {
@@ -38,29 +37,24 @@ struct Lasvm : Machines {
         params = {C, s, tau, period, most_non_sv, warm_support, cache_bytes, 1};
     }
 
-    /// work(search, machine number) for every machine.
+    /// work(search, machine number) for every machine, side by side where there are threads.
     template <class Work> void each(const SourceSpec& spec, int threads, Interrupt* interrupt, Work&& work) {
         with_source(spec, [&](const auto& source) {
             using Source = std::decay_t<decltype(source)>;
             const Index count = static_cast<Index>(machines.size());
-            run_pairs(
-                count, threads, interrupt, [&](Index m) { return machines[static_cast<std::size_t>(m)].state.n; },
-                [&](Index m, int team, int) {
-                    Machine& machine = machines[static_cast<std::size_t>(m)];
-                    Params mine = params;
-                    mine.threads = team;
-                    auto& kernel =
-                        machine.kernel<typename Source::Value>(params.cache_bytes / static_cast<std::size_t>(count));
-                    Search<Source> search(machine.state, mine, source, kernel, interrupt);
-                    machine.state.trace.start();
-                    try {
-                        work(search, m);
-                    } catch (...) {
-                        machine.state.trace.pause();
-                        throw;
-                    }
-                    machine.state.trace.pause();
-                });
+            for (const Machine& m : machines)
+                for (const Index row : m.state.row)
+                    if (row >= source.size()) throw std::invalid_argument("the kernel has fewer rows than the model");
+            run_tasks(count, threads, interrupt, [&](Index m, int) {
+                Machine& machine = machines[static_cast<std::size_t>(m)];
+                Params mine = params;
+                mine.threads = static_cast<int>(std::max<Index>(1, threads / std::max<Index>(count, 1)));
+                auto& kernel =
+                    machine.kernel<typename Source::Value>(params.cache_bytes / static_cast<std::size_t>(count));
+                Search<Source> search(machine.state, mine, source, kernel, interrupt);
+                const Trace::Running clock(machine.state.trace);
+                work(search, m);
+            });
         });
     }
 
@@ -81,47 +75,57 @@ struct Lasvm : Machines {
     }
 };
 
-/// Let every machine learn from a chunk: margins y f of the examples when their turn came, one column per class that an
-/// example was told apart from (or, against the rest, per machine), NaN where there was no such thing. With `undo` an
-/// error leaves the model as it was.
-nb::object learn_chunk(Lasvm& model, const SourceSpec& spec, const Chunk& chunk, int threads, bool known, bool evicts,
-                       bool undo) {
-    const std::size_t n = chunk.size();
-    Index classes = 0;
-    for (const Machine& m : model.machines) classes = std::max({classes, m.positive + 1, m.negative + 1});
-    std::vector<double> margins(n * static_cast<std::size_t>(classes), std::numeric_limits<double>::quiet_NaN());
+/// Let every machine learn from a chunk. margins[i][c] gets y f of example i when its turn came, in the machine that
+/// tells it from class c (against the rest: in the machine of class c). With `undo` an error leaves the model as it
+/// was; Ctrl-C is none, and leaves what was learnt.
+void learn_chunk(Lasvm& model, const SourceSpec& spec, const Chunk& chunk, Writable2<double> margins, int threads,
+                 bool known, bool evicts, bool undo) {
+    const auto lock = model.hold();
+    const std::size_t classes = margins.shape(1);
+    for (const Machine& m : model.machines)
+        if (std::max(m.positive, m.negative) >= static_cast<Index>(classes) || margins.shape(0) != chunk.size())
+            throw std::invalid_argument("margins: one row per example and one column per class expected");
     std::vector<State> before;
     if (undo)
         for (const Machine& m : model.machines) before.push_back(m.state);
     const Index first = model.append(spec, chunk);
-    bool settled = false;  // after that only a Ctrl-C can come, which leaves what was learnt
     try {
         Session().run([&](Interrupt* interrupt) {
             model.each(spec, threads, interrupt, [&](auto& search, Index m) {
+                search.require_range(*std::max_element(chunk.boxes.data(), chunk.boxes.data() + chunk.size()));
                 std::vector<std::size_t> from;
                 const auto examples = model.examples(m, chunk, first, from);
                 std::vector<double> z(examples.size(), std::numeric_limits<double>::quiet_NaN());
-                model.learn_one(search, examples, known, evicts, z.data());
-                for (std::size_t i = 0; i < from.size(); ++i) {
-                    const Index other = model.at(m).other(chunk.codes.data()[from[i]]);
-                    margins[from[i] * static_cast<std::size_t>(classes) + static_cast<std::size_t>(other)] = z[i];
+                const auto put = [&] {
+                    for (std::size_t i = 0; i < from.size(); ++i)
+                        margins.data()[from[i] * classes +
+                                       static_cast<std::size_t>(model.at(m).other(chunk.codes.data()[from[i]]))] = z[i];
+                };
+                try {
+                    model.learn_one(search, examples, known, evicts, z.data());
+                } catch (...) {
+                    put();
+                    throw;
                 }
+                put();
             });
-            model.settle();
-            settled = true;
         });
-    } catch (...) {
-        if (undo && !settled)
+    } catch (const nb::python_error& error) {
+        if (undo && !error.matches(PyExc_KeyboardInterrupt))
             model.undo(before, first);
-        else if (!settled)
+        else
             model.settle();
         throw;
+    } catch (...) {
+        if (undo) model.undo(before, first);
+        throw;
     }
-    return nb::cast(to_numpy(std::move(margins), {n, static_cast<std::size_t>(classes)}));
+    model.settle();
 }
 
 /// Optimise what the machines hold; the steps made by each.
-nb::object finish_all(Lasvm& model, const SourceSpec& spec, double tol, Index most, int threads) {
+nb::ndarray<nb::numpy, Index> finish_all(Lasvm& model, const SourceSpec& spec, double tol, Index most, int threads) {
+    const auto lock = model.hold();
     std::vector<Index> steps(model.machines.size(), 0);
     Session().run([&](Interrupt* interrupt) {
         model.each(spec, threads, interrupt, [&](auto& search, Index m) {
@@ -129,11 +133,12 @@ nb::object finish_all(Lasvm& model, const SourceSpec& spec, double tol, Index mo
                 model.variant == Variant::lasvm ? finish_pairs(search, tol, most) : online::finish(search, tol, most);
         });
     });
-    return nb::cast(to_numpy(std::move(steps)));
+    return to_numpy(std::move(steps));
 }
 
 /// The last cleaning: support vectors only, but all that is alive in LASVM and FULL SVM.
 void end(Lasvm& model, const SourceSpec& spec) {
+    const auto lock = model.hold();
     Session().run([&](Interrupt*) {
         model.each(spec, 1, nullptr, [&](auto& search, Index) {
             if (model.variant == Variant::lasvm)
@@ -147,7 +152,11 @@ void end(Lasvm& model, const SourceSpec& spec) {
 }
 
 /// Losses of the examples of a chunk that are not in the expansion, by machine, and which of them have a loss.
-nb::object outside_all(Lasvm& model, const SourceSpec& spec, const Chunk& chunk, int threads) {
+std::pair<nb::ndarray<nb::numpy, double>, nb::ndarray<nb::numpy, std::int64_t>> outside_all(Lasvm& model,
+                                                                                            const SourceSpec& spec,
+                                                                                            const Chunk& chunk,
+                                                                                            int threads) {
+    const auto lock = model.hold();
     const std::size_t count = model.machines.size();
     std::vector<double> losses(count, 0.0);
     std::vector<std::int64_t> marked(chunk.size(), 0);
@@ -172,10 +181,11 @@ nb::object outside_all(Lasvm& model, const SourceSpec& spec, const Chunk& chunk,
         });
         model.settle();
     });
-    return nb::make_tuple(to_numpy(std::move(losses)), to_numpy(std::move(marked)));
+    return {to_numpy(std::move(losses)), to_numpy(std::move(marked))};
 }
 
-nb::dict result(const Lasvm& model, Index m) {
+nb::dict result(Lasvm& model, Index m) {
+    const auto lock = model.hold();
     const State& s = model.at(m).state;
     std::vector<Index> row, id, code;
     std::vector<double> coef;
@@ -198,7 +208,6 @@ nb::dict result(const Lasvm& model, Index m) {
     d["largest"] = s.largest;
     d["reason"] = name(s.reason);
     d["steps"] = s.steps;
-    d["visited"] = s.visited;
     d["n_expansion"] = s.n_live();
     d["kernel_evals"] = s.kernel_evals;
     d["kernel_needed"] = s.kernel_needed;
@@ -218,19 +227,23 @@ void bind_lasvm(nb::module_& m) {
              nb::arg("variant"), nb::kw_only(), nb::arg("C"), nb::arg("s"), nb::arg("tau"), nb::arg("period"),
              nb::arg("most_non_sv"), nb::arg("warm_support"), nb::arg("cache_bytes"))
         .def(
-            "add", [](Lasvm& l, Index positive, Index negative) { l.machines.push_back({positive, negative}); },
+            "add",
+            [](Lasvm& l, Index positive, Index negative) {
+                const auto lock = l.hold();
+                l.machines.push_back({positive, negative});
+            },
             nb::arg("positive"), nb::arg("negative"))
         .def("add_mirrored", &Lasvm::add_mirrored, nb::arg("machine"), nb::arg("positive"))
         .def(
             "learn",
             [](Lasvm& l, nb::object source, const Matrix& x, Contiguous1<std::int64_t> rows,
-               Contiguous1<std::int64_t> ids, Contiguous1<std::int64_t> codes, Contiguous1<double> boxes, int threads,
-               bool known, bool evicts, bool undo) {
-                return learn_chunk(l, SourceSpec(source), Chunk{&x, rows, ids, codes, boxes}, threads, known, evicts,
-                                   undo);
+               Contiguous1<std::int64_t> ids, Contiguous1<std::int64_t> codes, Contiguous1<double> boxes,
+               Writable2<double> margins, int threads, bool known, bool evicts, bool undo) {
+                learn_chunk(l, SourceSpec(source), Chunk{&x, rows, ids, codes, boxes}, margins, threads, known, evicts,
+                            undo);
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
-            nb::kw_only(), nb::arg("threads"), nb::arg("known"), nb::arg("evicts"), nb::arg("undo"))
+            nb::arg("margins"), nb::kw_only(), nb::arg("threads"), nb::arg("known"), nb::arg("evicts"), nb::arg("undo"))
         .def(
             "outside",
             [](Lasvm& l, nb::object source, const Matrix& x, Contiguous1<std::int64_t> rows,
@@ -247,11 +260,24 @@ void bind_lasvm(nb::module_& m) {
         .def(
             "end", [](Lasvm& l, nb::object source) { end(l, SourceSpec(source)); }, nb::arg("source"))
         .def("result", &result, nb::arg("machine"))
-        .def("take", &Lasvm::take, nb::arg("rows"), "Stored rows: an array, or the arrays of a CSR matrix.")
-        .def("release", &Lasvm::release, "Let go of the kernel rows; they are computed again when needed.")
+        .def(
+            "take",
+            [](Lasvm& l, Contiguous1<std::int64_t> rows) {
+                const auto lock = l.hold();
+                return l.take(rows);
+            },
+            nb::arg("rows"), "Stored rows: an array, or the arrays of a CSR matrix.")
+        .def(
+            "release",
+            [](Lasvm& l) {
+                const auto lock = l.hold();
+                l.release();
+            },
+            "Let go of the kernel rows; they are computed again when needed.")
         .def(
             "states",
-            [](const Lasvm& l) {
+            [](Lasvm& l) {
+                const auto lock = l.hold();
                 nb::list all;
                 for (const Machine& machine : l.machines) all.append(saved(machine));
                 return all;
@@ -259,21 +285,22 @@ void bind_lasvm(nb::module_& m) {
             "All that learning on needs, but for the rows, as dictionaries of arrays.")
         .def(
             "restore",
-            [](Lasvm& l, nb::list states, nb::object rows) {
+            [](Lasvm& l, nb::list states, nb::object rows, Index classes) {
+                const auto lock = l.hold();
                 l.machines.clear();
                 if (!rows.is_none()) l.load(nb::cast<const Matrix&>(rows));
                 const Index bound = rows.is_none() ? std::numeric_limits<Index>::max() : l.stored();
-                for (nb::handle state : states) l.machines.push_back(loaded(nb::cast<nb::dict>(state), bound));
+                for (nb::handle state : states) l.machines.push_back(loaded(nb::cast<nb::dict>(state), bound, classes));
             },
-            nb::arg("states"), nb::arg("rows").none(), "Back to what `states` gave; `rows` are those stored then.")
+            nb::arg("states"), nb::arg("rows").none(), nb::arg("classes"),
+            "Back to what `states` gave; `rows` are those stored then.")
         .def("configure", &Lasvm::configure, nb::kw_only(), nb::arg("C"), nb::arg("s"), nb::arg("tau"),
              nb::arg("period"), nb::arg("most_non_sv"), nb::arg("warm_support"), nb::arg("cache_bytes"),
              "Options of the next call.")
         .def_prop_ro("n_stored", &Lasvm::stored)
         .def_prop_ro("n_features", &Lasvm::features)
         .def_prop_ro("has_rows", [](const Lasvm& l) { return l.store.index() != 0; })
-        .def_prop_ro("kernel_bytes", &Lasvm::kernel_bytes)
-        .def_prop_ro("n_machines", [](const Lasvm& l) { return l.machines.size(); });
+        .def_prop_ro("kernel_bytes", &Lasvm::kernel_bytes);
 }
 
 }  // namespace hingeline::bindings

@@ -38,13 +38,13 @@ struct Chunk {
 struct Machine {
     Index positive = 0, negative = -1;
     online::State state{};
-    std::variant<std::monostate, std::unique_ptr<SelfGram<float>>, std::unique_ptr<SelfGram<double>>> rows{};
+    std::variant<std::monostate, std::unique_ptr<SelfGram<float>>, std::unique_ptr<SelfGram<double>>> kernel_rows{};
 
     template <class T> SelfGram<T>& kernel(std::size_t bytes) {
         using Held = std::unique_ptr<SelfGram<T>>;
-        if (!std::holds_alternative<Held>(rows)) rows = std::make_unique<SelfGram<T>>(bytes);
-        std::get<Held>(rows)->allow(bytes);
-        return *std::get<Held>(rows);
+        if (!std::holds_alternative<Held>(kernel_rows)) kernel_rows = std::make_unique<SelfGram<T>>(bytes);
+        std::get<Held>(kernel_rows)->allow(bytes);
+        return *std::get<Held>(kernel_rows);
     }
     /// The class that an example of class `code` is told apart from; where that is the rest, the machine's own class.
     Index other(Index code) const { return negative < 0 || code != positive ? positive : negative; }
@@ -75,6 +75,11 @@ template <class T> nb::object taken(const Store<T>& store, Ids ids) {
 struct Machines {
     Machines() = default;
     Machines(const Machines&) = delete;
+    /// One call at a time: another thread waits, without Python's lock. A kernel function may call back.
+    std::unique_lock<std::recursive_mutex> hold() {
+        nb::gil_scoped_release release;
+        return std::unique_lock(busy_);
+    }
     std::vector<Machine> machines;
     std::variant<std::monostate, Store<float>, Store<double>> store{};
 
@@ -101,16 +106,17 @@ struct Machines {
     std::size_t kernel_bytes() const {
         std::size_t all = 0;
         for (const Machine& m : machines) {
-            if (const auto* narrow = std::get_if<1>(&m.rows)) all += (*narrow)->bytes();
-            if (const auto* wide = std::get_if<2>(&m.rows)) all += (*wide)->bytes();
+            if (const auto* narrow = std::get_if<1>(&m.kernel_rows)) all += (*narrow)->bytes();
+            if (const auto* wide = std::get_if<2>(&m.kernel_rows)) all += (*wide)->bytes();
         }
         return all;
     }
     void release() {
-        for (Machine& m : machines) m.rows = std::monostate{};
+        for (Machine& m : machines) m.kernel_rows = std::monostate{};
     }
     /// A machine that has learnt the opposite of what machine m has: `positive` against all others.
     void add_mirrored(Index m, Index positive) {
+        const auto lock = hold();
         Machine mirrored{positive, -1, at(m).state};
         online::State& s = mirrored.state;
         using namespace online;
@@ -193,7 +199,7 @@ struct Machines {
     void undo(const std::vector<online::State>& before, Index first) {
         for (std::size_t i = 0; i < before.size(); ++i) {
             machines[i].state = before[i];
-            machines[i].rows = std::monostate{};
+            machines[i].kernel_rows = std::monostate{};
         }
         if (first < 0) return;
         if (auto* narrow = std::get_if<Store<float>>(&store)) narrow->truncate(first);
@@ -225,6 +231,9 @@ struct Machines {
             f(Called<double>(stored(), called(spec.function)));
         }
     }
+
+  private:
+    std::recursive_mutex busy_;
 };
 
 /// All that a machine needs to learn on, but for its rows.
@@ -232,10 +241,17 @@ inline nb::dict saved(const Machine& m) {
     const online::State& s = m.state;
     const auto n = static_cast<std::size_t>(s.n);
     nb::dict d;
-    std::vector<Index> whole = {m.positive,     m.negative,      s.n_dead,     s.support[0],
-                                s.support[1],   s.ascent.at,     s.visited,    s.steps,
-                                s.kernel_evals, s.kernel_needed, s.note_every, static_cast<Index>(s.reason),
-                                s.refreshed_at, s.kernel_recomputed};
+    std::vector<Index> whole = {m.positive,
+                                m.negative,
+                                s.ascent.at,
+                                s.visited,
+                                s.steps,
+                                s.kernel_evals,
+                                s.kernel_needed,
+                                s.note_every,
+                                static_cast<Index>(s.reason),
+                                s.refreshed_at,
+                                s.kernel_recomputed};
     for (const online::Tally* tally : {&s.admitted, &s.cleaned, &s.skipped})
         whole.insert(whole.end(), tally->count, tally->count + 3);
     d["whole"] = to_numpy(std::move(whole));
@@ -257,8 +273,9 @@ inline nb::dict saved(const Machine& m) {
     return d;
 }
 
-/// The machine that `saved` gave; rows lie below `bound`.
-inline Machine loaded(const nb::dict& d, Index bound) {
+/// The machine that `saved` gave; rows lie below `bound`, classes below `classes`. What comes from a file is not
+/// believed.
+inline Machine loaded(const nb::dict& d, Index bound, Index classes) {
     const auto whole = nb::cast<Contiguous1<std::int64_t>>(d["whole"]);
     const auto real = nb::cast<Contiguous1<double>>(d["real"]);
     const auto row = nb::cast<Contiguous1<std::int64_t>>(d["row"]), id = nb::cast<Contiguous1<std::int64_t>>(d["id"]),
@@ -272,23 +289,27 @@ inline Machine loaded(const nb::dict& d, Index bound) {
     const auto valid = [](bool holds) {
         if (!holds) throw std::invalid_argument("the saved state of a machine is damaged");
     };
-    valid(whole.shape(0) == 23 && real.shape(0) == 7 && id.shape(0) == n && code.shape(0) == n && zone.shape(0) == n &&
+    valid(whole.shape(0) == 20 && real.shape(0) == 7 && id.shape(0) == n && code.shape(0) == n && zone.shape(0) == n &&
           dead.shape(0) == n && lines.shape(0) == online::line::count && lines.shape(1) == n &&
           trace.shape(0) == s.trace.columns().size());
     for (std::size_t t = 0; t < n; ++t)
-        valid(row.data()[t] >= 0 && row.data()[t] < bound && zone.data()[t] >= 0 && zone.data()[t] <= 2);
+        valid(row.data()[t] >= 0 && row.data()[t] < bound && code.data()[t] >= 0 && code.data()[t] < classes &&
+              zone.data()[t] >= 0 && zone.data()[t] <= 2 && (dead.data()[t] == 0 || dead.data()[t] == 1));
+    for (std::size_t i = 0; i < lines.size(); ++i) valid(std::isfinite(lines.data()[i]));
+    for (std::size_t i = 0; i < real.size(); ++i) valid(std::isfinite(real.data()[i]));
+    for (std::size_t i = 3; i < whole.size(); ++i) valid(whole.data()[i] >= 0);
     const std::int64_t* w = whole.data();
-    m.positive = w[0], m.negative = w[1], s.n = static_cast<Index>(n), s.n_dead = w[2];
-    s.support[0] = w[3], s.support[1] = w[4];
+    m.positive = w[0], m.negative = w[1], s.n = static_cast<Index>(n);
+    valid(m.positive >= 0 && m.positive < classes && m.negative >= -1 && m.negative < classes &&
+          m.positive != m.negative);
     const double* r = real.data();
-    s.ascent = {r[0], r[1], w[5]};
-    valid(s.ascent.at >= -1 && s.ascent.at < s.n && w[10] > 0 && w[11] >= 0 &&
-          w[11] <= static_cast<Index>(Reason::precision));
-    s.visited = w[6], s.steps = w[7], s.kernel_evals = w[8], s.kernel_needed = w[9], s.note_every = w[10];
-    s.reason = static_cast<Reason>(w[11]);
-    s.refreshed_at = w[12], s.kernel_recomputed = w[13];
+    s.ascent = {r[0], r[1], w[2]};
+    valid(s.ascent.at >= -1 && s.ascent.at < s.n && w[7] > 0 && w[8] <= static_cast<Index>(Reason::precision));
+    s.visited = w[3], s.steps = w[4], s.kernel_evals = w[5], s.kernel_needed = w[6], s.note_every = w[7];
+    s.reason = static_cast<Reason>(w[8]);
+    s.refreshed_at = w[9], s.kernel_recomputed = w[10];
     online::Tally* tallies[3] = {&s.admitted, &s.cleaned, &s.skipped};
-    for (int k = 0; k < 9; ++k) tallies[k / 3]->count[k % 3] = w[14 + k];
+    for (int k = 0; k < 9; ++k) tallies[k / 3]->count[k % 3] = w[11 + k];
     s.b = r[2], s.target = r[3], s.largest = r[4], s.last_margin = r[5];
     s.trace.resume_from(r[6]);
     s.row.assign(row.data(), row.data() + n);
@@ -299,6 +320,12 @@ inline Machine loaded(const nb::dict& d, Index bound) {
     s.lines.resize(s.n);
     for (int k = 0; k < online::line::count; ++k)
         std::copy_n(lines.data() + static_cast<std::size_t>(k) * n, n, s.lines[k]);
+    for (Index t = 0; t < s.n; ++t) {
+        const double alpha = s[online::line::alpha][t];
+        valid(s[online::line::lo][t] <= alpha && alpha <= s[online::line::hi][t]);
+        s.n_dead += s.dead[static_cast<std::size_t>(t)];
+        s.support[s.y(t) > 0] += alpha != 0;
+    }
     for (std::size_t c = 0; c < trace.shape(0); ++c)
         s.trace.columns()[c].values.assign(trace.data() + c * trace.shape(1), trace.data() + (c + 1) * trace.shape(1));
     return m;

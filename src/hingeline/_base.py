@@ -186,7 +186,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @property
     def _one_vs_rest(self) -> bool:
         """Whether there is a machine per class rather than per pair."""
-        return getattr(self, "multi_class", "ovo") == "ovr" and len(self.classes_) > 2
+        return False
 
     def _weights(self) -> _core.Weights:
         n_classes = len(self.classes_)

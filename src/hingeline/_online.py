@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from . import _core
 from ._multiclass import assemble
@@ -39,7 +41,7 @@ class OnlineMachines:
         self.labels: np.ndarray = np.array([])  # in the order in which they became known
         self.machines: list[tuple[int, int]] = []
         self.n_seen = 0
-        self.outside_loss = 0.0
+        self.outside_loss: Any = 0.0  # of each machine, after finishing
         self.model = _core.Lasvm(**options)
         self._read: dict[str, Any] = {}
 
@@ -83,7 +85,9 @@ class OnlineMachines:
         """Those of the labels that are not known, sorted."""
         if labels is None:
             return self.labels[:0]
-        values = np.unique(np.asarray(labels))
+        values = np.unique(column_or_1d(labels))
+        assert_all_finite(values, input_name="classes")
+        check_classification_targets(values)
         self._require_kin(values)
         return values[~np.isin(values, self.labels)] if len(self.labels) else values
 
@@ -99,6 +103,12 @@ class OnlineMachines:
         cuts = first[fresh].tolist()
         news = [labels[:0], *(labels[k : k + 1] for k in fresh)]
         return list(zip([0, *cuts], [*cuts, len(y)], news, strict=True))
+
+    def require_weights(self, weights: Any, y: np.ndarray) -> None:
+        """Keys of class_weight must be such as labels are."""
+        keys = np.asarray(list(weights or {}))
+        if len(keys) and _kind(keys) != _kind(y):
+            raise ValueError(f"The keys of class_weight are of type {keys.dtype}, the labels of type {y.dtype}.")
 
     def _require_kin(self, labels: np.ndarray, declared: Any = ()) -> None:
         """Numbers and words have no common order."""
@@ -121,18 +131,23 @@ class OnlineMachines:
 
     # ---- learning ------------------------------------------------------------------------------------
 
-    def learn(self, source: Any, X: _core.Matrix, *examples: np.ndarray, **how: Any) -> np.ndarray:
+    def learn(self, source: Any, X: _core.Matrix, *examples: np.ndarray, margins: np.ndarray, **how: Any) -> None:
         """Learn from rows of X: their numbers in X, their ids, codes and boxes, in their order.
 
-        Returns the margins at admission, one column per machine. `how` are the keyword arguments of the core.
+        `margins` gets the margins at admission, one column per code. `how` are the keyword arguments of the core.
         """
-        self._read, self.outside_loss = {}, 0.0
-        return self.model.learn(self._source(source), X, *examples, **how)
+        try:
+            self.model.learn(self._source(source), X, *examples, margins, **how)
+            self.outside_loss = 0.0
+        finally:
+            self._read = {}
 
     def finish(self, source: Any, tol: float, most: int, threads: int) -> np.ndarray:
         """Optimise what is held; steps of each machine."""
-        self._read = {}
-        return self.model.finish(self._source(source), tol, most, threads)
+        try:
+            return self.model.finish(self._source(source), tol, most, threads)
+        finally:
+            self._read = {}
 
     def outside(self, source: Any, X: _core.Matrix, *examples: np.ndarray, threads: int) -> tuple[np.ndarray, Any]:
         """Losses of examples that are not held, by machine, and which examples have one."""
@@ -141,9 +156,10 @@ class OnlineMachines:
 
     def end(self, source: Any) -> None:
         """Keep support vectors only, where the variant does so at the end of training, and no kernel values."""
-        self._read = {}
+        self.model.release()
         self.model.end(self._source(source))
         self.model.release()
+        self._read = {}
 
     def _source(self, source: Any) -> Any:
         """A function gets rows rather than their numbers in the store."""
@@ -233,8 +249,10 @@ class OnlineMachines:
     def __setstate__(self, state: dict[str, Any]) -> None:
         rows, states = state.pop("rows"), state.pop("states")
         vars(self).update(state, _read={})
+        if rows is None and self.frozen["kernel"] != "precomputed" and any(len(s["row"]) for s in states):
+            raise ValueError("the saved state of a machine is damaged: it has no rows")
         self.model = _core.Lasvm(**self.options)
-        self.model.restore(states, None if rows is None else _core.Matrix(rows))
+        self.model.restore(states, None if rows is None else _core.Matrix(rows), len(self.labels))
 
 
 def _kind(labels: np.ndarray) -> str:

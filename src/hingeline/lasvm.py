@@ -41,7 +41,9 @@ class LASVC(KernelClassifier):
     ===========  =====  ==========================================================================================
 
     :meth:`partial_fit` learns from a stream: the model after any number of chunks equals, to the bit, the model after
-    one call with all rows (for a numeric `gamma`). Results do not depend on `n_jobs` or `cache_size` either.
+    one call with all rows (for a numeric `gamma`). Results do not depend on `n_jobs` or `cache_size` either. (A
+    callable kernel must give the same value for the same two rows whatever is beside them, which BLAS does not to the
+    last bit, and a precomputed one must be symmetric.)
 
     Parameters
     ----------
@@ -133,7 +135,8 @@ class LASVC(KernelClassifier):
         that tells a sample from each class, or in the machine of each class with ``multi_class='ovr'``. NaN where a
         machine has not seen a sample.
     n_kernel_evals_, n_kernel_needed_, n_kernel_recomputed_ : int
-        Kernel values computed in training; those that the algorithm needs; those computed again for want of memory.
+        Kernel values computed in training; those that the algorithm needs; those computed again, for want of memory or
+        because a model was read from a file.
     history_ : dict of ndarray
         Columns 'machine', 'step' (examples), 'seconds', 'n_support', 'n_expansion', 'dual', 'gap', 'target',
         'kernel_evals', 'kernel_needed'.
@@ -269,6 +272,8 @@ class LASVC(KernelClassifier):
         with all_or_nothing(self) as keep:
             X, codes = self._validate_fit(X, y)
             weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
+            if len(np.unique(codes[weights > 0])) < 2:
+                raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
             boxes = self._boxes(weights, X.dtype)
             self._gamma = self._resolve_gamma(X)
             machines = self._machines(X)
@@ -348,6 +353,7 @@ class LASVC(KernelClassifier):
         boxes = self._boxes(weights, machines.dtype)
         if self.kernel in COMPUTED:
             self._gram(X, copy_bytes=0)  # refuses rows that are too large, before any work
+        machines.require_weights(self.class_weight, y)
         declared = machines.unknown(classes)
         parts = machines.parts(y, declared)
         if first and len(declared) < 2:
@@ -355,31 +361,34 @@ class LASVC(KernelClassifier):
         if not first and (len(declared) or len(parts) > 1):  # several calls of the core, and an error may come in any
             machines = copy.deepcopy(machines)
         machines.know(declared)
+        unfinished = machines.unfinished
         matrix, start = _core.Matrix(X), machines.n_seen
-        margins = np.full((len(y), len(machines.labels)), np.nan)
+        margins = np.full((len(y), len(machines.labels) + len(parts) - 1), np.nan)
+        machines.n_seen += len(y)
+        machines.unfinished = "interrupted"
         try:
             for begin, end, label in parts:
                 machines.know(label)
                 rows = np.arange(begin, end)
-                examples = rows, start + rows, machines.codes(y[begin:end]), boxes[begin:end]
-                some = machines.learn(
+                machines.learn(
                     self._source(matrix),
                     matrix,
-                    *examples,
+                    rows,
+                    start + rows,
+                    machines.codes(y[begin:end]),
+                    boxes[begin:end],
+                    margins=margins[begin:end],
                     threads=self._training_threads(),
                     known=False,
                     evicts=True,
                     undo=True,
                 )
-                wider = some.shape[1] - margins.shape[1]
-                margins = np.pad(margins, ((0, 0), (0, wider)), constant_values=np.nan)
-                margins[begin:end] = some
-                machines.n_seen = start + end
         except KeyboardInterrupt:
-            machines.n_seen = start + len(y)
-            machines.unfinished = "interrupted"
             self._publish(machines, margins)
             keep()
+            raise
+        except BaseException:
+            machines.n_seen, machines.unfinished = start, unfinished
             raise
         machines.unfinished = ""
         self._publish(machines, margins)
@@ -418,6 +427,12 @@ class LASVC(KernelClassifier):
         if callable(self.kernel):
             return self._call_kernel
         return self._kernel()
+
+    @property
+    def _one_vs_rest(self) -> bool:
+        machines = vars(self).get("_online")
+        multi_class = self.multi_class if machines is None else machines.multi_class
+        return bool(multi_class == "ovr" and len(self.classes_) > 2)
 
     def _training_threads(self) -> int:
         return 1 if callable(self.kernel) else self._threads()
@@ -485,7 +500,7 @@ class _Training:
     ) -> None:
         if estimator.kernel in COMPUTED:
             estimator._gram(X, copy_bytes=0)  # refuses rows that are too large, before any work
-        self.options = estimator
+        self.estimator = estimator
         self.machines = machines
         self.matrix = _core.Matrix(X)
         self.source = estimator._source(self.matrix)
@@ -500,17 +515,18 @@ class _Training:
     def advance(self, steps: int | None) -> bool:
         """Visit so many examples (None: all); after the last one optimise, if that is wanted."""
         left = 2**62 if steps is None else steps
-        while left > 0 and self.epoch < self.options.n_epochs:
+        while left > 0 and self.epoch < self.estimator.n_epochs:
             piece = self.order[self.at : self.at + min(left, CHUNK)]
-            self.margins[piece] = self._learn(piece, known=self.epoch > 0, evicts=True)
+            self._learn(piece, known=self.epoch > 0, evicts=True)
             self.at += len(piece)
             left -= len(piece)
             if self.at == len(self.order):
                 self.epoch, self.at = self.epoch + 1, 0
-                self.order = self.random.permutation(self.order)
-        if self.epoch < self.options.n_epochs:
+                if self.epoch < self.estimator.n_epochs:
+                    self.order = self.random.permutation(self.order)
+        if self.epoch < self.estimator.n_epochs:
             return True
-        if self.options.finish:
+        if self.estimator.finish:
             self._finish()
         self.done = True
         return False
@@ -519,23 +535,21 @@ class _Training:
         rows = np.ascontiguousarray(rows, dtype=np.int64)
         return rows, rows, self.codes[rows], self.boxes[rows]
 
-    def _learn(self, rows: np.ndarray, *, known: bool, evicts: bool) -> np.ndarray:
-        return self.machines.learn(
-            self.source,
-            self.matrix,
-            *self._examples(rows),
-            threads=self.threads,
-            known=known,
-            evicts=evicts,
-            undo=False,
-        )
+    def _learn(self, rows: np.ndarray, *, known: bool, evicts: bool) -> None:
+        margins = np.full((len(rows), len(self.machines.labels)), np.nan)
+        how = {"threads": self.threads, "known": known, "evicts": evicts, "undo": False}
+        try:
+            self.machines.learn(self.source, self.matrix, *self._examples(rows), margins=margins, **how)
+        finally:
+            self.margins[rows] = np.where(np.isnan(margins), self.margins[rows], margins)
 
     def _finish(self) -> None:
         """Work the gap off: on what is held, and for LASVM also with what it has evicted."""
-        whole = self.options.variant == "lasvm"
-        tol = self.options.tol / 2 if whole else self.options.tol
-        most = 2**62 if self.options.max_iter < 0 else int(self.options.max_iter)
+        whole = self.estimator.variant == "lasvm"
+        tol = self.estimator.tol / 2 if whole else self.estimator.tol
+        most = 2**62 if self.estimator.max_iter < 0 else int(self.estimator.max_iter)
         most -= int(self.machines.finish(self.source, tol, most, self.threads).max(initial=0))
+        held = -1
         while whole:
             losses, rows = np.zeros(len(self.machines.machines)), []
             for at in range(0, len(self.order), CHUNK):
@@ -547,8 +561,9 @@ class _Training:
                 rows.append(piece[marked])
             self.machines.outside_loss = losses[self.machines.sorted_machines()]
             now = self.machines.attributes()
-            outside = np.concatenate(rows)
-            if most <= 0 or not len(outside) or (now["gap_"] <= self.options.tol * (now["dual_"] + now["gap_"])).all():
+            outside, before, held = np.concatenate(rows), held, int(now["n_expansion_"].sum())
+            reached = now["gap_"] <= self.estimator.tol * (now["dual_"] + now["gap_"])
+            if most <= 0 or not len(outside) or reached.all() or held == before:
                 return
             self._learn(outside, known=True, evicts=False)
             most -= int(self.machines.finish(self.source, tol, most, self.threads).max(initial=0))

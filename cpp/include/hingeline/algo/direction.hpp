@@ -71,6 +71,17 @@ template <class Source> class Search {
     /// Bring the state up to date.
     void rest() { std::copy_n(g(), s.n, s[line::g]); }
 
+    /// Coefficients up to `box` times kernel values must stay in range.
+    void require_range(double box) const {
+        if constexpr (requires { source_.largest(); }) {
+            if (box * source_.largest() <= (single ? 1e30 : 1e200)) return;
+            throw std::invalid_argument("C times the weights times the largest kernel value leaves the range of " +
+                                        std::string(single
+                                                        ? "float32; scale the features, lower C, or give float64 data"
+                                                        : "float64; scale the features or lower C"));
+        }
+    }
+
     bool interrupted() { return halted_ || (interrupt_ && interrupt_->requested() && (halted_ = true)); }
 
     /// Kernel rows of the positions held; false when interrupted.
@@ -152,6 +163,7 @@ template <class Source> class Search {
 
     /// Turn the example at position n away.
     void turn_away() {
+        g()[s.n] = 0;
         s.dead[static_cast<std::size_t>(s.n++)] = 1;
         ++s.n_dead;
     }
@@ -195,6 +207,7 @@ template <class Source> class Search {
         std::vector<Index> missing, rows;
         const auto set = [&](Index t, double f) { fresh[static_cast<std::size_t>(t)] = static_cast<T>(s.y(t) - f); };
         for (Index t = 0; t < s.n; ++t) {
+            if (t % 64 == 0 && interrupted()) return false;
             if (const T* row = k_.find(t))
                 set(t, output(row));
             else
@@ -230,8 +243,7 @@ template <class Source> class Search {
         const double bound = slope < 0 ? s[line::lo][t] : s[line::hi][t];
         const double room = bound - s[line::alpha][t];
         double lambda = room;
-        if (curvature >= flat)
-            lambda = slope < 0 ? std::max(room, slope / curvature) : std::min(room, slope / curvature);
+        if (curvature > 0) lambda = slope < 0 ? std::max(room, slope / curvature) : std::min(room, slope / curvature);
         if (lambda == 0) return false;
         const T* row = row_of(t);
         if (!row) return false;
@@ -244,14 +256,16 @@ template <class Source> class Search {
     bool reprocess(double tau) {
         if (s.ascent.worst <= tau) {
             const Extremes x = ops<T>().ascend_pair(g(), nullptr, nullptr, 0, up(), dn(), s.n);
-            if (!(std::max(x.high, 0.0) - std::min(x.low, 0.0) > tau) || s.ascent.at < 0) return false;
+            if (!(std::max(x.high, 0.0) - std::min(x.low, 0.0) > tau)) return false;
         }
-        return step(s.ascent.at);
+        return s.ascent.at >= 0 && step(s.ascent.at);
     }
     /// Violations below this are rounding errors.
     double noise() {
         double largest = 0;
-        for (Index t = 0; t < s.n && single; ++t) largest = std::max(largest, std::abs(static_cast<double>(g()[t])));
+        for (Index t = 0; t < s.n && single; ++t)
+            if (!s.dead[static_cast<std::size_t>(t)])
+                largest = std::max(largest, std::abs(static_cast<double>(g()[t])));
         return single ? std::max(s.noise(), 3e-7 * (1.0 + largest)) : s.noise();
     }
     /// sum alpha K over a kernel row.
@@ -352,8 +366,6 @@ template <class Source> class Search {
         s.note_every *= 2;
     }
 
-    static constexpr double flat = 1e-12;  // curvature below which a step goes to the bound
-
   private:
     const Source& source_;
     SelfGram<T>& k_;
@@ -381,8 +393,42 @@ class AtRest {
     Index since_ = 0;
 };
 
-/// Steps between looks at the interrupt: less than a millisecond.
+/// Steps between looks at the interrupt: well below a millisecond for some thousand examples.
 inline constexpr Index steps_between_looks = 256;
+
+/// step() until the gap is at most tol times the primal objective, until rounding errors are all that is left, or for
+/// `most` steps. Now and then measure() brings the gap and the worst violation up to date. Returns the steps made.
+template <class Source, class Measure, class Step>
+Index work_off(Search<Source>& search, double tol, Index most, double noise_factor, Measure&& measure, Step&& step) {
+    State& s = search.s;
+    Index count = 0;
+    AtRest at_rest;
+    const auto reached = [&] {
+        measure();
+        search.rest();
+        return s.ascent.gap <= tol * (s.dual() + s.ascent.gap);
+    };
+    const auto state = [&] {
+        if (count >= most) return Reason::steps;
+        if (count % steps_between_looks) return Reason::running;
+        if (search.interrupted()) return Reason::interrupted;
+        search.refresh_sometimes(search.steps_finishing);
+        if (reached()) {  // in single precision: by gradients that are fresh
+            if (!search.single || s.steps == s.refreshed_at || (search.refresh() && reached())) return Reason::gap;
+            if (search.interrupted()) return Reason::interrupted;
+        }
+        if (!std::isfinite(s.ascent.gap) || s.ascent.worst <= noise_factor * search.noise()) return Reason::precision;
+        if (search.single && s.steps == s.refreshed_at && at_rest(s.ascent.gap, s)) return Reason::precision;
+        return Reason::running;
+    };
+    while ((s.reason = state()) == Reason::running && step()) ++count;
+    if (s.reason == Reason::running) s.reason = search.interrupted() ? Reason::interrupted : Reason::precision;
+    if (search.single && s.steps != s.refreshed_at && !search.interrupted()) search.refresh();
+    if (reached() && s.reason != Reason::interrupted) s.reason = Reason::gap;
+    search.set_largest();
+    search.note();
+    return count;
+}
 
 /// Visit examples in their order: visit(example, its position where it is in the expansion already, or -1), with the
 /// kernel rows of some computed ahead. An example that was killed has its position until the next cleaning. Returns how
@@ -415,8 +461,9 @@ template <class Source, class Visit> Index in_blocks(Search<Source>& search, con
         for (; at < end; ++at) {
             const Example& e = examples[static_cast<std::size_t>(at)];
             const auto found = where.find(e.id);
+            const Index before = s.visited;
             if (!search.interrupted()) visit(e, found == where.end() ? Index{-1} : found->second);
-            margins[at] = s.last_margin;
+            if (s.visited > before) margins[at] = s.last_margin;
             if (search.interrupted()) {
                 search.cut();
                 return s.visited - begin;

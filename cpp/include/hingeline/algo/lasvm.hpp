@@ -22,10 +22,10 @@
 
 namespace hingeline::online {
 
-template <class Source> class Pairs {
+template <class Source> class PairSearch {
   public:
     using T = typename Source::Value;
-    explicit Pairs(Search<Source>& search) : search(search), s(search.s) {}
+    explicit PairSearch(Search<Source>& search) : search(search), s(search.s) {}
 
     /// PAIR(i, j): -1 stands for none.
     bool pair(Index i, Index j, double tau) {
@@ -37,7 +37,7 @@ template <class Source> class Pairs {
         if (!row_j) return false;
         const double curvature = s[line::diagonal][i] + s[line::diagonal][j] - 2.0 * static_cast<double>(row_i[j]);
         const double up = s[line::hi][i] - s[line::alpha][i], dn = s[line::alpha][j] - s[line::lo][j];
-        const double lambda = std::min({slope / std::max(curvature, Search<Source>::flat), up, dn});
+        const double lambda = curvature > 0 ? std::min({slope / curvature, up, dn}) : std::min(up, dn);
         search.shift(i, lambda, up, s[line::hi][i]);
         search.shift(j, -lambda, dn, s[line::lo][j]);
         extremes_ = ops<T>().ascend_pair(search.g(), row_i, row_j, -lambda, search.up(), search.dn(), s.n);
@@ -84,7 +84,7 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
                                           bool evicts, double* margins) {
     constexpr Index seeds = 5;  // examples of a class that wait for the other class
     State& s = search.s;
-    Pairs<Source> pairs(search);
+    PairSearch<Source> pairs(search);
     pairs.look();
     Index living[2] = {0, 0};
     const auto count_living = [&] {
@@ -105,12 +105,11 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
             s.largest = std::max(s.largest, std::abs(z));
             s.last_margin = z;
             const Zone zone = Ramp{search.p.s}.zone(z);
-            if (living[!positive] == 0 && living[positive] >= seeds) {
-                s.kernel_needed += s.n_live() + 1;
+            s.kernel_needed += s.n_live() + 1;
+            if (evicts && living[!positive] == 0 && living[positive] >= seeds) {
                 search.turn_away();
                 ++s.skipped[zone];
             } else {
-                s.kernel_needed += s.n_live() + 1;
                 search.admit(e, e.y() - *f, zone, false);
                 ++living[positive];
                 process(s.n - 1, positive);
@@ -140,7 +139,7 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
 /// Remove the dead.
 template <class Source> void sweep_pairs(Search<Source>& search) {
     search.sweep();
-    Pairs<Source> pairs(search);
+    PairSearch<Source> pairs(search);
     pairs.look();
     pairs.measure();
 }
@@ -170,46 +169,17 @@ template <class Source> std::optional<double> outside(Search<Source>& search, co
     return loss;
 }
 
-/// PAIR until the gap is at most tol times the primal objective, until rounding errors are all that is left, or for
-/// `most` steps. Returns the steps made.
+/// PAIR until the gap is worked off; see `work_off`.
 template <class Source> Index finish_pairs(Search<Source>& search, double tol, Index most) {
-    State& s = search.s;
-    s.reason = Reason::interrupted;
+    search.s.reason = Reason::interrupted;
     if (!search.wake()) return 0;
-    Pairs<Source> pairs(search);
-    pairs.look();
-    Index count = 0;
-    AtRest at_rest;
-    const auto state = [&] {
-        if (count % steps_between_looks) return count >= most ? Reason::steps : Reason::running;
-        if (search.interrupted()) return Reason::interrupted;
-        search.refresh_sometimes(search.steps_finishing);
+    PairSearch<Source> pairs(search);
+    constexpr double noise_factor = 4.0;  // two gradients, two rows
+    const auto measure = [&] {
         pairs.look();
         pairs.settle();
-        search.rest();
-        if (s.ascent.gap <= tol * (s.dual() + s.ascent.gap)) {
-            if (!search.single || s.steps == s.refreshed_at) return Reason::gap;
-            if (!search.refresh()) return Reason::interrupted;
-            pairs.look();
-            pairs.settle();
-            search.rest();
-            if (s.ascent.gap <= tol * (s.dual() + s.ascent.gap)) return Reason::gap;
-        }
-        if (search.single && s.steps == s.refreshed_at && at_rest(s.ascent.gap, s)) return Reason::precision;
-        if (pairs.violation() <= 4 * search.noise()) return Reason::precision;  // two gradients, two rows
-        return count >= most ? Reason::steps : Reason::running;
     };
-    while ((s.reason = state()) == Reason::running) {
-        if (!pairs.reprocess(0)) break;
-        ++count;
-    }
-    if (search.single && s.steps != s.refreshed_at) search.refresh();
-    pairs.look();
-    pairs.settle();
-    search.set_largest();
-    if (s.reason == Reason::running) s.reason = search.interrupted() ? Reason::interrupted : Reason::precision;
-    search.note();
-    return count;
+    return work_off(search, tol, most, noise_factor, measure, [&] { return pairs.reprocess(0); });
 }
 
 }  // namespace hingeline::online

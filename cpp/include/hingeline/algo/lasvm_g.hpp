@@ -73,41 +73,11 @@ Index learn(Search<Source>& search, const std::vector<Example>& examples, bool k
     });
 }
 
-/// REPROCESS until the gap is at most tol times the primal objective, until rounding errors are all that is left, or
-/// for `most` steps. Returns the steps made.
+/// REPROCESS until the gap is worked off; see `work_off`.
 template <class Source> Index finish(Search<Source>& search, double tol, Index most) {
-    State& s = search.s;
-    s.reason = Reason::interrupted;
+    search.s.reason = Reason::interrupted;
     if (!search.wake()) return 0;
-    search.rescan();
-    Index count = 0;
-    double noise = 0, dual = 0;
-    AtRest at_rest;
-    const auto state = [&] {
-        if (count % steps_between_looks == 0) {
-            if (search.interrupted()) return Reason::interrupted;
-            search.refresh_sometimes(search.steps_finishing);
-            search.rest();
-            dual = s.dual();
-            noise = search.noise();
-        }
-        if (s.ascent.gap <= tol * (dual + s.ascent.gap)) {
-            if (!search.single || s.steps == s.refreshed_at) return Reason::gap;
-            if (!search.refresh()) return Reason::interrupted;
-            if (s.ascent.gap <= tol * (dual + s.ascent.gap)) return Reason::gap;
-        }
-        if (search.single && s.steps == s.refreshed_at && at_rest(s.ascent.gap, s)) return Reason::precision;
-        if (s.ascent.worst <= noise) return Reason::precision;
-        return count >= most ? Reason::steps : Reason::running;
-    };
-    while ((s.reason = state()) == Reason::running) {
-        if (!search.reprocess(0)) break;
-        ++count;
-    }
-    if (s.reason == Reason::running) s.reason = search.interrupted() ? Reason::interrupted : Reason::precision;
-    search.set_largest();
-    search.note();
-    return count;
+    return work_off(search, tol, most, 1.0, [&] { search.rescan(); }, [&] { return search.reprocess(0); });
 }
 
 }  // namespace hingeline::online

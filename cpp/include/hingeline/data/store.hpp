@@ -71,11 +71,14 @@ template <class T> class Store {
 
     /// Let the rows go that are not to be kept. What they held is overwritten or released.
     void close(const std::vector<char>& keep, const Closing& closing) {
+        if (closing.size == n_) return;
         if (auto* dense = std::get_if<0>(&rows_)) {
             for (const auto& [from, to] : closing.moves)
                 std::copy_n(dense->data() + from * d_, d_, dense->data() + to * d_);
             std::fill(dense->begin() + static_cast<std::ptrdiff_t>(closing.size * d_), dense->end(), T(0));
             dense->resize(static_cast<std::size_t>(closing.size * d_));
+            constexpr std::size_t slack = std::size_t{1} << 18;  // values that are not worth giving back
+            if (dense->capacity() > 2 * dense->size() + slack) dense->shrink_to_fit();
         } else if (auto* narrow = std::get_if<1>(&rows_)) {
             gather(*narrow, keep, closing);
         } else {

@@ -52,6 +52,11 @@ template <class T> class Gram {
         return (copy_ ? static_cast<Index>(copy_->values.size() * (sizeof(T) + 4) + copy_->starts.size() * 4) : 0) +
                (bits_ ? static_cast<Index>(bits_->words.size() * 8) : 0);
     }
+    /// A bound of |K| over the base rows.
+    double largest() const {
+        if (kernel_.kind == KernelKind::linear) return largest_norm_;
+        return kernel_.kind == KernelKind::poly ? poly_bound(largest_norm_) : 1.0;
+    }
     /// Queries that one call of `columns` takes at most.
     static int block() { return ops<T>().lanes * ops<T>().max_vectors; }
     /// The fewest queries that are worth a call: fewer would cost as much. Queries fill a strip of rows, the lanes
@@ -290,12 +295,16 @@ template <class T> class Gram {
     /// the largest squared norm on the other side.
     void require_finite_kernel(double norm) const {
         if (kernel_.kind != KernelKind::poly) return;
-        const double product = std::sqrt(norm) * std::sqrt(largest_norm_);
-        const double bound = std::pow(std::abs(kernel_.gamma) * product + std::abs(kernel_.coef0), kernel_.degree);
-        if (!(bound <= (sizeof(T) == 4 ? static_cast<double>(std::numeric_limits<T>::max()) : largest_value)))
+        if (!(poly_bound(norm) <=
+              (sizeof(T) == 4 ? static_cast<double>(std::numeric_limits<T>::max()) : largest_value)))
             throw std::invalid_argument("the polynomial kernel leaves the range of " +
                                         std::string(sizeof(T) == 4 ? "float32" : "float64") +
                                         " on these rows; scale the features or lower gamma or degree");
+    }
+
+    double poly_bound(double norm) const {
+        const double product = std::sqrt(norm) * std::sqrt(largest_norm_);
+        return std::pow(std::abs(kernel_.gamma) * product + std::abs(kernel_.coef0), kernel_.degree);
     }
 
     Kernel kernel_;

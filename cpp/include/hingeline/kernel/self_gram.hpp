@@ -145,21 +145,23 @@ template <class T> class SelfGram {
     /// Make rows at least n values long: a quarter longer where they all still fit then.
     void stretch(Index n) {
         if (n <= stride_) return;
-        const Index generous = padded(n + n / 4), before = stride_;
-        stride_ = room(generous) >= generous ? generous : padded(n + widest);
+        const Index generous = padded(n + n / 4);
+        const Index stride = room(generous) >= generous ? generous : padded(n + widest);
         spare_.clear();
-        evict(held_ - room(stride_));
+        evict(held_ - room(stride));
+        spare_.clear();
         for (Aligned<T>& row : rows_) {
             if (!row.size()) continue;
-            Aligned<T> longer = allocate();
-            std::copy_n(row.data(), before, longer.data());
+            Aligned<T> longer = allocate(stride);
+            std::copy_n(row.data(), stride_, longer.data());
             row = std::move(longer);
         }
+        stride_ = stride;  // last: when memory runs out before, all rows are still long enough
     }
 
-    Aligned<T> allocate() const {
+    static Aligned<T> allocate(Index stride) {
         Aligned<T> line;
-        std::fill_n(line.reserve(static_cast<std::size_t>(stride_)), stride_, T(0));
+        std::fill_n(line.reserve(static_cast<std::size_t>(stride)), stride, T(0));
         return line;
     }
 
@@ -170,7 +172,7 @@ template <class T> class SelfGram {
         lines.reserve(static_cast<std::size_t>(count));
         for (Index i = 0; i < count; ++i) {
             if (spare_.empty()) {
-                lines.push_back(allocate());
+                lines.push_back(allocate(stride_));
                 continue;
             }
             std::fill(spare_.back().data() + n, spare_.back().data() + stride_, T(0));
@@ -199,7 +201,7 @@ template <class T> class SelfGram {
         if (!row.size()) return;
         --held_;
         Aligned<T> gone = std::move(row);
-        if (static_cast<Index>(spare_.size()) < 4 * widest && gone.size() == static_cast<std::size_t>(stride_))
+        if (static_cast<Index>(spare_.size()) < 4 * widest && gone.size() >= static_cast<std::size_t>(stride_))
             spare_.push_back(std::move(gone));
     }
 

@@ -45,6 +45,13 @@ class Trace {
     /// The clock runs only between start and pause.
     void start() { started_ = Clock::now(); }
     void pause() { before_ += std::chrono::duration<double>(Clock::now() - started_).count(); }
+    /// The clock runs while this lives.
+    struct Running {
+        explicit Running(Trace& trace) : trace(trace) { trace.start(); }
+        Running(const Running&) = delete;
+        ~Running() { trace.pause(); }
+        Trace& trace;
+    };
     double paused_at() const { return before_; }
     void resume_from(double seconds) { before_ = seconds; }
 
