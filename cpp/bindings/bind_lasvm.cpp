@@ -243,7 +243,7 @@ void bind_lasvm(nb::module_& m) {
                             undo);
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
-            nb::arg("margins"), nb::kw_only(), nb::arg("threads"), nb::arg("known"), nb::arg("evicts"), nb::arg("undo"))
+            nb::kw_only(), nb::arg("margins"), nb::arg("threads"), nb::arg("known"), nb::arg("evicts"), nb::arg("undo"))
         .def(
             "outside",
             [](Lasvm& l, nb::object source, const Matrix& x, Contiguous1<std::int64_t> rows,

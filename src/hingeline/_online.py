@@ -137,7 +137,7 @@ class OnlineMachines:
         `margins` gets the margins at admission, one column per code. `how` are the keyword arguments of the core.
         """
         try:
-            self.model.learn(self._source(source), X, *examples, margins, **how)
+            self.model.learn(self._source(source), X, *examples, margins=margins, **how)
             self.outside_loss = 0.0
         finally:
             self._read = {}
