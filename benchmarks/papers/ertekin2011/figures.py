@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from . import published
 from .drawing import STYLE, finish_panel, line, mark_empty, panels, plt, save, thousands
@@ -138,17 +138,14 @@ def _figure_5(summary: Summary, path: Path) -> bool:
             axis.set_yscale("log")
             axis.margins(x=0.1, y=0.12)
             axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axis.yaxis.set_minor_formatter(FuncFormatter(_some_minor))
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
+            axis.yaxis.set_minor_formatter(NullFormatter())
+            axis.xaxis.set_major_locator(MaxNLocator(5))
         finish_panel(axis, data, short=False)
     header = ("data set", "method", "s", "runs", "support vectors", "test error %", "sd of the error")
     write_csv(path.with_suffix(".csv"), header, rows)
     ring = Line2D([], [], color="grey", marker="o", ms=10, mfc="none", ls="none", label="s = -1")
     return save(figure, path, bool(rows), list(METHODS.values()), [ring], markers=True)
-
-
-def _some_minor(value: float, _: int) -> str:
-    """Between the powers of ten, label 2 and 5 (times a power of ten)."""
-    return f"{value:g}" if f"{value:e}"[0] in "25" else ""
 
 
 def _ramp(axis: Axes, method: Method, found: list[tuple[float, float, float]]) -> None:
@@ -158,10 +155,8 @@ def _ramp(axis: Axes, method: Method, found: list[tuple[float, float, float]]) -
     for s, size, error in found:
         if method.has_ramp and s == S:
             axis.plot(size, error, "o", ms=10, mec=colour, mfc="none")
-        if method.has_ramp and s in LABELLED:
-            where = (-4, 4) if method.name == "nc" else (0, -12)
-            side = "right" if method.name == "nc" else "center"
-            axis.annotate(f"{s:g}", (size, error), where, textcoords="offset points", color=colour, fontsize=7, ha=side)
+        if method.name == "nc" and s in LABELLED:
+            axis.annotate(f"{s:g}", (size, error), (6, 2), textcoords="offset points", color=colour, fontsize=7)
 
 
 # ---- figure 8 ----------------------------------------------------------------------------------------
