@@ -29,7 +29,7 @@ CHUNK = 1_000
 CODES = {1: 3, 3: 11}
 SERVICE = 2
 #: Megabytes for kernel values.
-BUDGET = 50
+BUDGET = 5
 C, GAMMA = 10.0, 0.05
 
 Learner = tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray, np.ndarray], Any], Callable[[], int]]
@@ -99,15 +99,16 @@ def figure(path: Path, found: dict[str, dict[str, list[float]]], attacks: np.nda
     for (name, columns), colour in zip(found.items(), ("#c0392b", "#7f8c8d", "#2e6da4"), strict=True):
         errors = 1 - np.array(columns["accuracy"])
         so_far = np.nancumsum(errors) / np.maximum(np.cumsum(~np.isnan(errors)), 1)
-        top.plot(columns["samples"], np.maximum(100 * so_far, 1e-3), label=name, color=colour)
-    top.set(yscale="log", ylabel="error so far, %", title="Every chunk of 1,000 is predicted before it is learnt")
+        top.plot(columns["samples"], 100 * so_far, label=name, color=colour)
+    top.set(yscale="log", ylim=(0.1, 10), ylabel="error so far, %")
+    top.set_title("Every chunk of 1,000 is predicted before it is learnt")
     top.legend(frameon=False)
     ours = next(iter(found.values()))
     middle.plot(ours["samples"], ours["support"], color="#c0392b")
     middle.set(ylabel="support vectors of LASVC")
     shares = middle.twinx()
     shares.fill_between(ours["samples"], 100 * attacks, color="#bbbbbb", alpha=0.4, linewidth=0)
-    shares.set(ylabel="attacks in the chunk, %", ylim=(0, 100))
+    shares.set(ylabel="attacks in the chunk, % (grey)", ylim=(0, 100))
     bottom.plot(ours["samples"], np.array(ours["resident MB"]) - ours["resident MB"][0], color="#c0392b")
     bottom.axhline(BUDGET, color="black", linestyle=":", label=f"cache_size = {BUDGET} MB")
     bottom.set(ylabel="memory above the first chunk, MB", xlabel="samples")

@@ -22,7 +22,8 @@ _TEXT = """\
 - **Mnist.** Digit 8 against the rest on x/255; the paper does not say how features are scaled.
 - **Not published:** the period of CLEAN, the number m of non-support vectors that it leaves, the number of support
   vectors before LASVM-NC uses the ramp, tau. Ours are the defaults of `LASVC`: 256, 100, 100, 0.001. LASVM-I accepts
-  everything until it has support vectors of both classes; otherwise it would learn nothing for s >= 0.
+  everything until it has support vectors of both classes and as many as that; otherwise it would learn nothing for
+  s >= 0.
 - **Misprints in the algorithms** (PROCESS, REPROCESS, CLEAN, equations 8 and 9) are corrected: with eq. 9 as printed
   the gap can be negative and with step 2 of PROCESS as printed coefficients leave their bounds.
 - **Misprints in the tables.** In Tables 3 and 4,
@@ -34,11 +35,14 @@ _TEXT = """\
 - **Kernel values.** Ours count a pair of examples once: FULL SVM needs n(n + 1)/2. The published counts of FULL SVM
   are above that on all sets but USPS, up to a third on Adult; how they were counted is not said. *Needed* is what the
   algorithm asks for, *computed* includes values computed ahead in blocks, or again for want of memory.
-- **Precision.** Kernel values are float32 in LASVC and float64 in LIBSVM; sums are double in both.
+- **Precision.** Kernel values and gradients are float32 in LASVC (gradients are computed afresh now and then),
+  coefficients double; all is float64 in LIBSVM.
 - **Times** are of another machine: only their order can be compared. They are those of `fit`; FULL SVM on Adult and
-  Mnist has those of `partial_fit` in {chunks} chunks, tests not counted.
-- **Fewer runs.** On Adult and Mnist: FULL SVM once (at most {minutes:g} minutes of training, then it stops at the next
-  checkpoint), *LASVM, finished* and the values of s other than -1 three times. LIBSVM once where the data are fixed."""
+  Mnist has those of `partial_fit` in {chunks} chunks, tests not counted. Other work ran on the machine's second core
+  during part of the runs; times to quote are in `benchmarks/results/lasvm-2026-11-15.md`.
+- **Fewer runs** (their numbers are above). On Adult and Mnist: FULL SVM once (at most {minutes:g} minutes of training,
+  then it stops at the next checkpoint), *LASVM, finished* and the values of s other than -1 three times. LIBSVM once
+  where the data are fixed."""
 
 
 def differences(readings: list[dict[str, Any]]) -> str:
