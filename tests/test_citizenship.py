@@ -5,7 +5,6 @@ What sends signals runs in a child process (this file as a script).
 
 import copy
 import hashlib
-import io
 import json
 import os
 import pickle
@@ -18,7 +17,6 @@ import warnings
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -36,6 +34,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from hingeline import LASVC, WorstViolatorSVC
+
+from .copies import COPIES
 
 FITTED = {
     "support_",
@@ -159,19 +159,6 @@ def test_unknown_parameter():
         WorstViolatorSVC().set_params(nu=0.5)
 
 
-def through_joblib(model):
-    file = io.BytesIO()
-    joblib.dump(model, file)
-    file.seek(0)
-    return joblib.load(file)
-
-
-COPIES = {
-    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
-    "oldest pickle": lambda model: pickle.loads(pickle.dumps(model, protocol=0)),
-    "joblib": through_joblib,
-    "deepcopy": copy.deepcopy,
-}
 MODELS = {
     "rbf": (np.asarray, {}),
     "linear sparse": (sp.csr_matrix, {"kernel": "linear"}),

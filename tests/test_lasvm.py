@@ -1,7 +1,6 @@
 """LASVC: against the naive twin and batch solvers, the laws of streams, several classes, failures, noisy labels."""
 
 import copy
-import io
 import pickle
 import signal
 import threading
@@ -9,7 +8,6 @@ import time
 import warnings
 from itertools import combinations
 
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -24,6 +22,7 @@ from sklearn.svm import SVC
 from hingeline import LASVC
 from hingeline._online import OnlineMachines
 
+from .copies import COPIES
 from .oracle.naive_lasvm import NaiveLasvm
 from .oracle.qp import box_qp, dual_value, primal_value, shifted_box
 
@@ -572,21 +571,6 @@ def test_margins_of_chunks_are_margins_of_the_whole():
     assert one.admission_margin_.shape == (90, 3)
     # A column for each class that a sample is told apart from: all but its own.
     np.testing.assert_array_equal(np.isnan(one.admission_margin_), y[:, None] == np.arange(3))
-
-
-def through_joblib(model):
-    file = io.BytesIO()
-    joblib.dump(model, file)
-    file.seek(0)
-    return joblib.load(file)
-
-
-COPIES = {
-    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
-    "oldest pickle": lambda model: pickle.loads(pickle.dumps(model, protocol=0)),
-    "joblib": through_joblib,
-    "deepcopy": copy.deepcopy,
-}
 
 
 @pytest.mark.parametrize("copied", COPIES)

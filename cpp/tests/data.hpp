@@ -1,6 +1,7 @@
 // Numbers for the tests, and their comparison to the bit.
 #pragma once
 
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -72,5 +73,22 @@ template <class T> std::vector<T> kernel_values(const Gram<T>& gram, Ids queries
     }
     return out;
 }
+
+/// A source that asks to stop, or fails, at one of its calls.
+template <class Source> struct Troubled {
+    using Value = typename Source::Value;
+    const Source& source;
+    Index when;
+    bool fails;
+    mutable std::atomic<Index> calls{0};
+    int block() const { return source.block(); }
+    bool columns(Ids queries, Ids base, Value* const* columns, Scratch<Value>& s) const {
+        if (++calls == when) {
+            if (fails) throw std::runtime_error("trouble");
+            return false;
+        }
+        return source.columns(queries, base, columns, s);
+    }
+};
 
 }  // namespace hingeline::testing

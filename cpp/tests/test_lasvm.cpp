@@ -290,23 +290,6 @@ CASE(without_a_ramp_nc_is_g) {
     CHECK(same(g.state, nc.state));
 }
 
-/// A source that asks to stop, or fails, at one of its calls.
-template <class Source> struct Troubled {
-    using Value = typename Source::Value;
-    const Source& source;
-    Index when;
-    bool fails;
-    mutable std::atomic<Index> calls{0};
-    int block() const { return source.block(); }
-    bool columns(Ids queries, Ids base, Value* const* columns, Scratch<Value>& s) const {
-        if (++calls == when) {
-            if (fails) throw std::runtime_error("trouble");
-            return false;
-        }
-        return source.columns(queries, base, columns, s);
-    }
-};
-
 CASE(interrupts_leave_a_state_that_goes_on) {
     for (Params params : some_params())
         for (const std::size_t bytes : {std::size_t{1} << 26, std::size_t{0}}) {

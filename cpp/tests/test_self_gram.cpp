@@ -141,23 +141,6 @@ CASE(memory_is_a_limit) {
     CHECK(self.size() == 0 && self.held() == 0 && self.bytes() == 0);
 }
 
-/// A source that stops, or fails, at one of its calls.
-template <class Source> struct Troubled {
-    using Value = typename Source::Value;
-    const Source& source;
-    Index when;
-    bool fails;
-    mutable std::atomic<Index> calls{0};
-    int block() const { return source.block(); }
-    bool columns(Ids queries, Ids base, Value* const* columns, Scratch<Value>& s) const {
-        if (++calls == when) {
-            if (fails) throw std::runtime_error("trouble");
-            return false;
-        }
-        return source.columns(queries, base, columns, s);
-    }
-};
-
 CASE(trouble_leaves_it_unchanged) {
     const Problem<double> p(300, 3, 1.0, 6);
     for (const std::size_t bytes : {std::size_t{1} << 28, std::size_t{60'000}})
