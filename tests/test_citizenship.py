@@ -16,6 +16,7 @@ import time
 import warnings
 from fractions import Fraction
 from itertools import combinations, pairwise, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -968,7 +969,14 @@ SIGNALS = {
 
 @pytest.fixture(scope="module")
 def signals():
-    child = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=120, check=False)
+    child = subprocess.run(
+        [sys.executable, "-m", "tests.test_citizenship"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert child.returncode == 0, child.stderr
     reports = {}
     for line in child.stdout.splitlines():
