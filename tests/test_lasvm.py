@@ -881,7 +881,7 @@ def test_epochs_in_any_pieces(variant, period, monkeypatch):
     one = LASVC(**options).fit(X, y)
     assert one.history_["step"].max() <= 3 * np.bincount(y)[np.argsort(np.bincount(y))[1:]].sum()
     for size in (1, 50):
-        monkeypatch.setattr("hingeline.lasvm.CHUNK", size)
+        monkeypatch.setattr("hingeline._training.CHUNK", size)
         same(one, LASVC(**options).fit(X, y))
 
 

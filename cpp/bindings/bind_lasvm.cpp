@@ -165,14 +165,7 @@ std::pair<nb::ndarray<nb::numpy, double>, nb::ndarray<nb::numpy, std::int64_t>> 
     Session().run([&](Interrupt* interrupt) {
         model.each(spec, threads, interrupt, [&](auto& search, Index m) {
             std::vector<std::size_t> from;
-            auto examples = model.examples(m, chunk, first, from);
-            std::unordered_map<Index, bool> held;
-            for (std::size_t t = 0; t < search.s.id.size(); ++t)
-                if (!search.s.dead[t]) held[search.s.id[t]] = true;
-            std::size_t kept = 0;
-            for (std::size_t i = 0; i < examples.size(); ++i)
-                if (!held.count(examples[i].id)) from[kept] = from[i], examples[kept++] = examples[i];
-            examples.resize(kept);
+            const auto examples = model.examples(m, chunk, first, from);
             std::vector<Index> with_loss;
             const auto loss = outside(search, examples, with_loss);
             std::lock_guard lock(mutex);

@@ -117,18 +117,7 @@ struct Machines {
     /// A machine that has learnt the opposite of what machine m has: `positive` against all others.
     void add_mirrored(Index m, Index positive) {
         const auto lock = hold();
-        Machine mirrored{positive, -1, at(m).state};
-        online::State& s = mirrored.state;
-        using namespace online;
-        for (Index t = 0; t < s.n; ++t) {
-            for (const auto line : {line::alpha, line::g, line::box}) s[line][t] = -s[line][t];
-            std::swap(s[line::lo][t], s[line::hi][t]);
-            s[line::lo][t] = -s[line::lo][t];
-            s[line::hi][t] = -s[line::hi][t];
-        }
-        std::swap(s.support[0], s.support[1]);
-        s.b = -s.b;
-        machines.push_back(std::move(mirrored));
+        machines.push_back({positive, -1, online::mirrored(at(m).state)});
     }
     nb::object take(Contiguous1<std::int64_t> rows) const {
         const Ids wanted = ids(rows, stored());

@@ -104,6 +104,23 @@ template <class V, class T> HL_INLINE V load(const T* p) {
 }
 template <class V, class T> HL_INLINE void store(T* p, V v) { memcpy(p, &v, sizeof(V)); }
 template <class V, class T> HL_INLINE V splat(T x) { return x - V{}; }
+/// As many values as a register holds doubles, as doubles.
+template <class T> HL_INLINE Vec<double> load_double(const T* p) {
+#if HINGELINE_VECTOR_BYTES > 0
+    if constexpr (sizeof(T) == 4) {
+#if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)  // GCC would convert the halves one by one
+        return (Vec<double>)_mm512_cvtps_pd(_mm256_loadu_ps(p));
+#else
+        typedef float Half __attribute__((vector_size(HINGELINE_VECTOR_BYTES / 2)));
+        return __builtin_convertvector(load<Half>(p), Vec<double>);
+#endif
+    } else {
+        return load<Vec<double>>(p);
+    }
+#else
+    return static_cast<double>(*p);
+#endif
+}
 template <class To, class From> HL_INLINE To reinterpret(From v) {
     To out;
     memcpy(&out, &v, sizeof(To));

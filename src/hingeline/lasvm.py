@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from . import _core, _params
 from ._base import COMPUTED, KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing
 from ._callbacks import run_in_slices, with_callbacks
-from ._online import CHUNK, OnlineMachines
+from ._online import OnlineMachines
+from ._training import Training
 
 #: Largest C times weight where coefficients meet single precision: products with kernel values stay in range.
 LARGEST_SINGLE = 1e30
@@ -276,9 +276,10 @@ class LASVC(KernelClassifier):
                 raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
             boxes = self._boxes(weights, X.dtype)
             self._gamma = self._resolve_gamma(X)
+            self._require_moderate(X)
             machines = self._machines(X)
             machines.know(self.classes_)
-            training = _Training(self, machines, X, codes, boxes)
+            training = Training(self, machines, X, codes, boxes)
             try:
                 run_in_slices(
                     self,
@@ -348,11 +349,9 @@ class LASVC(KernelClassifier):
         if first:
             self._gamma = self._resolve_gamma(X)
         machines = self._machines(X) if first else self._online
-        machines.configure(self._options(), self._frozen())
         X = X.astype(machines.dtype, copy=False)
         boxes = self._boxes(weights, machines.dtype)
-        if self.kernel in COMPUTED:
-            self._gram(X, copy_bytes=0)  # refuses rows that are too large, before any work
+        self._require_moderate(X)
         machines.require_weights(self.class_weight, y)
         declared = machines.unknown(classes)
         parts = machines.parts(y, declared)
@@ -360,6 +359,7 @@ class LASVC(KernelClassifier):
             raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
         if not first and (len(declared) or len(parts) > 1):  # several calls of the core, and an error may come in any
             machines = copy.deepcopy(machines)
+        machines.configure(self._options(), self._frozen())
         machines.know(declared)
         unfinished = machines.unfinished
         matrix, start = _core.Matrix(X), machines.n_seen
@@ -419,6 +419,11 @@ class LASVC(KernelClassifier):
         names = ("variant", "multi_class", "gamma", "degree", "coef0")
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
+
+    def _require_moderate(self, X: Any) -> None:
+        """Refuse rows that are too large for the kernel, before any work."""
+        if self.kernel in COMPUTED:
+            self._gram(X, copy_bytes=0)
 
     def _source(self, matrix: _core.Matrix) -> Any:
         """Where kernel values come from."""
@@ -490,87 +495,3 @@ class LASVC(KernelClassifier):
             ConvergenceWarning,
             stacklevel=4,
         )
-
-
-class _Training:
-    """One fit: passes over the data in pieces, then the end."""
-
-    def __init__(
-        self, estimator: LASVC, machines: OnlineMachines, X: Any, codes: np.ndarray, boxes: np.ndarray
-    ) -> None:
-        if estimator.kernel in COMPUTED:
-            estimator._gram(X, copy_bytes=0)  # refuses rows that are too large, before any work
-        self.estimator = estimator
-        self.machines = machines
-        self.matrix = _core.Matrix(X)
-        self.source = estimator._source(self.matrix)
-        self.threads = estimator._training_threads()
-        self.codes, self.boxes = codes, boxes
-        self.margins = np.full((len(codes), len(machines.labels)), np.nan)
-        self.random = check_random_state(estimator.random_state)
-        self.order = self.random.permutation(np.flatnonzero(boxes))
-        self.epoch = self.at = 0
-        self.done = False
-
-    def advance(self, steps: int | None) -> bool:
-        """Visit so many examples (None: all); after the last one optimise, if that is wanted."""
-        left = 2**62 if steps is None else steps
-        while left > 0 and self.epoch < self.estimator.n_epochs:
-            piece = self.order[self.at : self.at + min(left, CHUNK)]
-            self._learn(piece, known=self.epoch > 0, evicts=True)
-            self.at += len(piece)
-            left -= len(piece)
-            if self.at == len(self.order):
-                self.epoch, self.at = self.epoch + 1, 0
-                if self.epoch < self.estimator.n_epochs:
-                    self.order = self.random.permutation(self.order)
-        if self.epoch < self.estimator.n_epochs:
-            return True
-        if self.estimator.finish:
-            self._finish()
-        self.done = True
-        return False
-
-    def _examples(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
-        rows = np.ascontiguousarray(rows, dtype=np.int64)
-        return rows, rows, self.codes[rows], self.boxes[rows]
-
-    def _learn(self, rows: np.ndarray, *, known: bool, evicts: bool) -> None:
-        margins = np.full((len(rows), len(self.machines.labels)), np.nan)
-        how = {"threads": self.threads, "known": known, "evicts": evicts, "undo": False}
-        try:
-            self.machines.learn(self.source, self.matrix, *self._examples(rows), margins=margins, **how)
-        finally:
-            self.margins[rows] = np.where(np.isnan(margins), self.margins[rows], margins)
-
-    def _finish(self) -> None:
-        """Work the gap off: on what is held, and for LASVM also with what it has evicted."""
-        whole = self.estimator.variant == "lasvm"
-        tol = self.estimator.tol / 2 if whole else self.estimator.tol
-        most = 2**62 if self.estimator.max_iter < 0 else int(self.estimator.max_iter)
-        most -= int(self.machines.finish(self.source, tol, most, self.threads).max(initial=0))
-        held = -1
-        while whole:
-            losses, rows = np.zeros(len(self.machines.machines)), []
-            for at in range(0, len(self.order), CHUNK):
-                piece = self.order[at : at + CHUNK]
-                some, marked = self.machines.outside(
-                    self.source, self.matrix, *self._examples(piece), threads=self.threads
-                )
-                losses += some
-                rows.append(piece[marked])
-            self.machines.outside_loss = losses[self.machines.sorted_machines()]
-            now = self.machines.attributes()
-            outside, before, held = np.concatenate(rows), held, int(now["n_expansion_"].sum())
-            reached = now["gap_"] <= self.estimator.tol * (now["dual_"] + now["gap_"])
-            if most <= 0 or not len(outside) or reached.all() or held == before:
-                return
-            self._learn(outside, known=True, evicts=False)
-            most -= int(self.machines.finish(self.source, tol, most, self.threads).max(initial=0))
-
-    def end(self, unfinished: str) -> OnlineMachines:
-        """The machines as they stay, and why they did not come to their end."""
-        self.machines.end(self.source)
-        self.machines.n_seen = len(self.codes)
-        self.machines.unfinished = unfinished
-        return self.machines

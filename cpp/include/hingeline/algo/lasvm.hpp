@@ -18,6 +18,8 @@
 // that they can be taken in until the result is that of the whole problem.
 #pragma once
 
+#include <unordered_set>
+
 #include "hingeline/algo/direction.hpp"
 
 namespace hingeline::online {
@@ -144,28 +146,35 @@ template <class Source> void sweep_pairs(Search<Source>& search) {
     pairs.measure();
 }
 
-/// Losses sum C_i [1 - y f]_+ of examples outside the expansion: what they add to the gap. Those with a loss are
-/// listed. Nothing when interrupted.
+/// Losses sum C_i [1 - y f]_+ of those examples that are not in the expansion: what they add to the gap. Those with a
+/// loss are listed. Nothing when interrupted.
 template <class Source> std::optional<double> outside(Search<Source>& search, const std::vector<Example>& examples,
                                                       std::vector<Index>& with_loss) {
     State& s = search.s;
+    std::unordered_set<Index> held;
+    for (std::size_t t = 0; t < s.id.size(); ++t)
+        if (!s.dead[t]) held.insert(s.id[t]);
     double loss = 0;
-    const Index count = static_cast<Index>(examples.size());
-    for (Index at = 0; at < count; at += search.block()) {
-        const Index some = std::min(search.block(), count - at);
-        std::vector<Index> rows;
-        for (Index i = at; i < at + some; ++i) rows.push_back(examples[static_cast<std::size_t>(i)].row);
-        s.kernel_evals += some * s.n;
-        s.kernel_needed += some * s.n_support();
+    std::vector<Index> places, rows;
+    const auto flush = [&] {
+        s.kernel_evals += static_cast<Index>(rows.size()) * s.n;
+        s.kernel_needed += static_cast<Index>(rows.size()) * s.n_support();
         const bool done = search.outputs(rows, [&](std::size_t i, double f) {
-            const Example& e = examples[static_cast<std::size_t>(at) + i];
+            const Example& e = examples[static_cast<std::size_t>(places[i])];
             const double z = e.y() * (f + s.b);
             if (z >= 1.0) return;
             loss += std::abs(e.box) * (1.0 - z);
-            with_loss.push_back(at + static_cast<Index>(i));
+            with_loss.push_back(places[i]);
         });
-        if (!done) return std::nullopt;
+        places.clear(), rows.clear();
+        return done;
+    };
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+        if (held.count(examples[i].id)) continue;
+        places.push_back(static_cast<Index>(i)), rows.push_back(examples[i].row);
+        if (static_cast<Index>(rows.size()) == search.block() && !flush()) return std::nullopt;
     }
+    if (!rows.empty() && !flush()) return std::nullopt;
     return loss;
 }
 

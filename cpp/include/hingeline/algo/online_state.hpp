@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cmath>
+#include <utility>
 
 #include "hingeline/kernel/panel.hpp"
 #include "hingeline/loss/ramp.hpp"
@@ -123,5 +124,16 @@ struct State {
         return sum;
     }
 };
+
+/// What would have been learnt with all labels turned round.
+inline State mirrored(State s) {
+    for (Index t = 0; t < s.n; ++t) {
+        for (const auto name : {line::alpha, line::g, line::box}) s[name][t] = -s[name][t];
+        s[line::lo][t] = -std::exchange(s[line::hi][t], -s[line::lo][t]);
+    }
+    std::swap(s.support[0], s.support[1]);
+    s.b = -s.b;
+    return s;
+}
 
 }  // namespace hingeline::online

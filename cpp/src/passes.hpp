@@ -1,0 +1,183 @@
+// Passes over the expansion of an online SVM: a step, what it leaves to gain, an output. Part of ops.cpp: everything
+// has internal linkage (see there).
+#pragma once
+
+#include "simd.hpp"
+
+namespace hingeline::HINGELINE_ISA {
+namespace {
+
+constexpr int pass_group = 4;  // independent sums and maxima hide the latency of the operations
+static_assert(pass_step % (pass_group * lanes<float>) == 0);
+
+/// A kernel row comes from memory, and the hardware's prefetcher stops at every page: ask for it 2 KiB ahead.
+template <class T> HL_INLINE void fetch_ahead(const T* p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p + 2048 / sizeof(T));
+#else
+    (void)p;
+#endif
+}
+/// Registers to a cache line, for asking once.
+template <class T> inline constexpr int line_registers =
+    64 / (lanes<T> * sizeof(T)) < pass_group ? 64 / (lanes<T> * sizeof(T)) : pass_group;
+
+/// A factor for values of type T: in single precision its head and its tail.
+template <class T> struct Factor {
+    T head, tail;
+    HL_INLINE explicit Factor(double a)
+        : head(static_cast<T>(a)), tail(static_cast<T>(a - static_cast<double>(head))) {}
+    HL_INLINE Vec<T> add_to(Vec<T> x, Vec<T> k) const {
+        x += k * head;
+        if constexpr (sizeof(T) == 4) x += k * tail;
+        return x;
+    }
+};
+
+/// Largest value seen in each lane, and the stretch of `pass_step` positions where it was seen first.
+template <class T> struct LaneMost {
+    static constexpr int W = lanes<T>;
+    Vec<T> value, stretch;
+    HL_INLINE explicit LaneMost(T start) : value(splat<Vec<T>>(start)), stretch{} {}
+    HL_INLINE void see(Vec<T> x, Index from) {
+        stretch = x > value ? splat<Vec<T>>(static_cast<T>(from / pass_step)) : stretch;
+        value = larger(value, x);
+    }
+    T most() const {
+        T lane[W], best = 0;
+        store(lane, value);
+        for (int w = 0; w < W; ++w) best = w == 0 || lane[w] > best ? lane[w] : best;
+        return best;
+    }
+    /// First position with `holds`, among the lanes whose largest value is `best`; -1 when none.
+    template <class F> Index first(T best, F&& holds) const {
+        T lane[W], start[W];
+        store(lane, value);
+        store(start, stretch);
+        Index at = -1;
+        for (int w = 0; w < W; ++w) {
+            if (lane[w] != best) continue;
+            const Index begin = static_cast<Index>(start[w]) * pass_step;
+            for (Index i = begin + w; i < begin + pass_step; i += W)
+                if (holds(i)) {
+                    if (at < 0 || i < at) at = i;
+                    break;
+                }
+        }
+        return at;
+    }
+};
+
+template <class T> HL_INLINE double total(const Vec<T> (&parts)[pass_group]) {
+    T lane[lanes<T>];
+    double sum = 0;
+    store(lane, (parts[0] + parts[1]) + (parts[2] + parts[3]));
+    for (int w = 0; w < lanes<T>; ++w) sum += static_cast<double>(lane[w]);
+    return sum;
+}
+
+template <class T, bool Moves> Ascent ascend_pass(T* g, const T* k, double a, const T* up, const T* dn, Index n) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    const V zero{};
+    const Factor<T> factor(a);
+    V sum[pass_group] = {};
+    LaneMost<T> most(0);
+    V tied{};  // values seen again in their lane
+    for (Index from = 0; from < n; from += pass_step) {
+        V high[pass_group] = {};
+        for (Index i = from; i < from + pass_step; i += pass_group * W)
+            for (int u = 0; u < pass_group; ++u) {
+                const Index j = i + u * W;
+                V x = load<V>(g + j);
+                if (Moves) {
+                    if (u % line_registers<T> == 0) fetch_ahead(k + j);
+                    x = factor.add_to(x, load<V>(k + j));
+                    store(g + j, x);
+                }
+                const V room = x > zero ? load<V>(up + j) : load<V>(dn + j);
+                const V size = magnitude(x);
+                sum[u] += size * room;
+                high[u] = larger_where(room, high[u], size);
+            }
+        const V here = larger(larger(high[0], high[1]), larger(high[2], high[3]));
+        tied = here == most.value ? here : tied;
+        most.see(here, from);
+    }
+    const double gap = total<T>(sum);
+    const T worst = most.most();
+    if (!(worst > 0)) return {gap, 0.0, -1};
+    const auto rise = [&](Index i) { return g[i] == worst && up[i] > 0; };
+    const auto fall = [&](Index i) { return g[i] == -worst && dn[i] > 0; };
+    if (any(tied == worst)) {  // the same value twice in one lane: a rise may stand behind a fall
+        for (Index i = 0; i < n; ++i)
+            if (rise(i)) return {gap, static_cast<double>(worst), i};
+        for (Index i = 0; i < n; ++i)
+            if (fall(i)) return {gap, static_cast<double>(worst), i};
+    }
+    const Index at = most.first(worst, rise);
+    return {gap, static_cast<double>(worst), at >= 0 ? at : most.first(worst, fall)};
+}
+
+template <class T> Ascent ascend(T* g, const T* k, double a, const T* up, const T* dn, Index n) {
+    return k ? ascend_pass<T, true>(g, k, a, up, dn, n) : ascend_pass<T, false>(g, k, a, up, dn, n);
+}
+
+template <class T, bool Moves>
+Extremes pair_pass(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    const Factor<T> factor(a), opposite(-a);
+    const T infinity = static_cast<T>(INFINITY);
+    LaneMost<T> high(-infinity), low(-infinity);  // of g, and of -g
+    for (Index from = 0; from < n; from += pass_step) {
+        V rise[pass_group], fall[pass_group];
+        for (int u = 0; u < pass_group; ++u) rise[u] = fall[u] = splat<V>(-infinity);
+        for (Index i = from; i < from + pass_step; i += pass_group * W)
+            for (int u = 0; u < pass_group; ++u) {
+                const Index j = i + u * W;
+                V x = load<V>(g + j);
+                if (Moves) {
+                    if (u % line_registers<T> == 0) fetch_ahead(k + j), fetch_ahead(l + j);
+                    if constexpr (sizeof(T) == 4)
+                        x = opposite.add_to(factor.add_to(x, load<V>(k + j)), load<V>(l + j));
+                    else
+                        x = factor.add_to(x, load<V>(k + j) - load<V>(l + j));
+                    store(g + j, x);
+                }
+                rise[u] = larger_where(load<V>(up + j), rise[u], x);
+                fall[u] = larger_where(load<V>(dn + j), fall[u], -x);
+            }
+        high.see(larger(larger(rise[0], rise[1]), larger(rise[2], rise[3])), from);
+        low.see(larger(larger(fall[0], fall[1]), larger(fall[2], fall[3])), from);
+    }
+    const T top = high.most(), bottom = -low.most();
+    Extremes out{static_cast<double>(top), static_cast<double>(bottom), -1, -1};
+    if (top > -infinity) out.high_at = high.first(top, [&](Index i) { return g[i] == top && up[i] > 0; });
+    if (bottom < infinity) out.low_at = low.first(-bottom, [&](Index i) { return g[i] == bottom && dn[i] > 0; });
+    return out;
+}
+
+template <class T> Extremes ascend_pair(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n) {
+    return k ? pair_pass<T, true>(g, k, l, a, up, dn, n) : pair_pass<T, false>(g, k, l, a, up, dn, n);
+}
+
+template <class T> Glance glance(const T* k, const double* a, const T* g, const double* c, Index n) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    const V zero{};
+    V output[pass_group] = {}, sum[pass_group] = {}, squares[pass_group] = {};
+    for (Index i = 0; i < n; i += pass_group * W)
+        for (int u = 0; u < pass_group; ++u) {
+            const Index j = i + u * W;
+            const V x = load<V>(a + j);
+            output[u] += x * load_double(k + j);
+            const V h = x != zero ? load<V>(c + j) * load_double(g + j) : zero;
+            sum[u] += h;
+            squares[u] += h * h;
+        }
+    return {total<double>(output), total<double>(sum), total<double>(squares)};
+}
+
+}  // namespace
+}  // namespace hingeline::HINGELINE_ISA
