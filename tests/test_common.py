@@ -27,9 +27,9 @@ def expected_failures(estimator):
         LASVC(),
         LASVC(variant="i"),
         LASVC(variant="g", multi_class="ovr", n_jobs=2),
-        # gamma='scale' knows no weights, and what breaks ties between votes hangs on the order.
-        LASVC(variant="full", finish=True, tol=1e-15, max_iter=200_000, gamma=1.0, multi_class="ovr"),
-        LASVC(variant="lasvm", finish=True, tol=1e-15, max_iter=200_000, gamma=1.0, multi_class="ovr"),
+        # gamma='scale' knows no weights.
+        LASVC(variant="full", finish=True, tol=1e-15, max_iter=200_000, gamma=1.0),
+        LASVC(variant="lasvm", finish=True, tol=1e-15, max_iter=200_000, gamma=1.0),
         LASVC(kernel="precomputed"),
         LASVC(kernel="precomputed", variant="lasvm"),
     ],

@@ -397,15 +397,13 @@ class LASVC(KernelClassifier):
 
     def _options(self) -> dict[str, Any]:
         """Arguments of the core's machines."""
-        cleans = self.variant in ("nc", "g", "i")
-        never = 2**62
         return {
             "variant": self.variant,
             "C": float(self.C),
             "s": float(self.s),
             "tau": float(self.tau),
             "period": self.clean_period or SWEEP_PERIOD,
-            "most_non_sv": int(self.max_non_sv) if cleans and self.clean_period is not None else never,
+            "most_non_sv": 2**62 if self.clean_period is None else int(self.max_non_sv),
             "warm_support": int(self.warm_sv),
             "cache_bytes": int(self.cache_size * 2**20),
         }
