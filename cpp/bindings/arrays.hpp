@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "hingeline/data/rows.hpp"
+#include "hingeline/data/wipe.hpp"
 #include "hingeline/run/stop.hpp"
 
 namespace hingeline::bindings {
@@ -38,11 +39,15 @@ inline Ids ids(const Contiguous1<std::int64_t>& a, Index bound) {
     return {a.data(), 0, static_cast<Index>(a.shape(0))};
 }
 
-/// A NumPy array that owns a moved vector.
+/// A NumPy array that owns a moved vector, and overwrites it in the end: it may hold rows.
 template <class T> nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> v, std::vector<std::size_t> shape = {}) {
     if (shape.empty()) shape = {v.size()};
     auto* owned = new std::vector<T>(std::move(v));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    nb::capsule owner(owned, [](void* p) noexcept {
+        auto* gone = static_cast<std::vector<T>*>(p);
+        wipe(gone->data(), gone->size() * sizeof(T));
+        delete gone;
+    });
     return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
 }
 
@@ -77,5 +82,6 @@ class Session {
 void bind_expansion(nb::module_& m);
 void bind_ollawv(nb::module_& m);
 void bind_lasvm(nb::module_& m);
+void bind_incremental(nb::module_& m);
 
 }  // namespace hingeline::bindings

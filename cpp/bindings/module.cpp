@@ -66,4 +66,5 @@ NB_MODULE(_core, m) {
     bind_expansion(m);
     bind_ollawv(m);
     bind_lasvm(m);
+    bind_incremental(m);
 }

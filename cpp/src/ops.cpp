@@ -5,7 +5,7 @@
 // to keep the copy built for the widest set. Hence no standard library templates, everything in the
 // set's own namespace, and internal linkage for all but the two tables.
 #include "maps.hpp"
-#include "passes.hpp"
+#include "algebra.hpp"
 #include "simd.hpp"
 
 namespace hingeline::HINGELINE_ISA {
@@ -387,7 +387,11 @@ template <class T> constexpr Ops<T> make_table() {
             add_and_least<T>,
             ascend<T>,
             ascend_pair<T>,
-            glance<T>};
+            glance<T>,
+            combine<T>,
+            inner<T>,
+            packed_multiply,
+            packed_update};
 }
 
 }  // namespace

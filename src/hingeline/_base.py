@@ -40,88 +40,38 @@ KERNEL_RULES = {
 LARGEST = 1e100
 
 
-class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """Base of the kernel classifiers: kernels, labels, decision values.
+class KernelEstimator(CallbackSupportMixin, BaseEstimator):
+    """Base of all that has a kernel: rows, kernel values, sums of them.
 
-    A subclass has the constructor parameters ``kernel, gamma, degree, coef0, cache_size, n_jobs,
-    decision_function_shape`` and publishes ``support_, support_vectors_, dual_coef_, intercept_, n_support_,
-    classes_, decision_scale_`` in LIBSVM's layout.
+    A subclass has the constructor parameters ``kernel, gamma, degree, coef0, n_jobs`` and publishes ``support_,
+    support_vectors_, dual_coef_, intercept_`` in LIBSVM's layout.
     """
 
-    # ---- validation ----------------------------------------------------------------------------------
+    #: Precisions that rows may have.
+    _dtypes: Any = (np.float64, np.float32)
 
-    def _validate_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
-        """Checked X and labels."""
-        precomputed = self.kernel == "precomputed"
-        X, y = validate_data(
+    # ---- rows ----------------------------------------------------------------------------------------
+
+    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Checked X (and y, where given)."""
+        checked = validate_data(
             self,
             X,
             y,
-            accept_sparse=False if precomputed else "csr",
+            accept_sparse=False if self.kernel == "precomputed" else "csr",
             accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
+            dtype=list(self._dtypes),
             reset=reset,
         )
+        X = checked[0] if isinstance(checked, tuple) else checked
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        if precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(f"kernel='precomputed' needs a square matrix of kernel values, X has shape {X.shape}.")
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if precomputed and np.abs(X).max() > LARGEST:
-            raise ValueError(f"Precomputed kernel values beyond {LARGEST:g} leave the range of a double; scale them.")
-        return X, y
-
-    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Checked X, and labels as codes into ``classes_``."""
-        X, y = self._validate_rows(X, y)
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got 1 class "
-                f"({classes[0]!r}). Give y at least two different labels."
-            )
-        self.classes_ = classes
-        return X, np.ascontiguousarray(codes, dtype=np.int64)
+        return (X, checked[1]) if isinstance(checked, tuple) else X
 
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)
-        precomputed = self.kernel == "precomputed"
-        X = validate_data(
-            self,
-            X,
-            accept_sparse=False if precomputed else "csr",
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            reset=False,
-        )
-        return X
-
-    def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
-        """Checked weights of the samples; they may be `all_zero` or not."""
-        weights: np.ndarray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=all_zero
-        )
-        if weights.max(initial=0.0) > LARGEST:
-            raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
-        return weights
-
-    def _check_class_weight(self) -> None:
-        given = list(self.class_weight.values()) if isinstance(self.class_weight, Mapping) else []
-        rule = _params.real(above=0.0, most=LARGEST)
-        if not all(rule.accepts(weight) for weight in given):
-            raise ValueError(
-                f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}; leave the rows of a "
-                "class out to give it no weight."
-            )
-
-    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
-        self._check_class_weight()
-        weights: np.ndarray = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[codes]
-        ).astype(np.float64)
-        return weights
+        return self._check_rows(X, reset=False)
 
     # ---- kernels -------------------------------------------------------------------------------------
 
@@ -172,6 +122,15 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"The kernel function returned NaN, infinity or values beyond {LARGEST:g}.")
         return values
 
+    def _require_moderate(self, X: Any) -> None:
+        """Refuse rows that are too large for the kernel, before any work."""
+        if self.kernel in COMPUTED:
+            self._gram(X, copy_bytes=0)
+
+    def _training_threads(self) -> int:
+        """A kernel function has Python's lock, and one thread."""
+        return 1 if callable(self.kernel) else self._threads()
+
     def _threads(self) -> int:
         """Number of threads behind ``n_jobs``, by joblib's rules.
 
@@ -180,6 +139,110 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
             return int(effective_n_jobs(self.n_jobs))
         return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
+
+    # ---- outputs -------------------------------------------------------------------------------------
+
+    def _outputs(self, X: Any, weights: _core.Weights) -> np.ndarray:
+        """Sums of kernel values with the support vectors, one column per machine."""
+        if self.dual_coef_.shape[1] == 0:  # nothing has been learnt yet
+            return np.tile(self.intercept_, (X.shape[0], 1))
+        if self.kernel == "precomputed":
+            columns = np.ascontiguousarray(self.support_, dtype=np.int64)
+            return _core.decide_gathered(_core.Matrix(X), columns, weights, self._threads())
+        return self._sums(X, weights, self.support_vectors_)
+
+    def _sums(self, X: Any, weights: _core.Weights, rows: Any) -> np.ndarray:
+        """Sums of kernel values with these rows, one column per output."""
+        threads = self._threads()
+        if not callable(self.kernel):
+            # Support vectors with many zeros are worth a compressed copy: at most their own size.
+            return _core.decide(self._gram(rows, copy_bytes=2**62), weights, _core.Matrix(X), threads)
+        everything = np.arange(rows.shape[0], dtype=np.int64)
+        block = max(1, CALLED_BLOCK_BYTES // (8 * max(rows.shape[0], 1)))
+        parts = []
+        for at in range(0, X.shape[0], block):
+            values = self._call_kernel(X[at : at + block], rows)
+            parts.append(_core.decide_gathered(_core.Matrix(values), everything, weights, threads))
+        return np.concatenate(parts)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+class KernelClassifier(ClassifierMixin, KernelEstimator):
+    """Base of the kernel classifiers: labels and decision values.
+
+    A subclass has the parameter ``decision_function_shape`` where it has machines for pairs of classes, and publishes
+    ``n_support_, classes_, decision_scale_`` as well.
+    """
+
+    # ---- validation ----------------------------------------------------------------------------------
+
+    def _validate_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
+        """Checked X and labels."""
+        precomputed = self.kernel == "precomputed"
+        X, y = self._check_rows(X, y, reset=reset)
+        if precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs a square matrix of kernel values, X has shape {X.shape}.")
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if precomputed and np.abs(X).max() > LARGEST:
+            raise ValueError(f"Precomputed kernel values beyond {LARGEST:g} leave the range of a double; scale them.")
+        return X, y
+
+    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Checked X, and labels as codes into ``classes_``."""
+        X, y = self._validate_rows(X, y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one; got 1 class "
+                f"({classes[0]!r}). Give y at least two different labels."
+            )
+        self.classes_ = classes
+        return X, np.ascontiguousarray(codes, dtype=np.int64)
+
+    def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
+        """Checked weights of the samples; they may be `all_zero` or not."""
+        weights: np.ndarray = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=all_zero
+        )
+        if weights.max(initial=0.0) > LARGEST:
+            raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
+        return weights
+
+    def _check_class_weight(self) -> None:
+        given = list(self.class_weight.values()) if isinstance(self.class_weight, Mapping) else []
+        rule = _params.real(above=0.0, most=LARGEST)
+        if not all(rule.accepts(weight) for weight in given):
+            raise ValueError(
+                f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}; leave the rows of a "
+                "class out to give it no weight."
+            )
+
+    def _require_no_balance(self) -> None:
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs all labels at once; give a stream a dict, for example from "
+                "sklearn.utils.class_weight.compute_class_weight."
+            )
+
+    def _weights_of(self, y: np.ndarray) -> np.ndarray:
+        """Weights of the classes of samples in a stream."""
+        if self.class_weight is None:
+            return np.ones(len(y))
+        self._check_class_weight()
+        return np.array([self.class_weight.get(label, 1.0) for label in y.tolist()], dtype=np.float64)
+
+    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
+        self._check_class_weight()
+        weights: np.ndarray = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=self.classes_[codes]
+        ).astype(np.float64)
+        return weights
 
     # ---- decisions -----------------------------------------------------------------------------------
 
@@ -203,24 +266,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _pair_decisions(self, X: Any) -> np.ndarray:
         """Decision values of all machines, one column each."""
-        weights, threads = self._weights(), self._threads()
-        if self.dual_coef_.shape[1] == 0:  # nothing has been learnt yet
-            return np.tile(self.intercept_, (X.shape[0], 1))
-        if self.kernel == "precomputed":
-            columns = np.ascontiguousarray(self.support_, dtype=np.int64)
-            return _core.decide_gathered(_core.Matrix(X), columns, weights, threads)
-        if not callable(self.kernel):
-            # Support vectors with many zeros are worth a compressed copy: at most their own size.
-            support = self._gram(self.support_vectors_, copy_bytes=2**62)
-            return _core.decide(support, weights, _core.Matrix(X), threads)
-        n_support = self.support_vectors_.shape[0]
-        everything = np.arange(n_support, dtype=np.int64)
-        block = max(1, CALLED_BLOCK_BYTES // (8 * max(n_support, 1)))
-        parts = []
-        for at in range(0, X.shape[0], block):
-            values = self._call_kernel(X[at : at + block], self.support_vectors_)
-            parts.append(_core.decide_gathered(_core.Matrix(values), everything, weights, threads))
-        return np.concatenate(parts)
+        return self._outputs(X, self._weights())
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.
@@ -287,12 +333,6 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             other = self.dual_coef_[i, of_class[j]] @ self.support_vectors_[of_class[j]]
             rows.append(one + other)
         return np.vstack(rows)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
 
 def _variance(X: Any) -> float:

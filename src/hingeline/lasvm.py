@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from . import _core, _params
-from ._base import COMPUTED, KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing
+from ._base import KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing
 from ._callbacks import run_in_slices, with_callbacks
+from ._machines import ReadsMachines
 from ._online import OnlineMachines
 from ._training import Training
 
@@ -23,7 +24,7 @@ LARGEST_SINGLE = 1e30
 SWEEP_PERIOD = 256
 
 
-class LASVC(KernelClassifier):
+class LASVC(ReadsMachines, KernelClassifier):
     """Online kernel SVM: LASVM-NC, LASVM-G, LASVM-I, FULL SVM or LASVM.
 
     Examples are looked at one by one. Each may enter the expansion, after which a few optimisation steps are made on
@@ -329,11 +330,7 @@ class LASVC(KernelClassifier):
             The estimator.
         """
         _params.check(self, self._rules)
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                "class_weight='balanced' needs all labels at once; give partial_fit a dict, for example from "
-                "sklearn.utils.class_weight.compute_class_weight."
-            )
+        self._require_no_balance()
         if "_online" not in vars(self) and classes is None:
             raise ValueError(
                 "classes must be passed on the first call to partial_fit: the labels known by then; others may follow."
@@ -418,11 +415,6 @@ class LASVC(KernelClassifier):
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
 
-    def _require_moderate(self, X: Any) -> None:
-        """Refuse rows that are too large for the kernel, before any work."""
-        if self.kernel in COMPUTED:
-            self._gram(X, copy_bytes=0)
-
     def _source(self, matrix: _core.Matrix) -> Any:
         """Where kernel values come from."""
         if self.kernel == "precomputed":
@@ -437,9 +429,6 @@ class LASVC(KernelClassifier):
         multi_class = self.multi_class if machines is None else machines.multi_class
         return bool(multi_class == "ovr" and len(self.classes_) > 2)
 
-    def _training_threads(self) -> int:
-        return 1 if callable(self.kernel) else self._threads()
-
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
         """C times the weights, which is where coefficients end."""
         boxes: np.ndarray = self.C * weights
@@ -451,13 +440,6 @@ class LASVC(KernelClassifier):
             )
         return boxes
 
-    def _weights_of(self, y: np.ndarray) -> np.ndarray:
-        """Weights of the classes of samples in a stream."""
-        if self.class_weight is None:
-            return np.ones(len(y))
-        self._check_class_weight()
-        return np.array([self.class_weight.get(label, 1.0) for label in y.tolist()], dtype=np.float64)
-
     def _publish(self, machines: OnlineMachines, margins: np.ndarray) -> None:
         """What the estimator shows; most of it is read from the core when somebody asks (`__getattr__`)."""
         self._online = machines
@@ -466,16 +448,6 @@ class LASVC(KernelClassifier):
             self.admission_margin_ = np.where(np.isnan(margins[:, 0]), margins[:, 1], margins[:, 0])
         else:
             self.admission_margin_ = margins[:, np.argsort(machines.labels)]
-
-    def __getattr__(self, name: str) -> Any:
-        if hasattr(type(self), name):
-            return object.__getattribute__(self, name)  # raises again what brought us here
-        machines = vars(self).get("_online")
-        if machines is not None and name.endswith("_") and not name.startswith("_"):
-            attributes = machines.attributes()
-            if name in attributes:
-                return attributes[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _warn_about_gap(self) -> None:
         if not self.finish:

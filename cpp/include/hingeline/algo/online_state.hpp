@@ -10,56 +10,12 @@
 #include <cmath>
 #include <utility>
 
-#include "hingeline/kernel/panel.hpp"
+#include "hingeline/kernel/parallel.hpp"
 #include "hingeline/loss/ramp.hpp"
 #include "hingeline/run/stop.hpp"
 #include "hingeline/run/trace.hpp"
 
 namespace hingeline::online {
-
-/// Parallel arrays, zero up to the next multiple of `pass_step`.
-template <class T, int Count> class Parallel {
-  public:
-    Parallel() = default;
-    Parallel(const Parallel& o) { *this = o; }
-    Parallel& operator=(const Parallel& o) {
-        if (this == &o) return *this;
-        Parallel fresh;
-        fresh.resize(o.size_);
-        for (int k = 0; k < Count; ++k) std::copy_n(o[k], o.size_, fresh[k]);
-        return *this = std::move(fresh);
-    }
-    Parallel(Parallel&&) = default;
-    Parallel& operator=(Parallel&&) = default;
-
-    T* operator[](int k) { return data_.data() + k * pitch(); }
-    const T* operator[](int k) const { return data_.data() + k * pitch(); }
-    Index size() const { return size_; }
-
-    /// New values are zero.
-    void resize(Index n) {
-        if (n > capacity_) {
-            Parallel wider;
-            wider.capacity_ = (n + n / 4 + pass_step) / pass_step * pass_step;
-            wider.size_ = size_;
-            const auto all = static_cast<std::size_t>(Count * wider.pitch());
-            std::fill_n(wider.data_.reserve(all), all, T(0));
-            for (int k = 0; k < Count && size_ > 0; ++k) std::copy_n((*this)[k], size_, wider[k]);
-            *this = std::move(wider);
-        }
-        for (int k = 0; k < Count && n < size_; ++k) std::fill((*this)[k] + n, (*this)[k] + size_, T(0));
-        size_ = n;
-    }
-    void move(Index from, Index to) {
-        for (int k = 0; k < Count; ++k) (*this)[k][to] = (*this)[k][from];
-    }
-
-  private:
-    /// Arrays a whole number of pages apart would have their loads and stores mistaken for each other's.
-    Index pitch() const { return capacity_ + 17 * Index{64 / sizeof(T)}; }
-    Aligned<T> data_;
-    Index capacity_ = 0, size_ = 0;
-};
 
 /// Names of the arrays of a state.
 namespace line {

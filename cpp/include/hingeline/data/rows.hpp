@@ -75,10 +75,10 @@ template <class T> void spread(const Rows<T>& rows, Index i, T* out) {
 }
 
 /// A CSR matrix that owns its arrays.
-template <class T, class I> struct OwnedCsr {
-    std::vector<T> values;
-    std::vector<I> columns;
-    std::vector<I> starts;
+template <class T, class I, template <class...> class Array = std::vector> struct OwnedCsr {
+    Array<T> values;
+    Array<I> columns;
+    Array<I> starts;
     Index d = 0;
     CsrRows<T, I> view() const {
         return {values.data(), columns.data(), starts.data(), static_cast<Index>(starts.size()) - 1, d};
@@ -122,9 +122,9 @@ template <class T, class I> std::optional<OwnedCsr<T, I>> canonical(const CsrRow
     return out;
 }
 
-/// A compressed copy of dense rows when few enough entries differ from zero for sparse tiles to be faster
-/// and the copy fits `budget` bytes. Kernel values are the same to the bit (kernel/ops.hpp).
-template <class T> std::optional<OwnedCsr<T, std::int32_t>> compressed(const DenseRows<T>& x, std::size_t budget) {
+/// Entries that differ from zero, when they are few enough for sparse tiles to be faster and a compressed copy fits
+/// `budget` bytes.
+template <class T> std::optional<Index> few_entries(const DenseRows<T>& x, std::size_t budget) {
     // Sparse tiles cost about 2.5 times a dense tile's time per entry.
     constexpr double break_even = 0.35;
     constexpr Index fewest = 16;
@@ -142,6 +142,14 @@ template <class T> std::optional<OwnedCsr<T, std::int32_t>> compressed(const Den
         stored += count;
         if (static_cast<double>(stored) > limit) return std::nullopt;
     }
+    return stored;
+}
+
+/// A compressed copy of dense rows with few entries. Kernel values are the same to the bit (kernel/ops.hpp).
+template <class T> std::optional<OwnedCsr<T, std::int32_t>> compressed(const DenseRows<T>& x, std::size_t budget) {
+    const std::optional<Index> few = few_entries(x, budget);
+    if (!few) return std::nullopt;
+    const Index d = x.d, stored = *few;
     OwnedCsr<T, std::int32_t> out;
     out.d = d;
     out.values.reserve(static_cast<std::size_t>(stored));

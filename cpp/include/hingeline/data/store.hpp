@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hingeline/data/rows.hpp"
+#include "hingeline/data/wipe.hpp"
 
 namespace hingeline {
 
@@ -33,9 +34,9 @@ template <class T> class Store {
     Store(Index d, bool sparse) : d_(d) {
         if (!sparse) return;
         if (d <= INT32_MAX)
-            rows_ = OwnedCsr<T, std::int32_t>{{}, {}, {0}, d};
+            rows_ = Csr<std::int32_t>{{}, {}, {0}, d};
         else
-            rows_ = OwnedCsr<T, std::int64_t>{{}, {}, {0}, d};
+            rows_ = Csr<std::int64_t>{{}, {}, {0}, d};
     }
 
     Index size() const { return n_; }
@@ -62,7 +63,7 @@ template <class T> class Store {
     void truncate(Index size) {
         n_ = size;
         if (auto* dense = std::get_if<0>(&rows_))
-            dense->resize(static_cast<std::size_t>(size * d_));
+            shorten(*dense, size * d_);
         else if (auto* narrow = std::get_if<1>(&rows_))
             cut(*narrow);
         else
@@ -75,8 +76,7 @@ template <class T> class Store {
         if (auto* dense = std::get_if<0>(&rows_)) {
             for (const auto& [from, to] : closing.moves)
                 std::copy_n(dense->data() + from * d_, d_, dense->data() + to * d_);
-            std::fill(dense->begin() + static_cast<std::ptrdiff_t>(closing.size * d_), dense->end(), T(0));
-            dense->resize(static_cast<std::size_t>(closing.size * d_));
+            shorten(*dense, closing.size * d_);
             constexpr std::size_t slack = std::size_t{1} << 18;  // values that are not worth giving back
             if (dense->capacity() > 2 * dense->size() + slack) dense->shrink_to_fit();
         } else if (auto* narrow = std::get_if<1>(&rows_)) {
@@ -88,6 +88,8 @@ template <class T> class Store {
     }
 
   private:
+    template <class I> using Csr = OwnedCsr<T, I, Wiped>;
+
     template <class X> void add(const X& x, Ids ids) {
         constexpr bool from_dense = std::is_same_v<X, DenseRows<T>>;
         if (auto* dense = std::get_if<0>(&rows_)) {
@@ -109,7 +111,7 @@ template <class T> class Store {
             add_sparse(std::get<2>(rows_), x, ids);
     }
 
-    template <class I, class X> static void add_sparse(OwnedCsr<T, I>& to, const X& x, Ids ids) {
+    template <class I, class X> static void add_sparse(Csr<I>& to, const X& x, Ids ids) {
         for (Index i = 0; i < ids.count; ++i) {
             const auto put = [&](Index column, T value) {
                 to.columns.push_back(static_cast<I>(column));
@@ -132,30 +134,36 @@ template <class T> class Store {
         auto* narrow = std::get_if<1>(&rows_);
         if (!narrow || static_cast<Index>(narrow->values.size()) <= INT32_MAX - std::min<Index>(more, INT32_MAX))
             return;
-        OwnedCsr<T, std::int64_t> wide{std::move(narrow->values), {}, {}, d_};
+        Csr<std::int64_t> wide{std::move(narrow->values), {}, {}, d_};
         wide.columns.assign(narrow->columns.begin(), narrow->columns.end());
         wide.starts.assign(narrow->starts.begin(), narrow->starts.end());
         rows_ = std::move(wide);
     }
 
-    template <class I> void cut(OwnedCsr<T, I>& x) const {
-        x.starts.resize(static_cast<std::size_t>(n_ + 1));
-        x.columns.resize(static_cast<std::size_t>(x.starts.back()));
-        x.values.resize(static_cast<std::size_t>(x.starts.back()));
+    template <class V> static void shorten(V& values, Index size) {
+        if (static_cast<std::size_t>(size) >= values.size()) return;
+        std::fill(values.begin() + static_cast<std::ptrdiff_t>(size), values.end(), typename V::value_type(0));
+        values.resize(static_cast<std::size_t>(size));
     }
 
-    template <class I> void gather(OwnedCsr<T, I>& x, const std::vector<char>& keep, const Closing& closing) const {
+    template <class I> void cut(Csr<I>& x) const {
+        shorten(x.starts, n_ + 1);
+        shorten(x.columns, x.starts.back());
+        shorten(x.values, x.starts.back());
+    }
+
+    template <class I> void gather(Csr<I>& x, const std::vector<char>& keep, const Closing& closing) const {
         std::vector<Index> from(static_cast<std::size_t>(closing.size));
         for (Index i = 0; i < closing.size; ++i)
             if (keep[static_cast<std::size_t>(i)]) from[static_cast<std::size_t>(i)] = i;
         for (const auto& [source, to] : closing.moves) from[static_cast<std::size_t>(to)] = source;
-        OwnedCsr<T, I> out{{}, {}, {0}, d_};
+        Csr<I> out{{}, {}, {0}, d_};
         add_sparse(out, x.view(), Ids::of(from));
         x = std::move(out);
     }
 
     Index n_ = 0, d_;
-    std::variant<std::vector<T>, OwnedCsr<T, std::int32_t>, OwnedCsr<T, std::int64_t>> rows_;
+    std::variant<Wiped<T>, Csr<std::int32_t>, Csr<std::int64_t>> rows_;
 };
 
 }  // namespace hingeline

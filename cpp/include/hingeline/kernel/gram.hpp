@@ -44,8 +44,39 @@ template <class T> class Gram {
         for (const T norm : norms_) largest_norm_ = std::max(largest_norm_, static_cast<double>(norm));
         require_finite_kernel(largest_norm_);
     }
+    /// Rows whose squared norms (`norms_of`) are known already; nothing is copied but those.
+    Gram(const Kernel& kernel, const Rows<T>& base, const Wiped<T>& norms)
+        : kernel_(kernel), rows_(base), base_(base), norms_(norms) {
+        for (const T norm : norms_) largest_norm_ = std::max(largest_norm_, static_cast<double>(norm));
+        require_finite_kernel(largest_norm_);
+    }
     Gram(const Gram&) = delete;
     Gram& operator=(const Gram&) = delete;
+
+    /// Squared norms of rows; throws for one that is too large.
+    static Wiped<T> norms_of(const Rows<T>& rows) {
+        const auto& op = ops<T>();
+        Wiped<T> out(static_cast<std::size_t>(row_count(rows)));
+        Scratch<T> s;
+        std::visit(
+            [&](const auto& x) {
+                if constexpr (std::is_same_v<std::decay_t<decltype(x)>, DenseRows<T>>) {
+                    for (Index at = 0; at < x.n; at += tile_rows) {
+                        const int count = static_cast<int>(std::min<Index>(tile_rows, x.n - at));
+                        point_at(x, Ids::run(0, x.n), at, count, count, s);
+                        op.norms(s.rows.data(), count, x.d, out.data() + at);
+                    }
+                } else {
+                    for (Index i = 0; i < x.n; ++i) {
+                        const auto row = x.row(i);
+                        op.norms(&row.value, 1, row.count, out.data() + i);
+                    }
+                }
+            },
+            rows);
+        for (std::size_t i = 0; i < out.size(); ++i) require_moderate(out[i], static_cast<Index>(i));
+        return out;
+    }
 
     Index size() const { return row_count(rows_); }
     Index copy_bytes() const {
@@ -267,30 +298,6 @@ template <class T> class Gram {
 #endif
     }
 
-    static std::vector<T> norms_of(const Rows<T>& rows) {
-        const auto& op = ops<T>();
-        std::vector<T> out(static_cast<std::size_t>(row_count(rows)));
-        Scratch<T> s;
-        std::visit(
-            [&](const auto& x) {
-                if constexpr (std::is_same_v<std::decay_t<decltype(x)>, DenseRows<T>>) {
-                    for (Index at = 0; at < x.n; at += tile_rows) {
-                        const int count = static_cast<int>(std::min<Index>(tile_rows, x.n - at));
-                        point_at(x, Ids::run(0, x.n), at, count, count, s);
-                        op.norms(s.rows.data(), count, x.d, out.data() + at);
-                    }
-                } else {
-                    for (Index i = 0; i < x.n; ++i) {
-                        const auto row = x.row(i);
-                        op.norms(&row.value, 1, row.count, out.data() + i);
-                    }
-                }
-            },
-            rows);
-        for (std::size_t i = 0; i < out.size(); ++i) require_moderate(out[i], static_cast<Index>(i));
-        return out;
-    }
-
     /// |x.z| <= |x||z|: a polynomial that stays in range at the product of the norms stays in range. `norm` is
     /// the largest squared norm on the other side.
     void require_finite_kernel(double norm) const {
@@ -312,7 +319,7 @@ template <class T> class Gram {
     Rows<T> base_;  // base rows from here: the same, or their compressed copy
     std::optional<OwnedCsr<T, std::int32_t>> copy_;
     std::optional<BitRows> bits_;
-    std::vector<T> norms_;
+    Wiped<T> norms_;
     double largest_norm_ = 0;
 };
 

@@ -119,6 +119,13 @@ template <class T> struct Ops {
     Extremes (*ascend_pair)(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n);
     /// In double throughout.
     Glance (*glance)(const T* k, const double* a, const T* g, const double* c, Index n);
+    /// sums[i] += sum_r weights[r] * rows[r][i], r ascending, for from <= i < to; both multiples of `pass_step`.
+    void (*combine)(const T* const* rows, const double* weights, Index count, Index from, Index to, double* sums);
+    /// sum_i k[i] * a[i]; arrays as for `pass_step`.
+    double (*inner)(const T* k, const double* a, Index n);
+    /// y = A x and A += scale b b^T, A symmetric: rows of its lower triangle, one behind the other.
+    void (*packed_multiply)(const double* a, Index m, const double* x, double* y);
+    void (*packed_update)(double* a, Index m, double scale, const double* b);
 };
 
 template <class T> const Ops<T>& ops();

@@ -7,10 +7,11 @@
 #include <string>
 
 #include "hingeline/data/rows.hpp"
+#include "hingeline/data/wipe.hpp"
 
 namespace hingeline {
 
-/// 64-byte aligned storage without initialisation, grown but never shrunk.
+/// 64-byte aligned storage without initialisation, grown but never shrunk, overwritten before it is given back.
 template <class T> class Aligned {
   public:
     Aligned() = default;
@@ -36,6 +37,7 @@ template <class T> class Aligned {
 
   private:
     void release() {
+        wipe(data_, size_ * sizeof(T));
         ::operator delete(data_, std::align_val_t{64});
         data_ = nullptr;
         size_ = 0;

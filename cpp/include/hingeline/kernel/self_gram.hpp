@@ -33,6 +33,10 @@ template <class T> class SelfGram {
     std::size_t bytes() const {
         return static_cast<std::size_t>((held_ + static_cast<Index>(spare_.size())) * stride_) * sizeof(T);
     }
+    /// Rows that may be held now.
+    Index room() const { return stride_ ? room(stride_) : std::numeric_limits<Index>::max(); }
+    /// Count row p among the rows used last.
+    void touch(Index p) { used_[static_cast<std::size_t>(p)] = ++clock_; }
     /// Examples that one `append` may bring.
     Index block() const { return std::clamp<Index>(room(std::max(stride_, padded(size() + widest))) / 2, 1, widest); }
 
@@ -54,22 +58,44 @@ template <class T> class SelfGram {
     /// Positions 0 .. ids.count - 1 whose rows are not here, as after a model was read from a file; those that fit
     /// are computed now. False when interrupted, and then it is empty.
     template <class Source> bool restore(const Source& source, Ids ids, std::vector<Scratch<T>>& scratch) {
+        expect(ids.count);
+        std::vector<Index> some(static_cast<std::size_t>(std::min(size(), room(stride_))));
+        std::iota(some.begin(), some.end(), Index{0});
+        if (fetch(some, source, ids, scratch)) return true;
         clear();
-        stretch(ids.count);
-        rows_.resize(static_cast<std::size_t>(ids.count));
-        used_.resize(static_cast<std::size_t>(ids.count), 0);
-        const Index some = std::min(size(), room(stride_));
-        for (Index at = 0; at < some; at += widest)
-            if (!fetch(source, ids, at, std::min(widest, some - at), scratch)) {
-                clear();
-                return false;
-            }
+        return false;
+    }
+
+    /// So many positions whose rows are not here, and are not computed before they are asked for.
+    void expect(Index count) {
+        clear();
+        stretch(count);
+        rows_.resize(static_cast<std::size_t>(count));
+        used_.resize(static_cast<std::size_t>(count), 0);
+    }
+
+    /// Compute the rows of these positions, which are not here. False when interrupted.
+    template <class Source>
+    bool fetch(const std::vector<Index>& which, const Source& source, Ids ids, std::vector<Scratch<T>>& scratch) {
+        std::vector<Index> queries;
+        const Index step = std::clamp<Index>(room(stride_) / 2, 1, widest);
+        for (std::size_t at = 0; at < which.size(); at += static_cast<std::size_t>(step)) {
+            const std::size_t count = std::min(static_cast<std::size_t>(step), which.size() - at);
+            queries.clear();
+            for (std::size_t i = at; i < at + count; ++i) queries.push_back(ids[which[i]]);
+            std::vector<Aligned<T>> lines = take(static_cast<Index>(count), size());
+            if (!compute(source, Ids::of(queries), ids, lines, scratch)) return false;
+            for (std::size_t i = 0; i < count; ++i)
+                rows_[static_cast<std::size_t>(which[at + i])] = std::move(lines[i]);
+            held_ += static_cast<Index>(count);
+            recomputed_ += static_cast<Index>(count) * size();
+        }
         return true;
     }
 
     /// Row of position p; null when interrupted. It stays until another two have been asked for.
     template <class Source> const T* row(Index p, const Source& source, Ids ids, std::vector<Scratch<T>>& scratch) {
-        if (!rows_[static_cast<std::size_t>(p)].size() && !fetch(source, ids, p, 1, scratch)) return nullptr;
+        if (!rows_[static_cast<std::size_t>(p)].size() && !fetch({p}, source, ids, scratch)) return nullptr;
         used_[static_cast<std::size_t>(p)] = ++clock_;
         return rows_[static_cast<std::size_t>(p)].data();
     }
@@ -80,11 +106,12 @@ template <class T> class SelfGram {
         return row.size() ? row.data() : nullptr;
     }
 
-    /// Positions go and others take their places.
-    void close(const std::vector<char>& keep, const Closing& c) {
+    /// Positions go and others take their places. With `forget` nothing of those that go stays in any buffer.
+    void close(const std::vector<char>& keep, const Closing& c, bool forget = false) {
         const Index n = size();
         for (Index p = 0; p < n; ++p)
             if (!keep[static_cast<std::size_t>(p)]) drop(p);
+        if (forget) spare_.clear();
         for (const auto& [from, to] : c.moves) {
             rows_[static_cast<std::size_t>(to)] = std::move(rows_[static_cast<std::size_t>(from)]);
             used_[static_cast<std::size_t>(to)] = used_[static_cast<std::size_t>(from)];
@@ -203,18 +230,6 @@ template <class T> class SelfGram {
         Aligned<T> gone = std::move(row);
         if (static_cast<Index>(spare_.size()) < 4 * widest && gone.size() >= static_cast<std::size_t>(stride_))
             spare_.push_back(std::move(gone));
-    }
-
-    /// Compute `count` rows from position p on, again.
-    template <class Source>
-    bool fetch(const Source& source, Ids ids, Index p, Index count, std::vector<Scratch<T>>& scratch) {
-        std::vector<Aligned<T>> lines = take(count, size());
-        if (!compute(source, ids.part(p, count), ids, lines, scratch)) return false;
-        for (Index i = 0; i < count; ++i)
-            rows_[static_cast<std::size_t>(p + i)] = std::move(lines[static_cast<std::size_t>(i)]);
-        held_ += count;
-        recomputed_ += count * size();
-        return true;
     }
 
     /// The columns of the rows held that belong to new lines: strips of positions are turned in the first cache.

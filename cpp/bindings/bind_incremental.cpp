@@ -1,0 +1,500 @@
+// Exact incremental machines for Python: rows, kernel values, calls that change all or nothing.
+#include <unordered_map>
+
+#include "hingeline/algo/incremental_model.hpp"
+#include "online.hpp"
+
+namespace hingeline::bindings {
+
+namespace {
+
+using namespace hingeline::incremental;
+
+/// What a call may have to bring back.
+struct Before {
+    std::vector<Unit> units;
+    Points points;
+    Index n;
+    double C, nu;
+};
+
+struct Incremental {
+    Model model;
+    Store<double> store{0, false};
+    Wiped<double> norms;
+    std::size_t memory = 0;
+    std::vector<Index> evicted;
+    std::recursive_mutex busy;
+
+    Incremental(const std::string& problem, double C, double nu) {
+        const std::unordered_map<std::string, Problem> known = {
+            {"classes", Problem::classes}, {"sphere", Problem::sphere}, {"plane", Problem::plane}};
+        if (!known.count(problem)) throw std::invalid_argument("unknown problem: " + problem);
+        model.problem = known.at(problem);
+        model.C = C;
+        model.nu = nu;
+    }
+    Incremental(const Incremental&) = delete;
+
+    std::unique_lock<std::recursive_mutex> hold() {
+        nb::gil_scoped_release release;
+        return std::unique_lock(busy);
+    }
+    void configure(Index window, bool oldest, std::size_t memory_bytes) {
+        const auto lock = hold();
+        model.window = window;
+        model.rule = oldest ? Rule::oldest : Rule::relevance;
+        memory = memory_bytes;
+    }
+    Unit& at(Index m) {
+        if (m < 0 || m >= static_cast<Index>(model.units.size())) throw nb::index_error("no such machine");
+        return model.units[static_cast<std::size_t>(m)];
+    }
+    std::size_t inverse_bytes() const {
+        std::size_t all = 0;
+        for (const Unit& u : model.units) all += u.state.q.bytes();
+        return all;
+    }
+
+    Before before() const { return {model.units, model.points, model.n, model.C, model.nu}; }
+    /// Back to an earlier state of the same rows.
+    void back(Before&& b) {
+        model.units = std::move(b.units);
+        model.points = std::move(b.points);
+        model.n = b.n, model.C = b.C, model.nu = b.nu;
+    }
+    void close() {
+        for (Index i = 0; i < model.n; ++i)
+            if (model.points.dead[static_cast<std::size_t>(i)])
+                evicted.push_back(model.points.serial[static_cast<std::size_t>(i)]);
+        const Closing c = model.close();
+        store.close(model.kept(), c);
+        for (const auto& [from, to] : c.moves) norms[static_cast<std::size_t>(to)] = norms[static_cast<std::size_t>(from)];
+        std::fill(norms.begin() + c.size, norms.end(), 0.0);
+        norms.resize(static_cast<std::size_t>(c.size));
+    }
+
+    /// f(source, scratch) without Python's lock; after Ctrl-C its exception leaves.
+    template <class F> void run(const SourceSpec& spec, int threads, F&& f) {
+        Session().run([&](Interrupt* interrupt) {
+            std::vector<Scratch<double>> scratch(static_cast<std::size_t>(std::max(threads, 1)));
+            for (auto& s : scratch) s.interrupt = interrupt;
+            const std::size_t inverses = inverse_bytes();
+            model.kernel.allow(memory - std::min(memory, inverses));
+            if (model.kernel.size() == 0 && model.n > 0) model.kernel.expect(model.n);
+            try {
+                if (spec.kernel)
+                    f(Gram<double>(*spec.kernel, store.view(), norms), scratch);
+                else
+                    f(Called<double>(store.size(), called(spec.function)), scratch);
+            } catch (const Interrupted&) {  // the session knows, and says so
+            }
+        });
+    }
+    /// A call on the points held that leaves them as they are when it fails.
+    template <class F> void change(const SourceSpec& spec, int threads, F&& f) {
+        Before b = before();
+        try {
+            run(spec, threads, f);
+        } catch (...) {
+            back(std::move(b));
+            throw;
+        }
+    }
+
+    void append(const Chunk& chunk, Index from, Index count) {
+        const auto* rows = std::get_if<Rows<double>>(&chunk.x->rows);
+        if (!rows || (store.size() > 0 && store.columns() != chunk.x->d))
+            throw std::invalid_argument("rows must be float64 and have the features of those before");
+        if (store.size() == 0) store = Store<double>(chunk.x->d, worth_compressing(*rows));
+        const Index first = store.size();
+        store.append(*rows, bindings::ids(chunk.rows, chunk.x->n).part(from, count));
+        Store<double> fresh(store.columns(), store.sparse());
+        fresh.append(*rows, bindings::ids(chunk.rows, chunk.x->n).part(from, count));
+        const Wiped<double> lengths = Gram<double>::norms_of(fresh.view());
+        norms.resize(static_cast<std::size_t>(first));
+        norms.insert(norms.end(), lengths.begin(), lengths.end());
+        for (Index i = from; i < from + count; ++i)
+            model.points.push(chunk.ids.data()[i], chunk.codes.data()[i], chunk.boxes.data()[i]);
+    }
+    /// Rows with many zeros are kept compressed from the start.
+    static bool worth_compressing(const Rows<double>& rows) {
+        const auto* dense = std::get_if<0>(&rows);
+        return !dense || few_entries(*dense, std::numeric_limits<std::size_t>::max() / 2).has_value();
+    }
+
+    void learn(const SourceSpec& spec, const Chunk& chunk, int threads) {
+        const auto lock = hold();
+        chunk.check();
+        const Index size = static_cast<Index>(chunk.size());
+        Before b = before();
+        const Index stored = store.size();
+        const std::size_t gone = evicted.size();
+        std::optional<Store<double>> rows;  // where points may leave before the call ends
+        Wiped<double> lengths;
+        if (model.window > 0 && size > model.kernel.block()) rows = store, lengths = norms;
+        try {
+            for (Index at = 0; at < size;) {
+                const Index count = std::min(size - at, model.kernel.block());
+                append(chunk, at, count);
+                run(spec, threads, [&](const auto& source, auto& scratch) { model.learn(source, scratch, count); });
+                close();
+                at += count;
+            }
+        } catch (const nb::python_error& error) {
+            if (error.matches(PyExc_KeyboardInterrupt)) {
+                close();
+                throw;
+            }
+            undo(std::move(b), stored, std::move(rows), std::move(lengths), gone);
+            throw;
+        } catch (...) {
+            undo(std::move(b), stored, std::move(rows), std::move(lengths), gone);
+            throw;
+        }
+    }
+    void undo(Before&& b, Index stored, std::optional<Store<double>>&& rows, Wiped<double>&& lengths, std::size_t gone) {
+        evicted.resize(gone);
+        if (rows) {
+            store = std::move(*rows);
+            norms = std::move(lengths);
+        } else {
+            store.truncate(stored);
+            norms.resize(static_cast<std::size_t>(stored));
+        }
+        back(std::move(b));
+        model.kernel.clear();
+    }
+
+    std::vector<Index> positions(const Contiguous1<std::int64_t>& serials) const {
+        std::unordered_map<Index, Index> where;
+        for (Index i = 0; i < model.n; ++i) where[model.points.serial[static_cast<std::size_t>(i)]] = i;
+        std::vector<Index> out;
+        for (std::size_t i = 0; i < serials.shape(0); ++i) {
+            const auto found = where.find(serials.data()[i]);
+            if (found == where.end()) throw std::invalid_argument("no such point, or named twice");
+            out.push_back(found->second);
+            where.erase(found);
+        }
+        return out;
+    }
+
+    void forget(const SourceSpec& spec, Contiguous1<std::int64_t> serials, int threads) {
+        const auto lock = hold();
+        const std::vector<Index> which = positions(serials);
+        change(spec, threads,
+               [&](const auto& source, auto& scratch) { model.forget(source, scratch, which); });
+        close();
+        evicted.clear();
+    }
+    void bound(const SourceSpec& spec, double C, double nu, int threads) {
+        const auto lock = hold();
+        change(spec, threads, [&](const auto& source, auto& scratch) {
+            model.nu = nu;
+            const double points = static_cast<double>(std::max<Index>(model.live(), 1));
+            model.bound(source, scratch, nu > 0 ? 1.0 / (nu * points) : C);
+        });
+    }
+    nb::ndarray<nb::numpy, double> leave_one_out(const SourceSpec& spec, Contiguous1<std::int64_t> serials,
+                                                 int threads) {
+        const auto lock = hold();
+        const std::vector<Index> which = positions(serials);
+        std::vector<double> values(which.size() * model.units.size());
+        change(spec, threads, [&](const auto& source, auto& scratch) {
+            model.leave_one_out(source, scratch, which, values.data());
+        });
+        return to_numpy(std::move(values), {model.units.size(), which.size()});
+    }
+
+    /// Coefficients by value of C, machine and point (in the order given), constants and sizes of margin sets.
+    nb::tuple path(const SourceSpec& spec, Contiguous1<double> Cs, Contiguous1<std::int64_t> serials, int threads) {
+        const auto lock = hold();
+        const std::vector<Index> which = positions(serials);
+        const std::size_t count = Cs.shape(0), units = model.units.size();
+        std::vector<double> coef, constant;
+        std::vector<Index> margin;
+        Before b = before();
+        change(spec, threads, [&](const auto& source, auto& scratch) {
+            for (std::size_t i = 0; i < count; ++i) {
+                model.bound(source, scratch, Cs.data()[i]);
+                for (const Unit& u : model.units) {
+                    for (const Index c : which) coef.push_back(u.state[line::alpha][c]);
+                    constant.push_back(u.state.mu);
+                    margin.push_back(static_cast<Index>(u.state.margin.size()));
+                }
+            }
+        });
+        back(std::move(b));
+        return nb::make_tuple(to_numpy(std::move(coef), {count, units, which.size()}),
+                              to_numpy(std::move(constant), {count, units}), to_numpy(std::move(margin), {count, units}));
+    }
+    double violation(const SourceSpec& spec, int threads) {
+        const auto lock = hold();
+        double worst = 0;
+        change(spec, threads, [&](const auto& source, auto& scratch) {
+            for (Unit& u : model.units) worst = std::max(worst, model.machine(u, source, scratch).violation());
+        });
+        return worst;
+    }
+    double condition(const SourceSpec& spec, Index m, int threads) {
+        const auto lock = hold();
+        Unit& unit = at(m);
+        double value = 0;
+        change(spec, threads, [&](const auto& source, auto& scratch) {
+            value = model.machine(unit, source, scratch).condition();
+        });
+        return value;
+    }
+
+    nb::dict result(Index m) {
+        const auto lock = hold();
+        const Unit& u = at(m);
+        const State& s = u.state;
+        std::vector<Index> row, serial, code;
+        std::vector<double> coef;
+        for (Index i = 0; i < s.n; ++i)
+            if (const double alpha = s[line::alpha][i]; alpha != 0) {
+                row.push_back(i);
+                serial.push_back(model.points.serial[static_cast<std::size_t>(i)]);
+                code.push_back(model.points.code[static_cast<std::size_t>(i)]);
+                coef.push_back(alpha);
+            }
+        double square = 0;  // a'Ka
+        for (Index i = 0; i < s.n; ++i) square += s[line::alpha][i] * (s[line::g][i] - s.mu + s[line::p][i]);
+        nb::dict d;
+        d["row"] = to_numpy(std::move(row));
+        d["chosen"] = to_numpy(std::move(serial));
+        d["code"] = to_numpy(std::move(code));
+        d["coef"] = to_numpy(std::move(coef));
+        d["intercept"] = s.mu;
+        d["square"] = square;
+        d["ready"] = s.ready;
+        d["margin"] = s.margin.size();
+        d["steps"] = s.counts.steps;
+        d["rebuilds"] = s.counts.rebuilds;
+        d["corrections"] = s.counts.corrections;
+        d["restarts"] = s.counts.restarts;
+        d["refinements"] = s.counts.refinements;
+        d["bytes"] = s.counts.bytes;
+        nb::dict seconds;
+        const char* names[] = {"kernel", "sensitivity", "gradient", "search", "inverse", "check"};
+        for (int k = 0; k < static_cast<int>(Part::count); ++k) seconds[names[k]] = s.counts.seconds[k];
+        d["seconds"] = seconds;
+        return d;
+    }
+
+    nb::list states() {
+        const auto lock = hold();
+        nb::list all;
+        for (const Unit& u : model.units) {
+            const State& s = u.state;
+            const auto n = static_cast<std::size_t>(s.n);
+            nb::dict d;
+            d["whole"] = to_numpy(std::vector<Index>{u.positive, s.ready, s.refreshed_at, s.counts.steps,
+                                                     s.counts.rebuilds, s.counts.corrections, s.counts.restarts,
+                                                     s.counts.refinements});
+            d["real"] = to_numpy(std::vector<double>{s.C, s.mu, s.counts.bytes});
+            d["seconds"] = to_numpy(std::vector<double>(s.counts.seconds, s.counts.seconds + static_cast<int>(Part::count)));
+            std::vector<double> lines;
+            for (int k = 0; k < line::count; ++k) lines.insert(lines.end(), s.lines[k], s.lines[k] + s.n);
+            d["lines"] = to_numpy(std::move(lines), {line::count, n});
+            std::vector<std::int8_t> place;
+            for (const Place p : s.place) place.push_back(static_cast<std::int8_t>(p));
+            d["place"] = to_numpy(std::move(place));
+            d["margin"] = to_numpy(s.margin);
+            d["inverse"] = to_numpy(std::vector<double>(s.q.packed().begin(), s.q.packed().end()));
+            all.append(d);
+        }
+        return all;
+    }
+    nb::dict held() {
+        const auto lock = hold();
+        nb::dict d;
+        d["serial"] = to_numpy(model.points.serial);
+        d["code"] = to_numpy(model.points.code);
+        d["weight"] = to_numpy(model.points.weight);
+        d["diagonal"] = to_numpy(model.points.diagonal);
+        d["real"] = to_numpy(std::vector<double>{model.C, model.nu, model.kernel_seconds});
+        return d;
+    }
+
+    /// Back to what `states` and `held` gave. What comes from a file is not believed.
+    void restore(const nb::list& saved, const nb::dict& points, nb::object rows, Index classes) {
+        const auto lock = hold();
+        const auto valid = [](bool holds) {
+            if (!holds) throw std::invalid_argument("the saved state of a machine is damaged");
+        };
+        const auto serial = nb::cast<Contiguous1<std::int64_t>>(points["serial"]),
+                   code = nb::cast<Contiguous1<std::int64_t>>(points["code"]);
+        const auto weight = nb::cast<Contiguous1<double>>(points["weight"]),
+                   diagonal = nb::cast<Contiguous1<double>>(points["diagonal"]),
+                   real = nb::cast<Contiguous1<double>>(points["real"]);
+        const std::size_t n = serial.shape(0);
+        valid(code.shape(0) == n && weight.shape(0) == n && diagonal.shape(0) == n && real.shape(0) == 3);
+        Model fresh;
+        fresh.problem = model.problem;
+        fresh.C = real.data()[0], fresh.nu = real.data()[1], fresh.kernel_seconds = real.data()[2];
+        valid(std::isfinite(fresh.C) && fresh.C > 0 && std::isfinite(fresh.nu) && fresh.nu >= 0);
+        std::unordered_map<Index, bool> seen;
+        for (std::size_t i = 0; i < n; ++i) {
+            valid(code.data()[i] >= 0 && code.data()[i] < std::max<Index>(classes, 1) && serial.data()[i] >= 0 &&
+                  !std::exchange(seen[serial.data()[i]], true) && std::isfinite(weight.data()[i]) &&
+                  weight.data()[i] >= 0 && std::isfinite(diagonal.data()[i]));
+            fresh.points.push(serial.data()[i], code.data()[i], weight.data()[i]);
+            fresh.points.diagonal[i] = diagonal.data()[i];
+        }
+        fresh.n = static_cast<Index>(n);
+        for (nb::handle state : saved) fresh.units.push_back(unit(nb::cast<nb::dict>(state), fresh, classes, valid));
+        Store<double> held(0, false);
+        Wiped<double> lengths;
+        if (!rows.is_none()) {
+            const Matrix& x = nb::cast<const Matrix&>(rows);
+            const auto* doubles = std::get_if<Rows<double>>(&x.rows);
+            valid(doubles && static_cast<std::size_t>(x.n) == n);
+            held = Store<double>(x.d, doubles->index() != 0);
+            held.append(*doubles, Ids::run(0, x.n));
+            lengths = Gram<double>::norms_of(held.view());
+        }
+        valid(static_cast<std::size_t>(held.size()) == n);
+        store = std::move(held);
+        norms = std::move(lengths);
+        model.kernel.clear();
+        back({std::move(fresh.units), std::move(fresh.points), fresh.n, fresh.C, fresh.nu});
+        model.kernel_seconds = fresh.kernel_seconds;
+    }
+    template <class Valid> static Unit unit(const nb::dict& d, const Model& model, Index classes, Valid&& valid) {
+        const auto whole = nb::cast<Contiguous1<std::int64_t>>(d["whole"]),
+                   margin = nb::cast<Contiguous1<std::int64_t>>(d["margin"]);
+        const auto real = nb::cast<Contiguous1<double>>(d["real"]), seconds = nb::cast<Contiguous1<double>>(d["seconds"]),
+                   inverse = nb::cast<Contiguous1<double>>(d["inverse"]);
+        const auto lines = nb::cast<Contiguous2<double>>(d["lines"]);
+        const auto place = nb::cast<Contiguous1<std::int8_t>>(d["place"]);
+        const std::size_t n = static_cast<std::size_t>(model.n), m = margin.shape(0);
+        valid(whole.shape(0) == 8 && real.shape(0) == 3 && seconds.shape(0) == static_cast<std::size_t>(Part::count) &&
+              lines.shape(0) == line::count && lines.shape(1) == n && place.shape(0) == n && m <= n &&
+              inverse.shape(0) == (m ? (m + 1) * (m + 2) / 2 : 0));
+        for (const auto* values : {&real, &seconds, &inverse})
+            for (std::size_t i = 0; i < values->size(); ++i) valid(std::isfinite(values->data()[i]));
+        for (std::size_t i = 0; i < lines.size(); ++i) valid(std::isfinite(lines.data()[i]));
+        const std::int64_t* w = whole.data();
+        for (int i = 0; i < 8; ++i) valid(w[i] >= 0);
+        valid(w[0] < std::max<Index>(classes, 1) && real.data()[0] > 0);
+        Unit u{w[0], {}};
+        State& s = u.state;
+        s.total = model.problem == Problem::classes ? 0.0 : 1.0;
+        s.C = real.data()[0], s.mu = real.data()[1], s.counts.bytes = real.data()[2];
+        s.ready = w[1] != 0, s.refreshed_at = w[2];
+        s.counts.steps = w[3], s.counts.rebuilds = w[4], s.counts.corrections = w[5], s.counts.restarts = w[6];
+        s.counts.refinements = w[7];
+        std::copy_n(seconds.data(), static_cast<int>(Part::count), s.counts.seconds);
+        s.n = model.n;
+        s.lines.resize(s.n);
+        for (int k = 0; k < line::count; ++k) std::copy_n(lines.data() + static_cast<std::size_t>(k) * n, n, s.lines[k]);
+        std::size_t inside = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            valid(place.data()[i] >= 0 && place.data()[i] <= static_cast<int>(Place::high));
+            s.place.push_back(static_cast<Place>(place.data()[i]));
+            inside += s.place.back() == Place::margin;
+        }
+        std::vector<char> named(n, 0);
+        for (std::size_t j = 0; j < m; ++j) {
+            const Index k = margin.data()[j];
+            valid(k >= 0 && k < s.n && s.place[static_cast<std::size_t>(k)] == Place::margin &&
+                  !std::exchange(named[static_cast<std::size_t>(k)], 1));
+            s.margin.push_back(k);
+        }
+        valid(inside == m);
+        if (m) s.q.load(inverse.data(), static_cast<Index>(m) + 1);
+        return u;
+    }
+};
+
+}  // namespace
+
+void bind_incremental(nb::module_& m) {
+    using I = Incremental;
+    nb::class_<I>(m, "Incremental", "Exact incremental machines over shared points.")
+        .def(nb::init<const std::string&, double, double>(), nb::arg("problem"), nb::kw_only(), nb::arg("C"),
+             nb::arg("nu"))
+        .def("configure", &I::configure, nb::kw_only(), nb::arg("window"), nb::arg("oldest"), nb::arg("memory"),
+             "Options of the next call.")
+        .def(
+            "add",
+            [](I& i, Index positive, Index) {
+                const auto lock = i.hold();
+                i.model.add(positive);
+            },
+            nb::arg("positive"), nb::arg("negative") = -1)
+        .def(
+            "add_mirrored",
+            [](I& i, Index machine, Index positive) {
+                const auto lock = i.hold();
+                i.model.units.push_back({positive, mirrored(i.at(machine).state)});
+            },
+            nb::arg("machine"), nb::arg("positive"))
+        .def(
+            "learn",
+            [](I& i, nb::object source, const Matrix& x, Contiguous1<std::int64_t> rows,
+               Contiguous1<std::int64_t> serials, Contiguous1<std::int64_t> codes, Contiguous1<double> weights,
+               int threads) { i.learn(SourceSpec(source), Chunk{&x, rows, serials, codes, weights}, threads); },
+            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("serials"), nb::arg("codes"),
+            nb::arg("weights"), nb::kw_only(), nb::arg("threads"))
+        .def(
+            "evicted",
+            [](I& i) {
+                const auto lock = i.hold();
+                return to_numpy(std::exchange(i.evicted, {}));
+            },
+            "Points that the window has let go since the last time this was asked.")
+        .def(
+            "forget",
+            [](I& i, nb::object source, Contiguous1<std::int64_t> serials, int threads) {
+                i.forget(SourceSpec(source), serials, threads);
+            },
+            nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
+        .def(
+            "bound",
+            [](I& i, nb::object source, double C, double nu, int threads) { i.bound(SourceSpec(source), C, nu, threads); },
+            nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"))
+        .def(
+            "leave_one_out",
+            [](I& i, nb::object source, Contiguous1<std::int64_t> serials, int threads) {
+                return i.leave_one_out(SourceSpec(source), serials, threads);
+            },
+            nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
+        .def(
+            "path",
+            [](I& i, nb::object source, Contiguous1<double> Cs, Contiguous1<std::int64_t> serials, int threads) {
+                return i.path(SourceSpec(source), Cs, serials, threads);
+            },
+            nb::arg("source"), nb::arg("Cs"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
+        .def(
+            "violation", [](I& i, nb::object source, int threads) { return i.violation(SourceSpec(source), threads); },
+            nb::arg("source"), nb::kw_only(), nb::arg("threads"))
+        .def(
+            "condition",
+            [](I& i, nb::object source, Index machine, int threads) {
+                return i.condition(SourceSpec(source), machine, threads);
+            },
+            nb::arg("source"), nb::arg("machine"), nb::kw_only(), nb::arg("threads"))
+        .def("result", &I::result, nb::arg("machine"))
+        .def("held", &I::held, "The points held, in the order of the stored rows.")
+        .def(
+            "take",
+            [](I& i, Contiguous1<std::int64_t> rows) {
+                const auto lock = i.hold();
+                return taken(i.store, ids(rows, i.store.size()));
+            },
+            nb::arg("rows"), "Stored rows: an array, or the arrays of a CSR matrix.")
+        .def("states", &I::states, "All that learning on needs, but for the points and their rows.")
+        .def("restore", &I::restore, nb::arg("states"), nb::arg("points"), nb::arg("rows").none(), nb::arg("classes"))
+        .def_prop_ro("C", [](const I& i) { return i.model.C; })
+        .def_prop_ro("last_serial", [](const I& i) { return i.model.last; })
+        .def_prop_ro("kernel_seconds", [](const I& i) { return i.model.kernel_seconds; })
+        .def_prop_ro("n_stored", [](const I& i) { return i.store.size(); })
+        .def_prop_ro("n_features", [](const I& i) { return i.store.columns(); })
+        .def_prop_ro("has_rows", [](const I& i) { return i.store.size() > 0; })
+        .def_prop_ro("memory", [](const I& i) { return i.model.kernel.bytes() + i.inverse_bytes(); });
+}
+
+}  // namespace hingeline::bindings

@@ -1,0 +1,194 @@
+// Several exact machines over the same points: who is held, who goes when a window is full, and what is undone.
+//
+// Position i of every array is row i of the store. A point that goes is dead first and leaves its position when the
+// model closes up, so that an operation that fails can be undone.
+#pragma once
+
+#include "hingeline/algo/incremental.hpp"
+
+namespace hingeline::incremental {
+
+enum class Problem : int { classes, sphere, plane };
+enum class Rule : int { relevance, oldest };
+
+/// One machine: class `positive` against all others.
+struct Unit {
+    Index positive = 0;
+    State state{};
+};
+
+struct Model {
+    Problem problem = Problem::classes;
+    double C = 1;
+    double nu = 0;     // above 0: C = 1 / (nu n)
+    Index window = 0;  // 0: none
+    Rule rule = Rule::relevance;
+    Index n = 0;  // positions that have been taken in; those behind wait for their turn
+    Index last = -1;  // serial of the point that came last
+    Points points;
+    std::vector<Unit> units;
+    SelfGram<double> kernel{0};
+    double kernel_seconds = 0;
+
+    /// Points held.
+    Index live() const {
+        return static_cast<Index>(std::count(points.dead.begin(), points.dead.begin() + n, char(0)));
+    }
+    double label(const Unit& u, Index i) const {
+        return problem != Problem::classes || points.code[static_cast<std::size_t>(i)] == u.positive ? 1.0 : -1.0;
+    }
+
+    /// A machine for a class of which no point has come: all points are on one side of it.
+    void add(Index positive) {
+        Unit u{positive, {}};
+        State& s = u.state;
+        s.C = C;
+        s.total = problem == Problem::classes ? 0.0 : 1.0;
+        s.ready = s.total == 0;
+        for (Index i = 0; i < n; ++i) {
+            admit(u, i);
+            s.mu = label(u, i);
+            s.place[static_cast<std::size_t>(i)] = s.mu > 0 ? Place::low : Place::high;
+        }
+        units.push_back(std::move(u));
+    }
+
+    template <class Source> auto machine(Unit& u, const Source& source, std::vector<Scratch<double>>& scratch) {
+        return Machine<Source>(u.state, kernel, source, scratch, points);
+    }
+
+    /// The last `fresh` points come, one after another.
+    template <class Source> void learn(const Source& source, std::vector<Scratch<double>>& scratch, Index fresh) {
+        const Index all = points.size();
+        const auto start = std::chrono::steady_clock::now();
+        if (!kernel.append(source, Ids::run(0, all), fresh, scratch)) throw Interrupted();
+        kernel_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        for (Index c = all - fresh; c < all; ++c)
+            points.diagonal[static_cast<std::size_t>(c)] =
+                kernel.row(c, source, Ids::run(0, all), scratch)[c];
+        while (n < all) take_in(source, scratch);
+    }
+
+    /// These positions go; they are dead afterwards.
+    template <class Source>
+    void forget(const Source& source, std::vector<Scratch<double>>& scratch, const std::vector<Index>& which) {
+        Index left = live();
+        for (const Index c : which) {
+            if (nu > 0 && --left > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(left)));
+            for (Unit& u : units) machine(u, source, scratch).unlearn(c);
+            points.dead[static_cast<std::size_t>(c)] = 1;
+        }
+    }
+
+    template <class Source> void bound(const Source& source, std::vector<Scratch<double>>& scratch, double value) {
+        for (Unit& u : units) machine(u, source, scratch).set_bound(value);
+        C = value;
+    }
+
+    /// Outputs at these positions of the machines without the point at the position: values[unit][i].
+    template <class Source> void leave_one_out(const Source& source, std::vector<Scratch<double>>& scratch,
+                                               const std::vector<Index>& which, double* values) {
+        for (Unit& u : units)
+            for (const Index c : which) {
+                const State& s = u.state;
+                if (s[line::alpha][c] == 0) {
+                    *values++ = s[line::g][c] + s[line::p][c];
+                    continue;
+                }
+                Unit copy = u;
+                machine(copy, source, scratch).unlearn(c);
+                u.state.counts = copy.state.counts;
+                *values++ = copy.state[line::g][c] + s[line::p][c];
+            }
+    }
+
+    /// Dead positions leave, and those that wait. `kept` tells which did not.
+    Closing close() {
+        kept_.assign(points.dead.size(), 0);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) kept_[i] = !points.dead[i];
+        const Closing c = close_up(kept_);
+        if (c.size == points.size()) return c;
+        points.close(c);
+        for (Unit& u : units) u.state.close(c);
+        kernel.close(kept_, c, true);
+        n = c.size;
+        return c;
+    }
+    const std::vector<char>& kept() const { return kept_; }
+
+  private:
+    void admit(Unit& u, Index i) const {
+        const double y = label(u, i), w = points.weight[static_cast<std::size_t>(i)];
+        const double half = points.diagonal[static_cast<std::size_t>(i)] / 2;
+        u.state.append(problem == Problem::classes ? y : problem == Problem::sphere ? half : 0.0, y > 0 ? w : 0.0,
+                       y > 0 ? 0.0 : w);
+    }
+
+    /// The point that goes when another comes and the window is full, or -1.
+    Index victim() const {
+        if (window == 0 || live() < window) return -1;
+        Index best = -1;
+        double least = 0, widest = 0;
+        for (Index i = 0; i < n; ++i) {
+            if (points.dead[static_cast<std::size_t>(i)]) continue;
+            double size = 0, slack = 0;
+            if (rule == Rule::relevance)
+                for (const Unit& u : units) {
+                    size += std::abs(u.state[line::alpha][i]);
+                    slack += label(u, i) * u.state[line::g][i];
+                }
+            const bool earlier = best >= 0 && points.serial[static_cast<std::size_t>(i)] <
+                                                  points.serial[static_cast<std::size_t>(best)];
+            if (best < 0 || size < least || (size == least && (slack > widest || (slack == widest && earlier))))
+                best = i, least = size, widest = slack;
+        }
+        return best;
+    }
+
+    /// The next point in, one out where the window is full, and C in its place: all of it or nothing.
+    template <class Source> void take_in(const Source& source, std::vector<Scratch<double>>& scratch) {
+        const Index c = n, out = victim(), held = live() + (out < 0);
+        for (Unit& u : units) admit(u, c);
+        const auto undo = [&] {
+            for (Unit& u : units) u.state.truncate(c);
+        };
+        try {
+            bool quiet = out < 0 && nu <= 0;
+            for (std::size_t k = 0; quiet && k < units.size(); ++k)
+                quiet = machine(units[k], source, scratch).content(c);
+            if (quiet)
+                for (Unit& u : units) machine(u, source, scratch).learn(c);
+            else
+                change(source, scratch, c, out, held);
+        } catch (...) {
+            undo();
+            throw;
+        }
+        last = points.serial[static_cast<std::size_t>(n++)];
+        if (out >= 0) points.dead[static_cast<std::size_t>(out)] = 1;
+    }
+    template <class Source>
+    void change(const Source& source, std::vector<Scratch<double>>& scratch, Index c, Index out, Index held) {
+        const double before_C = C;
+        std::vector<Unit> before = units;
+        try {
+            if (nu > 0 && held == 1) {
+                C = 1.0 / nu;
+                for (Unit& u : units) u.state.C = C;
+            }
+            for (Unit& u : units) {
+                auto worker = machine(u, source, scratch);
+                worker.learn(c);
+                if (out >= 0) worker.unlearn(out);
+            }
+            if (nu > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(held)));
+        } catch (...) {
+            units = std::move(before);
+            C = before_C;
+            throw;
+        }
+    }
+    std::vector<char> kept_;
+};
+
+}  // namespace hingeline::incremental

@@ -1,0 +1,95 @@
+// Sums of rows, and a symmetric matrix stored as the rows of its lower triangle: what exact methods spend their time
+// on. Part of ops.cpp: everything has internal linkage (see there).
+#pragma once
+
+#include "passes.hpp"
+
+namespace hingeline::HINGELINE_ISA {
+namespace {
+
+/// One group of rows added to a stretch of sums; the stretch of the next group is asked for meanwhile.
+template <class T, int Count>
+HL_INLINE void add_rows(const T* const* rows, const double* w, const T* const* next, Index from, Index to,
+                        double* sums) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    constexpr Index line = 64 / sizeof(T);
+    for (Index i = from; i < to; i += W) {
+        if (next && i % line == 0)
+            for (int r = 0; r < Count; ++r) {
+#if defined(__GNUC__) || defined(__clang__)
+                __builtin_prefetch(next[r] + i);
+#endif
+            }
+        V sum = load<V>(sums + i);
+        for (int r = 0; r < Count; ++r) sum += load_double(rows[r] + i) * w[r];
+        store(sums + i, sum);
+    }
+}
+
+template <class T>
+void combine(const T* const* rows, const double* weights, Index count, Index from, Index to, double* sums) {
+    constexpr int group = 4;
+    constexpr Index stretch = 1024;  // sums that stay in the first cache while all rows go by
+    for (Index at = from; at < to; at += stretch) {
+        const Index end = to - at < stretch ? to : at + stretch;
+        Index r = 0;
+        for (; r + group <= count; r += group)
+            add_rows<T, group>(rows + r, weights + r, r + 2 * group <= count ? rows + r + group : nullptr, at, end,
+                               sums);
+        for (; r < count; ++r) add_rows<T, 1>(rows + r, weights + r, nullptr, at, end, sums);
+    }
+}
+
+template <class T> double inner(const T* k, const double* a, Index n) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    V sum[pass_group] = {};
+    for (Index i = 0; i < n; i += pass_group * W)
+        for (int u = 0; u < pass_group; ++u) {
+            if (u % line_registers<T> == 0) fetch_ahead(k + i + u * W);
+            sum[u] += load_double(k + i + u * W) * load<V>(a + i + u * W);
+        }
+    return total<double>(sum);
+}
+
+void packed_multiply(const double* a, Index m, const double* x, double* y) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    for (Index i = 0; i < m; ++i) y[i] = 0;
+    for (Index i = 0; i < m; ++i) {
+        const double* row = a + i * (i + 1) / 2;
+        const double factor = x[i];
+        V sum[2] = {};
+        Index j = 0;
+        for (; j + 2 * W <= i; j += 2 * W)
+            for (int u = 0; u < 2; ++u) {
+                const V v = load<V>(row + j + u * W);
+                sum[u] += v * load<V>(x + j + u * W);
+                store(y + j + u * W, load<V>(y + j + u * W) + v * factor);
+            }
+        double lane[W], rest = row[i] * factor;
+        store(lane, sum[0] + sum[1]);
+        for (; j < i; ++j) {
+            rest = madd(row[j], x[j], rest);
+            y[j] = madd(row[j], factor, y[j]);
+        }
+        for (int w = 0; w < W; ++w) rest += lane[w];
+        y[i] += rest;
+    }
+}
+
+void packed_update(double* a, Index m, double scale, const double* b) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    for (Index i = 0; i < m; ++i) {
+        double* row = a + i * (i + 1) / 2;
+        const double factor = scale * b[i];
+        Index j = 0;
+        for (; j + W <= i + 1; j += W) store(row + j, load<V>(row + j) + load<V>(b + j) * factor);
+        for (; j <= i; ++j) row[j] = madd(b[j], factor, row[j]);
+    }
+}
+
+}  // namespace
+}  // namespace hingeline::HINGELINE_ISA

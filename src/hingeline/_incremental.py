@@ -1,0 +1,318 @@
+"""What exact incremental estimators share: points with ids, machines over them, and the calls that change them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from . import _core, _params
+from ._base import KERNEL_RULES, KernelEstimator
+from ._machines import Machines, ReadsMachines
+
+#: A matrix of kernel values must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
+INCREMENTAL_RULES = {
+    "kernel": _params.one_of("linear", "poly", "rbf") | _params.function(),
+    "gamma": KERNEL_RULES["gamma"],
+    "degree": KERNEL_RULES["degree"],
+    "coef0": _params.real(least=0.0),
+    "n_jobs": KERNEL_RULES["n_jobs"],
+    "window": _params.integer(least=2) | _params.nothing(),
+    "window_rule": _params.one_of("relevance", "oldest"),
+    "memory_limit": _params.real(above=0.0, most=1e12),
+}
+
+
+class IncrementalMachines(Machines):
+    """Exact machines over points that come and go.
+
+    Points are numbered as they come. Each has an id: its number, or what the caller gave.
+
+    Parameters
+    ----------
+    problem : {'classes', 'sphere', 'plane'}
+        What is solved.
+    C, nu : float
+        Bound of the coefficients; nu above 0 makes it ``1 / (nu n)``.
+    frozen : dict
+        Parameters that cannot change from one call to the next.
+    dense : bool
+        Whether rows are given back as arrays.
+    """
+
+    def __init__(self, problem: str, C: float, nu: float, frozen: dict[str, Any], dense: bool) -> None:
+        super().__init__(_core.Incremental(problem, C=C, nu=nu), frozen, "ovr")
+        self.problem = problem
+        self.dense = dense
+        self.own_ids: bool | None = None  # whether the caller gives them; None: no point has come
+        self.id_of: dict[int, Any] = {}  # of the points held, in the order in which they came
+        self.points_of: dict[Any, list[int]] = {}
+        if problem != "classes":
+            self._add(0, -1)
+
+    # ---- ids -----------------------------------------------------------------------------------------
+
+    def named(self, ids: Any, count: int) -> list[Any]:
+        """Ids of the next points."""
+        if self.own_ids is not None and self.own_ids != (ids is not None):
+            raise ValueError(
+                "ids must be given for all points or for none: numbers given automatically could mean another point."
+            )
+        if ids is None:
+            return list(range(self.n_seen, self.n_seen + count))
+        names = [_plain(name) for name in _listed(ids)]
+        if len(names) != count:
+            raise ValueError(f"ids must have one entry per sample: got {len(names)} for {count} samples.")
+        return names
+
+    def numbers(self, ids: Any) -> np.ndarray:
+        """Numbers of all points that carry one of the ids."""
+        names = dict.fromkeys(_plain(name) for name in _listed(ids))
+        unknown = [name for name in names if name not in self.points_of]
+        if unknown:
+            raise KeyError(f"no point is held under the ids {unknown[:5]!r}" + (" ..." if len(unknown) > 5 else ""))
+        return np.array([number for name in names for number in self.points_of[name]], dtype=np.int64)
+
+    def _drop(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            name = self.id_of.pop(number)
+            self.points_of[name].remove(number)
+            if not self.points_of[name]:
+                del self.points_of[name]
+
+    # ---- learning ------------------------------------------------------------------------------------
+
+    def learn(
+        self, source: Any, X: Any, codes: np.ndarray, weights: np.ndarray, names: list[Any], own: bool, threads: int
+    ) -> None:
+        """Learn from rows in their order. After Ctrl-C those that were learnt are held."""
+        numbers = np.arange(self.n_seen, self.n_seen + len(names))
+        rows = np.arange(len(names))
+        try:
+            self.model.learn(self._source(source), _core.Matrix(X), rows, numbers, codes, weights, threads=threads)
+        except KeyboardInterrupt:
+            last = self.model.last_serial
+            names = names[: max(0, last + 1 - self.n_seen)]
+            raise
+        except BaseException:
+            names = []
+            raise
+        finally:
+            self._read = {}
+            if names:
+                self.own_ids = own
+            for number, name in zip(numbers.tolist(), names, strict=False):
+                self.id_of[number] = name
+                self.points_of.setdefault(name, []).append(number)
+            self.n_seen += len(names)
+            self._drop(self.model.evicted().tolist())
+
+    def forget(self, source: Any, numbers: np.ndarray, threads: int) -> None:
+        """Let points go, exactly."""
+        try:
+            self.model.forget(self._source(source), numbers, threads=threads)
+        finally:
+            self._read = {}
+        self._drop(numbers.tolist())
+
+    def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
+        """Another C, or another nu where it is above 0, along the exact path."""
+        try:
+            self.model.bound(self._source(source), C=C, nu=nu, threads=threads)
+        finally:
+            self._read = {}
+
+    def numbers_held(self) -> np.ndarray:
+        """Numbers of the points held, in the order in which they came."""
+        return np.array(list(self.id_of), dtype=np.int64)
+
+    def codes_held(self) -> np.ndarray:
+        """Classes of these points, as places in ``classes``."""
+        held = self.model.held()
+        place = np.searchsorted(self.classes, self.labels)
+        return place[held["code"][np.argsort(held["serial"])]]
+
+    def take(self, rows: np.ndarray) -> Any:
+        """Rows of the store, in the form in which they came."""
+        taken = super().take(rows)
+        return taken.toarray() if self.dense and sp.issparse(taken) else taken
+
+    # ---- results -------------------------------------------------------------------------------------
+
+    def _attributes(self) -> dict[str, Any]:
+        machines, union, rows = self._results()
+
+        def each(key: str) -> np.ndarray:
+            return np.array([machine[key] for machine in machines])
+
+        seconds = {key: sum(m["seconds"][key] for m in machines) for key in machines[0]["seconds"]}
+        seconds["kernel"] += self.model.kernel_seconds
+        return {
+            "support_": union["support"],
+            "n_support_": union["n_support"],
+            "dual_coef_": union["dual_coef"],
+            "support_vectors_": self.take(rows),
+            "intercept_": each("intercept") + 0.0,
+            "n_iter_": each("steps"),
+            "n_margin_": each("margin"),
+            "n_rebuilds_": each("rebuilds"),
+            "n_corrections_": each("corrections"),
+            "n_refinements_": each("refinements"),
+            "n_restarts_": each("restarts"),
+            "profile_": seconds,
+            "bytes_touched_": float(each("bytes").sum()),
+            "_square": each("square"),
+            "_ready": bool(each("ready").all()),
+        }
+
+    def _results(self) -> tuple[list[dict[str, Any]], dict[str, np.ndarray], np.ndarray]:
+        if self.problem == "classes":
+            return super()._results()
+        found = self.model.result(0)
+        order = np.argsort(found["chosen"])
+        fits = len(order) == 0 or found["chosen"].max() < 2**31
+        support = found["chosen"][order]
+        union = {
+            "support": support.astype(np.int32) if fits else support,
+            "n_support": np.array([len(order)], dtype=np.int32),
+            "dual_coef": found["coef"][order][np.newaxis],
+        }
+        return [found], union, found["row"][order]
+
+    # ---- files ---------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name not in ("model", "_read")}
+        rows = Machines.take(self, np.arange(self.model.n_stored)) if self.model.has_rows else None
+        return {**state, "states": self.model.states(), "held": self.model.held(), "rows": rows}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rows, states, held = (state.pop(name) for name in ("rows", "states", "held"))
+        vars(self).update(state, _read={})
+        if len(states) != len(self.machines) or sorted(held["serial"].tolist()) != list(self.id_of):
+            raise ValueError("the saved state of a machine is damaged")
+        self.model = _core.Incremental(self.problem, C=1.0, nu=0.0)
+        self.model.restore(states, held, None if rows is None else _core.Matrix(rows), len(self.labels))
+
+
+class IncrementalEstimator(ReadsMachines, KernelEstimator):
+    """Base of the exact incremental estimators: what they do with points that they hold."""
+
+    _dtypes = (np.float64,)
+
+    def forget(self, ids: Any) -> Any:
+        """Remove points exactly: the model becomes the optimum of what is left.
+
+        Rows, kernel values and ids leave memory; memory that was used for them is overwritten. An error or Ctrl-C
+        leaves the model as it was.
+
+        Parameters
+        ----------
+        ids : int, str or iterable of these
+            All points that carry one of them go.
+
+        Returns
+        -------
+        object
+            The estimator.
+        """
+        machines = self._ready_machines()
+        numbers = machines.numbers(ids)
+        if len(numbers):
+            machines.forget(self._source(), numbers, self._training_threads())
+        return self
+
+    def kkt_violation(self) -> float:
+        """Largest violation of the optimality conditions, from kernel values computed anew.
+
+        Returns
+        -------
+        float
+            In units of the decision function; rounding errors of about ``1e-14 * C * max K(x, x)`` are normal.
+        """
+        machines = self._ready_machines()
+        return float(machines.model.violation(machines._source(self._source()), threads=self._training_threads()))
+
+    @property
+    def condition_(self) -> np.ndarray:
+        """Condition number, in the 1-norm, of each machine's margin system."""
+        machines = vars(self).get("_online")
+        if machines is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'condition_'")
+        self._configure(machines)
+        source, threads = machines._source(self._source()), self._training_threads()
+        return np.array([machines.model.condition(source, m, threads=threads) for m in machines.sorted_machines()])
+
+    @property
+    def ids_(self) -> list[Any]:
+        """Ids of the points held, in the order in which they came."""
+        return list(self._held().id_of.values())
+
+    @property
+    def n_samples_(self) -> int:
+        """Number of points held."""
+        return len(self._held().id_of)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of points that have come so far."""
+        return self._held().n_seen
+
+    @property
+    def memory_(self) -> int:
+        """Bytes of kernel rows and inverses."""
+        return int(self._held().model.memory)
+
+    # ---- parts ---------------------------------------------------------------------------------------
+
+    def _held(self) -> IncrementalMachines:
+        machines = vars(self).get("_online")
+        if machines is None:
+            raise AttributeError(f"{type(self).__name__} has not been fitted yet.")
+        return machines
+
+    def _ready_machines(self) -> IncrementalMachines:
+        check_is_fitted(self, "_online")
+        _params.check(self, self._rules)
+        machines = self._online
+        machines.require_frozen(self._frozen())
+        self._configure(machines)
+        return machines
+
+    def _configure(self, machines: IncrementalMachines) -> None:
+        machines.model.configure(
+            window=int(self.window or 0),
+            oldest=self.window_rule == "oldest",
+            memory=int(self.memory_limit * 2**20),
+        )
+
+    def _frozen(self) -> dict[str, Any]:
+        """Parameters that a stream cannot change; a kernel function may be replaced by its copy."""
+        kernel = "a function" if callable(self.kernel) else self.kernel
+        return {"kernel": kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+
+    def _source(self) -> Any:
+        """Where kernel values come from."""
+        return self._call_kernel if callable(self.kernel) else self._kernel()
+
+    def _learn(
+        self, machines: IncrementalMachines, X: Any, codes: np.ndarray, weights: np.ndarray, names: list[Any], own: bool
+    ) -> None:
+        """Learn from checked rows."""
+        machines.learn(self._source(), X, np.ascontiguousarray(codes), weights, names, own, self._training_threads())
+
+
+def _listed(ids: Any) -> list[Any]:
+    single = isinstance(ids, str | Integral) or not isinstance(ids, Iterable)
+    return [ids] if single else list(ids)
+
+
+def _plain(name: Any) -> Any:
+    """An id as it is kept: a Python int or str."""
+    if isinstance(name, bool | np.bool_) or not isinstance(name, str | Integral):
+        raise TypeError(f"ids must be integers or strings. Got {name!r}.")
+    return str(name) if isinstance(name, str) else int(name)
