@@ -74,14 +74,17 @@ struct Incremental {
         norms.resize(static_cast<std::size_t>(c.size));
     }
 
+    /// Kernel rows may have what the inverses leave.
+    void prepare() {
+        model.kernel.allow(memory - std::min(memory, inverse_bytes()));
+        if (model.kernel.size() == 0 && model.n > 0) model.kernel.expect(model.n);
+    }
     /// f(source, scratch) without Python's lock; after Ctrl-C its exception leaves.
     template <class F> void run(const SourceSpec& spec, int threads, F&& f) {
         Session().run([&](Interrupt* interrupt) {
             std::vector<Scratch<double>> scratch(static_cast<std::size_t>(std::max(threads, 1)));
             for (auto& s : scratch) s.interrupt = interrupt;
-            const std::size_t inverses = inverse_bytes();
-            model.kernel.allow(memory - std::min(memory, inverses));
-            if (model.kernel.size() == 0 && model.n > 0) model.kernel.expect(model.n);
+            prepare();
             try {
                 if (spec.kernel)
                     f(Gram<double>(*spec.kernel, store.view(), norms), scratch);
@@ -126,13 +129,28 @@ struct Incremental {
     void learn(const SourceSpec& spec, const Chunk& chunk, int threads) {
         const auto lock = hold();
         chunk.check();
+        prepare();
         const Index size = static_cast<Index>(chunk.size());
-        Before b = before();
+        std::optional<Before> b;  // one point is all or nothing by itself
+        if (size > 1) b = before();
         const Index stored = store.size();
         const std::size_t gone = evicted.size();
         std::optional<Store<double>> rows;  // where points may leave before the call ends
         Wiped<double> lengths;
         if (model.window > 0 && size > model.kernel.block()) rows = store, lengths = norms;
+        const auto undo = [&] {
+            evicted.resize(gone);
+            if (b) back(std::move(*b));
+            if (rows) {
+                store = std::move(*rows);
+                norms = std::move(lengths);
+                model.kernel.clear();
+                return;
+            }
+            store.truncate(stored);
+            norms.resize(static_cast<std::size_t>(std::min<Index>(stored, static_cast<Index>(norms.size()))));
+            model.truncate(stored);
+        };
         try {
             for (Index at = 0; at < size;) {
                 const Index count = std::min(size - at, model.kernel.block());
@@ -142,30 +160,16 @@ struct Incremental {
                 at += count;
             }
         } catch (const nb::python_error& error) {
-            if (error.matches(PyExc_KeyboardInterrupt)) {
+            if (error.matches(PyExc_KeyboardInterrupt))
                 close();
-                throw;
-            }
-            undo(std::move(b), stored, std::move(rows), std::move(lengths), gone);
+            else
+                undo();
             throw;
         } catch (...) {
-            undo(std::move(b), stored, std::move(rows), std::move(lengths), gone);
+            undo();
             throw;
         }
     }
-    void undo(Before&& b, Index stored, std::optional<Store<double>>&& rows, Wiped<double>&& lengths, std::size_t gone) {
-        evicted.resize(gone);
-        if (rows) {
-            store = std::move(*rows);
-            norms = std::move(lengths);
-        } else {
-            store.truncate(stored);
-            norms.resize(static_cast<std::size_t>(stored));
-        }
-        back(std::move(b));
-        model.kernel.clear();
-    }
-
     std::vector<Index> positions(const Contiguous1<std::int64_t>& serials) const {
         std::unordered_map<Index, Index> where;
         for (Index i = 0; i < model.n; ++i) where[model.points.serial[static_cast<std::size_t>(i)]] = i;
@@ -182,8 +186,12 @@ struct Incremental {
     void forget(const SourceSpec& spec, Contiguous1<std::int64_t> serials, int threads) {
         const auto lock = hold();
         const std::vector<Index> which = positions(serials);
-        change(spec, threads,
-               [&](const auto& source, auto& scratch) { model.forget(source, scratch, which); });
+        bool done = false;
+        run(spec, threads, [&](const auto& source, auto& scratch) {
+            model.forget(source, scratch, which);
+            done = true;
+        });
+        if (!done) throw std::logic_error("forget ended without a reason");
         close();
         evicted.clear();
     }
@@ -219,7 +227,7 @@ struct Incremental {
                 model.bound(source, scratch, Cs.data()[i]);
                 for (const Unit& u : model.units) {
                     for (const Index c : which) coef.push_back(u.state[line::alpha][c]);
-                    constant.push_back(u.state.mu);
+                    constant.push_back(u.state.constant());
                     margin.push_back(static_cast<Index>(u.state.margin.size()));
                 }
             }
@@ -266,7 +274,7 @@ struct Incremental {
         d["chosen"] = to_numpy(std::move(serial));
         d["code"] = to_numpy(std::move(code));
         d["coef"] = to_numpy(std::move(coef));
-        d["intercept"] = s.mu;
+        d["intercept"] = s.constant();
         d["square"] = square;
         d["ready"] = s.ready;
         d["margin"] = s.margin.size();
@@ -313,7 +321,7 @@ struct Incremental {
         d["serial"] = to_numpy(model.points.serial);
         d["code"] = to_numpy(model.points.code);
         d["weight"] = to_numpy(model.points.weight);
-        d["diagonal"] = to_numpy(model.points.diagonal);
+        d["diagonal"] = to_numpy(std::vector<double>(model.points.diagonal.begin(), model.points.diagonal.end()));
         d["real"] = to_numpy(std::vector<double>{model.C, model.nu, model.kernel_seconds});
         return d;
     }

@@ -79,15 +79,32 @@ void packed_multiply(const double* a, Index m, const double* x, double* y) {
     }
 }
 
-void packed_update(double* a, Index m, double scale, const double* b) {
+template <int Count> HL_INLINE void add_products(double* row, Index end, const double* factors, const double* const* b) {
     using V = Vec<double>;
     constexpr int W = lanes<double>;
-    for (Index i = 0; i < m; ++i) {
-        double* row = a + i * (i + 1) / 2;
-        const double factor = scale * b[i];
-        Index j = 0;
-        for (; j + W <= i + 1; j += W) store(row + j, load<V>(row + j) + load<V>(b + j) * factor);
-        for (; j <= i; ++j) row[j] = madd(b[j], factor, row[j]);
+    Index j = 0;
+    for (; j + W <= end; j += W) {
+        V sum = load<V>(row + j);
+        for (int r = 0; r < Count; ++r) sum += load<V>(b[r] + j) * factors[r];
+        store(row + j, sum);
+    }
+    for (; j < end; ++j)
+        for (int r = 0; r < Count; ++r) row[j] = madd(b[r][j], factors[r], row[j]);
+}
+
+void packed_update(double* a, Index m, double scale, const double* const* b, Index count) {
+    constexpr int group = 4;  // vectors to one pass over the matrix
+    double factors[group];
+    for (Index r = 0; r < count; r += group) {
+        const int some = static_cast<int>(count - r < group ? count - r : group);
+        for (Index i = 0; i < m; ++i) {
+            double* row = a + i * (i + 1) / 2;
+            for (int k = 0; k < some; ++k) factors[k] = scale * b[r + k][i];
+            if (some == group)
+                add_products<group>(row, i + 1, factors, b + r);
+            else
+                for (int k = 0; k < some; ++k) add_products<1>(row, i + 1, factors + k, b + r + k);
+        }
     }
 }
 

@@ -287,7 +287,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         decisions = self._pair_decisions(X)
         if len(self.classes_) == 2:
             return decisions.ravel()
-        if self.decision_function_shape == "ovo" or self._one_vs_rest:
+        if self._one_vs_rest or self.decision_function_shape == "ovo":
             return decisions
         return one_vs_rest_shape(decisions, self.decision_scale_, len(self.classes_))
 

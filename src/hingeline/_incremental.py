@@ -144,6 +144,8 @@ class IncrementalMachines(Machines):
     # ---- results -------------------------------------------------------------------------------------
 
     def _attributes(self) -> dict[str, Any]:
+        if not self.machines:  # one class has come so far
+            return {}
         machines, union, rows = self._results()
 
         def each(key: str) -> np.ndarray:
@@ -168,6 +170,9 @@ class IncrementalMachines(Machines):
             "_square": each("square"),
             "_ready": bool(each("ready").all()),
         }
+
+    def sorted_machines(self) -> list[int]:
+        return super().sorted_machines() if self.problem == "classes" else [0]
 
     def _results(self) -> tuple[list[dict[str, Any]], dict[str, np.ndarray], np.ndarray]:
         if self.problem == "classes":

@@ -426,9 +426,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         check_is_fitted(self)
         machines = self._online
         if not machines.attributes()["_ready"]:
-            needed = int(np.ceil(1.0 / machines.model.C - 1e-12))
+            needed = 1 if self.C is None else int(np.ceil(1.0 / machines.model.C - 1e-12))
             raise NotFittedError(
-                f"With C={self.C:g} the model is defined by {needed} points or more; it holds {len(machines.id_of)}. "
-                "Add points, raise C, or use nu."
+                f"The model is defined by {needed} points or more; it holds {len(machines.id_of)}. Add points"
+                + (", raise C, or use nu." if needed > 1 else ".")
             )
         return super()._validate_predict(X)

@@ -2,6 +2,6 @@
 
 python -m benchmarks.papers.ertekin2011 --help, or `make paper-ertekin2011`.
 
-settings.py has all numbers, published.py the tables of the paper, data.py the splits; runs.py makes one run, store.py
-keeps it, summary.py averages; tables.py, figures.py, claims.py and report.py show it.
+settings.py has all numbers, published.py the tables of the paper, data.py the splits; runs.py makes one run,
+summary.py averages; tables.py, figures.py, claims.py and report.py show it.
 """

@@ -17,12 +17,12 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from benchmarks.papers.store import Store
 from hingeline import datasets
 
 from .report import write_report
 from .runs import run
 from .settings import FULL_MINUTES, METHODS, RUNS, SETS, Job, S, jobs
-from .store import Store
 from .summary import Summary
 from .usps_readings import readings
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
+from benchmarks.papers.plots import mark_empty, plt, thousands
+
 from .settings import Method, Set
 
-#: Colours that colour-blind readers can tell apart (Okabe and Ito), and a line style and marker for print.
+#: Colour, and a line style and marker for print.
 STYLE: dict[str, tuple[str, Any, str]] = {
     "full": ("#000000", "-", "s"),
     "g": ("#0072B2", "--", "^"),
@@ -25,18 +23,6 @@ STYLE: dict[str, tuple[str, Any, str]] = {
     "lasvm-finished": ("#66C2A5", ":", "v"),
     "libsvm": ("#CC79A7", "-", "X"),
 }
-plt.rcParams.update(
-    {
-        "font.size": 9,
-        "axes.titlesize": 10,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.alpha": 0.3,
-        "grid.linewidth": 0.6,
-        "savefig.dpi": 150,
-    }
-)
 
 
 def panels(y_label: str, x_label: str) -> tuple[Any, list[Axes]]:
@@ -53,16 +39,6 @@ def finish_panel(axis: Axes, data: Set, short: bool = True) -> None:
     if short:
         axis.xaxis.set_major_formatter(FuncFormatter(thousands))
     mark_empty(axis)
-
-
-def thousands(value: float, _: int) -> str:
-    return f"{value / 1000:g}k" if value else "0"
-
-
-def mark_empty(axis: Axes) -> None:
-    if not axis.lines and not axis.patches:
-        axis.text(0.5, 0.5, "not run", transform=axis.transAxes, ha="center", va="center", color="grey")
-        axis.set(xticks=[], yticks=[])
 
 
 def save(figure: Any, path: Path, worth: bool, methods: list[Method], extra: list[Any], markers: bool = False) -> bool:

@@ -9,12 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from benchmarks.papers.files import write_csv
+from benchmarks.papers.plots import mark_empty, plt, thousands
+
 from . import published
-from .drawing import STYLE, finish_panel, line, mark_empty, panels, plt, save, thousands
+from .drawing import STYLE, finish_panel, line, panels, save
 from .published import METRICS
 from .settings import METHODS, S_GRID, SETS, Method, S, Set
 from .summary import Summary
-from .tables import write_csv
 
 METRIC = {metric.key: metric for metric in METRICS}
 #: Values of s that figure 5 has as numbers.

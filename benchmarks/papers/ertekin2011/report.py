@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.environment import machine
+from benchmarks.papers.files import write_csv, write_whole
 from benchmarks.writing import machine_lines, number, table
 
 from . import published
@@ -14,9 +15,8 @@ from .differences import differences
 from .figures import write_figures
 from .published import METRICS
 from .settings import CACHE_MB, FULL_CACHE_MB, METHODS, SETS, S
-from .store import write_whole
 from .summary import Summary
-from .tables import MISSING, block, difference, table_1, write_csv, write_tables
+from .tables import MISSING, block, difference, table_1, write_tables
 
 #: Differences beyond these are listed: points of the table, or a fraction of the published number.
 NOTABLE = {"accuracy": 0.5, "prbep": 1.0, "auc": 0.003, "g_mean": 1.0, "n_support": 0.1, "kernel_needed": 0.25}

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
+from benchmarks.papers.store import build
 from hingeline import LASVC
 from hingeline.metrics import g_mean_score, prbep_score
 
 from .data import Split, split
 from .settings import CACHE_MB, CHECKPOINTS, Job, S
-from .store import build
 
 
 @cache

@@ -120,8 +120,14 @@ class Job:
         return FULL_CACHE_MB.get(self.set.name, CACHE_MB) if self.method.name == "full" else CACHE_MB
 
     @property
-    def name(self) -> str:
-        return f"{self.method.name}_s{self.s:g}_seed{self.seed}"
+    def path(self) -> str:
+        """Of its file in the store."""
+        return f"{self.set.name}/{self.method.name}_s{self.s:g}_seed{self.seed}"
+
+    @property
+    def package(self) -> str:
+        """Whose version the result depends on."""
+        return "scikit-learn" if self.method.variant is None else "hingeline"
 
     def settings(self) -> dict[str, Any]:
         """What the result depends on."""

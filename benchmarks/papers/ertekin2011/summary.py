@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
+from benchmarks.papers.store import Store
+
 from .published import Metric
 from .settings import METHODS, S_GRID, SETS, Job, Method, S, Set, runs_of
-from .store import Store
 
 
 @dataclass(frozen=True)

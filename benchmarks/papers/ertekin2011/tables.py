@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.papers.files import write_csv
 from benchmarks.writing import table
 
 from . import published
@@ -16,16 +15,6 @@ from .summary import Cell, Summary, cell_of
 
 MISSING = "\N{EN DASH}"
 COMPARED = ("data set", "method", "runs", "ours", "sd", "published", "difference", "difference %", "note")
-
-
-def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Numbers with up to 8 significant digits; empty where there is none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        for row in rows:
-            writer.writerow(["" if v is None else f"{v:.8g}" if isinstance(v, float) else v for v in row])
 
 
 # ---- tables 3 and 4 ----------------------------------------------------------------------------------

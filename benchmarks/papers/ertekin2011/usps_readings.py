@@ -11,11 +11,11 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.svm import SVC
 
+from benchmarks.papers.files import write_whole
 from hingeline import datasets
 
 from .runs import scores
 from .settings import SETS
-from .store import write_whole
 
 #: Smoothing that turns the original images into those of the LIBSVM page (README of the data folder).
 SMOOTHING = 0.75

@@ -45,7 +45,8 @@ enum class Part : int { kernel, sensitivity, gradient, search, inverse, check, c
 /// Points as they came, by position.
 struct Points {
     std::vector<Index> serial, code;
-    std::vector<double> weight, diagonal;  // diagonal: K_ii
+    std::vector<double> weight;
+    Numbers diagonal;          // K_ii
     std::vector<char> dead;                // goes when the model closes up
     Index size() const { return static_cast<Index>(serial.size()); }
     void push(Index number, Index label, double w) {
@@ -85,6 +86,20 @@ struct State {
     double high(Index i) const { return lines[line::up][i] * C; }
     /// A point of weight zero stays where it is.
     bool fixed(Index i) const { return lines[line::up][i] + lines[line::dn][i] <= 0; }
+
+    /// mu, or where no coefficient is inside its box the middle of all that serve as well; without point `skip`.
+    double constant(Index skip = -1) const {
+        const double infinity = std::numeric_limits<double>::infinity();
+        double least = -infinity, most = infinity;
+        for (Index i = 0; i < n; ++i) {
+            if (place[static_cast<std::size_t>(i)] == Place::out || fixed(i) || i == skip) continue;
+            const double a = lines[line::alpha][i], value = mu - lines[line::g][i];
+            if (a > low(i) && a < high(i)) return mu;
+            if (a <= low(i)) least = std::max(least, value);
+            if (a >= high(i)) most = std::min(most, value);
+        }
+        return least > -infinity && most < infinity ? (least + most) / 2 : mu;
+    }
 
     /// One more position, not in the problem yet.
     void append(double p, double up, double dn) {
@@ -184,6 +199,24 @@ template <class Source> class Machine {
             -1, c);
     }
 
+    /// Take several positions out of the problem and others in. Whole sets change at a time until all is in order;
+    /// false when that does not come to an end, and then the state is of no use.
+    bool jump(const std::vector<Index>& leaving, const std::vector<Index>& coming) {
+        if (!s.ready || m() == 0 || !bears(held() - static_cast<Index>(leaving.size()), s.C)) return false;
+        try {
+            leave(leaving);
+            for (const Index c : coming) {
+                s[line::g][c] = gradient(c);
+                place(c) = s[line::up][c] > 0 ? Place::low : Place::high;
+            }
+            if (!pivot_sets()) return false;
+            settle();
+        } catch (const Stuck&) {
+            return false;
+        }
+        return true;
+    }
+
     /// Another C, along the exact path.
     void set_bound(double C) {
         guarded(
@@ -201,7 +234,7 @@ template <class Source> class Machine {
     /// The largest violation of the optimality conditions, from kernel values alone.
     double violation() {
         if (!s.ready) return 0;
-        std::vector<double> g(static_cast<std::size_t>(padded()), 0.0);
+        Numbers g(static_cast<std::size_t>(padded()), 0.0);
         outputs(g.data());
         double worst = std::abs(balance());
         for (Index i = 0; i < s.n; ++i) {
@@ -278,22 +311,26 @@ template <class Source> class Machine {
     // ---- kernel rows -------------------------------------------------------------------------------
 
     void open() {
-        std::vector<Index> missing;
-        for (const Index k : s.margin) {
-            kernel_.touch(k);
-            if (!kernel_.find(k)) missing.push_back(k);
-        }
-        if (!missing.empty()) {
-            const Clock clock(s.counts, Part::kernel);
-            require_room();
-            if (!kernel_.fetch(missing, source_, Ids::run(0, kernel_.size()), scratch_)) throw Interrupted();
-        }
+        hold(s.margin);
         rows_.clear();
         for (const Index k : s.margin) rows_.push_back(row(k));
         measure();
     }
-    void require_room() const {
-        if (m() + 3 > kernel_.room()) throw Full(m() + 3, kernel_.size(), kernel_.room());
+    /// Rows that are needed together are computed together.
+    void hold(const std::vector<Index>& points) {
+        std::vector<Index> missing;
+        for (const Index k : s.margin) kernel_.touch(k);
+        for (const Index k : points) {
+            kernel_.touch(k);
+            if (!kernel_.find(k)) missing.push_back(k);
+        }
+        if (missing.empty()) return;
+        const Clock clock(s.counts, Part::kernel);
+        require_room(static_cast<Index>(missing.size()));
+        if (!kernel_.fetch(missing, source_, Ids::run(0, kernel_.size()), scratch_)) throw Interrupted();
+    }
+    void require_room(Index more) const {
+        if (m() + more + 2 > kernel_.room()) throw Full(m() + more + 2, kernel_.size(), kernel_.room());
     }
     /// Row of position p; rows of the margin set stay.
     const double* row(Index p) {
@@ -302,7 +339,7 @@ template <class Source> class Machine {
             return held;
         }
         const Clock clock(s.counts, Part::kernel);
-        require_room();
+        require_room(1);
         for (const Index k : s.margin) kernel_.touch(k);
         if (driver_ >= 0) kernel_.touch(driver_);
         const double* found = kernel_.row(p, source_, Ids::run(0, kernel_.size()), scratch_);
@@ -319,7 +356,7 @@ template <class Source> class Machine {
             s.q.start(line_k[k]);
         } else {
             pull(line_k, 1.0);
-            std::vector<double> b(eta_.size());
+            Numbers b(eta_.size());
             s.q.multiply(eta_.data(), b.data());
             for (double& x : b) x = -x;
             double kappa = pivot(b, line_k[k]);
@@ -327,7 +364,7 @@ template <class Source> class Machine {
                 refine(b);
                 kappa = pivot(b, line_k[k]);
             }
-            if (!(kappa > dependent * largest_)) return false;
+            if (!(kappa > least_pivot(b))) return false;
             s.q.append(b.data(), kappa);
         }
         s.margin.push_back(k);
@@ -354,14 +391,21 @@ template <class Source> class Machine {
         eta_[0] = first;
         for (std::size_t j = 0; j < s.margin.size(); ++j) eta_[j + 1] = column[s.margin[j]];
     }
-    double pivot(const std::vector<double>& b, double diagonal) const {
+    double pivot(const Numbers& b, double diagonal) const {
         double kappa = diagonal;
         for (std::size_t j = 0; j < b.size(); ++j) kappa += eta_[j] * b[j];
         return kappa;
     }
+    /// Pivots up to this may be rounding errors: they grow with the square of b.
+    double least_pivot(const Numbers& b) const {
+        double size = 1;
+        for (const double x : b) size += std::abs(x);
+        size -= std::abs(b[0]);
+        return std::max(dependent, 1e-14 * size * size) * largest_;
+    }
     /// b = -Q eta, made better by its residual R b + eta.
-    void refine(std::vector<double>& b) {
-        std::vector<double> residual(b.size()), change(b.size());
+    void refine(Numbers& b) {
+        Numbers residual(b.size()), change(b.size());
         for (int round = 0; round < 2; ++round) {
             residual = eta_;
             for (std::size_t j = 1; j < b.size(); ++j) {
@@ -398,7 +442,7 @@ template <class Source> class Machine {
             double limit = sum_up(column, first);
             for (int round = 0; residual_ > limit && round < 2; ++round) {
                 ++s.counts.refinements;
-                std::vector<double> residual(beta_.size()), change(beta_.size());
+                Numbers residual(beta_.size()), change(beta_.size());
                 residual[0] = first;
                 for (std::size_t j = 1; j < beta_.size(); ++j) {
                     residual[0] += beta_[j];
@@ -622,7 +666,7 @@ template <class Source> class Machine {
         // What one unit of C adds to G: the part of K a that belongs to bounds, divided by C.
         Aligned<double> column;
         double* col = column.reserve(static_cast<std::size_t>(padded()));
-        std::vector<double> weights(s.margin.size());
+        Numbers weights(s.margin.size());
         double first = 0;
         for (std::size_t j = 0; j < weights.size(); ++j) weights[j] = -alpha[s.margin[j]];
         for (Index i = 0; i < s.n; ++i) col[i] = g[i] - s.mu + s[line::p][i];
@@ -678,6 +722,166 @@ template <class Source> class Machine {
         }
     }
 
+    // ---- sets at a time ----------------------------------------------------------------------------
+
+    /// Coefficients become zero at once; gradients follow, and the sum is out of balance.
+    void leave(const std::vector<Index>& points) {
+        std::vector<const double*> from;
+        Numbers weights;
+        std::vector<Index> inside, bearing;
+        for (const Index c : points)
+            if (s[line::alpha][c] != 0) bearing.push_back(c);
+        hold(bearing);
+        for (const Index c : points) {
+            if (const double a = s[line::alpha][c]; a != 0) {
+                from.push_back(row(c));
+                weights.push_back(-a);
+            }
+            if (place(c) == Place::margin) inside.push_back(c);
+            s[line::alpha][c] = 0;
+            place(c) = Place::out;
+        }
+        drop_from_margin(inside);
+        shift(0.0, from, weights);
+    }
+    /// G += constant + sum of weighted rows.
+    void shift(double constant, const std::vector<const double*>& from, const Numbers& weights) {
+        const Clock clock(s.counts, Part::gradient);
+        double* g = s[line::g];
+        for (Index i = 0; i < s.n; ++i) g[i] += constant;
+        op().combine(from.data(), weights.data(), static_cast<Index>(from.size()), 0, padded(), g);
+        std::fill(g + s.n, g + padded(), 0.0);
+        s.counts.bytes += static_cast<double>(static_cast<Index>(from.size()) * padded()) * sizeof(double);
+    }
+    /// Points leave M; the caller has filed them. `beside` has one value more than M, and follows.
+    void drop_from_margin(const std::vector<Index>& points, Numbers* beside = nullptr) {
+        const Clock clock(s.counts, Part::inverse);
+        if (points.empty()) return;
+        if (static_cast<Index>(points.size()) == m()) {
+            s.q.clear();
+            s.margin.clear();
+            rows_.clear();
+            return;
+        }
+        std::vector<Index> where;
+        for (const Index k : points)
+            where.push_back(static_cast<Index>(std::find(s.margin.begin(), s.margin.end(), k) - s.margin.begin()));
+        std::sort(where.begin(), where.end(), std::greater<>());
+        for (const Index p : where) {
+            s.margin[static_cast<std::size_t>(p)] = s.margin.back();
+            rows_[static_cast<std::size_t>(p)] = rows_.back();
+            s.margin.pop_back();
+            rows_.pop_back();
+            if (!beside) continue;
+            (*beside)[static_cast<std::size_t>(p) + 1] = beside->back();
+            beside->pop_back();
+        }
+        for (Index& p : where) ++p;
+        s.q.remove(where);
+    }
+    /// Points enter M with the gradients they have, but for those that nearly depend on it; whether any did.
+    bool add_to_margin(const std::vector<Index>& points) {
+        hold(points);
+        std::vector<const double*> lines;
+        for (const Index k : points) lines.push_back(row(k));
+        const Clock clock(s.counts, Part::inverse);
+        std::vector<Numbers> b(points.size()), kappa(points.size());
+        for (std::size_t k = 0; k < points.size(); ++k) {
+            pull(lines[k], 1.0);
+            b[k].resize(eta_.size());
+            s.q.multiply(eta_.data(), b[k].data());
+            for (double& x : b[k]) x = -x;
+            for (std::size_t l = 0; l <= k; ++l) {
+                double sum = lines[k][points[l]];
+                for (std::size_t j = 0; j < eta_.size(); ++j) sum += eta_[j] * b[l][j];
+                kappa[k].push_back(sum);
+            }
+        }
+        const std::vector<char> kept = s.q.append(b, kappa, suspicious * largest_);
+        bool any = false;
+        for (std::size_t k = 0; k < points.size(); ++k)
+            if (kept[k]) {
+                s.margin.push_back(points[k]);
+                rows_.push_back(lines[k]);
+                place(points[k]) = Place::margin;
+                any = true;
+            }
+        return any;
+    }
+
+    /// An active-set method from any coefficients within their boxes. Newton steps on M stop at the first bounds, whose
+    /// points leave, until one is complete; only then do all gradients follow, and all points on the wrong side of
+    /// zero enter. The objective falls from round to round. False when it is not worth going on.
+    bool pivot_sets() {
+        constexpr int most_rounds = 40;
+        double* g = s[line::g];
+        std::vector<Index> in;
+        for (int round = 0; round < most_rounds; ++round) {
+            if (!complete_step()) return false;
+            measure();
+            in.clear();
+            for (Index i = 0; i < s.n; ++i) {
+                const Place where = place(i);
+                if ((where == Place::low || where == Place::high) && !s.fixed(i) && violation(i) > slack()) in.push_back(i);
+            }
+            if (in.empty()) {
+                for (const Index k : s.margin) g[k] = 0;
+                return true;
+            }
+            if (!add_to_margin(in)) return false;
+        }
+        return false;
+    }
+    /// Bring G of M and the sum to zero, or M's members to their bounds.
+    bool complete_step() {
+        double *alpha = s[line::alpha], *g = s[line::g];
+        Numbers residual(1, balance()), change, moved;
+        for (const Index k : s.margin) residual.push_back(g[k]);
+        std::vector<const double*> from = rows_;  // rows of all that move, and how far they have come
+        std::vector<Index> who = s.margin, gone;
+        Numbers before;
+        for (const Index k : who) before.push_back(alpha[k]);
+        double constant = 0;
+        for (bool whole = false; !whole;) {
+            ++s.counts.steps;
+            if (scratch_[0].interrupted()) throw Interrupted();
+            if (m() == 0) return false;
+            change.resize(residual.size());
+            {
+                const Clock clock(s.counts, Part::sensitivity);
+                s.q.multiply(residual.data(), change.data());
+            }
+            double step = 1;
+            const auto reach = [&](std::size_t j) {  // of the step -change, at which member j is at a bound
+                const Index k = s.margin[j];
+                const double d = -change[j + 1];
+                if (d == 0) return std::numeric_limits<double>::infinity();
+                return std::max(0.0, (d > 0 ? s.high(k) - alpha[k] : s.low(k) - alpha[k]) / d);
+            };
+            for (std::size_t j = 0; j < s.margin.size(); ++j) step = std::min(step, reach(j));
+            whole = step >= 1;
+            gone.clear();
+            constant -= step * change[0];
+            s.mu -= step * change[0];
+            for (std::size_t j = 0; j < s.margin.size(); ++j) {
+                const Index k = s.margin[j];
+                if (!whole && reach(j) <= step * tie) {
+                    gone.push_back(k);
+                    file(k, change[j + 1] < 0);
+                    continue;
+                }
+                alpha[k] = std::clamp(alpha[k] - step * change[j + 1], s.low(k), s.high(k));
+            }
+            for (double& r : residual) r *= 1 - step;
+            if (gone.empty()) continue;
+            drop_from_margin(gone, &residual);
+        }
+        moved.resize(who.size());
+        for (std::size_t j = 0; j < who.size(); ++j) moved[j] = alpha[who[j]] - before[j];
+        shift(constant, from, moved);
+        return true;
+    }
+
     // ---- one-class start ---------------------------------------------------------------------------
 
     /// Too few points to bear the weight: each bears what it may, until the last one takes what is left.
@@ -720,7 +924,7 @@ template <class Source> class Machine {
             if (s[line::alpha][i] != 0) support.push_back(i);
         std::vector<Aligned<double>> lines;
         std::vector<const double*> from;
-        std::vector<double> weights;
+        Numbers weights;
         for (std::size_t at = 0; at < support.size(); at += together) {
             const std::size_t some = std::min(together, support.size() - at);
             missing.clear();
@@ -746,7 +950,7 @@ template <class Source> class Machine {
     }
     /// G from alpha.
     void refresh() {
-        std::vector<double> sums(static_cast<std::size_t>(padded()), 0.0);
+        Numbers sums(static_cast<std::size_t>(padded()), 0.0);
         outputs(sums.data());
         for (Index i = 0; i < s.n; ++i) s[line::g][i] = sums[static_cast<std::size_t>(i)] + s.mu - s[line::p][i];
         for (const Index k : s.margin) s[line::g][k] = 0;
@@ -759,15 +963,18 @@ template <class Source> class Machine {
         measure();
         if (s.counts.steps - s.refreshed_at >= refresh_every) refresh();
         const double allowed = std::max(1e-11, noise_);
-        std::vector<double> residual(static_cast<std::size_t>(m()) + 1), change(residual.size());
+        Numbers residual, change;
+        std::vector<Index> gone;
         for (int attempt = 0; m() > 0; ++attempt) {
+            residual.resize(static_cast<std::size_t>(m()) + 1);
+            change.resize(residual.size());
             double worst = std::abs(residual[0] = balance()) * largest_;
             for (std::size_t j = 0; j < s.margin.size(); ++j) {
                 const Index k = s.margin[j];
                 residual[j + 1] = op().inner(rows_[j], s[line::alpha], padded()) + s.mu - s[line::p][k];
                 worst = std::max(worst, std::abs(residual[j + 1]));
             }
-            if (worst <= allowed) return;
+            if (worst <= allowed) return dust();
             if (attempt == 4) throw Stuck();
             if (attempt == 2) {
                 rebuild();
@@ -777,15 +984,30 @@ template <class Source> class Machine {
             s.q.multiply(residual.data(), change.data());
             for (double& x : change) x = -x;
             s.mu += change[0];
+            gone.clear();
             for (std::size_t j = 0; j < s.margin.size(); ++j) {
                 const Index k = s.margin[j];
-                s[line::alpha][k] = std::clamp(s[line::alpha][k] + change[j + 1], s.low(k), s.high(k));
+                const double before = s[line::alpha][k], wanted = before + change[j + 1];
+                s[line::alpha][k] = std::clamp(wanted, s.low(k), s.high(k));
+                change[j + 1] = s[line::alpha][k] - before;
+                if (s[line::alpha][k] != wanted) gone.push_back(k);
             }
-            for (Index i = 0; i < s.n; ++i) s[line::g][i] += change[0];
-            op().combine(rows_.data(), change.data() + 1, m(), 0, padded(), s[line::g]);
-            for (Index i = s.n; i < padded(); ++i) s[line::g][i] = 0;
+            const double constant = change[0];
+            change.erase(change.begin());
+            shift(constant, rows_, change);
             for (const Index k : s.margin) s[line::g][k] = 0;
+            for (const Index k : gone) file(k, s[line::alpha][k] >= s.high(k));
+            drop_from_margin(gone);
+            if (!gone.empty()) attempt = std::min(attempt, 1);
         }
+    }
+
+    /// A coefficient that is at its bound but for rounding errors is at its bound.
+    void dust() {
+        double* alpha = s[line::alpha];
+        for (const Index k : s.margin)
+            for (const double end : {s.low(k), s.high(k)})
+                if (std::abs(alpha[k] - end) <= 1e-12 * s.C) alpha[k] = end + 0.0;
     }
 
     /// Run one operation; when its safety net is used up, learn all that is in the problem from scratch: point
@@ -856,7 +1078,7 @@ template <class Source> class Machine {
     std::vector<Scratch<double>>& scratch_;
     const Points& points_;
     std::vector<const double*> rows_;  // of the margin set
-    std::vector<double> eta_, beta_;
+    Numbers eta_, beta_;
     Aligned<double> gamma_;
     std::vector<Index> blocked_;
     Index driver_ = -1, taken_ = 0;

@@ -66,17 +66,36 @@ struct Model {
         for (Index c = all - fresh; c < all; ++c)
             points.diagonal[static_cast<std::size_t>(c)] =
                 kernel.row(c, source, Ids::run(0, all), scratch)[c];
+        if (fresh > 1 && window == 0 && nu <= 0) take_in_all(source, scratch, fresh);
         while (n < all) take_in(source, scratch);
+        for (Index c = all - fresh; c < all; ++c)
+            if (!supports(c)) kernel.release(c);
     }
 
     /// These positions go; they are dead afterwards.
     template <class Source>
     void forget(const Source& source, std::vector<Scratch<double>>& scratch, const std::vector<Index>& which) {
-        Index left = live();
-        for (const Index c : which) {
-            if (nu > 0 && --left > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(left)));
-            for (Unit& u : units) machine(u, source, scratch).unlearn(c);
-            points.dead[static_cast<std::size_t>(c)] = 1;
+        transaction([&](const std::vector<Unit>& before) {
+            if (nu <= 0 && which.size() > 1 && jump(source, scratch, which, {}, before)) return;
+            Index left = live();
+            for (const Index c : which) {
+                if (nu > 0 && --left > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(left)));
+                for (Unit& u : units) machine(u, source, scratch).unlearn(c);
+            }
+        });
+        for (const Index c : which) points.dead[static_cast<std::size_t>(c)] = 1;
+    }
+
+    /// What `work` does to the machines, C and nu is undone when it throws. It gets the machines as they were.
+    template <class F> void transaction(F&& work) {
+        std::vector<Unit> before = units;
+        const double before_C = C, before_nu = nu;
+        try {
+            work(before);
+        } catch (...) {
+            units = std::move(before);
+            C = before_C, nu = before_nu;
+            throw;
         }
     }
 
@@ -92,13 +111,13 @@ struct Model {
             for (const Index c : which) {
                 const State& s = u.state;
                 if (s[line::alpha][c] == 0) {
-                    *values++ = s[line::g][c] + s[line::p][c];
+                    *values++ = s[line::g][c] + s[line::p][c] + s.constant(c) - s.mu;
                     continue;
                 }
                 Unit copy = u;
                 machine(copy, source, scratch).unlearn(c);
                 u.state.counts = copy.state.counts;
-                *values++ = copy.state[line::g][c] + s[line::p][c];
+                *values++ = copy.state[line::g][c] + s[line::p][c] + copy.state.constant() - copy.state.mu;
             }
     }
 
@@ -116,7 +135,49 @@ struct Model {
     }
     const std::vector<char>& kept() const { return kept_; }
 
+    /// The points from `size` on, which no machine has, go.
+    void truncate(Index size) {
+        points.close({{}, std::min(size, points.size())});
+        std::vector<char> keep(static_cast<std::size_t>(kernel.size()), 0);
+        std::fill_n(keep.begin(), std::min(size, kernel.size()), char(1));
+        if (kernel.size() > size) kernel.close(keep, {{}, size}, true);
+    }
+
   private:
+    /// All machines change several points at once; false when one of them cannot, and then they are as before.
+    template <class Source> bool jump(const Source& source, std::vector<Scratch<double>>& scratch,
+                                      const std::vector<Index>& leaving, const std::vector<Index>& coming,
+                                      const std::vector<Unit>& before) {
+        for (Unit& u : units)
+            if (!machine(u, source, scratch).jump(leaving, coming)) {
+                for (std::size_t k = 0; k < units.size(); ++k) {
+                    const Counts counts = units[k].state.counts;
+                    units[k] = before[k];
+                    units[k].state.counts = counts;
+                }
+                return false;
+            }
+        return true;
+    }
+    /// All waiting points in, if sets of points can change at a time; else none.
+    template <class Source>
+    void take_in_all(const Source& source, std::vector<Scratch<double>>& scratch, Index fresh) {
+        std::vector<Index> coming(static_cast<std::size_t>(fresh));
+        std::iota(coming.begin(), coming.end(), n);
+        transaction([&](const std::vector<Unit>& before) {
+            for (Unit& u : units)
+                for (const Index c : coming) admit(u, c);
+            if (!jump(source, scratch, {}, coming, before)) return;
+            n += fresh;
+            last = points.serial.back();
+        });
+    }
+    /// Whether a machine needs the row of position i at every step, or did.
+    bool supports(Index i) const {
+        return std::any_of(units.begin(), units.end(), [&](const Unit& u) {
+            return u.state[line::alpha][i] != 0 || u.state.place[static_cast<std::size_t>(i)] == Place::margin;
+        });
+    }
     void admit(Unit& u, Index i) const {
         const double y = label(u, i), w = points.weight[static_cast<std::size_t>(i)];
         const double half = points.diagonal[static_cast<std::size_t>(i)] / 2;
@@ -139,8 +200,11 @@ struct Model {
                 }
             const bool earlier = best >= 0 && points.serial[static_cast<std::size_t>(i)] <
                                                   points.serial[static_cast<std::size_t>(best)];
-            if (best < 0 || size < least || (size == least && (slack > widest || (slack == widest && earlier))))
-                best = i, least = size, widest = slack;
+            // Rounding errors do not decide.
+            const double near = 1e-9 * std::max(C, 1.0);
+            const bool smaller = size < least - near, as_small = size <= least + near;
+            const bool wider = slack > widest + near, as_wide = slack >= widest - near;
+            if (best < 0 || smaller || (as_small && (wider || (as_wide && earlier)))) best = i, least = size, widest = slack;
         }
         return best;
     }
@@ -169,9 +233,7 @@ struct Model {
     }
     template <class Source>
     void change(const Source& source, std::vector<Scratch<double>>& scratch, Index c, Index out, Index held) {
-        const double before_C = C;
-        std::vector<Unit> before = units;
-        try {
+        transaction([&](const std::vector<Unit>&) {
             if (nu > 0 && held == 1) {
                 C = 1.0 / nu;
                 for (Unit& u : units) u.state.C = C;
@@ -182,11 +244,7 @@ struct Model {
                 if (out >= 0) worker.unlearn(out);
             }
             if (nu > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(held)));
-        } catch (...) {
-            units = std::move(before);
-            C = before_C;
-            throw;
-        }
+        });
     }
     std::vector<char> kept_;
 };

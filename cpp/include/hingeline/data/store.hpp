@@ -123,7 +123,8 @@ template <class T> class Store {
                     if (row[k * x.column_stride] != T(0)) put(k, row[k * x.column_stride]);
             } else {
                 const auto row = x.row(ids[i]);
-                for (Index j = 0; j < row.count; ++j) put(row.column[j], row.value[j]);
+                to.columns.insert(to.columns.end(), row.column, row.column + row.count);
+                to.values.insert(to.values.end(), row.value, row.value + row.count);
             }
             to.starts.push_back(static_cast<I>(to.columns.size()));
         }
@@ -158,6 +159,8 @@ template <class T> class Store {
             if (keep[static_cast<std::size_t>(i)]) from[static_cast<std::size_t>(i)] = i;
         for (const auto& [source, to] : closing.moves) from[static_cast<std::size_t>(to)] = source;
         Csr<I> out{{}, {}, {0}, d_};
+        out.values.reserve(x.values.size());
+        out.columns.reserve(x.columns.size());
         add_sparse(out, x.view(), Ids::of(from));
         x = std::move(out);
     }

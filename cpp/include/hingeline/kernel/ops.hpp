@@ -123,9 +123,9 @@ template <class T> struct Ops {
     void (*combine)(const T* const* rows, const double* weights, Index count, Index from, Index to, double* sums);
     /// sum_i k[i] * a[i]; arrays as for `pass_step`.
     double (*inner)(const T* k, const double* a, Index n);
-    /// y = A x and A += scale b b^T, A symmetric: rows of its lower triangle, one behind the other.
+    /// y = A x and A += scale sum_k b_k b_k^T, A symmetric: rows of its lower triangle, one behind the other.
     void (*packed_multiply)(const double* a, Index m, const double* x, double* y);
-    void (*packed_update)(double* a, Index m, double scale, const double* b);
+    void (*packed_update)(double* a, Index m, double scale, const double* const* b, Index count);
 };
 
 template <class T> const Ops<T>& ops();

@@ -37,6 +37,11 @@ template <class T> class SelfGram {
     Index room() const { return stride_ ? room(stride_) : std::numeric_limits<Index>::max(); }
     /// Count row p among the rows used last.
     void touch(Index p) { used_[static_cast<std::size_t>(p)] = ++clock_; }
+    /// Row p is not worth its memory; it is computed again when asked for.
+    void release(Index p) {
+        drop(p);
+        if (static_cast<Index>(spare_.size()) > widest) spare_.pop_back();
+    }
     /// Examples that one `append` may bring.
     Index block() const { return std::clamp<Index>(room(std::max(stride_, padded(size() + widest))) / 2, 1, widest); }
 

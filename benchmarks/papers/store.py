@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from .settings import Job
+from .files import write_whole
+
+
+class Job(Protocol):
+    """One run: what is stored as one file."""
+
+    @property
+    def path(self) -> str:
+        """Of its file in the store, without the suffix."""
+
+    @property
+    def package(self) -> str:
+        """The one whose version matters."""
+
+    def settings(self) -> dict[str, Any]:
+        """What the result depends on."""
 
 
 def fingerprint(job: Job) -> str:
     """Of all settings of a run and the version of the package that makes it."""
-    package = "scikit-learn" if job.method.variant is None else "hingeline"
-    text = json.dumps({**job.settings(), package: version(package)}, sort_keys=True)
+    text = json.dumps({**job.settings(), job.package: version(job.package)}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -33,7 +46,7 @@ class Store:
         self.folder = folder
 
     def path(self, job: Job) -> Path:
-        return self.folder / job.set.name / f"{job.name}.json"
+        return self.folder / f"{job.path}.json"
 
     def get(self, job: Job, minutes: float = 0.0) -> dict[str, Any] | None:
         """The result of a run with the settings of today; one that ended early only if it had that many minutes."""
@@ -42,8 +55,8 @@ class Store:
             if kept["fingerprint"] != fingerprint(job):
                 return None
             result: dict[str, Any] = kept["result"]
-            return result if result["complete"] or result["minutes"] >= minutes else None
-        except (OSError, ValueError, KeyError, TypeError):
+            return result if result.get("complete", True) or result["minutes"] >= minutes else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None  # absent, or cut off by a crash: made again
 
     def put(self, job: Job, result: dict[str, Any]) -> None:
@@ -52,11 +65,3 @@ class Store:
 
     def drop(self, job: Job) -> None:
         self.path(job).unlink(missing_ok=True)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Either the whole file is there or what was there before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)

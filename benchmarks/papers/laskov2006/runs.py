@@ -1,0 +1,184 @@
+"""One run of each kind; the functions are named by Job.kind."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import lars_path_gram
+from sklearn.metrics import pairwise_kernels, roc_auc_score, roc_curve
+from sklearn.svm import SVC
+
+from benchmarks.papers.store import build
+from hingeline import IncrementalOneClassSVM, IncrementalSVC
+
+from . import data
+from .settings import (
+    FIRST,
+    FIT,
+    KERNELS,
+    MEMORY_MB,
+    NU,
+    ONE_BY_ONE,
+    QUERIES,
+    RULES,
+    SIZES,
+    USPS,
+    USPS_READINGS,
+    WAYS,
+    Job,
+)
+
+
+def run(job: Job, threads: int) -> dict[str, Any]:
+    """Make a run. FileNotFoundError: the data set is not there."""
+    ours = {} if job.package == "scikit-learn" else {"n_jobs": threads}
+    found: dict[str, Any] = globals()[job.kind](**job.at, **ours)
+    return {"threads": threads, "build": build(), **found}
+
+
+# ---- mnist -------------------------------------------------------------------------------------------
+
+
+def grow(kernel: str, digit: int, n: int, n_jobs: int) -> dict[str, Any]:
+    """One pass; times and counts when it comes by each size. What comes later does not change what was before."""
+    X, y, X_test, y_test = data.mnist(digit, n)
+    model = IncrementalSVC(**KERNELS[kernel].parameters, **ONE_BY_ONE, memory_limit=MEMORY_MB, n_jobs=n_jobs)
+    seconds, seen, sizes = 0.0, 0, []
+    for size in (size for size in SIZES if size <= n):
+        start = time.perf_counter()
+        model.partial_fit(X[seen:size], y[seen:size], classes=[-1, 1])
+        seconds += time.perf_counter() - start
+        seen = size
+        sizes.append(
+            {
+                "n": size,
+                "seconds": seconds,
+                "profile": {part: float(value) for part, value in model.profile_.items()},
+                "bytes_touched": int(model.bytes_touched_),
+                "steps": int(np.sum(model.n_iter_)),
+                "n_support": len(model.support_),
+                "n_margin": int(np.sum(model.n_margin_)),
+                "rebuilds": int(np.sum(model.n_rebuilds_)),
+                "memory": int(model.memory_),
+                "accuracy": float(model.score(X_test, y_test)),
+            }
+        )
+    return {"sizes": sizes, "kkt": float(model.kkt_violation())}
+
+
+def batch(kernel: str, digit: int, n: int, solver: Any, n_jobs: int = 1) -> dict[str, Any]:
+    """All rows at once, by ours or by SVC."""
+    X, y, X_test, y_test = data.mnist(digit, n)
+    if solver == FIT:
+        model = IncrementalSVC(**KERNELS[kernel].parameters, memory_limit=MEMORY_MB, n_jobs=n_jobs)
+    else:
+        model = SVC(**KERNELS[kernel].parameters, tol=solver, cache_size=1000)
+    start = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "n_support": len(model.support_), "accuracy": float(model.score(X_test, y_test))}
+
+
+# ---- usps --------------------------------------------------------------------------------------------
+
+
+def window(way: str, window: int | None, order: int, n_jobs: int) -> dict[str, Any]:
+    X, y, X_test, y_test = data.usps(order)
+    parameters = {**USPS, "window": window, "window_rule": WAYS[way], "memory_limit": MEMORY_MB, "n_jobs": n_jobs}
+    start = time.perf_counter()
+    if way == "own":
+        models = [IncrementalSVC(**parameters).fit(X, np.where(y == digit, 1, -1)) for digit in range(10)]
+        n_support = float(np.mean([len(model.support_) for model in models]))
+    else:
+        model = IncrementalSVC(**parameters).fit(X, y)
+        n_support = float(np.mean(np.sum(model.dual_coef_ != 0, axis=1)))
+    seconds = time.perf_counter() - start
+    values = np.column_stack([m.decision_function(X_test) for m in models]) if way == "own" else None
+    predicted = model.predict(X_test) if values is None else values.argmax(axis=1)
+    return {"error": float(np.mean(predicted != y_test)), "seconds": seconds, "n_support": n_support}
+
+
+def usps_readings(C: float) -> dict[str, Any]:
+    """SVC, one against the rest: error and support vectors of each reading of the paper's setting."""
+    rows = []
+    for images, low, times in USPS_READINGS:
+        X, y, X_test, y_test = data.usps(0, images)
+        if low == 0:
+            X, X_test = (X + 1) / 2, (X_test + 1) / 2
+        models = [SVC(C=C, gamma=USPS["gamma"] / times, cache_size=500).fit(X, y == digit) for digit in range(10)]
+        predicted = np.column_stack([model.decision_function(X_test) for model in models]).argmax(axis=1)
+        sizes = [len(model.support_) for model in models]
+        error, n_support = float(np.mean(predicted != y_test)), float(np.mean(sizes))
+        rows.append({"images": images, "low": low, "times": times, "error": error, "n_support": n_support})
+    return {"rows": rows}
+
+
+# ---- kdd99 -------------------------------------------------------------------------------------------
+
+
+def active(kernel: str, draw: int, n_jobs: int) -> dict[str, Any]:
+    """Anomaly detection, active learning with both rules, the full and the reduced SVM: ROC curves."""
+    X, y, X_test, y_test = data.kdd99(draw)
+    parameters = {**KERNELS[kernel].parameters, "n_jobs": n_jobs}
+    shape = {key: value for key, value in parameters.items() if key != "C"}
+    sphere = IncrementalOneClassSVM(**shape, nu=NU, shape="sphere").fit(X)
+    strange = -sphere.decision_function(X)
+    by_anomaly = np.argsort(-strange, kind="stable")
+    train = {"anomaly detection": _by_order(y, by_anomaly)}
+    test = {"anomaly detection": _by_score(y_test, -sphere.decision_function(X_test), None)}
+    for rule in RULES:
+        model, asked = _ask(parameters, X, y, by_anomaly, rule)
+        rest = by_anomaly[~np.isin(by_anomaly, asked)]
+        rest = rest[np.argsort(-model.decision_function(X[rest]), kind="stable")]
+        train[rule] = _by_order(y, np.r_[asked, rest])
+        test[rule] = _by_score(y_test, model.decision_function(X_test), len(model.support_))
+    full = IncrementalSVC(**parameters).fit(X, y)
+    test["full SVM"] = _by_score(y_test, full.decision_function(X_test), len(full.support_))
+    weights = np.zeros(len(y))
+    weights[full.support_] = full.dual_coef_[0]
+    different = np.unique(X, axis=0, return_index=True)[1]  # equal rows would be a tie
+    kept = _reduce(_gram(shape, X, X), different, weights, test[RULES[0]]["n_support"])
+    test["reduced SVM"] = _by_score(y_test, _gram(shape, X_test, X) @ kept, int(np.sum(kept != 0)))
+    return {"train": train, "test": test}
+
+
+def _ask(parameters: dict[str, Any], X: np.ndarray, y: np.ndarray, by_anomaly: np.ndarray, rule: str) -> Any:
+    """The model after all questions, and the rows in the order in which their labels were asked for."""
+    asked, pool = list(by_anomaly[:FIRST]), list(by_anomaly[FIRST:])
+    model = IncrementalSVC(**parameters).partial_fit(X[asked], y[asked], classes=[-1, 1])
+    for _ in range(QUERIES):
+        values = model.decision_function(X[pool])
+        # On ties the row with the higher anomaly score.
+        row = pool.pop(int(np.argmin(np.abs(values)) if rule == "near boundary" else np.argmax(values)))
+        model.add(X[[row]], y[[row]])
+        asked.append(row)
+    return model, np.array(asked)
+
+
+def _gram(shape: dict[str, Any], A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    more = {key: value for key, value in shape.items() if key in ("gamma", "degree", "coef0")}
+    return np.asarray(pairwise_kernels(A, B, metric=shape["kernel"], **more))
+
+
+def _reduce(gram: np.ndarray, rows: np.ndarray, weights: np.ndarray, wanted: int) -> np.ndarray:
+    """At most `wanted` weights b, all of `rows`, that minimise |sum (weights - b)_i phi_i|^2 + lambda |b|_1."""
+    goal, among = (gram @ weights)[rows], gram[np.ix_(rows, rows)]
+    path = lars_path_gram(goal, among, n_samples=len(rows), method="lasso", max_iter=8 * wanted)[2]
+    reduced = np.zeros(len(weights))
+    reduced[rows] = path[:, np.flatnonzero(np.count_nonzero(path, axis=0) <= wanted)[-1]]
+    return reduced
+
+
+def _by_order(y: np.ndarray, order: np.ndarray) -> dict[str, Any]:
+    rank = np.empty(len(y))
+    rank[order] = np.arange(len(y))
+    return {**_by_score(y, -rank, None), "found": int(np.sum(y[order[: FIRST + QUERIES]] == 1))}
+
+
+def _by_score(y: np.ndarray, score: np.ndarray, n_support: int | None) -> dict[str, Any]:
+    false, true, _ = roc_curve(y, score)
+    return {
+        "auc": float(roc_auc_score(y, score)), "n_support": n_support, "false": false.tolist(), "true": true.tolist()
+    }  # fmt: skip
