@@ -112,7 +112,7 @@ def same_function(model, reference, X, atol=1e-6, weights=(1.0,)):
         difference = one[:, column] - other[:, column]
         if not sure:
             difference = difference - difference.mean()
-        np.testing.assert_allclose(difference, 0.0, atol=atol * max(1.0, np.abs(one).max()))
+        np.testing.assert_allclose(difference, 0.0, rtol=0, atol=atol * max(1.0, np.abs(one).max()))
 
 
 def optimal(model, X, y, weights=1.0, kernel="rbf", atol=1e-9):
@@ -149,8 +149,8 @@ def test_four_points_by_hand():
     state = []
 
     def check(alpha, b, **others):
-        np.testing.assert_allclose(coefficients(model, model.ids_)[0], alpha, atol=1e-14)
-        np.testing.assert_allclose(model.intercept_, [b], atol=1e-14)
+        np.testing.assert_allclose(coefficients(model, model.ids_)[0], alpha, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(model.intercept_, [b], rtol=0, atol=1e-14)
         assert model.kkt_violation() < 1e-14
         for name, value in others.items():
             np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
@@ -168,7 +168,7 @@ def test_four_points_by_hand():
     # 1/4 with the other label: 1/2 and 1/4 go to their bounds; w = 1 = 2a + 1/2 - 1/4 from 1 and -1.
     model.partial_fit([[0.25]], [0])
     check([0.375, -0.375, 1.0, -1.0], 0.0, n_margin_=[2], support_=[1, 3, 0, 2], n_support_=[2, 2])
-    np.testing.assert_allclose(model.coef_, [[1.0]], atol=1e-14)
+    np.testing.assert_allclose(model.coef_, [[1.0]], rtol=0, atol=1e-14)
     assert model.ids_ == [0, 1, 2, 3] and model.n_samples_ == model.n_samples_seen_ == 4
     # And back.
     assert model.forget(3) is model
@@ -185,11 +185,11 @@ def test_path_by_hand():
     # 1 and -1: w = 2 min(C, 1/2).  For C < 1/2 no point is on the margin and b may be anything in [2C - 1, 1 - 2C].
     model = IncrementalSVC(C=1.0, kernel="linear").fit([[1.0], [-1.0]], [1, 0])
     path = model.c_path([0.125, 0.5, 3.0], X=[[1.0], [0.0]])
-    np.testing.assert_allclose(path.dual_coef[:, 0], [[0.125, -0.125], [0.5, -0.5], [0.5, -0.5]], atol=1e-15)
+    np.testing.assert_allclose(path.dual_coef[:, 0], [[0.125, -0.125], [0.5, -0.5], [0.5, -0.5]], rtol=0, atol=1e-15)
     assert path.n_support.tolist() == [[2], [2], [2]]
     assert path.n_margin[2].tolist() == [2]
     assert abs(path.intercept[0, 0]) <= 0.75 + 1e-15 and np.abs(path.intercept[2]).max() < 1e-15
-    np.testing.assert_allclose(path.decision[2], [1.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(path.decision[2], [1.0, 0.0], rtol=0, atol=1e-15)
 
 
 def test_leave_one_out_by_hand():
@@ -197,7 +197,7 @@ def test_leave_one_out_by_hand():
     model = IncrementalSVC(C=1.0, kernel="linear").fit([[1.0], [-1.0], [3.0]], [1, 0, 1])
     result = model.leave_one_out()
     # Without 1: 3 and -1 have w = 1/2, b = -1/2, so f(1) = 0, which is no vote for class 1.
-    np.testing.assert_allclose(result.decision, [0.0, 1.0, 3.0], atol=1e-14)
+    np.testing.assert_allclose(result.decision, [0.0, 1.0, 3.0], rtol=0, atol=1e-14)
     assert result.prediction[1:].tolist() == [1, 1]
     assert result.ids == [0, 1, 2]
     assert result.n_errors == np.sum(result.prediction != [1, 0, 1])
@@ -232,10 +232,12 @@ def test_one_by_one_is_svc_and_the_qp(kernel, C, weighted):
         same_function(model, reference, X, BATCH_PRECISION[kernel], weights)
         if determined(model, weights)[0]:
             values = K[:, :n] @ expected + mu
-            np.testing.assert_allclose(model.decision_function(X), values, atol=1e-5 * max(1.0, np.abs(values).max()))
+            np.testing.assert_allclose(
+                model.decision_function(X), values, rtol=0, atol=1e-5 * max(1.0, np.abs(values).max())
+            )
         if kernel == "rbf":  # the only kernel here whose coefficients are unique
-            np.testing.assert_allclose(alpha, coefficients(reference, range(n))[0], atol=2e-6 * C)
-            np.testing.assert_allclose(alpha, expected, atol=1e-4 * C)
+            np.testing.assert_allclose(alpha, coefficients(reference, range(n))[0], rtol=0, atol=2e-6 * C)
+            np.testing.assert_allclose(alpha, expected, rtol=0, atol=1e-4 * C)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
@@ -290,8 +292,8 @@ def test_order_does_not_matter(n_classes, kernel):
         moved = np.empty_like(alpha)
         moved[:, order] = coefficients(other, range(50))
         if kernel == "rbf" and len(np.unique(X, axis=0)) == 50:
-            np.testing.assert_allclose(moved, alpha, atol=1e-9)
-        np.testing.assert_allclose(moved @ K, alpha @ K, atol=1e-8)
+            np.testing.assert_allclose(moved, alpha, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(moved @ K, alpha @ K, rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -306,9 +308,9 @@ def test_what_is_forgotten_was_never_there(n_classes, kernel):
     assert ids == [*range(40, 60)] and np.abs(model.intercept_ - b).max() > 1e-3
     model.forget(ids[::-1])
     assert model.ids_ == [*range(40)] and model.n_samples_seen_ == 60
-    np.testing.assert_allclose(model.intercept_, b, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, b, rtol=0, atol=1e-9)
     if kernel == "rbf":
-        np.testing.assert_allclose(coefficients(model, range(40)), alpha, atol=1e-9)
+        np.testing.assert_allclose(coefficients(model, range(40)), alpha, rtol=0, atol=1e-9)
     # The first rows instead of the last, against a model that has never seen them.
     rest = IncrementalSVC(C=2.0, **KERNELS[kernel]).fit(X[10:40], y[10:40])
     model.forget(range(10))
@@ -325,11 +327,11 @@ def test_a_large_C_is_a_hard_margin(kernel, C):
     assert np.abs(hard.dual_coef_).max() < 1e3  # C is out of reach
     model = IncrementalSVC(C=C, **KERNELS[kernel]).fit(X, y)
     values = hard.decision_function(X)
-    np.testing.assert_allclose(model.decision_function(X), values, atol=1e-9 * np.abs(values).max())
+    np.testing.assert_allclose(model.decision_function(X), values, rtol=0, atol=1e-9 * np.abs(values).max())
     for m in (model, hard):
         m.forget([*range(0, 60, 7)]).set_C(m.C / 2)
         m.add(X[:60:7], y[:60:7])
-    np.testing.assert_allclose(model.decision_function(X), values, atol=1e-9 * np.abs(values).max())
+    np.testing.assert_allclose(model.decision_function(X), values, rtol=0, atol=1e-9 * np.abs(values).max())
 
 
 # ---- the laws of streams ---------------------------------------------------------------------------------------
@@ -466,9 +468,9 @@ def test_threads_change_nothing():
 def test_swapping_labels_swaps_signs():
     X, y = noisy(60)
     one, other = (IncrementalSVC(C=3.0, **KERNELS["rbf"]).fit(X, labels) for labels in (y, 1 - y))
-    np.testing.assert_allclose(one.decision_function(X), -other.decision_function(X), atol=1e-12)
-    np.testing.assert_allclose(coefficients(one, range(60)), -coefficients(other, range(60)), atol=1e-12)
-    np.testing.assert_allclose(one.intercept_, -other.intercept_, atol=1e-12)
+    np.testing.assert_allclose(one.decision_function(X), -other.decision_function(X), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coefficients(one, range(60)), -coefficients(other, range(60)), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(one.intercept_, -other.intercept_, rtol=0, atol=1e-12)
     assert (one.predict(X) == 1 - other.predict(X)).all()
 
 
@@ -509,7 +511,7 @@ def test_shapes(n_classes, container):
     assert not hasattr(model, "coef_")
     linear = IncrementalSVC(C=3.0, kernel="linear").fit(container(X), y)
     flat = X @ np.asarray(linear.coef_.toarray() if sp.issparse(linear.coef_) else linear.coef_).T + linear.intercept_
-    np.testing.assert_allclose(linear.decision_function(X), flat.reshape(values.shape), atol=1e-10)
+    np.testing.assert_allclose(linear.decision_function(X), flat.reshape(values.shape), rtol=0, atol=1e-10)
 
 
 def test_gamma_is_that_of_the_first_chunk():
@@ -517,7 +519,7 @@ def test_gamma_is_that_of_the_first_chunk():
     model = IncrementalSVC().partial_fit(X[:20], y[:20], [0, 1]).partial_fit(X[20:] * 5, y[20:])
     gamma = 1 / (3 * X[:20].var())
     other = IncrementalSVC(gamma=gamma).partial_fit(X[:20], y[:20], [0, 1]).partial_fit(X[20:] * 5, y[20:])
-    np.testing.assert_allclose(model.decision_function(X), other.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), other.decision_function(X), rtol=0, atol=1e-9)
 
 
 class Function:
@@ -634,7 +636,7 @@ def test_each_class_against_the_rest_is_svc(n_classes, kernel):
     for k in range(n_classes):
         expected = batch(X, y == k, 2.0, kernel).decision_function(X)
         atol = BATCH_PRECISION[kernel] * max(1.0, np.abs(expected).max())
-        np.testing.assert_allclose(values[:, k], expected, atol=atol)
+        np.testing.assert_allclose(values[:, k], expected, rtol=0, atol=atol)
     assert (model.predict(X) == values.argmax(axis=1)).all()
 
 
@@ -666,8 +668,8 @@ def test_classes_that_never_come():
     values = model.decision_function(X)
     assert values.shape == (40, 3) and (values[:, 2] <= -1 + 1e-12).all()
     assert set(model.predict(X).tolist()) <= {0, 1}
-    np.testing.assert_allclose(values[:, 1], batch(X, y).decision_function(X), atol=1e-6)
-    np.testing.assert_allclose(values[:, 0], -values[:, 1], atol=1e-9)
+    np.testing.assert_allclose(values[:, 1], batch(X, y).decision_function(X), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(values[:, 0], -values[:, 1], rtol=0, atol=1e-9)
 
 
 def test_a_class_may_be_forgotten():
@@ -705,7 +707,7 @@ def test_leave_one_out_is_learning_again(n_classes, kernel, C):
     assert known.mean() > 0.5
     computed = result.decision.reshape(expected.shape)
     scale = max(1.0, np.abs(computed).max())
-    np.testing.assert_allclose(computed[known], expected[known], atol=1e-8 * scale)
+    np.testing.assert_allclose(computed[known], expected[known], rtol=0, atol=1e-8 * scale)
     clear = known.all(axis=1) & (np.abs(computed).min(axis=1) > 1e-6)
     labels = (computed[:, 0] > 0).astype(int) if n_classes == 2 else computed.argmax(axis=1)
     assert (result.prediction == labels)[clear].all()
@@ -725,7 +727,7 @@ def test_leave_one_out_is_forgetting():
         other = pickle.loads(pickle.dumps(model)).forget(number)
         if determined(other, (0.5, 1.0, 3.0)).all():
             expected = other.decision_function(X[number : number + 1])[0]
-            np.testing.assert_allclose(result.decision[k], expected, atol=1e-9)
+            np.testing.assert_allclose(result.decision[k], expected, rtol=0, atol=1e-9)
 
 
 def test_leave_one_out_tells_how_far_it_is():
@@ -758,6 +760,7 @@ def test_path_is_svc_at_each_C(kernel, n_classes):
         np.testing.assert_allclose(
             path.decision[k].reshape(50, -1),
             all_K @ path.dual_coef[k].T + path.intercept[k],
+            rtol=0,
             atol=1e-10 * (1 + np.abs(path.dual_coef[k]).sum() * np.abs(all_K).max()),
         )
         for machine in range(n_machines):
@@ -776,7 +779,7 @@ def test_path_is_svc_at_each_C(kernel, n_classes):
             if not free.any():
                 difference = difference - difference.mean()
             atol = BATCH_PRECISION[kernel] * max(1.0, np.abs(values).max())
-            np.testing.assert_allclose(difference, 0.0, atol=atol)
+            np.testing.assert_allclose(difference, 0.0, rtol=0, atol=atol)
     assert not hasattr(model.c_path(Cs), "decision")
     assert fingerprint(go_on(model, X, y), X) == fingerprint(go_on(twin, X, y), X)
 
@@ -793,9 +796,9 @@ def test_there_and_back(kernel):
         fresh = IncrementalSVC(C=C, **KERNELS[kernel]).fit(X, y)
         same_function(model, fresh, X, atol=1e-7)
     model.set_C(1.0)
-    np.testing.assert_allclose(model.decision_function(X), values, atol=1e-9 * np.abs(values).max())
+    np.testing.assert_allclose(model.decision_function(X), values, rtol=0, atol=1e-9 * np.abs(values).max())
     if kernel == "rbf":
-        np.testing.assert_allclose(coefficients(model, range(60)), alpha, atol=1e-9)
+        np.testing.assert_allclose(coefficients(model, range(60)), alpha, rtol=0, atol=1e-9)
     unchanged = fingerprint(model, X)
     assert fingerprint(model.set_C(1.0), X) == unchanged
 
@@ -988,7 +991,7 @@ def test_degenerate_data(case, kernel, C):
 def test_one_class_only_is_a_constant():
     X, _ = noisy(10)
     model = IncrementalSVC(**KERNELS["rbf"]).partial_fit(X, np.ones(10, dtype=int), [0, 1])
-    np.testing.assert_allclose(model.decision_function(X), 1.0, atol=1e-12)
+    np.testing.assert_allclose(model.decision_function(X), 1.0, rtol=0, atol=1e-12)
     assert model.predict(X).tolist() == [1] * 10
     model.forget([*range(10)])
     model.partial_fit(X, np.zeros(10, dtype=int))
@@ -1045,7 +1048,7 @@ def test_precomputed_has_a_remedy():
     rows = np.arange(30.0)[:, None]
     model = IncrementalSVC(kernel=lambda A, B: K[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]).fit(rows, y)
     expected = IncrementalSVC(**KERNELS["rbf"]).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(rows), expected.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(rows), expected.decision_function(X), rtol=0, atol=1e-9)
 
 
 def with_entry(X, value):

@@ -101,8 +101,8 @@ def test_sphere_by_hand():
     model = IncrementalOneClassSVM(C=1.0, shape="sphere", kernel="linear")
 
     def check(weights, centre, radius):
-        np.testing.assert_allclose(weights_of(model, model.ids_), weights, atol=1e-14)
-        np.testing.assert_allclose(model.center_, [centre], atol=1e-14)
+        np.testing.assert_allclose(weights_of(model, model.ids_), weights, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(model.center_, [centre], rtol=0, atol=1e-14)
         assert model.radius_ == pytest.approx(radius, abs=1e-14)
         assert model.offset_ == pytest.approx(-(radius**2), abs=1e-14)
 
@@ -112,8 +112,8 @@ def test_sphere_by_hand():
     check([0.5, 0.5], 1.0, 1.0)
     model.partial_fit([[3.0], [1.0]])
     check([0.5, 0.0, 0.5, 0.0], 1.5, 1.5)
-    np.testing.assert_allclose(model.decision_function([[0.0], [1.5], [4.0]]), [0.0, 2.25, -4.0], atol=1e-14)
-    np.testing.assert_allclose(model.score_samples([[0.0], [1.5], [4.0]]), [-2.25, 0.0, -6.25], atol=1e-14)
+    np.testing.assert_allclose(model.decision_function([[0.0], [1.5], [4.0]]), [0.0, 2.25, -4.0], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(model.score_samples([[0.0], [1.5], [4.0]]), [-2.25, 0.0, -6.25], rtol=0, atol=1e-14)
     assert model.predict([[1.5], [4.0]]).tolist() == [1, -1]
     assert model.forget(0) is model
     check([0.0, 0.5, 0.5], 2.0, 1.0)
@@ -125,11 +125,11 @@ def test_sphere_by_hand():
 def test_plane_by_hand():
     # Linear, nu = 1/2: w is the mean of the two points nearest to the origin along w.
     model = IncrementalOneClassSVM(nu=0.5, kernel="linear").fit([[1.0], [2.0], [3.0], [4.0]])
-    np.testing.assert_allclose(np.sort(model.dual_coef_[0]), [1.0, 1.0], atol=1e-14)
+    np.testing.assert_allclose(np.sort(model.dual_coef_[0]), [1.0, 1.0], rtol=0, atol=1e-14)
     assert sorted(model.support_.tolist()) == [0, 1]
     # w = 3 in the scale of OneClassSVM; the border is anywhere between 2 and 3.
     assert 6.0 - 1e-12 <= model.offset_ <= 9.0 + 1e-12
-    np.testing.assert_allclose(model.score_samples([[1.0], [5.0]]), [3.0, 15.0], atol=1e-12)
+    np.testing.assert_allclose(model.score_samples([[1.0], [5.0]]), [3.0, 15.0], rtol=0, atol=1e-12)
 
 
 # ---- the plane is OneClassSVM ----------------------------------------------------------------------------------
@@ -154,9 +154,9 @@ def test_plane_is_one_class_svm_at_every_n(kernel, nu):
         assert objective(K[:n, :n], np.zeros(n), weights_of(model, range(n))) == pytest.approx(value, rel=1e-9)
         reference = batch(X[:n], nu, kernel)
         scale = max(1.0, np.abs(reference.score_samples(X)).max())
-        np.testing.assert_allclose(model.score_samples(X), reference.score_samples(X), atol=1e-5 * scale)
+        np.testing.assert_allclose(model.score_samples(X), reference.score_samples(X), rtol=0, atol=1e-5 * scale)
         if determined(model):
-            np.testing.assert_allclose(model.offset_, reference.offset_, atol=1e-5 * scale)
+            np.testing.assert_allclose(model.offset_, reference.offset_, rtol=0, atol=1e-5 * scale)
             assert -model.offset_ / (nu * n) == pytest.approx(mu, abs=1e-5 * max(1.0, abs(mu)))
             compared += 1
     assert compared > 8
@@ -196,13 +196,15 @@ def test_linear_sphere_is_the_smallest_ball(seed):
         if n == 1:
             continue
         centre, radius = smallest_ball(X[:n])
-        np.testing.assert_allclose(model.center_, centre, atol=1e-9)
+        np.testing.assert_allclose(model.center_, centre, rtol=0, atol=1e-9)
         assert model.radius_ == pytest.approx(radius, rel=1e-9)
-        np.testing.assert_allclose(model.decision_function(X), radius**2 - ((X - centre) ** 2).sum(axis=1), atol=1e-8)
+        np.testing.assert_allclose(
+            model.decision_function(X), radius**2 - ((X - centre) ** 2).sum(axis=1), rtol=0, atol=1e-8
+        )
     for k in range(10):
         model.forget(k)
         centre, radius = smallest_ball(X[k + 1 :])
-        np.testing.assert_allclose(model.center_, centre, atol=1e-9)
+        np.testing.assert_allclose(model.center_, centre, rtol=0, atol=1e-9)
         assert model.radius_ == pytest.approx(radius, rel=1e-9)
 
 
@@ -234,14 +236,14 @@ def test_sphere_is_the_qp_at_every_n(kernel, C):
         assert -model.offset_ == pytest.approx(model.radius_**2)
         # Distances from the centre, in the space of the kernel.
         distance = K.diagonal() - 2 * K[:, :n] @ weights + square
-        np.testing.assert_allclose(model.score_samples(X), -distance, atol=1e-9 * max(1.0, K.max()))
+        np.testing.assert_allclose(model.score_samples(X), -distance, rtol=0, atol=1e-9 * max(1.0, K.max()))
         np.testing.assert_allclose(
-            model.decision_function(X), model.radius_**2 - distance, atol=1e-9 * max(1.0, K.max())
+            model.decision_function(X), model.radius_**2 - distance, rtol=0, atol=1e-9 * max(1.0, K.max())
         )
         outside = model.decision_function(X[:n]) < -1e-8 * max(1.0, K.max())
         assert outside.sum() <= 1 / C + 1e-9
     if kernel == "linear":
-        np.testing.assert_allclose(model.center_, weights_of(model, range(40)) @ X, atol=1e-12)
+        np.testing.assert_allclose(model.center_, weights_of(model, range(40)) @ X, rtol=0, atol=1e-12)
     else:
         assert not hasattr(model, "center_")
 
@@ -250,8 +252,8 @@ def test_sphere_is_the_qp_at_every_n(kernel, C):
 def test_sphere_is_the_plane_where_all_rows_have_one_length(C):
     X = cloud(40)
     plane, sphere = (IncrementalOneClassSVM(C=C, shape=shape, **KERNELS["rbf"]).fit(X) for shape in SHAPES)
-    np.testing.assert_allclose(weights_of(plane, range(40)), weights_of(sphere, range(40)), atol=1e-9)
-    np.testing.assert_allclose(2 * C * plane.decision_function(X), sphere.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(weights_of(plane, range(40)), weights_of(sphere, range(40)), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(2 * C * plane.decision_function(X), sphere.decision_function(X), rtol=0, atol=1e-9)
     a = weights_of(sphere, range(40))
     rho = plane.offset_ * C
     assert sphere.radius_**2 == pytest.approx(1 - 2 * rho + a @ COMPUTED["rbf"](X, X) @ a, abs=1e-9)
@@ -285,9 +287,9 @@ def test_setting_nu_is_learning_with_it(kernel, shape):
         optimal(model, X, kernel)
         fresh = IncrementalOneClassSVM(nu=nu, shape=shape, **KERNELS[kernel]).fit(X)
         scale = max(1.0, np.abs(fresh.score_samples(X)).max())
-        np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), atol=1e-8 * scale)
+        np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), rtol=0, atol=1e-8 * scale)
     model.set_nu(0.5)
-    np.testing.assert_allclose(model.score_samples(X), start, atol=1e-9 * np.abs(start).max())
+    np.testing.assert_allclose(model.score_samples(X), start, rtol=0, atol=1e-9 * np.abs(start).max())
     # From nu to C and back.
     model.set_C(0.1)
     assert model.C == 0.1
@@ -295,11 +297,11 @@ def test_setting_nu_is_learning_with_it(kernel, shape):
     model.partial_fit(X[:3] + 0.5)
     fresh = IncrementalOneClassSVM(C=0.1, shape=shape, **KERNELS[kernel]).fit(np.r_[X, X[:3] + 0.5])
     scale = max(1.0, np.abs(fresh.score_samples(X)).max())
-    np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), atol=1e-8 * scale)
+    np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), rtol=0, atol=1e-8 * scale)
     model.set_nu(0.3)
     assert model.nu == 0.3 and model.C is None
     fresh = IncrementalOneClassSVM(nu=0.3, shape=shape, **KERNELS[kernel]).fit(np.r_[X, X[:3] + 0.5])
-    np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), atol=1e-8 * scale * 10)
+    np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), rtol=0, atol=1e-8 * scale * 10)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -324,7 +326,7 @@ def test_nu_tiny_lets_nobody_out(shape):
     hard = IncrementalOneClassSVM(C=1.0, shape=shape, **KERNELS["rbf"])
     for n in range(1, 41):
         model.partial_fit(X[n - 1 : n]), hard.partial_fit(X[n - 1 : n])
-        np.testing.assert_allclose(weights_of(model, range(n)), weights_of(hard, range(n)), atol=1e-9)
+        np.testing.assert_allclose(weights_of(model, range(n)), weights_of(hard, range(n)), rtol=0, atol=1e-9)
         assert (weights_of(model, range(n)) * (hard.decision_function(X[:n]) > 1e-7)).max() < 1e-9
         scaled = model.decision_function(X[:n]) * (bound(model) if shape == "plane" else 1.0)
         assert scaled.min() > -1e-9
@@ -345,11 +347,11 @@ def test_fewer_points_than_the_bound_needs(shape):
     held = [0, 2, 4, 5]
     assert model.ids_ == [0, 2, 3, 4]
     expected = IncrementalOneClassSVM(C=0.3, shape=shape, **KERNELS["rbf"]).fit(X[held])
-    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), rtol=0, atol=1e-9)
     copied = pickle.loads(pickle.dumps(IncrementalOneClassSVM(C=0.3, shape=shape, **KERNELS["rbf"]).fit(X[:2])))
     copied.partial_fit(X[[2, 3]])
     whole = IncrementalOneClassSVM(C=0.3, shape=shape, **KERNELS["rbf"]).fit(X[:4])
-    np.testing.assert_allclose(copied.decision_function(X), whole.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(copied.decision_function(X), whole.decision_function(X), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -375,7 +377,7 @@ def test_down_to_too_few_points_and_up_again(shape, C):
         model.add(X[10:11])
     held = [*range(3, needed + 2), 10]
     expected = IncrementalOneClassSVM(C=C, shape=shape, **KERNELS["rbf"]).fit(X[held])
-    np.testing.assert_allclose(model.score_samples(X), expected.score_samples(X), atol=1e-9)
+    np.testing.assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=0, atol=1e-9)
     K, p = COMPUTED["rbf"](X[held], X[held]), np.full(needed, 0.5 if shape == "sphere" else 0.0)
     a = np.zeros(needed)
     numbers = [*range(3, needed + 2), needed + 2]
@@ -489,7 +491,7 @@ def test_window_is_exact_at_every_step(kernel, shape, rule):
         if n % 10 == 0:
             fresh = IncrementalOneClassSVM(nu=0.25, shape=shape, **KERNELS[kernel]).fit(X[held])
             scale = max(1.0, np.abs(fresh.score_samples(X)).max())
-            np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), atol=1e-8 * scale)
+            np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), rtol=0, atol=1e-8 * scale)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -505,10 +507,10 @@ def test_what_is_forgotten_was_never_there(options, kernel, shape):
     model.forget(ids)
     sure = determined(model)
     difference = model.decision_function(X) - start
-    np.testing.assert_allclose(difference if sure else difference - difference.mean(), 0.0, atol=1e-9 * scale)
+    np.testing.assert_allclose(difference if sure else difference - difference.mean(), 0.0, rtol=0, atol=1e-9 * scale)
     model.forget(range(8))
     fresh = IncrementalOneClassSVM(**options, shape=shape, **KERNELS[kernel]).fit(X[8:30])
-    np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), atol=1e-8 * scale)
+    np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), rtol=0, atol=1e-8 * scale)
     optimal(model, X[8:30], kernel)
     if "nu" in options:  # down to one, and to none
         model.forget(range(8, 29))
@@ -520,7 +522,7 @@ def test_what_is_forgotten_was_never_there(options, kernel, shape):
             model.predict(X)
         model.add(X[:10])
         fresh = IncrementalOneClassSVM(**options, shape=shape, **KERNELS[kernel]).fit(X[:10])
-        np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), atol=1e-9 * scale)
+        np.testing.assert_allclose(model.score_samples(X), fresh.score_samples(X), rtol=0, atol=1e-9 * scale)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -531,7 +533,7 @@ def test_order_does_not_matter(shape):
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(40)
         other = IncrementalOneClassSVM(nu=0.3, shape=shape, **KERNELS["rbf"]).fit(X[order])
-        np.testing.assert_allclose(other.decision_function(X), model.decision_function(X), atol=1e-9)
+        np.testing.assert_allclose(other.decision_function(X), model.decision_function(X), rtol=0, atol=1e-9)
 
 
 def as_csr(kind):
@@ -591,7 +593,7 @@ def test_conventions(shape):
     assert set(labels.tolist()) == {-1, 1} and (labels == model.predict(X)).all()
     values = model.decision_function(X)
     assert values.shape == (50,) and (labels == np.where(values >= 0, 1, -1)).all()
-    np.testing.assert_allclose(model.score_samples(X) - model.offset_, values, atol=1e-12)
+    np.testing.assert_allclose(model.score_samples(X) - model.offset_, values, rtol=0, atol=1e-12)
     assert np.ndim(model.offset_) == 0
     assert model.fit(X, np.arange(50)) is model and (model.predict(X) == labels).all()  # y is ignored
     assert model.partial_fit(X[:1], y=[0]) is model and model.n_samples_ == 51
@@ -748,4 +750,4 @@ def test_a_function_is_a_kernel():
         model = IncrementalOneClassSVM(nu=0.3, shape=shape, kernel=COMPUTED["poly"]).fit(X).forget([2, 3])
         other = IncrementalOneClassSVM(nu=0.3, shape=shape, **KERNELS["poly"]).fit(X).forget([2, 3])
         scale = np.abs(other.score_samples(X)).max()
-        np.testing.assert_allclose(model.score_samples(X), other.score_samples(X), atol=1e-9 * scale)
+        np.testing.assert_allclose(model.score_samples(X), other.score_samples(X), rtol=0, atol=1e-9 * scale)

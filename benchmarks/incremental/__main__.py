@@ -33,8 +33,9 @@ SVC and OneClassSVM are scikit-learn's, SVC with `cache_size=1000`; they have on
 values, so that their violation can stay above `tol`. Accuracies are of the test rows.
 
 - Forget: every repeat forgets {FORGOTTEN} other rows; SVC is fitted on what is left.
-- Learn: one by one there is an exact solution after every row; at once is what `fit` does. *Floor* is the bytes of kernel rows that ours reads to find how gradients change, over the bandwidth
-  of reads from memory measured in the same process. Rows that stay in a cache can be read faster than that.
+- Learn: one by one there is an exact solution after every row; at once is what `fit` does. *Floor* is the bytes of
+  kernel rows that ours reads to find how gradients change, over the bandwidth of reads from memory measured in the same
+  process. Rows that stay in a cache can be read faster than that.
 - Stream: OneClassSVM is fitted at {SAMPLED} steps spread over the stream, and its time is the mean of these. The KKT
   conditions are checked after every row in a run of its own that is not timed.
 - Add: the median of 200 rows added one at a time, with which the model then is

@@ -78,24 +78,24 @@ def cases(quick: bool) -> list[Case]:
     """All; with `quick`, tiny."""
     found = [
         Case("loo-sharp", "LeaveOneOut", "Leave-one-out, mnist 8 against rest, 1,000 rows, gamma = 0.02, C = 10", _LOO,
-             _mnist(1000, SHARP), theirs=1, minutes=5),
+             _mnist(1000, SHARP), theirs=1, minutes=3),
         Case("loo-flat", "LeaveOneOut", "Leave-one-out, mnist 8 against rest, 1,000 rows, gamma = 0.001, C = 100", _LOO,
-             _mnist(1000, FLAT), theirs=1, minutes=3),
+             _mnist(1000, FLAT), theirs=1, minutes=1.5),
         *(
             Case(f"forget-mnist-{name}-{who}", "Forget", f"Forget 100 of 5,000 ({WHO[who]}), mnist 8, {text}", _FORGET,
-                 _mnist(5000, parameters, who=who), minutes=2)
+                 _mnist(5000, parameters, who=who))
             for name, text, parameters in (
                 ("sharp", "gamma = 0.02, C = 10", SHARP), ("flat", "gamma = 0.001, C = 100", FLAT))
             for who in WHO
         ),
         *(
             Case(f"forget-adult-{C:g}-{who}", "Forget", f"Forget 100 of 5,000 ({WHO[who]}), adult, C = {C:g}", _FORGET,
-                 _adult(C, who=who), minutes=4)
+                 _adult(C, who=who))
             for C in (1.0, 100.0) for who in WHO
         ),
         *(
             Case(f"{way}-{name}", "Grow", f"Learn 10,000 rows {text}, mnist 8, {about}", _GROW,
-                 _mnist(10_000, parameters, single=way == "grow"), most=3, theirs=1, minutes=8 if way == "grow" else 3)
+                 _mnist(10_000, parameters, single=way == "grow"), most=3, theirs=1, minutes=8 if way == "grow" else 2)
             for way, text in (("grow", "one by one"), ("fit", "at once"))
             for name, about, parameters in (
                 ("linear", "linear, C = 1", LINEAR), ("sharp", "gamma = 0.02, C = 10", SHARP),
@@ -103,16 +103,15 @@ def cases(quick: bool) -> list[Case]:
         ),
         *(
             Case(f"stream-{name}", "Stream", f"One-class SVM of the last 500 rows, 5,000 rows of KDD Cup 1999, {text}",
-                 _STREAM, {"first": first, "rows": 5000, "window": 500, "nu": 0.1, "gamma": 0.05}, minutes=3)
+                 _STREAM, {"first": first, "rows": 5000, "window": 500, "nu": 0.1, "gamma": 0.05})
             for name, text, first in (
                 ("normal", "normal traffic", 0), ("flood", "from 2,600 on a flood of equal ones", 5000))
         ),
         Case("add-sharp", "AddOne", "Add one row to 5,000, mnist 8, gamma = 0.02, C = 10", _ADD, _mnist(5000, SHARP),
-             most=3, theirs=3, minutes=2),
+             most=3, theirs=3),
         Case("add-flat", "AddOne", "Add one row to 5,000, mnist 8, gamma = 0.001, C = 100", _ADD, _mnist(5000, FLAT),
-             most=3, theirs=3, minutes=2),
-        Case("add-adult", "AddOne", "Add one row to 5,000, adult, C = 100", _ADD, _adult(100.0), most=3, theirs=3,
-             minutes=3),
+             most=3, theirs=3),
+        Case("add-adult", "AddOne", "Add one row to 5,000, adult, C = 100", _ADD, _adult(100.0), most=3, theirs=3),
     ]  # fmt: skip
     return [_tiny(case) for case in found] if quick else found
 

@@ -194,6 +194,7 @@ struct Incremental {
         if (!done) throw std::logic_error("forget ended without a reason");
         close();
         evicted.clear();
+        wipe_stack();
     }
     void bound(const SourceSpec& spec, double C, double nu, int threads) {
         const auto lock = hold();

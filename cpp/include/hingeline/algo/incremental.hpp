@@ -307,6 +307,8 @@ template <class Source> class Machine {
         noise_ = 1e-14 * mass * largest_;
     }
     double slack() const { return std::max(1e-10, noise_); }
+    /// Changes of a coefficient below this are rounding errors, seen from its box and from the gradients.
+    double least_change() const { return 1e-12 * std::min(s.C, 1.0 / std::max(largest_, 1e-300)); }
 
     // ---- kernel rows -------------------------------------------------------------------------------
 
@@ -646,7 +648,7 @@ template <class Source> class Machine {
             }
             sense(column, 1.0);
             Event e = find(sign, 0.0);
-            const bool done = std::abs(alpha[c]) <= e.step * tie + 1e-14 * s.C;
+            const bool done = std::abs(alpha[c]) <= e.step * tie + 1e-2 * least_change();
             if (done) e.step = std::abs(alpha[c]);
             apply(e.step, sign);
             alpha[c] = done ? 0.0 : alpha[c] + sign * e.step;
@@ -1007,7 +1009,7 @@ template <class Source> class Machine {
         double* alpha = s[line::alpha];
         for (const Index k : s.margin)
             for (const double end : {s.low(k), s.high(k)})
-                if (std::abs(alpha[k] - end) <= 1e-12 * s.C) alpha[k] = end + 0.0;
+                if (std::abs(alpha[k] - end) <= least_change()) alpha[k] = end + 0.0;
     }
 
     /// Run one operation; when its safety net is used up, learn all that is in the problem from scratch: point

@@ -190,19 +190,24 @@ struct Model {
         if (window == 0 || live() < window) return -1;
         Index best = -1;
         double least = 0, widest = 0;
+        const auto relevance = [&](Index i) {
+            double size = 0;
+            for (const Unit& u : units) size += std::abs(u.state[line::alpha][i]);
+            return rule == Rule::relevance ? size : 0.0;
+        };
+        double most = 0;
+        for (Index i = 0; i < n; ++i) most = std::max(most, relevance(i));
         for (Index i = 0; i < n; ++i) {
             if (points.dead[static_cast<std::size_t>(i)]) continue;
-            double size = 0, slack = 0;
+            const double size = relevance(i);
+            double slack = 0;
             if (rule == Rule::relevance)
-                for (const Unit& u : units) {
-                    size += std::abs(u.state[line::alpha][i]);
-                    slack += label(u, i) * u.state[line::g][i];
-                }
+                for (const Unit& u : units) slack += label(u, i) * u.state[line::g][i];
             const bool earlier = best >= 0 && points.serial[static_cast<std::size_t>(i)] <
                                                   points.serial[static_cast<std::size_t>(best)];
             // Rounding errors do not decide.
-            const double near = 1e-9 * std::max(C, 1.0);
-            const bool smaller = size < least - near, as_small = size <= least + near;
+            constexpr double near = 1e-9;
+            const bool smaller = size < least - near * most, as_small = size <= least + near * most;
             const bool wider = slack > widest + near, as_wide = slack >= widest - near;
             if (best < 0 || smaller || (as_small && (wider || (as_wide && earlier)))) best = i, least = size, widest = slack;
         }

@@ -20,6 +20,15 @@ inline void wipe(void* p, std::size_t bytes) {
 #endif
 }
 
+/// Zeros on the part of the stack that calls from here have used.
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((noinline))
+#endif
+inline void wipe_stack() {
+    unsigned char below[1 << 16];
+    wipe(below, sizeof(below));
+}
+
 template <class T> struct WipingAllocator {
     using value_type = T;
     WipingAllocator() = default;
