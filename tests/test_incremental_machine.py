@@ -29,20 +29,23 @@ KERNELS = {
     ),
 }
 PRECISION = 1e-8  # of decision values, beside max(1, C * largest kernel value)
+#: The same for rows that are nearly equal: those that cannot be told from others on the margin to 1e-11 in squared
+#: distance may be off by the root of that, 3e-6.
+NEAR = 1e-5
 
 
 class Watched:
     """A model, what it has been told, and the conditions that must hold after each operation.
 
     declared: labels that are known from the start, with which points are known by their numbers; None: labels are known
-    when they come, and points have names.
+    when they come, and points have names. precision: of decision values.
 
     Operations are tuples: a word and its arguments. One that makes no sense in the present state is passed over, so
     that any selection of a sequence is a sequence.
     """
 
-    def __init__(self, kernel, parameters, declared=None):
-        self.declared = declared
+    def __init__(self, kernel, parameters, declared=None, precision=PRECISION):
+        self.declared, self.precision = declared, precision
         options, self.kernel = KERNELS[kernel]
         self.parameters = {**options, **parameters}
         self.model = self.create()
@@ -152,8 +155,8 @@ class Classifier(Watched):
             y = np.where(np.array(self.labels) == label, 1.0, -1.0)
             lo, hi = classifier_box(y, C * np.array(self.weights))
             violation = kkt_violation(K, a, mu, lo, hi, y, 0.0)
-            assert violation <= PRECISION * scale, f"machine of {label}: {violation:.3g}, scale {scale:.3g}"
-        assert self.model.kkt_violation() <= PRECISION * scale
+            assert violation <= self.precision * scale, f"machine of {label}: {violation:.3g}, scale {scale:.3g}"
+        assert self.model.kkt_violation() <= self.precision * scale
         values = (K @ alpha.T + b).reshape(len(X), -1)
         computed = self.model.decision_function(X).reshape(len(X), -1)
         tolerance = 1e-12 * (1 + np.abs(alpha).sum() * np.abs(K).max())
@@ -202,8 +205,8 @@ class OneClass(Watched):
             values = -self.model.offset_ - (K.diagonal() - 2 * K @ a + a @ K @ a)
         scale = max(1.0, C * K.diagonal().max())
         violation = kkt_violation(K, a, mu, np.zeros(n), np.full(n, C), p, 1.0, slack=1e-12)
-        assert violation <= PRECISION * scale, f"{violation:.3g}, scale {scale:.3g}"
-        assert self.model.kkt_violation() <= PRECISION * scale
+        assert violation <= self.precision * scale, f"{violation:.3g}, scale {scale:.3g}"
+        assert self.model.kkt_violation() <= self.precision * scale
         np.testing.assert_allclose(
             self.model.decision_function(X), values, rtol=0, atol=1e-11 * (1 + np.abs(K).max()) / min(C, 1.0)
         )
@@ -212,11 +215,15 @@ class OneClass(Watched):
 # ---- long sequences --------------------------------------------------------------------------------------------
 
 
-def some_row(rng, kind):
-    """A row of real numbers, or one of few rows, so that many come again, with the same label or another."""
-    if kind == "real":
-        return tuple(rng.standard_normal(3).tolist())
-    return tuple(rng.integers(-2, 3, 2).astype(float).tolist())
+def some_row(rng, kind, earlier=()):
+    """A row of real numbers; one of few rows, so that many come again, with the same label or another; or a row that is
+    nearly one of the `earlier`."""
+    if kind == "grid":
+        return tuple(rng.integers(-2, 3, 2).astype(float).tolist())
+    row = rng.standard_normal(3)
+    if kind == "near" and earlier and rng.random() < 0.4:
+        row = earlier[rng.integers(len(earlier))] + 10.0 ** rng.integers(-12, -3) * row
+    return tuple(row.tolist())
 
 
 def some_C(rng):
@@ -226,7 +233,7 @@ def some_C(rng):
 def some_sequence(seed, length):
     """(kind of model, its arguments, operations)."""
     rng = np.random.default_rng(seed)
-    kernel, data = rng.choice(list(KERNELS)), rng.choice(["real", "grid"])
+    kernel, data = rng.choice(list(KERNELS)), rng.choice(["real", "grid", "near"], p=[0.4, 0.4, 0.2])
     window = int(rng.choice([2, 5, 20])) if rng.random() < 0.3 else None
     rule_ = str(rng.choice(["relevance", "oldest"]))
     parameters = {"window": window, "window_rule": rule_}
@@ -258,7 +265,7 @@ def some_sequence(seed, length):
         elif chance < forgets + 0.13 and kind is Classifier:
             operations.append(("leave_one_out",))
         else:
-            row = some_row(rng, data)
+            row = some_row(rng, data, [operation[1] for operation in operations if operation[0] == "add"])
             name = f"group {rng.integers(8)}" if groups and rng.random() < 0.3 else f"point {k}"
             if kind is Classifier:
                 tidy = int(np.sum(np.sum(row) > np.arange(n_classes - 1)))
@@ -266,7 +273,7 @@ def some_sequence(seed, length):
                 operations.append(("add", row, label, float(rng.choice([0.5, 1.0, 3.0])) if weighted else 1.0, name))
             else:
                 operations.append(("add", row, None, 1.0, name))
-    return kind, (str(kernel), parameters, declared), operations
+    return kind, (str(kernel), parameters, declared, NEAR if data == "near" else PRECISION), operations
 
 
 def first_failure(kind, arguments, operations):
@@ -375,7 +382,7 @@ def test_a_wrong_model_is_noticed():
 # ---- short sequences -------------------------------------------------------------------------------------------
 
 GRID = st.tuples(*[st.integers(-2, 2).map(float)] * 2)
-REAL = st.tuples(*[st.floats(-3, 3, width=32)] * 2)
+REAL = st.tuples(*[st.integers(-300, 300).map(lambda k: k / 100)] * 2)  # not nearly equal
 LOG_C = st.one_of(st.sampled_from([0.01, 0.5, 1.0, 100.0]), st.floats(-2, 2).map(lambda e: 10.0**e))
 
 

@@ -104,7 +104,7 @@ def _row(label: str, taken: list[Any], first: list[Any]) -> dict[str, Any]:
         times[name] = {"median": median, "min": min(seconds), "max": max(seconds), "ratio": ratio, "all": seconds}
     facts = dict(taken[0].facts)
     for key, value in facts.items():
-        if isinstance(value, float):
+        if isinstance(value, float) and not key.startswith("accuracy"):
             worst = key.endswith("differ by") or key.startswith("KKT")
             facts[key] = (max if worst else statistics.median)(sample.facts[key] for sample in taken)
     return {"label": label, "times": times, "facts": facts}

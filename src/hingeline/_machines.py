@@ -16,6 +16,10 @@ from . import _core
 from ._multiclass import assemble
 
 
+#: scikit-learn asks whether these exist in every call; the machines do not have them.
+ASKED_ALWAYS = ("n_features_in_", "feature_names_in_")
+
+
 class ReadsMachines:
     """An estimator whose fitted attributes are read from its machines when somebody asks."""
 
@@ -23,7 +27,7 @@ class ReadsMachines:
         if hasattr(type(self), name):
             return object.__getattribute__(self, name)  # raises again what brought us here
         machines = vars(self).get("_online")
-        if machines is not None and name.endswith("_") and not name.startswith("_"):
+        if machines is not None and name.endswith("_") and not name.startswith("_") and name not in ASKED_ALWAYS:
             attributes = machines.attributes()
             if name in attributes:
                 return attributes[name]

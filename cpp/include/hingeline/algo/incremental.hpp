@@ -363,7 +363,7 @@ template <class Source> class Machine {
             for (double& x : b) x = -x;
             double kappa = pivot(b, line_k[k]);
             if (kappa < suspicious * largest_) {
-                refine(b);
+                b = direction(line_k);
                 kappa = pivot(b, line_k[k]);
             }
             if (!(kappa > least_pivot(b))) return false;
@@ -420,6 +420,15 @@ template <class Source> class Machine {
             for (std::size_t j = 0; j < b.size(); ++j) b[j] -= change[j];
             ++s.counts.refinements;
         }
+    }
+    /// b = -Q (1, column on M), refined.
+    Numbers direction(const double* column) {
+        pull(column, 1.0);
+        Numbers b(eta_.size());
+        s.q.multiply(eta_.data(), b.data());
+        for (double& x : b) x = -x;
+        refine(b);
+        return b;
     }
     void rebuild() {
         ++s.counts.rebuilds;
@@ -815,7 +824,7 @@ template <class Source> class Machine {
     /// points leave, until one is complete; only then do all gradients follow, and all points on the wrong side of
     /// zero enter. The objective falls from round to round. False when it is not worth going on.
     bool pivot_sets() {
-        constexpr int most_rounds = 40;
+        constexpr int most_rounds = 200;
         double* g = s[line::g];
         std::vector<Index> in;
         for (int round = 0; round < most_rounds; ++round) {
@@ -830,9 +839,57 @@ template <class Source> class Machine {
                 for (const Index k : s.margin) g[k] = 0;
                 return true;
             }
-            if (!add_to_margin(in)) return false;
+            std::sort(in.begin(), in.end(), [&](Index a, Index b) {
+                return violation(a) > violation(b) || (violation(a) == violation(b) && earlier(a, b));
+            });
+            // Many at once make a large M of points that leave it one by one; few at once make many rounds.
+            in.resize(std::min(in.size(), s.margin.size() / 4 + 8));
+            if (!add_to_margin(in) && !exchange(in.front())) return false;
         }
         return false;
+    }
+    /// A point in the span of M goes up or down with M, which changes no gradient, until one of them is at a bound.
+    bool exchange(Index c) {
+        double *alpha = s[line::alpha], *g = s[line::g];
+        const double sign = g[c] < 0 ? 1.0 : -1.0, before = g[c];
+        if (add(c)) {
+            g[c] = before;
+            return true;
+        }
+        std::vector<const double*> from = rows_;
+        from.push_back(row(c));
+        Numbers b = direction(from.back());
+        double step = sign > 0 ? s.high(c) - alpha[c] : alpha[c] - s.low(c);
+        Index at = c;
+        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+            const Index k = s.margin[j];
+            const double d = sign * b[j + 1];
+            const double reach = (d > 0 ? s.high(k) - alpha[k] : alpha[k] - s.low(k)) / std::max(std::abs(d), eps);
+            if (reach < step || (reach == step && at != c && earlier(k, at))) step = std::max(reach, 0.0), at = k;
+        }
+        const double constant = sign * step * b[0];
+        b.erase(b.begin());
+        b.push_back(1.0);
+        for (double& x : b) x *= sign * step;
+        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+            const Index k = s.margin[j];
+            alpha[k] = std::clamp(alpha[k] + b[j], s.low(k), s.high(k));
+        }
+        alpha[c] += b.back();
+        s.mu += constant;
+        shift(constant, from, b);
+        ++s.counts.steps;
+        if (at == c) {
+            file(c, sign > 0);
+            return true;
+        }
+        const bool high = std::abs(s.high(at) - alpha[at]) < std::abs(alpha[at] - s.low(at));
+        remove(at);
+        file(at, high);
+        const double now = g[c];
+        if (m() == 0 || !add(c)) return false;
+        g[c] = now;
+        return true;
     }
     /// Bring G of M and the sum to zero, or M's members to their bounds.
     bool complete_step() {
