@@ -23,8 +23,8 @@ from hingeline import IncrementalSVC
 N, CHUNK, WINDOW, SEEDS = 3000, 10, 200, range(5)
 MODELS = {
     "no window": ({}, "#7f8c8d"),
-    "window='relevance'": ({"window": WINDOW, "window_rule": "relevance"}, "#e08214"),
-    "window='oldest'": ({"window": WINDOW, "window_rule": "oldest"}, "#2e6da4"),
+    "window_rule='relevance'": ({"window": WINDOW, "window_rule": "relevance"}, "#e08214"),
+    "window_rule='oldest'": ({"window": WINDOW, "window_rule": "oldest"}, "#2e6da4"),
 }
 
 
@@ -60,12 +60,13 @@ def main(path: Path) -> None:
         clf, (X, y), ax = found[0][0], stream(SEEDS[0]), axes[name]
         late = slice(N - 500, N)
         DecisionBoundaryDisplay.from_estimator(
-            clf, X[late], response_method="predict", ax=ax, eps=0.3, alpha=0.25, cmap="RdBu"
+            clf, X[late], response_method="predict", ax=ax, eps=0.3, alpha=0.25, cmap="RdBu", grid_resolution=400
         )
         ax.scatter(*X[late].T, c=np.where(y[late] > 0, "#2166ac", "#b2182b"), s=4, linewidths=0)
         ax.set_title(f"{name}\n{clf.n_samples_} points, {len(clf.support_)} support vectors", fontsize=10)
         ax.set(xticks=[], yticks=[], aspect="equal")
     top.set(xlabel="points seen", ylabel="error over the last 100 points, %", xlim=(0, N), ylim=(0, 65))
+    top.spines[["top", "right"]].set_visible(False)
     top.legend(frameon=False, loc="upper left")
     path.parent.mkdir(exist_ok=True)
     fig.savefig(path, dpi=110)

@@ -730,5 +730,69 @@ CASE(steps_in_single_precision_round_once) {
     });
 }
 
+// ---- sums of rows, symmetric matrices --------------------------------------------------------------
+
+CASE(rows_are_summed_in_order) {
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        Random random(23);
+        for (const Index count : {0, 1, 3, 4, 7, 8, 21}) {
+            const Index n = 3 * pass_step, from = pass_step;
+            std::vector<std::vector<T>> rows;
+            std::vector<const T*> pointers;
+            std::vector<double> weights, sums(static_cast<std::size_t>(n), 0.5), expected = sums;
+            for (Index r = 0; r < count; ++r) {
+                rows.push_back(random_values<T>(random, 1, n));
+                weights.push_back(static_cast<double>(below(random, 9)) / 4 - 1);
+            }
+            for (const auto& row : rows) pointers.push_back(row.data());
+            op.combine(pointers.data(), weights.data(), count, from, n, sums.data());
+            for (Index i = 0; i < n; ++i) {
+                for (Index r = 0; r < count && i >= from; ++r) expected[i] += weights[r] * static_cast<double>(rows[r][i]);
+                CHECK(std::abs(sums[i] - expected[i]) <= 1e-14 * (1 + count), op.name, count, i);
+            }
+            double product = 0;
+            const std::vector<T> k = padded(random_values<T>(random, 1, 100 + count));
+            const std::vector<double> a = padded(random_values<double>(random, 1, 100 + count));
+            for (std::size_t i = 0; i < k.size(); ++i) product += static_cast<double>(k[i]) * a[i];
+            CHECK(std::abs(op.inner(k.data(), a.data(), static_cast<Index>(k.size())) - product) < 1e-13, op.name);
+        }
+    });
+}
+
+CASE(a_packed_matrix_is_symmetric) {
+    each_table([](const auto& op) {
+        Random random(29);
+        for (const Index m : {1, 2, 7, 8, 16, 17, 33, 50})
+            for (const Index count : {1, 3, 4, 9}) {
+                std::vector<double> a = random_values<double>(random, 1, m * (m + 1) / 2);
+                const auto at = [m](const std::vector<double>& p, Index i, Index j) {
+                    (void)m;
+                    return i >= j ? p[i * (i + 1) / 2 + j] : p[j * (j + 1) / 2 + i];
+                };
+                const std::vector<double> x = random_values<double>(random, 1, m);
+                std::vector<double> y(static_cast<std::size_t>(m), 7.0);
+                op.packed_multiply(a.data(), m, x.data(), y.data());
+                for (Index i = 0; i < m; ++i) {
+                    double sum = 0;
+                    for (Index j = 0; j < m; ++j) sum += at(a, i, j) * x[j];
+                    CHECK(std::abs(y[i] - sum) < 1e-13, op.name, m, i);
+                }
+                std::vector<std::vector<double>> b;
+                std::vector<const double*> pointers;
+                for (Index k = 0; k < count; ++k) b.push_back(random_values<double>(random, 1, m));
+                for (const auto& v : b) pointers.push_back(v.data());
+                const std::vector<double> before = a;
+                op.packed_update(a.data(), m, -0.5, pointers.data(), count);
+                for (Index i = 0; i < m; ++i)
+                    for (Index j = 0; j <= i; ++j) {
+                        double sum = at(before, i, j);
+                        for (const auto& v : b) sum -= 0.5 * v[i] * v[j];
+                        CHECK(std::abs(at(a, i, j) - sum) < 1e-13, op.name, m, i, j);
+                    }
+            }
+    });
+}
+
 }  // namespace
 }  // namespace hingeline

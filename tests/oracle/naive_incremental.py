@@ -208,13 +208,20 @@ class NaiveIncremental:
         for _ in range(2):
             self.correct()
 
+    def residual(self):
+        """What the equations of the margin and of the sum leave."""
+        return max(abs(self.a.sum() - self.total), np.max(np.abs(self.G[self.margin]), initial=0.0))
+
     def correct(self):
-        """A Newton step on the margin: away with what rounding has left."""
+        """A Newton step on the margin, if it brings the equations nearer: away with what rounding has left."""
         if not self.margin:
             return
+        before = self.residual(), self.a.copy(), self.mu
         answer = self.solve(self.a.sum() - self.total, self.G[self.margin])
         self.mu -= answer[0]
         self.a[self.margin] = np.clip(self.a[self.margin] - answer[1:], self.lo[self.margin], self.hi[self.margin])
+        if not self.residual() < before[0]:
+            _, self.a, self.mu = before
 
     def take_in(self, k):
         self.held.append(k)
