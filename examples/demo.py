@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -23,11 +24,11 @@ from rich.table import Table
 from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_moons
 from sklearn.inspection import DecisionBoundaryDisplay
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import LeaveOneOut, cross_val_predict, train_test_split
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, OneClassSVM
 
-from hingeline import LASVC, WorstViolatorSVC, datasets
+from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, WorstViolatorSVC, datasets
 
 OUT = Path("out")
 SMALL = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
@@ -103,6 +104,68 @@ def table() -> Table:
     return out
 
 
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What it returns, and milliseconds."""
+    start = time.perf_counter()
+    return work(), 1e3 * (time.perf_counter() - start)
+
+
+def exact_table() -> Table:
+    """Points that come and go, beside training again."""
+    out = Table(
+        title="IncrementalSVC and IncrementalOneClassSVM / training again with scikit-learn", title_justify="left"
+    )
+    for column in ("what", "data set"):
+        out.add_column(column, no_wrap=True)
+    for column in ("points", "ms", "result"):
+        out.add_column(column, justify="right", no_wrap=True)
+    X, y = load_breast_cancer(return_X_y=True)
+    X = MinMaxScaler().fit_transform(X)
+    out.add_row("50 points forgotten, one after another", "breast cancer", str(len(X)), *forgetting(X, y, 50))
+    out.add_row("leave-one-out", "breast cancer", str(len(X)), *leave_one_out(X, y))
+    X, y = load_digits(return_X_y=True)
+    pair = np.isin(y, (3, 8))
+    out.add_row("leave-one-out", "digits, 3 against 8", str(pair.sum()), *leave_one_out(X[pair] / 16, y[pair]))
+    out.add_row("outliers of a stream, window of 150", "digits, 0 to 9", str(len(X)), *outliers(X / 16, y, 150))
+    return out
+
+
+def forgetting(X: np.ndarray, y: np.ndarray, count: int) -> tuple[str, str]:
+    """The model without points, beside one that never saw them."""
+    clf, batch = IncrementalSVC(C=16, gamma=1.0).fit(X, y), SVC(C=16, gamma=1.0)
+    _, ours = timed(lambda: [clf.forget(k) for k in range(count)])
+    _, theirs = timed(lambda: [batch.fit(X[k:], y[k:]) for k in range(1, count + 1)])
+    never = IncrementalSVC(C=16, gamma=1.0).fit(X[count:], y[count:])
+    difference = np.abs(clf.decision_function(X) - never.decision_function(X)).max()
+    return f"{ours:.1f} / {theirs:.1f}", f"as if never seen, to {difference:.0e}"
+
+
+def leave_one_out(X: np.ndarray, y: np.ndarray) -> tuple[str, str]:
+    """Exact leave-one-out errors, both ways."""
+    found, ours = timed(lambda: IncrementalSVC(C=16, gamma=0.1).fit(X, y).leave_one_out(progress=False))
+    batch, theirs = timed(lambda: cross_val_predict(SVC(C=16, gamma=0.1), X, y, cv=LeaveOneOut()))
+    same = "the same" if (found.prediction == batch).all() else "others"
+    return f"{ours:.1f} / {theirs:.1f}", f"{found.n_errors} / {(batch != y).sum()} errors, {same}"
+
+
+def outliers(X: np.ndarray, y: np.ndarray, window: int) -> tuple[str, str]:
+    """Digit after digit, each point judged before it is learnt; the peer is trained on the window each time."""
+    X = X[np.argsort(y, kind="stable")]
+    model = IncrementalOneClassSVM(nu=0.1, gamma=0.1, window=window).fit(X[:window])
+
+    def judge(k: int) -> int:
+        verdict = model.predict(X[k : k + 1])[0]
+        model.partial_fit(X[k : k + 1])
+        return verdict
+
+    def judge_again(k: int) -> int:
+        return OneClassSVM(nu=0.1, gamma=0.1).fit(X[k - window : k]).predict(X[k : k + 1])[0]
+
+    found, ours = timed(lambda: [judge(k) for k in range(window, len(X))])
+    again, theirs = timed(lambda: [judge_again(k) for k in range(window, len(X))])
+    return f"{ours:.0f} / {theirs:.0f}", f"{found.count(-1)} outliers, {np.sum(np.not_equal(found, again))} differ"
+
+
 def noisy_moons() -> tuple[np.ndarray, np.ndarray]:
     """Two moons, 15 % of the labels flipped."""
     X, y = make_moons(1500, noise=0.2, random_state=0)
@@ -149,6 +212,7 @@ def main() -> None:
     if not console.is_terminal:
         console = Console(width=130)
     console.print(table())
+    console.print(exact_table())
     figure(OUT / "demo.png")
     console.print(f"Figure: {OUT / 'demo.png'}")
 

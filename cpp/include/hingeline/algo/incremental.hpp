@@ -436,8 +436,15 @@ template <class Source> class Machine {
         s.margin.clear();
         rows_.clear();
         s.q.clear();
+        std::vector<Index> spanned;  // by those before
         for (const Index k : members)
-            if (!add(k)) throw Stuck();
+            if (!add(k)) spanned.push_back(k), place(k) = Place::out;
+        const Index before = driver_;
+        for (const Index k : spanned) {
+            driver_ = k;
+            seat(k, 1.0);
+        }
+        driver_ = before;
     }
 
     /// beta and gamma for a driver that adds `first` to the sum and `column` to G.
@@ -499,11 +506,13 @@ template <class Source> class Machine {
     Event find(double sign, double rate) {
         const Clock clock(s.counts, Part::search);
         Event best;
+        const bool circling = taken_ > 4 * s.n + 100;  // many times what an operation needs
         const auto consider = [&](double step, Index at, Kind kind) {
             step = std::max(step, 0.0);
             if (step > best.step || (step == best.step && best.at >= 0 && !(earlier(at, best.at) && best.kind == kind)))
                 return;
-            if (kind == Kind::margin && std::find(blocked_.begin(), blocked_.end(), at) != blocked_.end()) return;
+            if (kind == Kind::margin && among(blocked_, at)) return;
+            if (kind == Kind::margin && circling && step <= least_change() && among(resting_, at)) return;
             best = {step, at, kind};
         };
         const double *alpha = s[line::alpha], *g = s[line::g], *gamma = gamma_.data();
@@ -523,6 +532,9 @@ template <class Source> class Machine {
         }
         return best;
     }
+    static bool among(const std::vector<Index>& some, Index k) {
+        return std::find(some.begin(), some.end(), k) != some.end();
+    }
     bool earlier(Index a, Index b) const {
         return points_.serial[static_cast<std::size_t>(a)] < points_.serial[static_cast<std::size_t>(b)];
     }
@@ -530,6 +542,8 @@ template <class Source> class Machine {
     /// mu, the margin set and all gradients go along by `step` in direction `sign`.
     void apply(double step, double sign) {
         const Clock clock(s.counts, Part::search);
+        if (step > least_change()) resting_.clear();
+        drift_ += step * residual_;
         const double theta = sign * step;
         double *alpha = s[line::alpha], *g = s[line::g];
         const double* gamma = gamma_.data();
@@ -550,6 +564,7 @@ template <class Source> class Machine {
         }
         remove(e.at);
         file(e.at, e.kind == Kind::high);
+        resting_.push_back(e.at);
     }
     void file(Index k, bool high) {
         s[line::alpha][k] = (high ? s.high(k) : s.low(k)) + 0.0;
@@ -1014,14 +1029,34 @@ template <class Source> class Machine {
         for (Index i = 0; i < s.n; ++i) s[line::g][i] = sums[static_cast<std::size_t>(i)] + s.mu - s[line::p][i];
         for (const Index k : s.margin) s[line::g][k] = 0;
         s.refreshed_at = s.counts.steps;
+        drift_ = 0;
     }
 
-    /// The true residual of the margin set must be no more than rounding; Newton steps bring it there.
+    /// Every operation ends here: correct to rounding, and nobody on the wrong side of zero. What rounding, a dependence
+    /// or a tie has left there is driven on as if it had just come.
     void settle() {
+        correct();
+        std::vector<Index> hopeless;  // cannot be told from M
+        for (int round = 0; round < 50; ++round) {
+            Index worst = -1;
+            for (Index i = 0; i < s.n; ++i)
+                if ((place(i) == Place::low || place(i) == Place::high) && !s.fixed(i) && violation(i) > slack() &&
+                    (worst < 0 || violation(i) > violation(worst)) && !among(hopeless, i))
+                    worst = i;
+            if (worst < 0) return;
+            const double before = violation(worst);
+            drive(worst);
+            correct();
+            if (place(worst) != Place::margin && violation(worst) > 0.5 * before) hopeless.push_back(worst);
+        }
+    }
+    /// The true residual of the margin set must be no more than rounding; Newton steps bring it there.
+    void correct() {
         const Clock clock(s.counts, Part::check);
+        resting_.clear();
         measure();
-        if (s.counts.steps - s.refreshed_at >= refresh_every) refresh();
         const double allowed = std::max(1e-11, noise_);
+        if (s.counts.steps - s.refreshed_at >= refresh_every || drift_ > allowed) refresh();
         Numbers residual, change;
         std::vector<Index> gone;
         for (int attempt = 0; m() > 0; ++attempt) {
@@ -1139,10 +1174,12 @@ template <class Source> class Machine {
     std::vector<const double*> rows_;  // of the margin set
     Numbers eta_, beta_;
     Aligned<double> gamma_;
-    std::vector<Index> blocked_;
+    std::vector<Index> blocked_;  // depend on M as it is
+    std::vector<Index> resting_;  // have left M since the last step that led anywhere, and would go round in circles
     Index driver_ = -1, taken_ = 0;
     bool rescued_ = false;
     double largest_ = 0, noise_ = 0, residual_ = 0;
+    double drift_ = 0;  // of G, by residuals of directions
 };
 
 }  // namespace hingeline::incremental
