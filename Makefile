@@ -1,6 +1,7 @@
 # make demo    train real models, print a table, draw a figure
 # make test    everything that must hold on every commit (Python, C++, C++ under sanitizers)
 # make paper-ertekin2011    tables and figures of the LASVM-NC paper, ours beside the published; hours, can be interrupted
+# make paper-laskov2006     figures of the incremental SVM paper, the same way; about an hour
 # Each target sets itself up in .venv; the second time is quick.
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench ceilings paper-ertekin2011 lint format stub clean
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench bench-incremental ceilings paper-ertekin2011 paper-laskov2006 lint format stub clean
 
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
@@ -41,12 +42,18 @@ test-cpp-sanitize: $(GROUP)build
 bench: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.against
 
+bench-incremental: $(INSTALLED) $(GROUP)bench
+	$(BIN)/python -m benchmarks.incremental $(ARGS)
+
 ceilings: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.ceilings
 
 # ARGS="--quick" for a minute's worth; --help lists the options.
 paper-ertekin2011: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python -m benchmarks.papers.ertekin2011 $(ARGS)
+
+paper-laskov2006: $(INSTALLED) $(GROUP)demo
+	$(BIN)/python -m benchmarks.papers.laskov2006 $(ARGS)
 
 lint: $(INSTALLED) $(GROUP)lint
 	$(BIN)/ruff check .
