@@ -69,7 +69,8 @@ struct Incremental {
                 evicted.push_back(model.points.serial[static_cast<std::size_t>(i)]);
         const Closing c = model.close();
         store.close(model.kept(), c);
-        for (const auto& [from, to] : c.moves) norms[static_cast<std::size_t>(to)] = norms[static_cast<std::size_t>(from)];
+        for (const auto& [from, to] : c.moves)
+            norms[static_cast<std::size_t>(to)] = norms[static_cast<std::size_t>(from)];
         std::fill(norms.begin() + c.size, norms.end(), 0.0);
         norms.resize(static_cast<std::size_t>(c.size));
     }
@@ -209,9 +210,8 @@ struct Incremental {
         const auto lock = hold();
         const std::vector<Index> which = positions(serials);
         std::vector<double> values(which.size() * model.units.size());
-        change(spec, threads, [&](const auto& source, auto& scratch) {
-            model.leave_one_out(source, scratch, which, values.data());
-        });
+        change(spec, threads,
+               [&](const auto& source, auto& scratch) { model.leave_one_out(source, scratch, which, values.data()); });
         return to_numpy(std::move(values), {model.units.size(), which.size()});
     }
 
@@ -235,7 +235,8 @@ struct Incremental {
         });
         back(std::move(b));
         return nb::make_tuple(to_numpy(std::move(coef), {count, units, which.size()}),
-                              to_numpy(std::move(constant), {count, units}), to_numpy(std::move(margin), {count, units}));
+                              to_numpy(std::move(constant), {count, units}),
+                              to_numpy(std::move(margin), {count, units}));
     }
     double violation(const SourceSpec& spec, int threads) {
         const auto lock = hold();
@@ -249,9 +250,8 @@ struct Incremental {
         const auto lock = hold();
         Unit& unit = at(m);
         double value = 0;
-        change(spec, threads, [&](const auto& source, auto& scratch) {
-            value = model.machine(unit, source, scratch).condition();
-        });
+        change(spec, threads,
+               [&](const auto& source, auto& scratch) { value = model.machine(unit, source, scratch).condition(); });
         return value;
     }
 
@@ -299,11 +299,12 @@ struct Incremental {
             const State& s = u.state;
             const auto n = static_cast<std::size_t>(s.n);
             nb::dict d;
-            d["whole"] = to_numpy(std::vector<Index>{u.positive, s.ready, s.refreshed_at, s.counts.steps,
-                                                     s.counts.rebuilds, s.counts.corrections, s.counts.restarts,
-                                                     s.counts.refinements});
+            d["whole"] =
+                to_numpy(std::vector<Index>{u.positive, s.ready, s.refreshed_at, s.counts.steps, s.counts.rebuilds,
+                                            s.counts.corrections, s.counts.restarts, s.counts.refinements});
             d["real"] = to_numpy(std::vector<double>{s.C, s.mu, s.counts.bytes});
-            d["seconds"] = to_numpy(std::vector<double>(s.counts.seconds, s.counts.seconds + static_cast<int>(Part::count)));
+            d["seconds"] =
+                to_numpy(std::vector<double>(s.counts.seconds, s.counts.seconds + static_cast<int>(Part::count)));
             std::vector<double> lines;
             for (int k = 0; k < line::count; ++k) lines.insert(lines.end(), s.lines[k], s.lines[k] + s.n);
             d["lines"] = to_numpy(std::move(lines), {line::count, n});
@@ -374,7 +375,8 @@ struct Incremental {
     template <class Valid> static Unit unit(const nb::dict& d, const Model& model, Index classes, Valid&& valid) {
         const auto whole = nb::cast<Contiguous1<std::int64_t>>(d["whole"]),
                    margin = nb::cast<Contiguous1<std::int64_t>>(d["margin"]);
-        const auto real = nb::cast<Contiguous1<double>>(d["real"]), seconds = nb::cast<Contiguous1<double>>(d["seconds"]),
+        const auto real = nb::cast<Contiguous1<double>>(d["real"]),
+                   seconds = nb::cast<Contiguous1<double>>(d["seconds"]),
                    inverse = nb::cast<Contiguous1<double>>(d["inverse"]);
         const auto lines = nb::cast<Contiguous2<double>>(d["lines"]);
         const auto place = nb::cast<Contiguous1<std::int8_t>>(d["place"]);
@@ -398,7 +400,8 @@ struct Incremental {
         std::copy_n(seconds.data(), static_cast<int>(Part::count), s.counts.seconds);
         s.n = model.n;
         s.lines.resize(s.n);
-        for (int k = 0; k < line::count; ++k) std::copy_n(lines.data() + static_cast<std::size_t>(k) * n, n, s.lines[k]);
+        for (int k = 0; k < line::count; ++k)
+            std::copy_n(lines.data() + static_cast<std::size_t>(k) * n, n, s.lines[k]);
         std::size_t inside = 0;
         for (std::size_t i = 0; i < n; ++i) {
             valid(place.data()[i] >= 0 && place.data()[i] <= static_cast<int>(Place::high));
@@ -446,8 +449,8 @@ void bind_incremental(nb::module_& m) {
             [](I& i, nb::object source, const Matrix& x, Contiguous1<std::int64_t> rows,
                Contiguous1<std::int64_t> serials, Contiguous1<std::int64_t> codes, Contiguous1<double> weights,
                int threads) { i.learn(SourceSpec(source), Chunk{&x, rows, serials, codes, weights}, threads); },
-            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("serials"), nb::arg("codes"),
-            nb::arg("weights"), nb::kw_only(), nb::arg("threads"))
+            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("serials"), nb::arg("codes"), nb::arg("weights"),
+            nb::kw_only(), nb::arg("threads"))
         .def(
             "evicted",
             [](I& i) {
@@ -463,7 +466,9 @@ void bind_incremental(nb::module_& m) {
             nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(
             "bound",
-            [](I& i, nb::object source, double C, double nu, int threads) { i.bound(SourceSpec(source), C, nu, threads); },
+            [](I& i, nb::object source, double C, double nu, int threads) {
+                i.bound(SourceSpec(source), C, nu, threads);
+            },
             nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"))
         .def(
             "leave_one_out",

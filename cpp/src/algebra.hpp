@@ -8,9 +8,8 @@ namespace hingeline::HINGELINE_ISA {
 namespace {
 
 /// One group of rows added to a stretch of sums; the stretch of the next group is asked for meanwhile.
-template <class T, int Count>
-HL_INLINE void add_rows(const T* const* rows, const double* w, const T* const* next, Index from, Index to,
-                        double* sums) {
+template <class T, int Count> HL_INLINE void add_rows(const T* const* rows, const double* w, const T* const* next,
+                                                      Index from, Index to, double* sums) {
     using V = Vec<double>;
     constexpr int W = lanes<double>;
     constexpr Index line = 64 / sizeof(T);
@@ -79,7 +78,8 @@ void packed_multiply(const double* a, Index m, const double* x, double* y) {
     }
 }
 
-template <int Count> HL_INLINE void add_products(double* row, Index end, const double* factors, const double* const* b) {
+template <int Count>
+HL_INLINE void add_products(double* row, Index end, const double* factors, const double* const* b) {
     using V = Vec<double>;
     constexpr int W = lanes<double>;
     Index j = 0;

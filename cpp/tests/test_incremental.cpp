@@ -43,7 +43,8 @@ Numbers column(const Inverse& q, const std::vector<double>& k, Index n, const st
     for (double& x : b) x = -x;
     return b;
 }
-double schur(const Numbers& b, const std::vector<double>& k, Index n, const std::vector<Index>& points, Index p, Index o) {
+double schur(const Numbers& b, const std::vector<double>& k, Index n, const std::vector<Index>& points, Index p,
+             Index o) {
     double sum = k[static_cast<std::size_t>(p * n + o)] + b[0];
     for (std::size_t j = 0; j < points.size(); ++j) sum += b[j + 1] * k[static_cast<std::size_t>(o * n + points[j])];
     return sum;
@@ -148,8 +149,11 @@ struct Run {
     std::vector<double> x;
     std::unique_ptr<Gram<double>> source() {
         x.clear();
-        for (const Index i : rows) x.insert(x.end(), &data.x[static_cast<std::size_t>(i * data.d)], &data.x[static_cast<std::size_t>((i + 1) * data.d)]);
-        return std::make_unique<Gram<double>>(kernel, dense_view(x, static_cast<Index>(rows.size()), data.d), std::size_t{0});
+        for (const Index i : rows)
+            x.insert(x.end(), &data.x[static_cast<std::size_t>(i * data.d)],
+                     &data.x[static_cast<std::size_t>((i + 1) * data.d)]);
+        return std::make_unique<Gram<double>>(kernel, dense_view(x, static_cast<Index>(rows.size()), data.d),
+                                              std::size_t{0});
     }
     Kernel kernel{};
     void push(Index row, double weight = 1.0) {
@@ -168,10 +172,14 @@ struct Run {
     }
     void close() {
         const Closing c = model.close();
-        for (const auto& [from, to] : c.moves) rows[static_cast<std::size_t>(to)] = rows[static_cast<std::size_t>(from)];
+        for (const auto& [from, to] : c.moves)
+            rows[static_cast<std::size_t>(to)] = rows[static_cast<std::size_t>(from)];
         rows.resize(static_cast<std::size_t>(c.size));
     }
-    double value(Index i, Index j) const { return data.k[static_cast<std::size_t>(rows[static_cast<std::size_t>(i)] * data.n + rows[static_cast<std::size_t>(j)])]; }
+    double value(Index i, Index j) const {
+        return data.k[static_cast<std::size_t>(rows[static_cast<std::size_t>(i)] * data.n +
+                                               rows[static_cast<std::size_t>(j)])];
+    }
     /// Violation of the optimality conditions, from the matrix alone.
     double violation() const {
         double worst = 0;
@@ -183,7 +191,7 @@ struct Run {
                 double f = s.mu;
                 for (Index j = 0; j < s.n; ++j) f += s[line::alpha][j] * value(i, j);
                 const double y = model.label(u, i);
-                const double p = model.problem == Problem::classes ? y
+                const double p = model.problem == Problem::classes  ? y
                                  : model.problem == Problem::sphere ? value(i, i) / 2
                                                                     : 0.0;
                 const double a = s[line::alpha][i], C = model.C * model.points.weight[static_cast<std::size_t>(i)];
@@ -199,7 +207,8 @@ struct Run {
     }
     double scale() const {
         double largest = 0;
-        for (Index i = 0; i < data.n; ++i) largest = std::max(largest, data.k[static_cast<std::size_t>(i * (data.n + 1))]);
+        for (Index i = 0; i < data.n; ++i)
+            largest = std::max(largest, data.k[static_cast<std::size_t>(i * (data.n + 1))]);
         return std::max(1.0, model.C * largest);
     }
 };
@@ -209,7 +218,9 @@ CASE(four_points_by_hand) {
     Data data(4, 1, Kernel{KernelKind::linear, 1, 0, 3}, 1);
     data.x = {-2, -1, 1, 3};
     for (Index i = 0; i < 4; ++i)
-        for (Index j = 0; j < 4; ++j) data.k[static_cast<std::size_t>(i * 4 + j)] = data.x[static_cast<std::size_t>(i)] * data.x[static_cast<std::size_t>(j)];
+        for (Index j = 0; j < 4; ++j)
+            data.k[static_cast<std::size_t>(i * 4 + j)] =
+                data.x[static_cast<std::size_t>(i)] * data.x[static_cast<std::size_t>(j)];
     data.y = {0, 0, 1, 1};
     for (const bool together : {false, true}) {
         Run run(data, Problem::classes, 10.0);
@@ -260,7 +271,8 @@ void sequence(const Data& data, const Kernel& kernel, Problem problem, double C,
 }
 
 CASE(every_operation_ends_at_the_optimum) {
-    const Kernel rbf{KernelKind::rbf, 0.7, 0, 3}, linear{KernelKind::linear, 1, 0, 3}, poly{KernelKind::poly, 0.5, 1, 2};
+    const Kernel rbf{KernelKind::rbf, 0.7, 0, 3}, linear{KernelKind::linear, 1, 0, 3},
+        poly{KernelKind::poly, 0.5, 1, 2};
     std::uint64_t seed = 1;
     for (const Kernel& kernel : {rbf, linear, poly})
         for (const bool grid : {false, true}) {
@@ -269,7 +281,8 @@ CASE(every_operation_ends_at_the_optimum) {
                 for (const Index window : {0, 12}) sequence(data, kernel, Problem::classes, C, 0, window, seed++);
             for (const Problem problem : {Problem::sphere, Problem::plane}) {
                 sequence(data, kernel, problem, 0.15, 0, 0, seed++);
-                for (const double nu : {0.1, 0.6, 1.0}) sequence(data, kernel, problem, 1, nu, nu < 0.5 ? 15 : 0, seed++);
+                for (const double nu : {0.1, 0.6, 1.0})
+                    sequence(data, kernel, problem, 1, nu, nu < 0.5 ? 15 : 0, seed++);
             }
         }
 }

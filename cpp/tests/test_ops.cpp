@@ -748,7 +748,8 @@ CASE(rows_are_summed_in_order) {
             for (const auto& row : rows) pointers.push_back(row.data());
             op.combine(pointers.data(), weights.data(), count, from, n, sums.data());
             for (Index i = 0; i < n; ++i) {
-                for (Index r = 0; r < count && i >= from; ++r) expected[i] += weights[r] * static_cast<double>(rows[r][i]);
+                for (Index r = 0; r < count && i >= from; ++r)
+                    expected[i] += weights[r] * static_cast<double>(rows[r][i]);
                 CHECK(std::abs(sums[i] - expected[i]) <= 1e-14 * (1 + count), op.name, count, i);
             }
             double product = 0;

@@ -304,21 +304,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            ``sum_i dual_coef_[i] K(x_i, x) - offset_`` ('plane'), or the squared radius minus the squared distance to
-            the centre ('sphere').
+            ``score_samples(X) - offset_``: for 'sphere' the squared radius minus the squared distance to the centre.
         """
-        X = self._validate_predict(X)
-        coef = self.dual_coef_
-        weights = _core.Weights(
-            np.ascontiguousarray(coef),
-            np.array([coef.shape[1]], dtype=np.int64),
-            np.zeros((1, 1), dtype=np.int64),
-            np.zeros(1),
-        )
-        sums = self._sums(X, weights, self.support_vectors_).ravel()
-        if self._online.problem == "plane":
-            return sums + self.intercept_[0]
-        return 2.0 * sums - self._diagonal(X) + self.intercept_[0]
+        return self.score_samples(X) - self.offset_
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Scores: the larger, the more like the points held.
@@ -331,9 +319,20 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            ``decision_function(X) + offset_``: for 'sphere' minus the squared distance to the centre.
+            ``sum_i dual_coef_[i] K(x_i, x)`` ('plane'), or minus the squared distance to the centre ('sphere').
         """
-        return self.decision_function(X) + self.offset_
+        X = self._validate_predict(X)
+        coef = self.dual_coef_
+        weights = _core.Weights(
+            np.ascontiguousarray(coef),
+            np.array([coef.shape[1]], dtype=np.int64),
+            np.zeros((1, 1), dtype=np.int64),
+            np.zeros(1),
+        )
+        sums = self._sums(X, weights, self.support_vectors_).ravel()
+        if self._online.problem == "plane":
+            return sums
+        return 2.0 * sums - self._diagonal(X) - self._result("_square")[0]
 
     def predict(self, X: Any) -> np.ndarray:
         """+1 for inliers, -1 for outliers.

@@ -23,7 +23,7 @@ struct Model {
     double nu = 0;     // above 0: C = 1 / (nu n)
     Index window = 0;  // 0: none
     Rule rule = Rule::relevance;
-    Index n = 0;  // positions that have been taken in; those behind wait for their turn
+    Index n = 0;      // positions that have been taken in; those behind wait for their turn
     Index last = -1;  // serial of the point that came last
     Points points;
     std::vector<Unit> units;
@@ -31,9 +31,7 @@ struct Model {
     double kernel_seconds = 0;
 
     /// Points held.
-    Index live() const {
-        return static_cast<Index>(std::count(points.dead.begin(), points.dead.begin() + n, char(0)));
-    }
+    Index live() const { return static_cast<Index>(std::count(points.dead.begin(), points.dead.begin() + n, char(0))); }
     double label(const Unit& u, Index i) const {
         return problem != Problem::classes || points.code[static_cast<std::size_t>(i)] == u.positive ? 1.0 : -1.0;
     }
@@ -64,8 +62,7 @@ struct Model {
         if (!kernel.append(source, Ids::run(0, all), fresh, scratch)) throw Interrupted();
         kernel_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         for (Index c = all - fresh; c < all; ++c)
-            points.diagonal[static_cast<std::size_t>(c)] =
-                kernel.row(c, source, Ids::run(0, all), scratch)[c];
+            points.diagonal[static_cast<std::size_t>(c)] = kernel.row(c, source, Ids::run(0, all), scratch)[c];
         if (fresh > 1 && window == 0 && nu <= 0) take_in_all(source, scratch, fresh);
         while (n < all) take_in(source, scratch);
         for (Index c = all - fresh; c < all; ++c)
@@ -160,8 +157,7 @@ struct Model {
         return true;
     }
     /// All waiting points in, if sets of points can change at a time; else none.
-    template <class Source>
-    void take_in_all(const Source& source, std::vector<Scratch<double>>& scratch, Index fresh) {
+    template <class Source> void take_in_all(const Source& source, std::vector<Scratch<double>>& scratch, Index fresh) {
         std::vector<Index> coming(static_cast<std::size_t>(fresh));
         std::iota(coming.begin(), coming.end(), n);
         transaction([&](const std::vector<Unit>& before) {
@@ -181,8 +177,10 @@ struct Model {
     void admit(Unit& u, Index i) const {
         const double y = label(u, i), w = points.weight[static_cast<std::size_t>(i)];
         const double half = points.diagonal[static_cast<std::size_t>(i)] / 2;
-        u.state.append(problem == Problem::classes ? y : problem == Problem::sphere ? half : 0.0, y > 0 ? w : 0.0,
-                       y > 0 ? 0.0 : w);
+        u.state.append(problem == Problem::classes  ? y
+                       : problem == Problem::sphere ? half
+                                                    : 0.0,
+                       y > 0 ? w : 0.0, y > 0 ? 0.0 : w);
     }
 
     /// The point that goes when another comes and the window is full, or -1.
@@ -203,13 +201,14 @@ struct Model {
             double slack = 0;
             if (rule == Rule::relevance)
                 for (const Unit& u : units) slack += label(u, i) * u.state[line::g][i];
-            const bool earlier = best >= 0 && points.serial[static_cast<std::size_t>(i)] <
-                                                  points.serial[static_cast<std::size_t>(best)];
+            const bool earlier =
+                best >= 0 && points.serial[static_cast<std::size_t>(i)] < points.serial[static_cast<std::size_t>(best)];
             // Rounding errors do not decide.
             constexpr double near = 1e-9;
             const bool smaller = size < least - near * most, as_small = size <= least + near * most;
             const bool wider = slack > widest + near, as_wide = slack >= widest - near;
-            if (best < 0 || smaller || (as_small && (wider || (as_wide && earlier)))) best = i, least = size, widest = slack;
+            if (best < 0 || smaller || (as_small && (wider || (as_wide && earlier))))
+                best = i, least = size, widest = slack;
         }
         return best;
     }

@@ -53,8 +53,7 @@ class Inverse {
 
     /// Several points enter: b_k = -Q (1, K_Mk), and the lower triangle of kappa, K_kl + (1, K_Mk) b_l, row by row.
     /// Points whose pivot is not above `least` are left out; which are kept comes back.
-    std::vector<char> append(std::vector<Numbers>& b, std::vector<Numbers>& kappa,
-                             double least) {
+    std::vector<char> append(std::vector<Numbers>& b, std::vector<Numbers>& kappa, double least) {
         const std::size_t count = b.size();
         const auto m = static_cast<std::size_t>(m_);
         std::vector<char> kept(count, 0);
@@ -98,7 +97,8 @@ class Inverse {
         shorten(last);
     }
 
-    /// Several rows >= 1, descending, leave in one go: each changes places with the last one that stays so far. Not all.
+    /// Several rows >= 1, descending, leave in one go: each changes places with the last one that stays so far. Not
+    /// all.
     void remove(const std::vector<Index>& which) {
         Index last = m_;
         for (const Index p : which) exchange(p, --last);

@@ -1,0 +1,292 @@
+// The path of [INC]: a driver moves, mu and the members of M follow, until the next event ([INC] 2.3, 4.1; Algorithm
+// 1).
+#pragma once
+
+#include "hingeline/algo/margin.hpp"
+
+namespace hingeline::incremental {
+
+template <class Source> class Path {
+  public:
+    explicit Path(Margin<Source>& margin) : M(margin), s(margin.s) {}
+
+    /// A new operation begins.
+    void start() {
+        taken_ = 0;
+        rescued_ = false;
+    }
+    /// Once for every step: Ctrl-C, and an end to circles.
+    void count_step() {
+        ++s.counts.steps;
+        if (M.scratch[0].interrupted()) throw Interrupted();
+        if (++taken_ <= 50 * s.n + 1000) return;
+        if (rescued_) throw Stuck();
+        rescued_ = true;
+        taken_ = 0;
+        rebuild();
+        M.refresh();
+    }
+
+    /// The coefficient of c moves until G of c is zero or it has reached its bound ([INC] Algorithm 1).
+    void drive(Index c) {
+        double *alpha = s[line::alpha], *g = s[line::g];
+        const double sign = g[c] < 0 ? 1.0 : -1.0;
+        M.place(c) = Place::out;
+        M.driver = c;
+        const double* column = M.row(c);
+        const auto room = [&] { return sign > 0 ? s.high(c) - alpha[c] : alpha[c] - s.low(c); };
+        while (sign * g[c] < -M.slack() && room() > 0) {
+            count_step();
+            if (M.m() == 0) {
+                const Index k = move_mu(sign, c);
+                if (k == c) break;
+                M.add(k);
+                continue;
+            }
+            sense(column, 1.0);
+            Event e = find(sign, 0.0);
+            bool done = false;
+            const double slope = M.gamma.data()[c];
+            if (slope > eps * M.largest && -sign * g[c] / slope <= e.step * tie)
+                e.step = -sign * g[c] / slope, done = true;
+            bool bound = false;
+            if (room() <= e.step * tie) e.step = room(), done = bound = true;
+            apply(e.step, sign);
+            alpha[c] = bound ? (sign > 0 ? s.high(c) : s.low(c)) + 0.0 : alpha[c] + sign * e.step;
+            if (done && !bound) g[c] = 0;
+            if (done) break;
+            migrate(e);
+        }
+        seat(c, sign);
+        M.driver = -1;
+    }
+
+    /// Put the driver into its set. A point in the span of M slides on, at G = 0, until it or another is at a bound.
+    void seat(Index c, double sign) {
+        double* alpha = s[line::alpha];
+        while (alpha[c] > s.low(c) && alpha[c] < s.high(c)) {
+            if (M.add(c)) return;
+            count_step();
+            sense(M.row(c), 1.0);
+            Event e = find(sign, 0.0);
+            const double room = sign > 0 ? s.high(c) - alpha[c] : alpha[c] - s.low(c);
+            const bool bound = room <= e.step * tie;
+            apply(bound ? room : e.step, sign);
+            alpha[c] = bound ? (sign > 0 ? s.high(c) : s.low(c)) + 0.0 : alpha[c] + sign * e.step;
+            s[line::g][c] = 0;
+            if (!bound) migrate(e);
+        }
+        M.place(c) = alpha[c] >= s.high(c) ? Place::high : Place::low;
+    }
+
+    /// The coefficient of c goes to zero.
+    void release(Index c) {
+        double* alpha = s[line::alpha];
+        if (M.place(c) == Place::margin) M.remove(c);
+        M.place(c) = Place::out;
+        M.driver = c;
+        const double* column = M.row(c);
+        const double sign = alpha[c] > 0 ? -1.0 : 1.0;
+        while (alpha[c] != 0) {
+            count_step();
+            if (M.m() == 0) {
+                const Index k = std::abs(alpha[c]) > 1e-9 * s.C ? move_mu(sign, -1) : -1;
+                if (k >= 0) {
+                    M.add(k);
+                    continue;
+                }
+                if (std::abs(alpha[c]) > 1e-9 * s.C) throw Stuck();
+                alpha[c] = 0;
+                break;
+            }
+            sense(column, 1.0);
+            Event e = find(sign, 0.0);
+            const bool done = std::abs(alpha[c]) <= e.step * tie + 1e-2 * M.least_change();
+            if (done) e.step = std::abs(alpha[c]);
+            apply(e.step, sign);
+            alpha[c] = done ? 0.0 : alpha[c] + sign * e.step;
+            if (!done) migrate(e);
+        }
+        M.driver = -1;
+    }
+    /// C moves to another value; all that is at a bound moves with it.
+    void follow(double target) {
+        double *alpha = s[line::alpha], *g = s[line::g];
+        // What one unit of C adds to G: the part of K a that belongs to bounds, divided by C.
+        Aligned<double> column;
+        double* col = column.reserve(static_cast<std::size_t>(M.padded()));
+        Numbers weights(s.margin.size());
+        double first = 0;
+        for (std::size_t j = 0; j < weights.size(); ++j) weights[j] = -alpha[s.margin[j]];
+        for (Index i = 0; i < s.n; ++i) col[i] = g[i] - s.mu + s[line::p][i];
+        std::fill(col + s.n, col + M.padded(), 0.0);
+        M.op().combine(M.rows.data(), weights.data(), M.m(), 0, M.padded(), col);
+        for (Index i = 0; i < s.n; ++i) {
+            col[i] /= s.C;
+            if (M.place(i) != Place::margin) first += alpha[i] / s.C;
+        }
+        const auto joins = [&](Index k, double times) {  // at a bound from now on, or no longer
+            const double rate = times * alpha[k] / s.C;
+            if (rate == 0) return;
+            first += rate;
+            const double* line_k = M.row(k);
+            for (Index i = 0; i < s.n; ++i) col[i] += rate * line_k[i];
+        };
+        while (s.C != target) {
+            count_step();
+            const double sign = target > s.C ? 1.0 : -1.0;
+            if (M.m() == 0 && std::abs(first) > eps) {
+                const Index k = move_mu(first > 0 ? sign : -sign, -1);
+                if (k >= 0) {
+                    joins(k, -1.0);
+                    M.add(k);
+                    continue;
+                }
+            }
+            if (M.m() == 0) {
+                std::copy_n(col, s.n, M.gamma.reserve(static_cast<std::size_t>(M.padded())));
+                M.beta.assign(1, 0.0);
+                M.residual = 0;
+            } else {
+                sense(col, first);
+            }
+            Event e = find(sign, 1.0);
+            const bool done = std::abs(target - s.C) <= e.step * tie;
+            if (done) e.step = std::abs(target - s.C);
+            s.C = done ? target : s.C + sign * e.step;
+            apply(e.step, sign);
+            for (Index i = 0; i < s.n; ++i)
+                if (M.place(i) == Place::high || M.place(i) == Place::low)
+                    alpha[i] = (M.place(i) == Place::high ? s.high(i) : s.low(i)) + 0.0;
+            if (done) return;
+            if (e.kind == Kind::margin) {
+                joins(e.at, -1.0);
+                if (!M.add(e.at)) {
+                    joins(e.at, 1.0);
+                    block(e.at);
+                }
+            } else {
+                migrate(e);
+                joins(e.at, 1.0);
+            }
+        }
+    }
+
+    /// The inverse anew; members that depend on others slide out.
+    void rebuild() {
+        const Index before = M.driver;
+        for (const Index k : M.rebuild()) {
+            M.driver = k;
+            seat(k, 1.0);
+        }
+        M.driver = before;
+    }
+    /// Points that have left M may come back.
+    void rest() { resting_.clear(); }
+
+  private:
+    enum class Kind { none, low, high, margin };
+    struct Event {
+        double step = std::numeric_limits<double>::infinity();
+        Index at = -1;
+        Kind kind = Kind::none;
+    };
+
+    void sense(const double* column, double first) {
+        if (M.sense(column, first)) return;
+        rebuild();
+        M.sense(column, first);
+    }
+    static bool among(const std::vector<Index>& some, Index k) {
+        return std::find(some.begin(), some.end(), k) != some.end();
+    }
+    void block(Index k) {
+        if (blocked_at_ != M.changes) blocked_.clear();
+        blocked_at_ = M.changes;
+        blocked_.push_back(k);
+    }
+    /// The first event when the driver goes in direction `sign`; `rate` is 1 where C is the driver.
+    Event find(double sign, double rate) {
+        const Clock clock(s.counts, Part::search);
+        Event best;
+        const bool circling = taken_ > 4 * s.n + 100;  // many times what an operation needs
+        const auto consider = [&](double step, Index at, Kind kind) {
+            step = std::max(step, 0.0);
+            if (step > best.step ||
+                (step == best.step && best.at >= 0 && !(M.earlier(at, best.at) && best.kind == kind)))
+                return;
+            if (kind == Kind::margin && blocked_at_ == M.changes && among(blocked_, at)) return;
+            if (kind == Kind::margin && circling && step <= M.least_change() && among(resting_, at)) return;
+            best = {step, at, kind};
+        };
+        const double *alpha = s[line::alpha], *g = s[line::g], *gamma = M.gamma.data();
+        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+            const Index k = s.margin[j];
+            const double rise = sign * M.beta[j + 1];
+            const double up = rise - sign * rate * s[line::up][k], down = -rise - sign * rate * s[line::dn][k];
+            if (up > eps) consider((s.high(k) - alpha[k]) / up, k, Kind::high);
+            if (down > eps) consider((alpha[k] - s.low(k)) / down, k, Kind::low);
+        }
+        const double least = eps * M.largest;
+        for (Index i = 0; i < s.n; ++i) {
+            const double slope = sign * gamma[i];
+            const Place where = s.place[static_cast<std::size_t>(i)];
+            const bool nears = (where == Place::low && slope < -least) || (where == Place::high && slope > least);
+            if (nears && !s.fixed(i)) consider(-g[i] / slope, i, Kind::margin);
+        }
+        return best;
+    }
+    /// mu, the margin set and all gradients go along by `step` in direction `sign`.
+    void apply(double step, double sign) {
+        const Clock clock(s.counts, Part::search);
+        if (step > M.least_change()) resting_.clear();
+        M.drift += step * M.residual;
+        const double theta = sign * step;
+        double *alpha = s[line::alpha], *g = s[line::g];
+        const double* gamma = M.gamma.data();
+        s.mu += theta * M.beta[0];
+        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+            const Index k = s.margin[j];
+            alpha[k] = std::clamp(alpha[k] + theta * M.beta[j + 1], s.low(k), s.high(k));
+        }
+        for (Index i = 0; i < s.n; ++i) g[i] += theta * gamma[i];
+        for (const Index k : s.margin) g[k] = 0;
+    }
+
+    /// The point of an event changes its set.
+    void migrate(const Event& e) {
+        if (e.kind == Kind::margin) {
+            if (!M.add(e.at)) block(e.at);
+            return;
+        }
+        M.remove(e.at);
+        M.file(e.at, e.kind == Kind::high);
+        resting_.push_back(e.at);
+    }
+    /// M is empty: mu moves in direction `sign` until a gradient is zero. The position, or -1; `self` may be one.
+    Index move_mu(double sign, Index self) {
+        double* g = s[line::g];
+        double best = self >= 0 ? std::abs(g[self]) : std::numeric_limits<double>::infinity();
+        Index at = self;
+        for (Index i = 0; i < s.n; ++i) {
+            if (M.place(i) != (sign > 0 ? Place::high : Place::low) || s.fixed(i)) continue;
+            const double step = std::max(-sign * g[i], 0.0);
+            if (step < best || (step == best && at != self && M.earlier(i, at))) best = step, at = i;
+        }
+        if (at < 0) return -1;
+        s.mu += sign * best;
+        for (Index i = 0; i < s.n; ++i) g[i] += sign * best;
+        g[at] = 0;
+        return at;
+    }
+
+    Margin<Source>& M;
+    State& s;
+    std::vector<Index> blocked_;  // depend on M as it was after so many changes
+    Index blocked_at_ = -1;
+    std::vector<Index> resting_;  // have left M since the last step that led anywhere, and would go round in circles
+    Index taken_ = 0;
+    bool rescued_ = false;
+};
+
+}  // namespace hingeline::incremental

@@ -1,0 +1,163 @@
+// Several points at a time: an active-set method that goes to the optimum without following a path.
+//
+// From any coefficients within their boxes: Newton steps on M stop at the first bounds, whose points leave, until one
+// is complete. Along such a step the residual of M shrinks by a known factor, so this needs no kernel rows. Then all
+// gradients follow, in one pass, and points on the wrong side of zero enter. The objective falls from round to round.
+// Why: docs/decisions/0010.
+#pragma once
+
+#include "hingeline/algo/margin.hpp"
+
+namespace hingeline::incremental {
+
+template <class Source> class Sets {
+  public:
+    explicit Sets(Margin<Source>& margin) : M(margin), s(margin.s) {}
+
+    /// Coefficients become zero at once; gradients follow, and the sum is out of balance.
+    void leave(const std::vector<Index>& points) {
+        std::vector<const double*> from;
+        Numbers weights;
+        std::vector<Index> inside, bearing;
+        for (const Index c : points)
+            if (s[line::alpha][c] != 0) bearing.push_back(c);
+        M.hold(bearing);
+        for (const Index c : points) {
+            if (const double a = s[line::alpha][c]; a != 0) {
+                from.push_back(M.row(c));
+                weights.push_back(-a);
+            }
+            if (M.place(c) == Place::margin) inside.push_back(c);
+            s[line::alpha][c] = 0;
+            M.place(c) = Place::out;
+        }
+        M.remove(inside);
+        M.shift(0.0, from, weights);
+    }
+    /// To the optimum; false when it is not worth going on.
+    bool pivot() {
+        constexpr int most_rounds = 200;
+        double* g = s[line::g];
+        std::vector<Index> in;
+        for (int round = 0; round < most_rounds; ++round) {
+            if (!complete_step()) return false;
+            M.measure();
+            in.clear();
+            for (Index i = 0; i < s.n; ++i) {
+                const Place where = M.place(i);
+                if ((where == Place::low || where == Place::high) && !s.fixed(i) && M.violation(i) > M.slack())
+                    in.push_back(i);
+            }
+            if (in.empty()) {
+                for (const Index k : s.margin) g[k] = 0;
+                return true;
+            }
+            std::sort(in.begin(), in.end(), [&](Index a, Index b) {
+                return M.violation(a) > M.violation(b) || (M.violation(a) == M.violation(b) && M.earlier(a, b));
+            });
+            // Many at once make a large M of points that leave it one by one; few at once make many rounds.
+            in.resize(std::min(in.size(), s.margin.size() / 4 + 8));
+            if (!M.add(in) && !exchange(in.front())) return false;
+        }
+        return false;
+    }
+
+  private:
+    /// A point in the span of M goes up or down with M, which changes no gradient, until one of them is at a bound.
+    bool exchange(Index c) {
+        double *alpha = s[line::alpha], *g = s[line::g];
+        const double sign = g[c] < 0 ? 1.0 : -1.0, before = g[c];
+        if (M.add(c)) {
+            g[c] = before;
+            return true;
+        }
+        std::vector<const double*> from = M.rows;
+        from.push_back(M.row(c));
+        Numbers b = M.direction(from.back());
+        double step = sign > 0 ? s.high(c) - alpha[c] : alpha[c] - s.low(c);
+        Index at = c;
+        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+            const Index k = s.margin[j];
+            const double d = sign * b[j + 1];
+            const double reach = (d > 0 ? s.high(k) - alpha[k] : alpha[k] - s.low(k)) / std::max(std::abs(d), eps);
+            if (reach < step || (reach == step && at != c && M.earlier(k, at))) step = std::max(reach, 0.0), at = k;
+        }
+        const double constant = sign * step * b[0];
+        b.erase(b.begin());
+        b.push_back(1.0);
+        for (double& x : b) x *= sign * step;
+        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+            const Index k = s.margin[j];
+            alpha[k] = std::clamp(alpha[k] + b[j], s.low(k), s.high(k));
+        }
+        alpha[c] += b.back();
+        s.mu += constant;
+        M.shift(constant, from, b);
+        ++s.counts.steps;
+        if (at == c) {
+            M.file(c, sign > 0);
+            return true;
+        }
+        const bool high = std::abs(s.high(at) - alpha[at]) < std::abs(alpha[at] - s.low(at));
+        M.remove(at);
+        M.file(at, high);
+        const double now = g[c];
+        if (M.m() == 0 || !M.add(c)) return false;
+        g[c] = now;
+        return true;
+    }
+    /// Bring G of M and the sum to zero, or M's members to their bounds.
+    bool complete_step() {
+        double *alpha = s[line::alpha], *g = s[line::g];
+        Numbers residual(1, M.balance()), change, moved;
+        for (const Index k : s.margin) residual.push_back(g[k]);
+        std::vector<const double*> from = M.rows;  // rows of all that move, and how far they have come
+        std::vector<Index> who = s.margin, gone;
+        Numbers before;
+        for (const Index k : who) before.push_back(alpha[k]);
+        double constant = 0;
+        for (bool whole = false; !whole;) {
+            ++s.counts.steps;
+            if (M.scratch[0].interrupted()) throw Interrupted();
+            if (M.m() == 0) return false;
+            change.resize(residual.size());
+            {
+                const Clock clock(s.counts, Part::sensitivity);
+                s.q.multiply(residual.data(), change.data());
+            }
+            double step = 1;
+            const auto reach = [&](std::size_t j) {  // of the step -change, at which member j is at a bound
+                const Index k = s.margin[j];
+                const double d = -change[j + 1];
+                if (d == 0) return std::numeric_limits<double>::infinity();
+                return std::max(0.0, (d > 0 ? s.high(k) - alpha[k] : s.low(k) - alpha[k]) / d);
+            };
+            for (std::size_t j = 0; j < s.margin.size(); ++j) step = std::min(step, reach(j));
+            whole = step >= 1;
+            gone.clear();
+            constant -= step * change[0];
+            s.mu -= step * change[0];
+            for (std::size_t j = 0; j < s.margin.size(); ++j) {
+                const Index k = s.margin[j];
+                if (!whole && reach(j) <= step * tie) {
+                    gone.push_back(k);
+                    M.file(k, change[j + 1] < 0);
+                    continue;
+                }
+                alpha[k] = std::clamp(alpha[k] - step * change[j + 1], s.low(k), s.high(k));
+            }
+            for (double& r : residual) r *= 1 - step;
+            if (gone.empty()) continue;
+            M.remove(gone, &residual);
+        }
+        moved.resize(who.size());
+        for (std::size_t j = 0; j < who.size(); ++j) moved[j] = alpha[who[j]] - before[j];
+        M.shift(constant, from, moved);
+        return true;
+    }
+
+    Margin<Source>& M;
+    State& s;
+};
+
+}  // namespace hingeline::incremental

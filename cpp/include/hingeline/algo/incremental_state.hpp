@@ -1,0 +1,160 @@
+// What an exact incremental machine keeps: points by position, coefficients, gradients, sets, the inverse.
+#pragma once
+
+#include <chrono>
+#include <new>
+#include <string>
+
+#include "hingeline/algo/inverse.hpp"
+#include "hingeline/kernel/parallel.hpp"
+#include "hingeline/kernel/self_gram.hpp"
+
+namespace hingeline::incremental {
+
+/// Sensitivities below this are none ([INC] 2.3); those of gradients: times the largest K_ii.
+inline constexpr double eps = 1e-10;
+/// Of two ends that come so close to each other the driver's own wins.
+inline constexpr double tie = 1.0 + 1e-12;
+/// Rounding errors of the sum of coefficients.
+inline constexpr double rounding = 1e-12;
+
+/// Names of the arrays of a state.
+namespace line {
+enum Name : int { alpha, g, p, up, dn, count };
+}
+
+/// Where a point is: not in the problem, at its lower bound, in the margin set, at its upper bound.
+enum class Place : std::int8_t { out, low, margin, high };
+
+/// Where the time goes ([INC] Fig. 3).
+enum class Part : int { kernel, sensitivity, gradient, search, inverse, check, count };
+
+/// Points as they came, by position.
+struct Points {
+    std::vector<Index> serial, code;
+    std::vector<double> weight;
+    Numbers diagonal;        // K_ii
+    std::vector<char> dead;  // goes when the model closes up
+    Index size() const { return static_cast<Index>(serial.size()); }
+    void push(Index number, Index label, double w) {
+        serial.push_back(number), code.push_back(label), weight.push_back(w), diagonal.push_back(0), dead.push_back(0);
+    }
+    void close(const Closing& c) {
+        for (const auto& [from, to] : c.moves) {
+            const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
+            serial[t] = serial[f], code[t] = code[f], weight[t] = weight[f], diagonal[t] = diagonal[f],
+            dead[t] = dead[f];
+        }
+        const auto size = static_cast<std::size_t>(c.size);
+        std::fill(diagonal.begin() + c.size, diagonal.end(), 0.0);
+        serial.resize(size), code.resize(size), weight.resize(size), diagonal.resize(size), dead.resize(size);
+    }
+};
+
+struct Counts {
+    Index steps = 0, rebuilds = 0, corrections = 0, restarts = 0, refinements = 0;
+    double bytes = 0;  // of kernel rows read to find gamma
+    double seconds[static_cast<int>(Part::count)] = {};
+};
+
+struct State {
+    Parallel<double, line::count> lines;
+    std::vector<Place> place;
+    std::vector<Index> margin;  // positions in the order of the rows of q
+    Inverse q;
+    double C = 1, mu = 0, total = 0;
+    bool ready = true;       // the coefficients add up to `total`
+    Index n = 0;             // positions
+    Index refreshed_at = 0;  // steps when g was last computed from alpha
+    Counts counts;
+
+    double* operator[](line::Name k) { return lines[k]; }
+    const double* operator[](line::Name k) const { return lines[k]; }
+    double low(Index i) const { return -lines[line::dn][i] * C; }
+    double high(Index i) const { return lines[line::up][i] * C; }
+    /// A point of weight zero stays where it is.
+    bool fixed(Index i) const { return lines[line::up][i] + lines[line::dn][i] <= 0; }
+
+    /// mu, or where no coefficient is inside its box the middle of all that serve as well; without point `skip`.
+    double constant(Index skip = -1) const {
+        const double infinity = std::numeric_limits<double>::infinity();
+        double least = -infinity, most = infinity;
+        for (Index i = 0; i < n; ++i) {
+            if (place[static_cast<std::size_t>(i)] == Place::out || fixed(i) || i == skip) continue;
+            const double a = lines[line::alpha][i], value = mu - lines[line::g][i];
+            if (a > low(i) && a < high(i)) return mu;
+            if (a <= low(i)) least = std::max(least, value);
+            if (a >= high(i)) most = std::min(most, value);
+        }
+        return least > -infinity && most < infinity ? (least + most) / 2 : mu;
+    }
+
+    /// One more position, not in the problem yet.
+    void append(double p, double up, double dn) {
+        lines.resize(n + 1);
+        place.push_back(Place::out);
+        lines[line::p][n] = p, lines[line::up][n] = up, lines[line::dn][n] = dn;
+        ++n;
+    }
+    /// The positions from `size` on were never in the problem.
+    void truncate(Index size) {
+        n = size;
+        lines.resize(n);
+        place.resize(static_cast<std::size_t>(n));
+    }
+    /// Positions that are out go, and others take their places.
+    void close(const Closing& c) {
+        std::vector<Index> now(static_cast<std::size_t>(n));
+        std::iota(now.begin(), now.end(), Index{0});
+        for (const auto& [from, to] : c.moves) {
+            if (from >= n) continue;  // not here yet
+            lines.move(from, to);
+            place[static_cast<std::size_t>(to)] = place[static_cast<std::size_t>(from)];
+            now[static_cast<std::size_t>(from)] = to;
+        }
+        for (Index& k : margin) k = now[static_cast<std::size_t>(k)];
+        n = std::min(n, c.size);
+        lines.resize(n);
+        place.resize(static_cast<std::size_t>(n));
+    }
+};
+
+/// What would have been learnt with all labels turned round.
+inline State mirrored(State s) {
+    for (Index i = 0; i < s.n; ++i) {
+        for (const auto name : {line::alpha, line::g, line::p}) s[name][i] = -s[name][i];
+        std::swap(s[line::up][i], s[line::dn][i]);
+        Place& place = s.place[static_cast<std::size_t>(i)];
+        if (place == Place::low || place == Place::high) place = place == Place::low ? Place::high : Place::low;
+    }
+    s.mu = -s.mu;
+    return s;
+}
+
+/// Ctrl-C.
+struct Interrupted : std::exception {};
+/// The safety net of one operation is used up.
+struct Stuck : std::exception {};
+/// The rows of the margin set do not fit.
+class Full : public std::bad_alloc {
+  public:
+    Full(Index needed, Index length, Index room)
+        : message_("the kernel rows of the margin set do not fit memory_limit: " + std::to_string(needed) +
+                   " rows of " + std::to_string(length) + " values are needed, " + std::to_string(room) +
+                   " fit. Raise memory_limit, or bound the number of points with window.") {}
+    const char* what() const noexcept override { return message_.c_str(); }
+
+  private:
+    std::string message_;
+};
+
+/// Adds the time that it lives to a part.
+struct Clock {
+    Clock(Counts& c, Part part) : seconds(c.seconds[static_cast<int>(part)]) {}
+    Clock(const Clock&) = delete;
+    ~Clock() { seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+    double& seconds;
+    std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+}  // namespace hingeline::incremental
