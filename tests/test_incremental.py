@@ -1390,6 +1390,7 @@ def find_in_memory(patterns):
 
 
 CASES = [f"{estimator}, {form}" for estimator in ("classifier", "one class") for form in ("dense", "csr")]
+CASES += ["classifier, used before, dense", "classifier, used before, csr"]
 
 
 def traces(case, seed):
@@ -1398,7 +1399,8 @@ def traces(case, seed):
     Entries are multiples of 2^-20 with 22 bits: their products and sums are exact in any order.
     """
     rng = np.random.default_rng(seed)
-    n, d = 40, 6
+    used = "used before" in case  # rows have been through predictions, paths and copies
+    n, d = (300, 6) if used else (40, 6)
     X = np.ldexp(rng.integers(-(2**22), 2**22, (n, d)).astype(np.float64), -20)
     y = [np.arange(n) % 2] if case.startswith("classifier") else []
     secret = 11
@@ -1421,6 +1423,11 @@ def traces(case, seed):
     model = IncrementalSVC(C=1.0, **linear) if y else IncrementalOneClassSVM(nu=0.5, shape="sphere", **linear)
     model.add(given, *y)
     X[secret] = 0.0
+    if used:
+        model.predict(X[:2])
+        model.c_path([0.5, 1.0], X[:2])
+        model.leave_one_out()
+        model.add(X[:1], [2])  # a new class: all is copied
     report = {"before": found()}
     model.forget(secret)
     report["after"] = found()

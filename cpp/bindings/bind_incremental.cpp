@@ -500,6 +500,17 @@ void bind_incremental(nb::module_& m) {
                 return taken(i.store, ids(rows, i.store.size()));
             },
             nb::arg("rows"), "Stored rows: an array, or the arrays of a CSR matrix.")
+        .def(
+            "take_dense",
+            [](I& i, Contiguous1<std::int64_t> rows) {
+                const auto lock = i.hold();
+                const Ids wanted = ids(rows, i.store.size());
+                const Index d = i.store.columns();
+                std::vector<double> out(static_cast<std::size_t>(wanted.count * d));
+                for (Index r = 0; r < wanted.count; ++r) spread(i.store.view(), wanted[r], out.data() + r * d);
+                return to_numpy(std::move(out), {rows.shape(0), static_cast<std::size_t>(d)});
+            },
+            nb::arg("rows"), "Stored rows as an array.")
         .def("states", &I::states, "All that learning on needs, but for the points and their rows.")
         .def("restore", &I::restore, nb::arg("states"), nb::arg("points"), nb::arg("rows").none(), nb::arg("classes"))
         .def_prop_ro("C", [](const I& i) { return i.model.C; })

@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, _params
@@ -43,6 +42,8 @@ class IncrementalMachines(Machines):
     dense : bool
         Whether rows are given back as arrays.
     """
+
+    remedies = {name: f"call set_{name} for the exact path to it" for name in ("C", "nu")}
 
     def __init__(self, problem: str, C: float, nu: float, frozen: dict[str, Any], dense: bool) -> None:
         super().__init__(_core.Incremental(problem, C=C, nu=nu), frozen, "ovr")
@@ -138,8 +139,9 @@ class IncrementalMachines(Machines):
 
     def take(self, rows: np.ndarray) -> Any:
         """Rows of the store, in the form in which they came."""
-        taken = super().take(rows)
-        return taken.toarray() if self.dense and sp.issparse(taken) else taken
+        if self.dense:
+            return self.model.take_dense(np.ascontiguousarray(rows, dtype=np.int64))
+        return super().take(rows)
 
     # ---- results -------------------------------------------------------------------------------------
 
@@ -190,6 +192,16 @@ class IncrementalMachines(Machines):
 
     # ---- files ---------------------------------------------------------------------------------------
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> IncrementalMachines:
+        """A copy through arrays of the core's, which are overwritten when they go."""
+        other = object.__new__(type(self))
+        state = self.__getstate__()
+        for name in ("frozen", "machines", "id_of"):
+            state[name] = state[name].copy()
+        state["points_of"] = {name: numbers.copy() for name, numbers in self.points_of.items()}
+        other.__setstate__(state)
+        return other
+
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name not in ("model", "_read")}
         rows = Machines.take(self, np.arange(self.model.n_stored)) if self.model.has_rows else None
@@ -212,8 +224,8 @@ class IncrementalEstimator(ReadsMachines, KernelEstimator):
     def forget(self, ids: Any) -> Any:
         """Remove points exactly: the model becomes the optimum of what is left.
 
-        Rows, kernel values and ids leave memory; memory that was used for them is overwritten. An error or Ctrl-C
-        leaves the model as it was.
+        Rows and kernel values leave memory, and memory that was used for them is overwritten; the ids leave the model.
+        An error or Ctrl-C leaves the model as it was.
 
         Parameters
         ----------

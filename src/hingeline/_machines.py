@@ -15,7 +15,6 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 from . import _core
 from ._multiclass import assemble
 
-
 #: scikit-learn asks whether these exist in every call; the machines do not have them.
 ASKED_ALWAYS = ("n_features_in_", "feature_names_in_")
 
@@ -49,6 +48,9 @@ class Machines:
     multi_class : {'ovo', 'ovr'}
         Machines for each pair of classes, or for each class against the rest.
     """
+
+    #: What to do about a parameter that cannot change, where there is something.
+    remedies: dict[str, str] = {}
 
     def __init__(self, model: Any, frozen: dict[str, Any], multi_class: str) -> None:
         self.model = model
@@ -138,7 +140,7 @@ class Machines:
             if frozen[name] != value:
                 raise ValueError(
                     f"{name} cannot change between calls of partial_fit (it was {value!r}, now it is "
-                    f"{frozen[name]!r}); use a new estimator."
+                    f"{frozen[name]!r}); {self.remedies.get(name, 'use a new estimator')}."
                 )
 
     # ---- rows ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "hingeline/data/wipe.hpp"
 #include "hingeline/kernel/ops.hpp"
 
 namespace hingeline {
@@ -146,11 +147,11 @@ template <class T> std::optional<Index> few_entries(const DenseRows<T>& x, std::
 }
 
 /// A compressed copy of dense rows with few entries. Kernel values are the same to the bit (kernel/ops.hpp).
-template <class T> std::optional<OwnedCsr<T, std::int32_t>> compressed(const DenseRows<T>& x, std::size_t budget) {
+template <class T> std::optional<OwnedCsr<T, std::int32_t, Wiped>> compressed(const DenseRows<T>& x, std::size_t budget) {
     const std::optional<Index> few = few_entries(x, budget);
     if (!few) return std::nullopt;
     const Index d = x.d, stored = *few;
-    OwnedCsr<T, std::int32_t> out;
+    OwnedCsr<T, std::int32_t, Wiped> out;
     out.d = d;
     out.values.reserve(static_cast<std::size_t>(stored));
     out.columns.reserve(static_cast<std::size_t>(stored));
@@ -170,7 +171,7 @@ template <class T> std::optional<OwnedCsr<T, std::int32_t>> compressed(const Den
 
 /// Rows of zeros and ones as bits.
 struct BitRows {
-    std::vector<std::uint64_t> words;
+    Wiped<std::uint64_t> words;
     Index per_row = 0;
     const std::uint64_t* row(Index i) const { return words.data() + i * per_row; }
 };
@@ -188,7 +189,7 @@ template <class T> std::optional<BitRows> as_bits(const Rows<T>& rows, std::size
                 if (per_row * x.n > stored || static_cast<std::size_t>(per_row * x.n) > budget / 8) return std::nullopt;
                 for (Index j = 0; j < stored; ++j)
                     if (x.values[j] != T(1)) return std::nullopt;
-                BitRows out{std::vector<std::uint64_t>(static_cast<std::size_t>(per_row * x.n), 0), per_row};
+                BitRows out{Wiped<std::uint64_t>(static_cast<std::size_t>(per_row * x.n), 0), per_row};
                 for (Index i = 0; i < x.n; ++i) {
                     const auto row = x.row(i);
                     for (Index j = 0; j < row.count; ++j)

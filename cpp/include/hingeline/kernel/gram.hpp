@@ -317,7 +317,7 @@ template <class T> class Gram {
     Kernel kernel_;
     Rows<T> rows_;  // queries are read from here
     Rows<T> base_;  // base rows from here: the same, or their compressed copy
-    std::optional<OwnedCsr<T, std::int32_t>> copy_;
+    std::optional<OwnedCsr<T, std::int32_t, Wiped>> copy_;
     std::optional<BitRows> bits_;
     Wiped<T> norms_;
     double largest_norm_ = 0;
