@@ -112,7 +112,10 @@ struct Model {
                     continue;
                 }
                 Unit copy = u;
-                machine(copy, source, scratch).unlearn(c);
+                if (!machine(copy, source, scratch).jump({c}, {})) {
+                    copy = u;
+                    machine(copy, source, scratch).unlearn(c);
+                }
                 u.state.counts = copy.state.counts;
                 *values++ = copy.state[line::g][c] + s[line::p][c] + copy.state.constant() - copy.state.mu;
             }
