@@ -1471,6 +1471,46 @@ def test_no_bytes_of_what_is_forgotten_are_pickled(kernel, form):
     assert X[12].tobytes()[:8] in dumped
 
 
+def test_a_window_that_becomes_smaller():
+    X, y = noisy(60)
+    for rule in ("relevance", "oldest"):
+        model = IncrementalSVC(C=2.0, window_rule=rule, **KERNELS["rbf"]).fit(X[:50], y[:50])
+        model.set_params(window=12)
+        model.add(X[50:51], y[50:51])
+        assert model.n_samples_ == 12 and model.ids_[-1] == 50
+        assert rule == "relevance" or model.ids_ == list(range(39, 51))
+        optimal(model, X[model.ids_], y[model.ids_])
+        before = fingerprint(model, X)
+        model.set_params(window=5)
+        with pytest.raises(ValueError, match="n_features|features"):
+            model.add(X[51:52, :1], y[51:52])
+        assert fingerprint(model, X) == before
+
+
+def test_a_kernel_function_cannot_change_its_model():
+    X, y = noisy(40)
+    said = []
+
+    def kernel(A, B):
+        if not said and "model" in held:
+            for change in (
+                lambda: held["model"].add(X[:1], y[:1]),
+                lambda: held["model"].forget(0),
+                lambda: held["model"].set_C(3.0),
+            ):
+                with pytest.raises(RuntimeError, match="kernel function") as error:
+                    change()
+                said.append(str(error.value))
+        return COMPUTED["linear"](A, B)
+
+    held = {}
+    model = IncrementalSVC(C=1.0, kernel=kernel).fit(X[:30], y[:30])
+    held["model"] = model
+    model.add(X[30:], y[30:])
+    assert len(said) == 3 and model.n_samples_ == 40
+    optimal(model, X, y, kernel="linear")
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "interrupt":
         interrupted_operations()

@@ -25,6 +25,7 @@ struct Incremental {
     std::size_t memory = 0;
     std::vector<Index> evicted;
     std::recursive_mutex busy;
+    bool running = false;
 
     Incremental(const std::string& problem, double C, double nu) {
         const std::unordered_map<std::string, Problem> known = {
@@ -40,8 +41,14 @@ struct Incremental {
         nb::gil_scoped_release release;
         return std::unique_lock(busy);
     }
+    /// The same for calls that change something: none while another one of this thread is under way.
+    std::unique_lock<std::recursive_mutex> enter() {
+        auto lock = hold();
+        if (running) throw std::runtime_error("a kernel function must not change the model that it is called for");
+        return lock;
+    }
     void configure(Index window, bool oldest, std::size_t memory_bytes) {
-        const auto lock = hold();
+        const auto lock = enter();
         model.window = window;
         model.rule = oldest ? Rule::oldest : Rule::relevance;
         memory = memory_bytes;
@@ -86,13 +93,18 @@ struct Incremental {
             std::vector<Scratch<double>> scratch(static_cast<std::size_t>(std::max(threads, 1)));
             for (auto& s : scratch) s.interrupt = interrupt;
             prepare();
+            running = true;
             try {
                 if (spec.kernel)
                     f(Gram<double>(*spec.kernel, store.view(), norms), scratch);
                 else
                     f(Called<double>(store.size(), called(spec.function)), scratch);
             } catch (const Interrupted&) {  // the session knows, and says so
+            } catch (...) {
+                running = false;
+                throw;
             }
+            running = false;
         });
     }
     /// A call on the points held that leaves them as they are when it fails.
@@ -128,12 +140,12 @@ struct Incremental {
     }
 
     void learn(const SourceSpec& spec, const Chunk& chunk, int threads) {
-        const auto lock = hold();
+        const auto lock = enter();
         chunk.check();
         prepare();
         const Index size = static_cast<Index>(chunk.size());
         std::optional<Before> b;  // one point is all or nothing by itself
-        if (size > 1) b = before();
+        if (size > 1 || model.crowded()) b = before();
         const Index stored = store.size();
         const std::size_t gone = evicted.size();
         std::optional<Store<double>> rows;  // where points may leave before the call ends
@@ -185,20 +197,22 @@ struct Incremental {
     }
 
     void forget(const SourceSpec& spec, Contiguous1<std::int64_t> serials, int threads) {
-        const auto lock = hold();
+        const auto lock = enter();
         const std::vector<Index> which = positions(serials);
-        bool done = false;
-        run(spec, threads, [&](const auto& source, auto& scratch) {
-            model.forget(source, scratch, which);
-            done = true;
-        });
-        if (!done) throw std::logic_error("forget ended without a reason");
-        close();
-        evicted.clear();
-        wipe_stack();
+        const auto leave = [&] {
+            close();
+            wipe_stack();
+        };
+        try {
+            run(spec, threads, [&](const auto& source, auto& scratch) { model.forget(source, scratch, which); });
+        } catch (...) {  // Ctrl-C may come when all is done
+            leave();
+            throw;
+        }
+        leave();
     }
     void bound(const SourceSpec& spec, double C, double nu, int threads) {
-        const auto lock = hold();
+        const auto lock = enter();
         change(spec, threads, [&](const auto& source, auto& scratch) {
             model.nu = nu;
             const double points = static_cast<double>(std::max<Index>(model.live(), 1));
@@ -207,7 +221,7 @@ struct Incremental {
     }
     nb::ndarray<nb::numpy, double> leave_one_out(const SourceSpec& spec, Contiguous1<std::int64_t> serials,
                                                  int threads) {
-        const auto lock = hold();
+        const auto lock = enter();
         const std::vector<Index> which = positions(serials);
         std::vector<double> values(which.size() * model.units.size());
         change(spec, threads,
@@ -217,7 +231,7 @@ struct Incremental {
 
     /// Coefficients by value of C, machine and point (in the order given), constants and sizes of margin sets.
     nb::tuple path(const SourceSpec& spec, Contiguous1<double> Cs, Contiguous1<std::int64_t> serials, int threads) {
-        const auto lock = hold();
+        const auto lock = enter();
         const std::vector<Index> which = positions(serials);
         const std::size_t count = Cs.shape(0), units = model.units.size();
         std::vector<double> coef, constant;
@@ -239,7 +253,7 @@ struct Incremental {
                               to_numpy(std::move(margin), {count, units}));
     }
     double violation(const SourceSpec& spec, int threads) {
-        const auto lock = hold();
+        const auto lock = enter();
         double worst = 0;
         change(spec, threads, [&](const auto& source, auto& scratch) {
             for (Unit& u : model.units) worst = std::max(worst, model.machine(u, source, scratch).violation());
@@ -247,7 +261,7 @@ struct Incremental {
         return worst;
     }
     double condition(const SourceSpec& spec, Index m, int threads) {
-        const auto lock = hold();
+        const auto lock = enter();
         Unit& unit = at(m);
         double value = 0;
         change(spec, threads,
@@ -330,7 +344,7 @@ struct Incremental {
 
     /// Back to what `states` and `held` gave. What comes from a file is not believed.
     void restore(const nb::list& saved, const nb::dict& points, nb::object rows, Index classes) {
-        const auto lock = hold();
+        const auto lock = enter();
         const auto valid = [](bool holds) {
             if (!holds) throw std::invalid_argument("the saved state of a machine is damaged");
         };
@@ -433,14 +447,14 @@ void bind_incremental(nb::module_& m) {
         .def(
             "add",
             [](I& i, Index positive, Index) {
-                const auto lock = i.hold();
+                const auto lock = i.enter();
                 i.model.add(positive);
             },
             nb::arg("positive"), nb::arg("negative") = -1)
         .def(
             "add_mirrored",
             [](I& i, Index machine, Index positive) {
-                const auto lock = i.hold();
+                const auto lock = i.enter();
                 i.model.units.push_back({positive, mirrored(i.at(machine).state)});
             },
             nb::arg("machine"), nb::arg("positive"))
@@ -457,7 +471,7 @@ void bind_incremental(nb::module_& m) {
                 const auto lock = i.hold();
                 return to_numpy(std::exchange(i.evicted, {}));
             },
-            "Points that the window has let go since the last time this was asked.")
+            "Points that have gone since the last time this was asked.")
         .def(
             "forget",
             [](I& i, nb::object source, Contiguous1<std::int64_t> serials, int threads) {

@@ -118,7 +118,7 @@ class IncrementalMachines(Machines):
             self.model.forget(self._source(source), numbers, threads=threads)
         finally:
             self._read = {}
-        self._drop(numbers.tolist())
+            self._drop(self.model.evicted().tolist())
 
     def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
         """Another C, or another nu where it is above 0, along the exact path."""

@@ -46,7 +46,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     class_weight : dict or 'balanced', default=None
         Factor on C for the samples of a class; 'balanced' only in :meth:`fit`.
     window : int, default=None
-        Most points held; when another one comes, one goes by `window_rule`.
+        Most points held; when another one comes, one goes by `window_rule` (several if the window has become smaller).
     window_rule : {'relevance', 'oldest'}, default='relevance'
         Which point goes: the one with the smallest coefficient (the smallest sum of absolute values over the
         machines; of several the one furthest beyond the margin), or the one that came first.

@@ -63,11 +63,15 @@ struct Model {
         kernel_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         for (Index c = all - fresh; c < all; ++c)
             points.diagonal[static_cast<std::size_t>(c)] = kernel.row(c, source, Ids::run(0, all), scratch)[c];
+        while (crowded()) forget(source, scratch, {victim()});
         if (fresh > 1 && window == 0 && nu <= 0) take_in_all(source, scratch, fresh);
         while (n < all) take_in(source, scratch);
         for (Index c = all - fresh; c < all; ++c)
             if (!supports(c)) kernel.release(c);
     }
+
+    /// Whether the window has become smaller than what is held.
+    bool crowded() const { return window > 0 && live() > window; }
 
     /// These positions go; they are dead afterwards.
     template <class Source>
