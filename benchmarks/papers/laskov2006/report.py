@@ -45,7 +45,7 @@ _READINGS = """\
   on three digits. usps: out of the eight above, by the number of support vectors, test errors in view. kdd99: with SVC
   on four other draws (standardised or logarithmic numbers, C from 0.01 to 100, both widths), then nu 0.1 and 0.5 on
   six of the draws used here, test curves in view. The linear kernel depends much on such choices: the mean AUC of
-  "near boundary" on test rows went from 70 to 91 %, and it was above the reduced SVM in some of them.
+  "near boundary" on test rows went from 49 to 91 %, and it was above the reduced SVM in some of them.
 - **Reduced SVM.** The exact path of the lasso (LARS) on the kernel matrix, its last point with no more support vectors
   than active learning ("near boundary") has."""
 
