@@ -3,6 +3,7 @@
 What sends signals or reads the memory of a process runs in a child process (this file as a script).
 """
 
+import copy
 import json
 import os
 import pickle
@@ -1509,6 +1510,124 @@ def test_a_kernel_function_cannot_change_its_model():
     model.add(X[30:], y[30:])
     assert len(said) == 3 and model.n_samples_ == 40
     optimal(model, X, y, kernel="linear")
+
+
+@pytest.mark.parametrize("rows", [60, 100, 140])
+def test_little_memory_gives_an_error_or_the_optimum(rows):
+    """Never a wrong model: rows of the margin set must not go while others are computed."""
+    for seed in range(6):
+        X, y = noisy(250, 3, seed=seed)
+        options = {"C": 0.65, **KERNELS["rbf"]}
+        rng = np.random.default_rng(seed)
+        model = IncrementalSVC(memory_limit=rows * 512 * 8 / 2**20, **options)
+        ids, finished = [], 0
+        for part in np.array_split(np.arange(250), 4):
+            try:
+                ids += model.add(X[part], y[part])
+                gone = rng.choice(ids, 20, replace=False).tolist()
+                model.forget(gone)
+                ids = [k for k in ids if k not in gone]
+                model = pickle.loads(pickle.dumps(model))
+                finished += 1
+            except MemoryError as error:
+                assert "memory_limit" in str(error)
+                break
+            finally:
+                if model.n_samples_:
+                    optimal(model, X[model.ids_], y[model.ids_])
+        assert rows < 140 or finished == 4
+
+
+def test_small_weights_are_weights():
+    X, y = noisy(40)
+    small = IncrementalSVC(C=1e10, **KERNELS["rbf"]).fit(X, y, sample_weight=np.full(40, 1e-11))
+    plain = IncrementalSVC(C=0.1, **KERNELS["rbf"]).fit(X, y)
+    for k in range(0, 40, 3):
+        small.forget(k)
+        plain.forget(k)
+        assert abs(small.dual_coef_.sum()) < 1e-9 and small.kkt_violation() < 1e-9
+    same_function(small, plain, X, atol=1e-8)
+
+
+def test_ids_after_an_error_and_an_interrupt():
+    X, y = noisy(60)
+    calls = {"left": 10**9, "error": ValueError}
+
+    def kernel(A, B):
+        calls["left"] -= 1
+        if calls["left"] < 0:
+            raise calls["error"]("stopped")
+        return COMPUTED["linear"](A, B)
+
+    model = IncrementalSVC(kernel=kernel, window=15).fit(X[:20], y[:20])
+    raised = []
+    for error in (ValueError, KeyboardInterrupt):
+        for left in (3, 2, 1, 0):
+            calls.update(left=left, error=error)
+            try:
+                model.add(X[20:40], y[20:40])
+            except (ValueError, KeyboardInterrupt) as caught:
+                raised.append(type(caught))
+            calls["left"] = 10**9
+            assert len(model.ids_) == model._online.model.n_stored == len(set(model.ids_))
+            held = model._online.take(np.argsort(model._online.model.held()["serial"]))
+            labels = model.classes_[model._online.codes_held()]
+            optimal(model, held, labels, kernel="linear")
+    assert {ValueError, KeyboardInterrupt} == set(raised)
+
+
+def test_threads_get_numbers_of_their_own():
+    X, y = noisy(90)
+    model = IncrementalSVC(**KERNELS["rbf"]).fit(X[:30], y[:30])
+    threads = [
+        threading.Thread(
+            target=lambda part: [model.add(X[k : k + 1], y[k : k + 1]) for k in part], args=(range(a, a + 20),)
+        )
+        for a in (30, 50, 70)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model.ids_ == list(range(90)) and model._online.model.n_stored == 90
+    assert model.kkt_violation() < 1e-9
+
+
+def test_parameters_that_were_set():
+    X, y = noisy(40)
+    model = IncrementalSVC(C=1.0, **KERNELS["linear"]).fit(X, y)
+    model.set_params(C=5.0)
+    with pytest.raises(ValueError, match="set_C"):
+        model.add(X[:1], y[:1])
+    same_function(model.set_C(5.0), IncrementalSVC(C=5.0, **KERNELS["linear"]).fit(X, y), X, atol=1e-9)
+    model.set_params(kernel="rbf")
+    with pytest.raises(ValueError, match="kernel cannot change"):
+        model.condition_  # noqa: B018
+    model.set_params(kernel="linear")
+    assert model.kkt_violation() < 1e-9
+    shallow = copy.copy(model)
+    shallow.forget(3)
+    assert model.n_samples_ == 40 and shallow.n_samples_ == 39
+
+
+@pytest.mark.parametrize("ids", [b"\x01\x02", bytearray(b"\x01"), 1.0, [1.5], [None], [True]])
+def test_ids_are_integers_or_strings(ids):
+    X, y = noisy(20)
+    model = IncrementalSVC(**KERNELS["rbf"]).fit(X, y)
+    with pytest.raises(TypeError, match="integers or strings"):
+        model.forget(ids)
+    assert model.n_samples_ == 20
+    for good in (np.array(5), np.int64(6), {7}, range(8, 10), iter([10])):
+        model.forget(good)
+    assert model.n_samples_ == 14
+
+
+def test_progress_of_a_fit():
+    callback = pytest.importorskip("sklearn.callback")
+    X, y = noisy(60)
+    model = IncrementalSVC(**KERNELS["rbf"])
+    model.set_callbacks(callback.ScoringMonitor(scoring="accuracy")).fit(X, y)
+    same_function(model, IncrementalSVC(**KERNELS["rbf"]).fit(X, y), X, atol=1e-9)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ using namespace hingeline::incremental;
 struct Before {
     std::vector<Unit> units;
     Points points;
-    Index n;
+    Index n, last;
     double C, nu;
 };
 
@@ -63,12 +63,12 @@ struct Incremental {
         return all;
     }
 
-    Before before() const { return {model.units, model.points, model.n, model.C, model.nu}; }
+    Before before() const { return {model.units, model.points, model.n, model.last, model.C, model.nu}; }
     /// Back to an earlier state of the same rows.
     void back(Before&& b) {
         model.units = std::move(b.units);
         model.points = std::move(b.points);
-        model.n = b.n, model.C = b.C, model.nu = b.nu;
+        model.n = b.n, model.last = b.last, model.C = b.C, model.nu = b.nu;
     }
     void close() {
         for (Index i = 0; i < model.n; ++i)
@@ -172,6 +172,7 @@ struct Incremental {
                 close();
                 at += count;
             }
+            prepare();  // inverses have grown
         } catch (const nb::python_error& error) {
             if (error.matches(PyExc_KeyboardInterrupt))
                 close();
@@ -383,7 +384,7 @@ struct Incremental {
         store = std::move(held);
         norms = std::move(lengths);
         model.kernel.clear();
-        back({std::move(fresh.units), std::move(fresh.points), fresh.n, fresh.C, fresh.nu});
+        back({std::move(fresh.units), std::move(fresh.points), fresh.n, -1, fresh.C, fresh.nu});
         model.kernel_seconds = fresh.kernel_seconds;
     }
     template <class Valid> static Unit unit(const nb::dict& d, const Model& model, Index classes, Valid&& valid) {

@@ -240,10 +240,11 @@ CASE(four_points_by_hand) {
 }
 
 void sequence(const Data& data, const Kernel& kernel, Problem problem, double C, double nu, Index window,
-              std::uint64_t seed) {
+              std::uint64_t seed, std::size_t bytes = 1u << 22) {
     Random random(seed);
     Run run(data, problem, C, nu);
     run.kernel = kernel;
+    run.model.kernel.allow(bytes);
     run.model.window = window;
     run.model.rule = below(random, 2) ? Rule::oldest : Rule::relevance;
     for (int step = 0; step < 60; ++step) {
@@ -285,6 +286,22 @@ CASE(every_operation_ends_at_the_optimum) {
                     sequence(data, kernel, problem, 1, nu, nu < 0.5 ? 15 : 0, seed++);
             }
         }
+}
+
+/// Rows of the margin set must not go while others are computed: an error, or the optimum.
+CASE(little_memory_makes_no_wrong_model) {
+    const Kernel kernel{KernelKind::rbf, 0.7, 0, 3};
+    int ended = 0, full = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        const Data data(60, 3, kernel, 50 + seed);
+        try {
+            sequence(data, kernel, Problem::classes, 1.0, 0, 0, seed, static_cast<std::size_t>(6 + seed % 16) * 1024);
+            ++ended;
+        } catch (const std::bad_alloc&) {
+            ++full;
+        }
+    }
+    CHECK(ended > 5 && full > 5, ended, full);
 }
 
 bool same(const std::vector<Unit>& a, const std::vector<Unit>& b) {

@@ -135,8 +135,8 @@ template <class T> void compressed_case() {
         const auto copy = compressed(dense_view(sparse, n, d), budget);
         CHECK(copy.has_value(), budget);
         if (!copy) continue;
-        CHECK(std::ranges::equal(copy->starts, expected.starts) && std::ranges::equal(copy->columns, expected.columns) &&
-              std::ranges::equal(copy->values, expected.values));
+        CHECK(std::ranges::equal(copy->starts, expected.starts) &&
+              std::ranges::equal(copy->columns, expected.columns) && std::ranges::equal(copy->values, expected.values));
         CHECK(copy->d == d);
     }
     for (const std::size_t budget : {needed - 1, std::size_t{100}, std::size_t{0}})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from numbers import Integral
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,7 @@ class IncrementalMachines(Machines):
         super().__init__(_core.Incremental(problem, C=C, nu=nu), frozen, "ovr")
         self.problem = problem
         self.dense = dense
+        self.lock = RLock()  # ids and points change together
         self.own_ids: bool | None = None  # whether the caller gives them; None: no point has come
         self.id_of: dict[int, Any] = {}  # of the points held, in the order in which they came
         self.points_of: dict[Any, list[int]] = {}
@@ -57,14 +60,14 @@ class IncrementalMachines(Machines):
 
     # ---- ids -----------------------------------------------------------------------------------------
 
-    def named(self, ids: Any, count: int) -> list[Any]:
-        """Ids of the next points."""
+    def named(self, ids: Any, count: int) -> list[Any] | None:
+        """Ids that the caller gives to the next points; None: their numbers."""
         if self.own_ids is not None and self.own_ids != (ids is not None):
             raise ValueError(
                 "ids must be given for all points or for none: numbers given automatically could mean another point."
             )
         if ids is None:
-            return list(range(self.n_seen, self.n_seen + count))
+            return None
         names = [_plain(name) for name in _listed(ids)]
         if len(names) != count:
             raise ValueError(f"ids must have one entry per sample: got {len(names)} for {count} samples.")
@@ -88,11 +91,18 @@ class IncrementalMachines(Machines):
     # ---- learning ------------------------------------------------------------------------------------
 
     def learn(
-        self, source: Any, X: Any, codes: np.ndarray, weights: np.ndarray, names: list[Any], own: bool, threads: int
-    ) -> None:
-        """Learn from rows in their order. After Ctrl-C those that were learnt are held."""
-        numbers = np.arange(self.n_seen, self.n_seen + len(names))
-        rows = np.arange(len(names))
+        self, source: Any, X: Any, codes: np.ndarray, weights: np.ndarray, names: list[Any] | None, threads: int
+    ) -> list[Any]:
+        """Learn from rows in their order; their ids. After Ctrl-C those that were learnt are held."""
+        with self.lock:
+            return self._learn(source, X, codes, weights, names, threads)
+
+    def _learn(
+        self, source: Any, X: Any, codes: np.ndarray, weights: np.ndarray, given: list[Any] | None, threads: int
+    ) -> list[Any]:
+        rows = np.arange(len(codes))
+        numbers = self.n_seen + rows
+        names = numbers.tolist() if given is None else given
         try:
             self.model.learn(self._source(source), _core.Matrix(X), rows, numbers, codes, weights, threads=threads)
         except KeyboardInterrupt:
@@ -105,20 +115,22 @@ class IncrementalMachines(Machines):
         finally:
             self._read = {}
             if names:
-                self.own_ids = own
+                self.own_ids = given is not None
             for number, name in zip(numbers.tolist(), names, strict=False):
                 self.id_of[number] = name
                 self.points_of.setdefault(name, []).append(number)
             self.n_seen += len(names)
             self._drop(self.model.evicted().tolist())
+        return names
 
     def forget(self, source: Any, numbers: np.ndarray, threads: int) -> None:
         """Let points go, exactly."""
-        try:
-            self.model.forget(self._source(source), numbers, threads=threads)
-        finally:
-            self._read = {}
-            self._drop(self.model.evicted().tolist())
+        with self.lock:
+            try:
+                self.model.forget(self._source(source), numbers, threads=threads)
+            finally:
+                self._read = {}
+                self._drop(self.model.evicted().tolist())
 
     def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
         """Another C, or another nu where it is above 0, along the exact path."""
@@ -203,13 +215,13 @@ class IncrementalMachines(Machines):
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in vars(self).items() if name not in ("model", "_read")}
+        state = {name: value for name, value in vars(self).items() if name not in ("model", "lock", "_read")}
         rows = Machines.take(self, np.arange(self.model.n_stored)) if self.model.has_rows else None
         return {**state, "states": self.model.states(), "held": self.model.held(), "rows": rows}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rows, states, held = (state.pop(name) for name in ("rows", "states", "held"))
-        vars(self).update(state, _read={})
+        vars(self).update(state, _read={}, lock=RLock())
         if len(states) != len(self.machines) or sorted(held["serial"].tolist()) != list(self.id_of):
             raise ValueError("the saved state of a machine is damaged")
         self.model = _core.Incremental(self.problem, C=1.0, nu=0.0)
@@ -260,6 +272,7 @@ class IncrementalEstimator(ReadsMachines, KernelEstimator):
         machines = vars(self).get("_online")
         if machines is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'condition_'")
+        machines.require_frozen(self._frozen())
         self._configure(machines)
         source, threads = machines._source(self._source()), self._training_threads()
         return np.array([machines.model.condition(source, m, threads=threads) for m in machines.sorted_machines()])
@@ -292,11 +305,20 @@ class IncrementalEstimator(ReadsMachines, KernelEstimator):
             raise AttributeError(f"{type(self).__name__} has not been fitted yet.")
         return machines
 
-    def _ready_machines(self) -> IncrementalMachines:
+    def __copy__(self) -> Any:
+        """A copy that goes its own way: what one forgets, the other one keeps."""
+        other = object.__new__(type(self))
+        other.__dict__.update(vars(self))
+        if "_online" in vars(self):
+            other._online = deepcopy(self._online)
+        return other
+
+    def _ready_machines(self, *free: str) -> IncrementalMachines:
+        """The machines, for a call that may find the parameters `free` changed."""
         check_is_fitted(self, "_online")
-        _params.check(self, self._rules)
+        _params.check(self, {name: rule for name, rule in self._rules.items() if name not in free})
         machines = self._online
-        machines.require_frozen(self._frozen())
+        machines.require_frozen({**self._frozen(), **{name: machines.frozen[name] for name in free}})
         self._configure(machines)
         return machines
 
@@ -317,14 +339,22 @@ class IncrementalEstimator(ReadsMachines, KernelEstimator):
         return self._call_kernel if callable(self.kernel) else self._kernel()
 
     def _learn(
-        self, machines: IncrementalMachines, X: Any, codes: np.ndarray, weights: np.ndarray, names: list[Any], own: bool
-    ) -> None:
-        """Learn from checked rows."""
-        machines.learn(self._source(), X, np.ascontiguousarray(codes), weights, names, own, self._training_threads())
+        self,
+        machines: IncrementalMachines,
+        X: Any,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        names: list[Any] | None = None,
+    ) -> list[Any]:
+        """Learn from checked rows; their ids."""
+        codes = np.ascontiguousarray(codes)
+        return machines.learn(self._source(), X, codes, weights, names, self._training_threads())
 
 
 def _listed(ids: Any) -> list[Any]:
-    single = isinstance(ids, str | Integral) or not isinstance(ids, Iterable)
+    if isinstance(ids, np.ndarray) and ids.ndim == 0:
+        ids = ids.item()
+    single = isinstance(ids, str | bytes | bytearray | Integral) or not isinstance(ids, Iterable)
     return [ids] if single else list(ids)
 
 

@@ -190,7 +190,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
             if len(np.unique(codes[weights > 0])) < 2:
                 raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
-            self._require_bounds(weights)
+            self._require_bounds(weights, self.C)
             self._gamma = self._resolve_gamma(X)
             self._require_moderate(X)
             machines = self._machines(X)
@@ -199,7 +199,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             def advance(steps: int | None) -> bool:
                 at = machines.n_seen
                 end = len(codes) if steps is None else min(len(codes), at + steps)
-                self._learn(machines, X[at:end], codes[at:end], weights[at:end], list(range(at, end)), False)
+                self._learn(machines, X[at:end], codes[at:end], weights[at:end])
                 return end < len(codes)
 
             try:
@@ -209,11 +209,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
                     self.classes_[codes],
                     advance=advance,
                     most_steps=len(codes),
-                    attributes=lambda: {
-                        **machines.attributes(),
-                        "classes_": self.classes_,
-                        "_gamma": self._gamma,
-                    },
+                    attributes=lambda: {"_online": machines, "classes_": self.classes_, "_gamma": self._gamma},
                 )
             except KeyboardInterrupt:
                 self._online = machines
@@ -281,13 +277,13 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             first = "_online" not in vars(self)
             X, y = self._validate_rows(X, y, reset=first)
             weights = self._sample_weights(sample_weight, X, all_zero=True) * self._weights_of(y)
-            self._require_bounds(weights)
+            self._require_bounds(weights, self.C)
             if first:
                 self._gamma = self._resolve_gamma(X)
             self._require_moderate(X)
             machines = self._machines(X) if first else self._ready_machines()
             machines.require_weights(self.class_weight, y)
-            names = machines.named(ids, len(y))
+            given = machines.named(ids, len(y))
             declared = machines.unknown(classes)
             if first and classes is not None and len(declared) < 2:
                 raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
@@ -298,7 +294,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             for label in coming:
                 machines.know(label)
             try:
-                self._learn(machines, X, machines.codes(y), weights, names, ids is not None)
+                names = self._learn(machines, X, machines.codes(y), weights, given)
             except KeyboardInterrupt:
                 self._publish(machines)
                 keep()
@@ -321,8 +317,8 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         IncrementalSVC
             The estimator.
         """
-        machines = self._ready_machines()
-        self._require_C(C)
+        machines = self._ready_machines("C")
+        self._require_C(C, machines)
         machines.bound(self._source(), float(C), 0.0, self._training_threads())
         self.C = machines.frozen["C"] = C
         return self
@@ -349,8 +345,10 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         machines = self._ready_machines()
         self._require_machines(machines)
         values = np.ascontiguousarray(np.atleast_1d(Cs), dtype=np.float64)
+        if values.ndim != 1 or not len(values):
+            raise ValueError(f"Cs must be a list of numbers. Got an array of shape {values.shape}.")
         for C in values.tolist():
-            self._require_C(C)
+            self._require_C(C, machines)
         rows = None if X is None else self._validate_predict(X)
         source = machines._source(self._source())
         coef, constant, margin = machines.model.path(
@@ -368,8 +366,10 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
                 np.arange(constant.size)[np.newaxis],
                 np.ascontiguousarray(constant.ravel()),
             )
-            sums = self._sums(rows, weights, machines.take(place))
-            decision = sums.reshape(len(sums), len(values), -1).transpose(1, 0, 2)
+            sums = np.tile(constant.ravel(), (rows.shape[0], 1))
+            if len(place):
+                sums = self._sums(rows, weights, machines.take(place))
+            decision = sums.reshape(len(sums), *constant.shape).transpose(1, 0, 2)
             path["decision"] = decision[..., 0] if decision.shape[2] == 1 else decision
         return path
 
@@ -428,13 +428,14 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         self._online = machines
         self.classes_ = machines.classes
 
-    def _require_C(self, C: Any) -> None:
+    def _require_C(self, C: Any, machines: IncrementalMachines) -> None:
         rule = self._rules["C"]
         if not rule.accepts(C):
             raise ValueError(f"C must be {rule.words}. Got {C!r}.")
+        self._require_bounds(machines.model.held()["weight"], C)
 
-    def _require_bounds(self, weights: np.ndarray) -> None:
-        if self.C * weights.max(initial=0.0) > LARGEST:
+    def _require_bounds(self, weights: np.ndarray, C: float) -> None:
+        if C * weights.max(initial=0.0) > LARGEST:
             raise ValueError(f"C times the weights must not exceed {LARGEST:g}; lower C or the weights.")
 
     def _require_machines(self, machines: IncrementalMachines) -> None:

@@ -177,7 +177,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             def advance(steps: int | None) -> bool:
                 at = machines.n_seen
                 end = X.shape[0] if steps is None else min(X.shape[0], at + steps)
-                self._take(machines, X[at:end], list(range(at, end)), False)
+                self._take(machines, X[at:end])
                 return end < X.shape[0]
 
             try:
@@ -187,7 +187,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
                     None,
                     advance=advance,
                     most_steps=X.shape[0],
-                    attributes=lambda: {**machines.attributes(), "_gamma": self._gamma},
+                    attributes=lambda: {"_online": machines, "_gamma": self._gamma},
                 )
             except KeyboardInterrupt:
                 self._online = machines
@@ -240,9 +240,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             X = self._check_rows(X, reset=first)
             machines = self._begin(X) if first else self._ready_machines()
             self._require_moderate(X)
-            names = machines.named(ids, X.shape[0])
+            given = machines.named(ids, X.shape[0])
             try:
-                self._take(machines, X, names, ids is not None)
+                names = self._take(machines, X, given)
             except KeyboardInterrupt:
                 self._online = machines
                 keep()
@@ -281,14 +281,14 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return self._move("C", C, C=C, nu=self.nu)
 
     def _move(self, name: str, value: Any, **wanted: Any) -> IncrementalOneClassSVM:
-        machines = self._ready_machines()
+        machines = self._ready_machines("C", "nu")
         rule = _params.real(above=0.0, most=LARGEST) if name == "C" else self._rules["nu"]
         if not rule.accepts(value):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
         machines.bound(self._source(), *self._bounds(**wanted), self._training_threads())
         for key, now in wanted.items():
             setattr(self, key, now)
-            machines.frozen[key] = now
+        machines.frozen = self._frozen()
         return self
 
     # ---- decisions -----------------------------------------------------------------------------------
@@ -383,6 +383,11 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     # ---- parts ---------------------------------------------------------------------------------------
 
     def _begin(self, X: Any) -> IncrementalMachines:
+        if self.C is not None and self.window is not None and self.window * self.C < 1:
+            raise ValueError(
+                f"window={self.window} points with C={self.C:g} can never bear a weight of 1; raise window to "
+                f"{int(np.ceil(1 / self.C))}, raise C, or use nu."
+            )
         self._gamma = self._resolve_gamma(X)
         self._require_moderate(X)
         machines = IncrementalMachines(
@@ -391,8 +396,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self._configure(machines)
         return machines
 
-    def _take(self, machines: IncrementalMachines, X: Any, names: list[Any], own: bool) -> None:
-        self._learn(machines, X, np.zeros(len(names), dtype=np.int64), np.ones(len(names)), names, own)
+    def _take(self, machines: IncrementalMachines, X: Any, names: list[Any] | None = None) -> list[Any]:
+        return self._learn(machines, X, np.zeros(X.shape[0], dtype=np.int64), np.ones(X.shape[0]), names)
 
     @staticmethod
     def _bounds(C: float | None, nu: float) -> tuple[float, float]:
@@ -400,7 +405,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return (1.0, float(nu)) if C is None else (float(C), 0.0)
 
     def _frozen(self) -> dict[str, Any]:
-        return {**super()._frozen(), "shape": self.shape, "nu": self.nu, "C": self.C}
+        nu = self.nu if self.C is None else None  # has no say beside C
+        return {**super()._frozen(), "shape": self.shape, "nu": nu, "C": self.C}
 
     def _scale(self) -> float:
         """`OneClassSVM` has coefficients up to 1."""

@@ -76,6 +76,8 @@ template <class Source> class Machine {
             settle();
         } catch (const Stuck&) {
             return false;
+        } catch (const Full&) {  // the path needs fewer rows at a time
+            return false;
         }
         return true;
     }
@@ -94,11 +96,11 @@ template <class Source> class Machine {
             -1, -1, C);
     }
 
-    /// The largest violation of the optimality conditions, from kernel values alone.
+    /// The largest violation of the optimality conditions, from kernel values computed anew.
     double violation() {
         if (!s.ready) return 0;
         Numbers g(static_cast<std::size_t>(M.padded()), 0.0);
-        M.outputs(g.data());
+        M.outputs(g.data(), true);
         double worst = std::abs(M.balance());
         for (Index i = 0; i < s.n; ++i) {
             if (M.place(i) == Place::out || s.fixed(i)) continue;

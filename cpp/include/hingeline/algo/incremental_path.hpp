@@ -90,12 +90,14 @@ template <class Source> class Path {
         while (alpha[c] != 0) {
             count_step();
             if (M.m() == 0) {
-                const Index k = std::abs(alpha[c]) > 1e-9 * s.C ? move_mu(sign, -1) : -1;
+                const double box = (s[line::up][c] + s[line::dn][c]) * s.C;
+                const bool dust = std::abs(alpha[c]) <= 1e-9 * box;  // of a sum of coefficients that are at bounds
+                const Index k = dust ? -1 : move_mu(sign, -1);
+                if (k < 0 && !dust) throw Stuck();
                 if (k >= 0) {
                     M.add(k);
                     continue;
                 }
-                if (std::abs(alpha[c]) > 1e-9 * s.C) throw Stuck();
                 alpha[c] = 0;
                 break;
             }

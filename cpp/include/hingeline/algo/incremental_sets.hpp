@@ -16,23 +16,29 @@ template <class Source> class Sets {
 
     /// Coefficients become zero at once; gradients follow, and the sum is out of balance.
     void leave(const std::vector<Index>& points) {
-        std::vector<const double*> from;
-        Numbers weights;
+        constexpr std::size_t together = 32;
         std::vector<Index> inside, bearing;
         for (const Index c : points)
             if (s[line::alpha][c] != 0) bearing.push_back(c);
-        M.hold(bearing);
-        for (const Index c : points) {
-            if (const double a = s[line::alpha][c]; a != 0) {
+        for (std::size_t at = 0; at < bearing.size(); at += together) {
+            const std::vector<Index> some(
+                bearing.begin() + static_cast<std::ptrdiff_t>(at),
+                bearing.begin() + static_cast<std::ptrdiff_t>(std::min(bearing.size(), at + together)));
+            M.hold(some);
+            std::vector<const double*> from;
+            Numbers weights;
+            for (const Index c : some) {
                 from.push_back(M.row(c));
-                weights.push_back(-a);
+                weights.push_back(-s[line::alpha][c]);
             }
+            M.shift(0.0, from, weights);
+        }
+        for (const Index c : points) {
             if (M.place(c) == Place::margin) inside.push_back(c);
             s[line::alpha][c] = 0;
             M.place(c) = Place::out;
         }
         M.remove(inside);
-        M.shift(0.0, from, weights);
     }
     /// To the optimum; false when it is not worth going on.
     bool pivot() {

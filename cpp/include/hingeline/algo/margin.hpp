@@ -85,21 +85,25 @@ template <class Source> struct Margin {
 
     // ---- kernel rows -------------------------------------------------------------------------------
 
-    /// Rows that are needed together are computed together.
-    void hold(const std::vector<Index>& points) {
+    /// Rows that are needed together, beside those of M, are computed together.
+    void hold(const std::vector<Index>& some) {
         std::vector<Index> missing;
+        Index others = 0;
         for (const Index k : s.margin) kernel.touch(k);
-        for (const Index k : points) {
+        for (const Index k : some) {
             kernel.touch(k);
+            others += place(k) != Place::margin;
             if (!kernel.find(k)) missing.push_back(k);
         }
+        require_room(others);
         if (missing.empty()) return;
         const Clock clock(s.counts, Part::kernel);
-        require_room(static_cast<Index>(missing.size()));
         if (!kernel.fetch(missing, source, Ids::run(0, kernel.size()), scratch)) throw Interrupted();
     }
-    void require_room(Index more) const {
-        if (m() + more + 2 > kernel.room()) throw Full(m() + more + 2, kernel.size(), kernel.room());
+    /// Room for the rows of M, those of so many other points, the driver's and one more.
+    void require_room(Index others) const {
+        const Index needed = m() + others + 2;
+        if (needed > kernel.room()) throw Full(needed, kernel.size(), kernel.room());
     }
     /// Row of position p; rows of the margin set stay.
     const double* row(Index p) {
@@ -329,8 +333,8 @@ template <class Source> struct Margin {
         std::fill(g + s.n, g + padded(), 0.0);
         s.counts.bytes += static_cast<double>(static_cast<Index>(from.size()) * padded()) * sizeof(double);
     }
-    /// out += K alpha, from the rows of the support vectors in their order.
-    void outputs(double* out) {
+    /// out += K alpha, from the rows of the support vectors in their order: those that are held, or all `anew`.
+    void outputs(double* out, bool anew = false) {
         constexpr std::size_t together = 64;
         std::vector<Index> support, missing;
         for (Index i = 0; i < s.n; ++i)
@@ -341,8 +345,9 @@ template <class Source> struct Margin {
         for (std::size_t at = 0; at < support.size(); at += together) {
             const std::size_t some = std::min(together, support.size() - at);
             missing.clear();
+            const auto find = [&](Index k) { return anew ? nullptr : kernel.find(k); };
             for (std::size_t i = at; i < at + some; ++i)
-                if (!kernel.find(support[i])) missing.push_back(support[i]);
+                if (!find(support[i])) missing.push_back(support[i]);
             lines.clear();
             for (std::size_t i = 0; i < missing.size(); ++i) {
                 lines.emplace_back();
@@ -355,7 +360,7 @@ template <class Source> struct Margin {
             weights.clear();
             std::size_t next = 0;
             for (std::size_t i = at; i < at + some; ++i) {
-                const double* held = kernel.find(support[i]);
+                const double* held = find(support[i]);
                 from.push_back(held ? held : lines[next++].data());
                 weights.push_back(s[line::alpha][support[i]]);
             }

@@ -147,7 +147,8 @@ template <class T> std::optional<Index> few_entries(const DenseRows<T>& x, std::
 }
 
 /// A compressed copy of dense rows with few entries. Kernel values are the same to the bit (kernel/ops.hpp).
-template <class T> std::optional<OwnedCsr<T, std::int32_t, Wiped>> compressed(const DenseRows<T>& x, std::size_t budget) {
+template <class T>
+std::optional<OwnedCsr<T, std::int32_t, Wiped>> compressed(const DenseRows<T>& x, std::size_t budget) {
     const std::optional<Index> few = few_entries(x, budget);
     if (!few) return std::nullopt;
     const Index d = x.d, stored = *few;
