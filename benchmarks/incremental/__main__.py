@@ -57,7 +57,7 @@ def parse() -> argparse.Namespace:
 
 def contestants(case: Case) -> dict[str, tuple[dict[str, Any], int]]:
     """Label: arguments and threads."""
-    cores = os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     peer = "OneClassSVM" if case.kind == "Stream" else "SVC"
     found: dict[str, tuple[dict[str, Any], int]] = {"hingeline, 1 thread": ({"threads": 1, "tol": None}, 1)}
     if cores > 1:

@@ -107,8 +107,8 @@ struct Incremental {
             running = false;
         });
     }
-    /// A call on the points held that leaves them as they are when it fails.
-    template <class F> void change(const SourceSpec& spec, int threads, F&& f) {
+    /// A call on the points held that leaves them as they are when it fails, or in any case (`look`).
+    template <class F> void change(const SourceSpec& spec, int threads, F&& f, bool look = false) {
         Before b = before();
         try {
             run(spec, threads, f);
@@ -116,6 +116,7 @@ struct Incremental {
             back(std::move(b));
             throw;
         }
+        if (look) back(std::move(b));
     }
 
     void append(const Chunk& chunk, Index from, Index count) {
@@ -125,9 +126,7 @@ struct Incremental {
         if (store.size() == 0) store = Store<double>(chunk.x->d, worth_compressing(*rows));
         const Index first = store.size();
         store.append(*rows, bindings::ids(chunk.rows, chunk.x->n).part(from, count));
-        Store<double> fresh(store.columns(), store.sparse());
-        fresh.append(*rows, bindings::ids(chunk.rows, chunk.x->n).part(from, count));
-        const Wiped<double> lengths = Gram<double>::norms_of(fresh.view());
+        const Wiped<double> lengths = Gram<double>::norms_of(store.view(first));
         norms.resize(static_cast<std::size_t>(first));
         norms.insert(norms.end(), lengths.begin(), lengths.end());
         for (Index i = from; i < from + count; ++i)
@@ -237,8 +236,7 @@ struct Incremental {
         const std::size_t count = Cs.shape(0), units = model.units.size();
         std::vector<double> coef, constant;
         std::vector<Index> margin;
-        Before b = before();
-        change(spec, threads, [&](const auto& source, auto& scratch) {
+        const auto visit = [&](const auto& source, auto& scratch) {
             for (std::size_t i = 0; i < count; ++i) {
                 model.bound(source, scratch, Cs.data()[i]);
                 for (const Unit& u : model.units) {
@@ -247,8 +245,8 @@ struct Incremental {
                     margin.push_back(static_cast<Index>(u.state.margin.size()));
                 }
             }
-        });
-        back(std::move(b));
+        };
+        change(spec, threads, visit, true);
         return nb::make_tuple(to_numpy(std::move(coef), {count, units, which.size()}),
                               to_numpy(std::move(constant), {count, units}),
                               to_numpy(std::move(margin), {count, units}));
@@ -283,15 +281,13 @@ struct Incremental {
                 code.push_back(model.points.code[static_cast<std::size_t>(i)]);
                 coef.push_back(alpha);
             }
-        double square = 0;  // a'Ka
-        for (Index i = 0; i < s.n; ++i) square += s[line::alpha][i] * (s[line::g][i] - s.mu + s[line::p][i]);
         nb::dict d;
         d["row"] = to_numpy(std::move(row));
         d["chosen"] = to_numpy(std::move(serial));
         d["code"] = to_numpy(std::move(code));
         d["coef"] = to_numpy(std::move(coef));
         d["intercept"] = s.constant();
-        d["square"] = square;
+        d["square"] = s.square();
         d["ready"] = s.ready;
         d["margin"] = s.margin.size();
         d["steps"] = s.counts.steps;
@@ -359,7 +355,8 @@ struct Incremental {
         Model fresh;
         fresh.problem = model.problem;
         fresh.C = real.data()[0], fresh.nu = real.data()[1], fresh.kernel_seconds = real.data()[2];
-        valid(std::isfinite(fresh.C) && fresh.C > 0 && std::isfinite(fresh.nu) && fresh.nu >= 0);
+        valid(std::isfinite(fresh.C) && fresh.C > 0 && fresh.nu >= 0 &&
+              fresh.nu <= (fresh.problem == Problem::classes ? 0 : 1));
         std::unordered_map<Index, bool> seen;
         for (std::size_t i = 0; i < n; ++i) {
             valid(code.data()[i] >= 0 && code.data()[i] < std::max<Index>(classes, 1) && serial.data()[i] >= 0 &&

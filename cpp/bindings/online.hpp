@@ -21,7 +21,7 @@ struct SourceSpec {
     }
 };
 
-/// Examples: rows of x, their numbers, classes and boxes (C times weight; 0 leaves an example out).
+/// Examples: rows of x, their numbers, classes and boxes (C times weight; exact machines: the weight).
 struct Chunk {
     const Matrix* x;
     Contiguous1<std::int64_t> rows, ids, codes;

@@ -1,7 +1,4 @@
-"""What every estimator shares: validate, encode labels, one call into the core, publish.
-
-Nothing else talks to ``_core``.
-"""
+"""What every estimator shares: validate, encode labels, one call into the core, publish."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core, _params
 from ._base import KERNEL_RULES, KernelEstimator
+from ._callbacks import run_in_slices
 from ._machines import Machines, ReadsMachines
 
 #: A matrix of kernel values must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
@@ -237,7 +238,7 @@ class IncrementalEstimator(ReadsMachines, KernelEstimator):
         """Remove points exactly: the model becomes the optimum of what is left.
 
         Rows and kernel values leave memory, and memory that was used for them is overwritten; the ids leave the model.
-        An error or Ctrl-C leaves the model as it was.
+        An error or Ctrl-C leaves the model as it was (Ctrl-C after the last step comes too late).
 
         Parameters
         ----------
@@ -250,9 +251,10 @@ class IncrementalEstimator(ReadsMachines, KernelEstimator):
             The estimator.
         """
         machines = self._ready_machines()
-        numbers = machines.numbers(ids)
-        if len(numbers):
-            machines.forget(self._source(), numbers, self._training_threads())
+        with machines.lock:
+            numbers = machines.numbers(ids)
+            if len(numbers):
+                machines.forget(self._source(), numbers, self._training_threads())
         return self
 
     def kkt_violation(self) -> float:
@@ -272,7 +274,10 @@ class IncrementalEstimator(ReadsMachines, KernelEstimator):
         machines = vars(self).get("_online")
         if machines is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'condition_'")
-        machines.require_frozen(self._frozen())
+        try:
+            machines.require_frozen(self._frozen())
+        except ValueError as error:  # of an attribute this means that there is none
+            raise AttributeError(str(error)) from error
         self._configure(machines)
         source, threads = machines._source(self._source()), self._training_threads()
         return np.array([machines.model.condition(source, m, threads=threads) for m in machines.sorted_machines()])
@@ -296,6 +301,53 @@ class IncrementalEstimator(ReadsMachines, KernelEstimator):
     def memory_(self) -> int:
         """Bytes of kernel rows and inverses."""
         return int(self._held().model.memory)
+
+    # ---- learning ------------------------------------------------------------------------------------
+
+    def _fit_rows(
+        self, machines: IncrementalMachines, X: Any, y: Any, codes: np.ndarray, weights: np.ndarray, keep: Any
+    ) -> None:
+        """Learn from all rows, in slices where somebody watches, and publish."""
+
+        def advance(steps: int | None) -> bool:
+            at = machines.n_seen
+            end = len(codes) if steps is None else min(len(codes), at + steps)
+            self._learn(machines, X[at:end], codes[at:end], weights[at:end])
+            return end < len(codes)
+
+        known = {name: vars(self)[name] for name in ("classes_", "_gamma") if name in vars(self)}
+        try:
+            run_in_slices(
+                self,
+                X,
+                y,
+                advance=advance,
+                most_steps=len(codes),
+                attributes=lambda: {"_online": machines, **known},
+            )
+        except KeyboardInterrupt:
+            self._online = machines
+            keep()
+            raise
+        self._online = machines
+
+    def _add_rows(
+        self, machines: IncrementalMachines, X: Any, codes: np.ndarray, weights: np.ndarray, names: Any, keep: Any
+    ) -> list[Any]:
+        """Learn from rows and publish; their ids."""
+        try:
+            ids = self._learn(machines, X, codes, weights, names)
+        except KeyboardInterrupt:
+            self._publish(machines)
+            keep()
+            raise
+        self._publish(machines)
+        return ids
+
+    def _publish(self, machines: IncrementalMachines) -> None:
+        self._online = machines
+        if machines.problem == "classes":
+            self.classes_ = machines.classes
 
     # ---- parts ---------------------------------------------------------------------------------------
 

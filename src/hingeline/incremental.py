@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core, _params
 from ._base import LARGEST, KernelClassifier, all_or_nothing
-from ._callbacks import run_in_slices, with_callbacks
+from ._callbacks import with_callbacks
 from ._incremental import INCREMENTAL_RULES, IncrementalEstimator, IncrementalMachines
 from ._progress import progress as _progress
 
@@ -195,27 +195,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             self._require_moderate(X)
             machines = self._machines(X)
             machines.know(self.classes_)
-
-            def advance(steps: int | None) -> bool:
-                at = machines.n_seen
-                end = len(codes) if steps is None else min(len(codes), at + steps)
-                self._learn(machines, X[at:end], codes[at:end], weights[at:end])
-                return end < len(codes)
-
-            try:
-                run_in_slices(
-                    self,
-                    X,
-                    self.classes_[codes],
-                    advance=advance,
-                    most_steps=len(codes),
-                    attributes=lambda: {"_online": machines, "classes_": self.classes_, "_gamma": self._gamma},
-                )
-            except KeyboardInterrupt:
-                self._online = machines
-                keep()
-                raise
-            self._online = machines
+            self._fit_rows(machines, X, self.classes_[codes], codes, weights, keep)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> IncrementalSVC:
@@ -293,14 +273,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
                 self._configure(machines)
             for label in coming:
                 machines.know(label)
-            try:
-                names = self._learn(machines, X, machines.codes(y), weights, given)
-            except KeyboardInterrupt:
-                self._publish(machines)
-                keep()
-                raise
-            self._publish(machines)
-        return names
+            return self._add_rows(machines, X, machines.codes(y), weights, given, keep)
 
     def set_C(self, C: float) -> IncrementalSVC:
         """Follow the exact regularisation path to another C.
@@ -423,10 +396,6 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
 
     def _frozen(self) -> dict[str, Any]:
         return {**super()._frozen(), "C": self.C}
-
-    def _publish(self, machines: IncrementalMachines) -> None:
-        self._online = machines
-        self.classes_ = machines.classes
 
     def _require_C(self, C: Any, machines: IncrementalMachines) -> None:
         rule = self._rules["C"]

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core, _params
 from ._base import LARGEST, all_or_nothing
-from ._callbacks import run_in_slices, with_callbacks
+from ._callbacks import with_callbacks
 from ._incremental import INCREMENTAL_RULES, IncrementalEstimator, IncrementalMachines
 
 #: Rows of a kernel function's diagonal that are computed together.
@@ -173,27 +173,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         with all_or_nothing(self) as keep:
             X = self._check_rows(X, reset=True)
             machines = self._begin(X)
-
-            def advance(steps: int | None) -> bool:
-                at = machines.n_seen
-                end = X.shape[0] if steps is None else min(X.shape[0], at + steps)
-                self._take(machines, X[at:end])
-                return end < X.shape[0]
-
-            try:
-                run_in_slices(
-                    self,
-                    X,
-                    None,
-                    advance=advance,
-                    most_steps=X.shape[0],
-                    attributes=lambda: {"_online": machines, "_gamma": self._gamma},
-                )
-            except KeyboardInterrupt:
-                self._online = machines
-                keep()
-                raise
-            self._online = machines
+            self._fit_rows(machines, X, None, *self._unlabelled(X), keep)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> IncrementalOneClassSVM:
@@ -241,14 +221,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             machines = self._begin(X) if first else self._ready_machines()
             self._require_moderate(X)
             given = machines.named(ids, X.shape[0])
-            try:
-                names = self._take(machines, X, given)
-            except KeyboardInterrupt:
-                self._online = machines
-                keep()
-                raise
-            self._online = machines
-        return names
+            return self._add_rows(machines, X, *self._unlabelled(X), given, keep)
 
     def set_nu(self, nu: float) -> IncrementalOneClassSVM:
         """Follow the exact path to another nu; it also becomes the parameter of the estimator, and C None.
@@ -396,8 +369,10 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self._configure(machines)
         return machines
 
-    def _take(self, machines: IncrementalMachines, X: Any, names: list[Any] | None = None) -> list[Any]:
-        return self._learn(machines, X, np.zeros(X.shape[0], dtype=np.int64), np.ones(X.shape[0]), names)
+    @staticmethod
+    def _unlabelled(X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Classes and weights of rows that have none."""
+        return np.zeros(X.shape[0], dtype=np.int64), np.ones(X.shape[0])
 
     @staticmethod
     def _bounds(C: float | None, nu: float) -> tuple[float, float]:

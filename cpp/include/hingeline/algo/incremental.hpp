@@ -198,6 +198,7 @@ template <class Source> class Machine {
                 const Index k = s.margin[j];
                 residual[j + 1] = M.op().inner(M.rows[j], s[line::alpha], M.padded()) + s.mu - s[line::p][k];
                 worst = std::max(worst, std::abs(residual[j + 1]));
+                if (!std::isfinite(residual[j + 1])) throw Stuck();
             }
             if (worst <= allowed) return M.dust();
             if (attempt == 4) throw Stuck();

@@ -90,14 +90,12 @@ template <class Source> class Path {
         while (alpha[c] != 0) {
             count_step();
             if (M.m() == 0) {
-                const double box = (s[line::up][c] + s[line::dn][c]) * s.C;
-                const bool dust = std::abs(alpha[c]) <= 1e-9 * box;  // of a sum of coefficients that are at bounds
-                const Index k = dust ? -1 : move_mu(sign, -1);
-                if (k < 0 && !dust) throw Stuck();
-                if (k >= 0) {
+                if (const Index k = move_mu(sign, -1); k >= 0) {
                     M.add(k);
                     continue;
                 }
+                // Nobody can bear it: it is what rounding has left of a sum of coefficients at bounds.
+                if (std::abs(alpha[c]) > 1e-9 * (s[line::up][c] + s[line::dn][c]) * s.C) throw Stuck();
                 alpha[c] = 0;
                 break;
             }
@@ -161,6 +159,7 @@ template <class Source> class Path {
                 if (M.place(i) == Place::high || M.place(i) == Place::low)
                     alpha[i] = (M.place(i) == Place::high ? s.high(i) : s.low(i)) + 0.0;
             if (done) return;
+            if (e.at < 0) throw Stuck();
             if (e.kind == Kind::margin) {
                 joins(e.at, -1.0);
                 if (!M.add(e.at)) {
@@ -176,12 +175,12 @@ template <class Source> class Path {
 
     /// The inverse anew; members that depend on others slide out.
     void rebuild() {
-        const Index before = M.driver;
+        const Index before = std::exchange(M.outer, M.driver);
         for (const Index k : M.rebuild()) {
             M.driver = k;
             seat(k, 1.0);
         }
-        M.driver = before;
+        M.driver = std::exchange(M.outer, before);
     }
     /// Points that have left M may come back.
     void rest() { resting_.clear(); }
@@ -214,7 +213,7 @@ template <class Source> class Path {
         const bool circling = taken_ > 4 * s.n + 100;  // many times what an operation needs
         const auto consider = [&](double step, Index at, Kind kind) {
             step = std::max(step, 0.0);
-            if (step > best.step ||
+            if (!(step <= best.step) ||
                 (step == best.step && best.at >= 0 && !(M.earlier(at, best.at) && best.kind == kind)))
                 return;
             if (kind == Kind::margin && blocked_at_ == M.changes && among(blocked_, at)) return;
@@ -255,8 +254,10 @@ template <class Source> class Path {
         for (const Index k : s.margin) g[k] = 0;
     }
 
-    /// The point of an event changes its set.
+    /// The point of an event changes its set. Without an event there is none to go on with: numbers have left their
+    /// range.
     void migrate(const Event& e) {
+        if (e.at < 0) throw Stuck();
         if (e.kind == Kind::margin) {
             if (!M.add(e.at)) block(e.at);
             return;

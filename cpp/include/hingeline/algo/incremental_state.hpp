@@ -89,6 +89,13 @@ struct State {
         return least > -infinity && most < infinity ? (least + most) / 2 : mu;
     }
 
+    /// a'Ka.
+    double square() const {
+        double sum = 0;
+        for (Index i = 0; i < n; ++i) sum += lines[line::alpha][i] * (lines[line::g][i] - mu + lines[line::p][i]);
+        return sum;
+    }
+
     /// One more position, not in the problem yet.
     void append(double p, double up, double dn) {
         lines.resize(n + 1);

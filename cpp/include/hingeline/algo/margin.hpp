@@ -23,17 +23,19 @@ template <class Source> struct Margin {
     const Source& source;
     std::vector<Scratch<double>>& scratch;
     const Points& points;
-    std::vector<const double*> rows;            // of the members
-    Numbers eta, beta;                          // of the last direction
-    Aligned<double> gamma;                      // what it does to all gradients
-    double residual = 0;                        // on the members, where it should be zero
-    double drift = 0;                           // of G, by such residuals
-    double largest = 0;                         // K_ii
-    double noise = 0;                           // rounding errors of G
-    Index driver = -1;                          // its row is needed too
-    Index changes = 0;                          // of the set
-    static constexpr double dependent = 1e-11;  // kappa below this, times Hmax: a point of the span of M
-    static constexpr double suspicious = 1e-6;  // kappa below this, times Hmax: not believed without refinement
+    std::vector<const double*> rows;                  // of the members
+    Numbers eta, beta;                                // of the last direction
+    Aligned<double> gamma;                            // what it does to all gradients
+    double residual = 0;                              // on the members, where it should be zero
+    double drift = 0;                                 // of G, by such residuals
+    double largest = 0;                               // K_ii
+    double noise = 0;                                 // rounding errors of G
+    Index driver = -1;                                // its row is needed too
+    Index outer = -1;                                 // and that of a driver that waits for this one
+    Index changes = 0;                                // of the set
+    static constexpr double dependent = 1e-11;        // kappa below this, times Hmax: a point of the span of M
+    static constexpr double smallest_pivot = 1e-280;  // its inverse, and products with it, stay in range
+    static constexpr double suspicious = 1e-6;        // kappa below this, times Hmax: not believed without refinement
 
     static const Ops<double>& op() { return ops<double>(); }
     Place& place(Index i) { return s.place[static_cast<std::size_t>(i)]; }
@@ -100,9 +102,9 @@ template <class Source> struct Margin {
         const Clock clock(s.counts, Part::kernel);
         if (!kernel.fetch(missing, source, Ids::run(0, kernel.size()), scratch)) throw Interrupted();
     }
-    /// Room for the rows of M, those of so many other points, the driver's and one more.
+    /// Room for the rows of M, those of so many other points, of two drivers and one more.
     void require_room(Index others) const {
-        const Index needed = m() + others + 2;
+        const Index needed = m() + others + 3;
         if (needed > kernel.room()) throw Full(needed, kernel.size(), kernel.room());
     }
     /// Row of position p; rows of the margin set stay.
@@ -114,7 +116,8 @@ template <class Source> struct Margin {
         const Clock clock(s.counts, Part::kernel);
         require_room(1);
         for (const Index k : s.margin) kernel.touch(k);
-        if (driver >= 0) kernel.touch(driver);
+        for (const Index k : {driver, outer})
+            if (k >= 0) kernel.touch(k);
         const double* found = kernel.row(p, source, Ids::run(0, kernel.size()), scratch);
         if (!found) throw Interrupted();
         return found;
@@ -129,10 +132,7 @@ template <class Source> struct Margin {
         if (m() == 0) {
             s.q.start(line_k[k]);
         } else {
-            pull(line_k, 1.0);
-            Numbers b(eta.size());
-            s.q.multiply(eta.data(), b.data());
-            for (double& x : b) x = -x;
+            Numbers b = solve(line_k, 1.0);
             double kappa = pivot(b, line_k[k]);
             if (kappa < suspicious * largest) {
                 b = direction(line_k);
@@ -151,8 +151,8 @@ template <class Source> struct Margin {
     /// Point k leaves; the caller files it.
     void remove(Index k) {
         const Clock clock(s.counts, Part::inverse);
-        const auto found = std::find(s.margin.begin(), s.margin.end(), k) - s.margin.begin();
-        s.q.remove(static_cast<Index>(found) + 1);
+        const Index found = where(k);
+        s.q.remove(found + 1);
         s.margin[static_cast<std::size_t>(found)] = s.margin.back();
         rows[static_cast<std::size_t>(found)] = rows.back();
         s.margin.pop_back();
@@ -160,11 +160,21 @@ template <class Source> struct Margin {
         place(k) = Place::out;
         ++changes;
     }
-    /// eta = (first, column on M).
-    void pull(const double* column, double first) {
+    /// Place of a member.
+    Index where(Index k) const {
+        const auto found = std::find(s.margin.begin(), s.margin.end(), k);
+        if (found == s.margin.end()) throw std::logic_error("not on the margin");
+        return static_cast<Index>(found - s.margin.begin());
+    }
+    /// -Q eta, eta = (first, column on M).
+    Numbers solve(const double* column, double first) {
         eta.resize(static_cast<std::size_t>(m()) + 1);
         eta[0] = first;
         for (std::size_t j = 0; j < s.margin.size(); ++j) eta[j + 1] = column[s.margin[j]];
+        Numbers b(eta.size());
+        s.q.multiply(eta.data(), b.data());
+        for (double& x : b) x = -x;
+        return b;
     }
     double pivot(const Numbers& b, double diagonal) const {
         double kappa = diagonal;
@@ -176,7 +186,7 @@ template <class Source> struct Margin {
         double size = 1;
         for (const double x : b) size += std::abs(x);
         size -= std::abs(b[0]);
-        return std::max(dependent, 1e-14 * size * size) * largest;
+        return std::max(std::max(dependent, 1e-14 * size * size) * largest, smallest_pivot);
     }
     /// b = -Q eta, made better by its residual R b + eta.
     void refine(Numbers& b) {
@@ -196,10 +206,7 @@ template <class Source> struct Margin {
     }
     /// b = -Q (1, column on M), refined.
     Numbers direction(const double* column) {
-        pull(column, 1.0);
-        Numbers b(eta.size());
-        s.q.multiply(eta.data(), b.data());
-        for (double& x : b) x = -x;
+        Numbers b = solve(column, 1.0);
         refine(b);
         return b;
     }
@@ -227,17 +234,14 @@ template <class Source> struct Margin {
         const Clock clock(s.counts, Part::inverse);
         std::vector<Numbers> b(points.size()), kappa(points.size());
         for (std::size_t k = 0; k < points.size(); ++k) {
-            pull(lines[k], 1.0);
-            b[k].resize(eta.size());
-            s.q.multiply(eta.data(), b[k].data());
-            for (double& x : b[k]) x = -x;
+            b[k] = solve(lines[k], 1.0);
             for (std::size_t l = 0; l <= k; ++l) {
                 double sum = lines[k][points[l]];
                 for (std::size_t j = 0; j < eta.size(); ++j) sum += eta[j] * b[l][j];
                 kappa[k].push_back(sum);
             }
         }
-        const std::vector<char> kept = s.q.append(b, kappa, suspicious * largest);
+        const std::vector<char> kept = s.q.append(b, kappa, std::max(suspicious * largest, smallest_pivot));
         bool any = false;
         for (std::size_t k = 0; k < points.size(); ++k)
             if (kept[k]) {
@@ -245,6 +249,7 @@ template <class Source> struct Margin {
                 rows.push_back(lines[k]);
                 place(points[k]) = Place::margin;
                 any = true;
+                ++changes;
             }
         return any;
     }
@@ -253,14 +258,12 @@ template <class Source> struct Margin {
     void remove(const std::vector<Index>& points, Numbers* beside = nullptr) {
         const Clock clock(s.counts, Part::inverse);
         if (points.empty()) return;
-        if (static_cast<Index>(points.size()) == m()) {
-            return clear();
-        }
-        std::vector<Index> where;
-        for (const Index k : points)
-            where.push_back(static_cast<Index>(std::find(s.margin.begin(), s.margin.end(), k) - s.margin.begin()));
-        std::sort(where.begin(), where.end(), std::greater<>());
-        for (const Index p : where) {
+        if (static_cast<Index>(points.size()) == m()) return clear();
+        ++changes;
+        std::vector<Index> places;
+        for (const Index k : points) places.push_back(where(k));
+        std::sort(places.begin(), places.end(), std::greater<>());
+        for (const Index p : places) {
             s.margin[static_cast<std::size_t>(p)] = s.margin.back();
             rows[static_cast<std::size_t>(p)] = rows.back();
             s.margin.pop_back();
@@ -269,8 +272,8 @@ template <class Source> struct Margin {
             (*beside)[static_cast<std::size_t>(p) + 1] = beside->back();
             beside->pop_back();
         }
-        for (Index& p : where) ++p;
-        s.q.remove(where);
+        for (Index& p : places) ++p;
+        s.q.remove(places);
     }
 
     // ---- directions --------------------------------------------------------------------------------
@@ -279,21 +282,18 @@ template <class Source> struct Margin {
     bool sense(const double* column, double first) {
         {
             const Clock clock(s.counts, Part::sensitivity);
-            pull(column, first);
-            beta.resize(eta.size());
-            s.q.multiply(eta.data(), beta.data());
-            for (double& x : beta) x = -x;
+            beta = solve(column, first);
         }
         double limit = sum_up(column, first);
         for (int round = 0; residual > limit && round < 2; ++round) {
             ++s.counts.refinements;
-            Numbers residual(beta.size()), change(beta.size());
-            residual[0] = first;
+            Numbers error(beta.size()), change(beta.size());
+            error[0] = first;
             for (std::size_t j = 1; j < beta.size(); ++j) {
-                residual[0] += beta[j];
-                residual[j] = gamma.data()[s.margin[j - 1]];
+                error[0] += beta[j];
+                error[j] = gamma.data()[s.margin[j - 1]];
             }
-            s.q.multiply(residual.data(), change.data());
+            s.q.multiply(error.data(), change.data());
             for (std::size_t j = 0; j < beta.size(); ++j) beta[j] -= change[j];
             limit = sum_up(column, first);
         }

@@ -42,10 +42,18 @@ template <class T> class Store {
     Index size() const { return n_; }
     Index columns() const { return d_; }
     bool sparse() const { return rows_.index() != 0; }
-    Rows<T> view() const {
-        if (const auto* dense = std::get_if<0>(&rows_)) return DenseRows<T>{dense->data(), n_, d_, d_, 1};
-        if (const auto* narrow = std::get_if<1>(&rows_)) return narrow->view();
-        return std::get<2>(rows_).view();
+    /// All rows, or those from `first` on.
+    Rows<T> view(Index first = 0) const {
+        if (const auto* dense = std::get_if<0>(&rows_))
+            return DenseRows<T>{dense->data() + first * d_, n_ - first, d_, d_, 1};
+        const auto behind = [&](const auto& csr) {
+            auto all = csr.view();
+            all.starts += first;
+            all.n -= first;
+            return Rows<T>(all);
+        };
+        if (const auto* narrow = std::get_if<1>(&rows_)) return behind(*narrow);
+        return behind(std::get<2>(rows_));
     }
 
     void append(const Rows<T>& rows, Ids ids) {
