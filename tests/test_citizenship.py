@@ -1040,5 +1040,6 @@ def test_exception_of_another_handler(signals):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored for what runs behind
     for name, case in SIGNALS.items():
         print(json.dumps({name: case()}), flush=True)

@@ -1290,6 +1290,7 @@ def interrupted(call, after=0.3):
 
 def interrupted_operations(n=2000):
     """SIGINT during work of the core that takes its time."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored for what runs behind
     X, y = noisy(n, 10, flips=0.4)
     model = IncrementalSVC(C=1000.0, gamma=0.05)
     report = interrupted(lambda: model.fit(X, y))

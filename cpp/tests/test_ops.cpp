@@ -737,7 +737,7 @@ CASE(rows_are_summed_in_order) {
         using T = Value<decltype(op)>;
         Random random(23);
         for (const Index count : {0, 1, 3, 4, 7, 8, 21}) {
-            const Index n = 3 * pass_step, from = pass_step;
+            const Index n = 20 * pass_step, from = pass_step;  // more than one stretch
             std::vector<std::vector<T>> rows;
             std::vector<const T*> pointers;
             std::vector<double> weights, sums(static_cast<std::size_t>(n), 0.5), expected = sums;

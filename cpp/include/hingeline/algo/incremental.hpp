@@ -193,14 +193,16 @@ template <class Source> class Machine {
         for (int attempt = 0; M.m() > 0; ++attempt) {
             residual.resize(static_cast<std::size_t>(M.m()) + 1);
             change.resize(residual.size());
-            double worst = std::abs(residual[0] = M.balance()) * M.largest;
+            const double off = std::abs(residual[0] = M.balance()) * M.largest;
+            double worst = off;
             for (std::size_t j = 0; j < s.margin.size(); ++j) {
                 const Index k = s.margin[j];
                 residual[j + 1] = M.op().inner(M.rows[j], s[line::alpha], M.padded()) + s.mu - s[line::p][k];
                 worst = std::max(worst, std::abs(residual[j + 1]));
                 if (!std::isfinite(residual[j + 1])) throw Stuck();
             }
-            if (worst <= allowed) return M.dust();
+            // The sum can be had to rounding, and must be: it decides who is at a bound. Not for ever, though.
+            if (worst <= allowed && (off <= M.noise || attempt >= 2)) return M.dust();
             if (attempt == 4) throw Stuck();
             if (attempt == 2) {
                 path_.rebuild();
@@ -215,6 +217,7 @@ template <class Source> class Machine {
             for (std::size_t j = 0; j < s.margin.size(); ++j) {
                 const Index k = s.margin[j];
                 const double before = s[line::alpha][k], wanted = before + change[j + 1];
+                if (!std::isfinite(wanted)) throw Stuck();
                 s[line::alpha][k] = std::clamp(wanted, s.low(k), s.high(k));
                 change[j + 1] = s[line::alpha][k] - before;
                 if (s[line::alpha][k] != wanted) gone.push_back(k);
@@ -227,6 +230,7 @@ template <class Source> class Machine {
             M.remove(gone);
             if (!gone.empty()) attempt = std::min(attempt, 1);
         }
+        if (std::abs(M.balance()) > 1e-9 * s.C) throw Stuck();  // all have left M, and nobody bears the rest
     }
 
     /// Run one operation; when its safety net is used up, learn all that is in the problem from scratch: point
