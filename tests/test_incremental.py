@@ -1594,6 +1594,29 @@ def test_threads_get_numbers_of_their_own():
     assert model.kkt_violation() < 1e-9
 
 
+@pytest.mark.parametrize("estimator", ["classifier", "plane", "sphere"])
+def test_decisions_while_another_thread_learns(estimator):
+    X, y = noisy(150)
+    if estimator == "classifier":
+        model = IncrementalSVC(**KERNELS["rbf"]).fit(X[:50], y[:50])
+    else:
+        model = IncrementalOneClassSVM(nu=0.3, shape=estimator, **KERNELS["rbf"]).fit(X[:50])
+    done, seen = threading.Event(), []
+
+    def read():
+        while not done.is_set():
+            seen.append(model.decision_function(X[:5]))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for k in range(50, 150):
+        model.partial_fit(X[k : k + 1], y[k : k + 1])
+        model.forget(k - 50)
+    done.set()
+    reader.join()
+    assert seen and all(np.isfinite(values).all() for values in seen) and model.kkt_violation() < 1e-9
+
+
 def test_parameters_that_were_set():
     X, y = noisy(40)
     model = IncrementalSVC(C=1.0, **KERNELS["linear"]).fit(X, y)

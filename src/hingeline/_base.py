@@ -139,14 +139,18 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     # ---- outputs -------------------------------------------------------------------------------------
 
-    def _outputs(self, X: Any, weights: _core.Weights) -> np.ndarray:
+    def _fitted(self) -> Any:
+        """What has been learnt, as it is now: an object with the fitted attributes."""
+        return self
+
+    def _outputs(self, X: Any, weights: _core.Weights, fitted: Any) -> np.ndarray:
         """Sums of kernel values with the support vectors, one column per machine."""
-        if self.dual_coef_.shape[1] == 0:  # nothing has been learnt yet
-            return np.tile(self.intercept_, (X.shape[0], 1))
+        if fitted.dual_coef_.shape[1] == 0:  # nothing has been learnt yet
+            return np.tile(fitted.intercept_, (X.shape[0], 1))
         if self.kernel == "precomputed":
-            columns = np.ascontiguousarray(self.support_, dtype=np.int64)
+            columns = np.ascontiguousarray(fitted.support_, dtype=np.int64)
             return _core.decide_gathered(_core.Matrix(X), columns, weights, self._threads())
-        return self._sums(X, weights, self.support_vectors_)
+        return self._sums(X, weights, fitted.support_vectors_)
 
     def _sums(self, X: Any, weights: _core.Weights, rows: Any) -> np.ndarray:
         """Sums of kernel values with these rows, one column per output."""
@@ -248,22 +252,23 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """Whether there is a machine per class rather than per pair."""
         return False
 
-    def _weights(self) -> _core.Weights:
+    def _weights(self, fitted: Any) -> _core.Weights:
         n_classes = len(self.classes_)
         n_machines = n_classes if self._one_vs_rest else len(pairs(n_classes)[0])
-        if np.shape(self.intercept_) != (n_machines,):
-            raise ValueError(f"intercept_ must have shape {(n_machines,)}. Got {np.shape(self.intercept_)}.")
-        groups = np.ascontiguousarray(self.n_support_, dtype=np.int64)
+        if np.shape(fitted.intercept_) != (n_machines,):
+            raise ValueError(f"intercept_ must have shape {(n_machines,)}. Got {np.shape(fitted.intercept_)}.")
+        groups = np.ascontiguousarray(fitted.n_support_, dtype=np.int64)
         return _core.Weights(
-            np.ascontiguousarray(self.dual_coef_),
+            np.ascontiguousarray(fitted.dual_coef_),
             groups.sum(keepdims=True) if self._one_vs_rest else groups,
             np.arange(n_machines)[np.newaxis] if self._one_vs_rest else pair_outputs(n_classes),
-            np.ascontiguousarray(self.intercept_, dtype=np.float64),
+            np.ascontiguousarray(fitted.intercept_, dtype=np.float64),
         )
 
     def _pair_decisions(self, X: Any) -> np.ndarray:
         """Decision values of all machines, one column each."""
-        return self._outputs(X, self._weights())
+        fitted = self._fitted()
+        return self._outputs(X, self._weights(fitted), fitted)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.

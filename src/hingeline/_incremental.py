@@ -52,7 +52,6 @@ class IncrementalMachines(Machines):
         super().__init__(_core.Incremental(problem, C=C, nu=nu), frozen, "ovr")
         self.problem = problem
         self.dense = dense
-        self.lock = RLock()  # ids and points change together
         self.own_ids: bool | None = None  # whether the caller gives them; None: no point has come
         self.id_of: dict[int, Any] = {}  # of the points held, in the order in which they came
         self.points_of: dict[Any, list[int]] = {}
@@ -183,6 +182,7 @@ class IncrementalMachines(Machines):
             "profile_": seconds,
             "bytes_touched_": float(each("bytes").sum()),
             "_square": each("square"),
+            "_C": float(self.model.C),
             "_ready": bool(each("ready").all()),
         }
 

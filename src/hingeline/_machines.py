@@ -5,6 +5,8 @@ What the machines compute is the core's business; here is what they share, whate
 
 from __future__ import annotations
 
+from threading import RLock
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,11 @@ ASKED_ALWAYS = ("n_features_in_", "feature_names_in_")
 
 class ReadsMachines:
     """An estimator whose fitted attributes are read from its machines when somebody asks."""
+
+    def _fitted(self) -> Any:
+        """All attributes of one moment: another thread may be learning."""
+        machines = vars(self).get("_online")
+        return self if machines is None else SimpleNamespace(**machines.attributes())
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(type(self), name):
@@ -59,6 +66,7 @@ class Machines:
         self.labels: np.ndarray = np.array([])  # in the order in which they became known
         self.machines: list[tuple[int, int]] = []
         self.n_seen = 0
+        self.lock = RLock()  # of what is kept here beside the core
         self._read: dict[str, Any] = {}
 
     # ---- labels --------------------------------------------------------------------------------------
@@ -162,9 +170,10 @@ class Machines:
 
     def attributes(self) -> dict[str, Any]:
         """Fitted attributes of the model as it is now, read from the core once."""
-        if not self._read:
-            self._read = self._attributes()
-        return self._read
+        with self.lock:
+            if not self._read:
+                self._read = self._attributes()
+            return self._read
 
     def _attributes(self) -> dict[str, Any]:
         raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,12 @@ class OnlineMachines(Machines):
 
         `margins` gets the margins at admission, one column per code. `how` are the keyword arguments of the core.
         """
-        try:
-            self.model.learn(self._source(source), X, *examples, margins=margins, **how)
-            self.outside_loss = 0.0
-        finally:
-            self._read = {}
+        with self.lock:
+            try:
+                self.model.learn(self._source(source), X, *examples, margins=margins, **how)
+                self.outside_loss = 0.0
+            finally:
+                self._read = {}
 
     def finish(self, source: Any, tol: float, most: int, threads: int) -> np.ndarray:
         """Optimise what is held; steps of each machine."""
@@ -104,13 +106,13 @@ class OnlineMachines(Machines):
     # ---- files ---------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in vars(self).items() if name not in ("model", "_read")}
+        state = {name: value for name, value in vars(self).items() if name not in ("model", "lock", "_read")}
         rows = self.take(np.arange(self.model.n_stored)) if self.model.has_rows else None
         return {**state, "states": self.model.states(), "rows": rows}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rows, states = state.pop("rows"), state.pop("states")
-        vars(self).update(state, _read={})
+        vars(self).update(state, _read={}, lock=RLock())
         if rows is None and self.frozen["kernel"] != "precomputed" and any(len(s["row"]) for s in states):
             raise ValueError("the saved state of a machine is damaged: it has no rows")
         self.model = _core.Lasvm(**self.options)

@@ -295,17 +295,18 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             ``sum_i dual_coef_[i] K(x_i, x)`` ('plane'), or minus the squared distance to the centre ('sphere').
         """
         X = self._validate_predict(X)
-        coef = self.dual_coef_
+        fitted = self._fitted()
+        coef = fitted.dual_coef_ / self._scale(fitted)
         weights = _core.Weights(
             np.ascontiguousarray(coef),
             np.array([coef.shape[1]], dtype=np.int64),
             np.zeros((1, 1), dtype=np.int64),
             np.zeros(1),
         )
-        sums = self._sums(X, weights, self.support_vectors_).ravel()
+        sums = self._sums(X, weights, fitted.support_vectors_).ravel()
         if self._online.problem == "plane":
             return sums
-        return 2.0 * sums - self._diagonal(X) - self._result("_square")[0]
+        return 2.0 * sums - self._diagonal(X) - fitted._square[0]
 
     def predict(self, X: Any) -> np.ndarray:
         """+1 for inliers, -1 for outliers.
@@ -325,13 +326,14 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     @property
     def dual_coef_(self) -> np.ndarray:
         """Coefficients of the support vectors."""
-        return self._result("dual_coef_") / self._scale()
+        fitted = self._held_now()
+        return fitted.dual_coef_ / self._scale(fitted)
 
     @property
     def intercept_(self) -> np.ndarray:
         """Constant of the decision function."""
-        mu = self._result("intercept_")
-        return 2.0 * mu if self._held().problem == "sphere" else mu / self._scale()
+        fitted = self._held_now()
+        return 2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / self._scale(fitted)
 
     @property
     def offset_(self) -> float:
@@ -343,7 +345,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         """Radius of the sphere; only with ``shape='sphere'``."""
         if self._held().problem != "sphere":
             raise AttributeError("radius_ is only available with shape='sphere'")
-        square = 2.0 * self._result("intercept_")[0] + self._result("_square")[0]
+        fitted = self._held_now()
+        square = 2.0 * fitted.intercept_[0] + fitted._square[0]
         return float(np.sqrt(max(square, 0.0)))
 
     @property
@@ -383,13 +386,13 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         nu = self.nu if self.C is None else None  # has no say beside C
         return {**super()._frozen(), "shape": self.shape, "nu": nu, "C": self.C}
 
-    def _scale(self) -> float:
+    def _scale(self, fitted: Any) -> float:
         """`OneClassSVM` has coefficients up to 1."""
-        machines = self._held()
-        return float(machines.model.C) if machines.problem == "plane" else 1.0
+        return float(fitted._C) if self._held().problem == "plane" else 1.0
 
-    def _result(self, name: str) -> Any:
-        return self._held().attributes()[name]
+    def _held_now(self) -> Any:
+        self._held()  # says so when nothing has been fitted
+        return self._fitted()
 
     def _diagonal(self, X: Any) -> np.ndarray:
         """K(x, x) of rows."""

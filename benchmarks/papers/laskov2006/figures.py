@@ -43,6 +43,11 @@ CURVE_STYLE = {
 TRAIN_CURVES = ("anomaly detection", *RULES)
 
 
+def number(x: float) -> str:
+    """Two digits, and all of those before the point."""
+    return f"{x:.2g}" if x < 10 else f"{x:.0f}"
+
+
 def shares(at_size: dict[str, Any]) -> dict[str, float]:
     """Percent of the time by part."""
     parts, total = at_size["profile"], at_size["seconds"]
@@ -82,7 +87,7 @@ def _profile(summary: Summary) -> Any:
                 axis.bar(place, share, 0.75, bottom=bottom, color=PARTS[part][1], edgecolor="white", linewidth=0.4)
                 bottom += share
             if at_size:
-                axis.text(place, 101, f"{at_size['seconds']:.2g} s", ha="center", fontsize=6.5)
+                axis.text(place, 101, f"{number(at_size['seconds'])} s", ha="center", fontsize=6.5)
         axis.set_xticks(range(len(SIZES)), [thousands(n, 0) for n in SIZES])
         axis.set(xlabel="training examples", ylim=(0, 108))
         axis.grid(axis="x", visible=False)
