@@ -234,6 +234,7 @@ template <class Source> struct Margin {
         const Clock clock(s.counts, Part::inverse);
         std::vector<Numbers> b(points.size()), kappa(points.size());
         for (std::size_t k = 0; k < points.size(); ++k) {
+            if (scratch[0].interrupted()) throw Interrupted();
             b[k] = solve(lines[k], 1.0);
             for (std::size_t l = 0; l <= k; ++l) {
                 double sum = lines[k][points[l]];
