@@ -4,8 +4,8 @@
 // Nothing here may emit a function that another translation unit could share: a linker would be free
 // to keep the copy built for the widest set. Hence no standard library templates, everything in the
 // set's own namespace, and internal linkage for all but the two tables.
-#include "maps.hpp"
 #include "algebra.hpp"
+#include "maps.hpp"
 #include "simd.hpp"
 
 namespace hingeline::HINGELINE_ISA {
