@@ -221,6 +221,7 @@ template <class T> class SelfGram {
         for (Index p = 0; p < size(); ++p)
             if (rows_[static_cast<std::size_t>(p)].size()) here.push_back(p);
         count = std::min(count, static_cast<Index>(here.size()));
+        if (count == 0) return;
         std::nth_element(here.begin(), here.begin() + (count - 1), here.end(), [&](Index a, Index b) {
             const auto ua = used_[static_cast<std::size_t>(a)], ub = used_[static_cast<std::size_t>(b)];
             return ua < ub || (ua == ub && a < b);
