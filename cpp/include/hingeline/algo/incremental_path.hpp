@@ -181,6 +181,7 @@ template <class Source> class Path {
             seat(k, 1.0);
         }
         M.driver = std::exchange(M.outer, before);
+        M.drift = std::numeric_limits<double>::infinity();  // directions before were not good: G anew in the end
     }
     /// Points that have left M may come back.
     void rest() { resting_.clear(); }
