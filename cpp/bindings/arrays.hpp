@@ -3,8 +3,10 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "hingeline/data/rows.hpp"
@@ -83,5 +85,6 @@ void bind_expansion(nb::module_& m);
 void bind_ollawv(nb::module_& m);
 void bind_lasvm(nb::module_& m);
 void bind_incremental(nb::module_& m);
+void bind_finite_newton(nb::module_& m);
 
 }  // namespace hingeline::bindings

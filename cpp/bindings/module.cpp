@@ -62,9 +62,17 @@ NB_MODULE(_core, m) {
         "Instruction set in use: 'avx512', 'avx2' or 'baseline'.");
     nb::class_<Matrix>(m, "Matrix", "View of a dense or CSR matrix.")
         .def(nb::init<nb::object>(), nb::arg("x"))
-        .def_prop_ro("shape", [](const Matrix& x) { return nb::make_tuple(x.n, x.d); });
+        .def_prop_ro("shape", [](const Matrix& x) { return nb::make_tuple(x.n, x.d); })
+        .def_prop_ro("entries",
+                     [](const Matrix& x) {
+                         return std::visit([](const auto& rows) { return hingeline::entry_count(rows); }, x.rows);
+                     })
+        .def_prop_ro("is_dense", [](const Matrix& x) {
+            return std::visit([](const auto& rows) { return rows.index() == 0; }, x.rows);
+        });
     bind_expansion(m);
     bind_ollawv(m);
     bind_lasvm(m);
     bind_incremental(m);
+    bind_finite_newton(m);
 }

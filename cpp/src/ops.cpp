@@ -5,6 +5,7 @@
 // to keep the copy built for the widest set. Hence no standard library templates, everything in the
 // set's own namespace, and internal linkage for all but the two tables.
 #include "algebra.hpp"
+#include "linear.hpp"
 #include "maps.hpp"
 #include "simd.hpp"
 
@@ -391,7 +392,23 @@ template <class T> constexpr Ops<T> make_table() {
             combine<T>,
             inner<T>,
             packed_multiply,
-            packed_update};
+            packed_update,
+            line_dots<T>,
+            sparse_line_dots<T, std::int32_t>,
+            sparse_line_dots<T, std::int64_t>,
+            line_add<T>,
+            sparse_line_add<T, std::int32_t>,
+            sparse_line_add<T, std::int64_t>,
+            sparse_pairs<T, std::int32_t>,
+            sparse_pairs<T, std::int64_t>,
+            sparse_tile_dots<T, std::int32_t>,
+            sparse_tile_dots<T, std::int64_t>,
+            tile_add,
+            sparse_tile_add<T, std::int32_t>,
+            sparse_tile_add<T, std::int64_t>,
+            margins,
+            slope,
+            shift};
 }
 
 }  // namespace

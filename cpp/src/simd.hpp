@@ -22,8 +22,10 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define HL_INLINE inline __attribute__((always_inline))
+#define HL_LAMBDA_INLINE __attribute__((always_inline))
 #else
 #define HL_INLINE inline
+#define HL_LAMBDA_INLINE
 #endif
 
 #define HL_STRING2(x) #x

@@ -3,18 +3,25 @@
 from importlib.metadata import version
 
 from . import datasets, metrics
+from .finite_newton import FiniteNewtonPath, FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
 from .incremental import IncrementalSVC
 from .lasvm import LASVC
 from .ollawv import WorstViolatorSVC
 from .one_class import IncrementalOneClassSVM
+from .ordinal import FiniteNewtonOrdinal
 
 __version__ = version("hingeline")
 __all__ = [
     "LASVC",
+    "FiniteNewtonOrdinal",
+    "FiniteNewtonPath",
+    "FiniteNewtonSVC",
+    "FiniteNewtonSVCCV",
     "IncrementalOneClassSVM",
     "IncrementalSVC",
     "WorstViolatorSVC",
     "__version__",
     "datasets",
+    "finite_newton_path",
     "metrics",
 ]

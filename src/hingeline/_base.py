@@ -37,38 +37,92 @@ KERNEL_RULES = {
 LARGEST = 1e100
 
 
-class KernelEstimator(CallbackSupportMixin, BaseEstimator):
-    """Base of all that has a kernel: rows, kernel values, sums of them.
+class RowEstimator(CallbackSupportMixin, BaseEstimator):
+    """Base of all that takes rows, dense or CSR. A subclass has the constructor parameter ``n_jobs``."""
+
+    #: Precisions that rows may have.
+    _dtypes: Any = (np.float64, np.float32)
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return True
+
+    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
+        """Checked X (and y, where given); `finite` says whether to look for infinity and NaN in X now."""
+        checked = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr" if self._takes_sparse else False,
+            accept_large_sparse=True,
+            dtype=list(self._dtypes),
+            ensure_all_finite=finite,
+            reset=reset,
+        )
+        return checked
+
+    def _validate_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._check_rows(X, reset=False)
+
+    def _threads(self) -> int:
+        """Number of threads behind ``n_jobs``, by joblib's rules.
+
+        joblib would allow one only inside a daemonic process, which may not have children; threads may run there.
+        """
+        if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
+            return int(effective_n_jobs(self.n_jobs))
+        return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
+
+
+class WeightedLabels:
+    """Weights of samples and classes. A subclass has the constructor parameter ``class_weight``."""
+
+    def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
+        """Checked weights of the samples; they may be `all_zero` or not."""
+        weights: np.ndarray = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=all_zero
+        )
+        if weights.max(initial=0.0) > LARGEST:
+            raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
+        return weights
+
+    def _check_class_weight(self) -> None:
+        given = list(self.class_weight.values()) if isinstance(self.class_weight, Mapping) else []
+        rule = _params.real(above=0.0, most=LARGEST)
+        if not all(rule.accepts(weight) for weight in given):
+            raise ValueError(
+                f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}; leave the rows of a "
+                "class out to give it no weight."
+            )
+
+    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
+        self._check_class_weight()
+        weights: np.ndarray = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=self.classes_[codes]
+        ).astype(np.float64)
+        return weights
+
+
+class KernelEstimator(RowEstimator):
+    """Base of all that has a kernel: kernel values, sums of them.
 
     A subclass has the constructor parameters ``kernel, gamma, degree, coef0, n_jobs`` and publishes ``support_,
     support_vectors_, dual_coef_, intercept_`` in LIBSVM's layout.
     """
 
-    #: Precisions that rows may have.
-    _dtypes: Any = (np.float64, np.float32)
+    @property
+    def _takes_sparse(self) -> bool:
+        return self.kernel != "precomputed"
 
-    # ---- rows ----------------------------------------------------------------------------------------
-
-    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        """Checked X (and y, where given)."""
-        checked = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse=False if self.kernel == "precomputed" else "csr",
-            accept_large_sparse=True,
-            dtype=list(self._dtypes),
-            reset=reset,
-        )
+    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
+        """Checked X with rows in canonical order (and y, where given)."""
+        checked = super()._check_rows(X, y, reset=reset, finite=finite)
         X = checked[0] if isinstance(checked, tuple) else checked
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
         return (X, checked[1]) if isinstance(checked, tuple) else X
-
-    def _validate_predict(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return self._check_rows(X, reset=False)
 
     # ---- kernels -------------------------------------------------------------------------------------
 
@@ -128,15 +182,6 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
         """A kernel function has Python's lock, and one thread."""
         return 1 if callable(self.kernel) else self._threads()
 
-    def _threads(self) -> int:
-        """Number of threads behind ``n_jobs``, by joblib's rules.
-
-        joblib would allow one only inside a daemonic process, which may not have children; threads may run there.
-        """
-        if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
-            return int(effective_n_jobs(self.n_jobs))
-        return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
-
     # ---- outputs -------------------------------------------------------------------------------------
 
     def _fitted(self) -> Any:
@@ -168,12 +213,12 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.sparse = self._takes_sparse
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
 
-class KernelClassifier(ClassifierMixin, KernelEstimator):
+class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     """Base of the kernel classifiers: labels and decision values.
 
     A subclass has the parameter ``decision_function_shape`` where it has machines for pairs of classes, and publishes
@@ -206,24 +251,6 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self.classes_ = classes
         return X, np.ascontiguousarray(codes, dtype=np.int64)
 
-    def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
-        """Checked weights of the samples; they may be `all_zero` or not."""
-        weights: np.ndarray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=all_zero
-        )
-        if weights.max(initial=0.0) > LARGEST:
-            raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
-        return weights
-
-    def _check_class_weight(self) -> None:
-        given = list(self.class_weight.values()) if isinstance(self.class_weight, Mapping) else []
-        rule = _params.real(above=0.0, most=LARGEST)
-        if not all(rule.accepts(weight) for weight in given):
-            raise ValueError(
-                f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}; leave the rows of a "
-                "class out to give it no weight."
-            )
-
     def _require_no_balance(self) -> None:
         if isinstance(self.class_weight, str):
             raise ValueError(
@@ -237,13 +264,6 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             return np.ones(len(y))
         self._check_class_weight()
         return np.array([self.class_weight.get(label, 1.0) for label in y.tolist()], dtype=np.float64)
-
-    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
-        self._check_class_weight()
-        weights: np.ndarray = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[codes]
-        ).astype(np.float64)
-        return weights
 
     # ---- decisions -----------------------------------------------------------------------------------
 

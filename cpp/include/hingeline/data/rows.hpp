@@ -60,6 +60,18 @@ template <class T> Index column_count(const Rows<T>& rows) {
     return std::visit([](const auto& r) { return r.d; }, rows);
 }
 
+/// Entries that are stored.
+template <class T> Index entry_count(const Rows<T>& rows) {
+    return std::visit(
+        [](const auto& r) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(r)>, DenseRows<T>>)
+                return r.n * r.d;
+            else
+                return static_cast<Index>(r.starts[r.n]);
+        },
+        rows);
+}
+
 /// Row i as d contiguous values.
 template <class T> void spread(const Rows<T>& rows, Index i, T* out) {
     std::visit(
@@ -90,15 +102,29 @@ template <class T, class I, template <class...> class Array = std::vector> struc
 /// nothing when the view can be used as it is, and a sorted copy with duplicates added up otherwise.
 template <class T, class I> std::optional<OwnedCsr<T, I>> canonical(const CsrRows<T, I>& x, Index stored) {
     if (x.starts[0] != 0) throw std::invalid_argument("CSR: indptr must start with 0");
-    bool sorted = true;
-    for (Index i = 0; i < x.n; ++i) {
+    for (Index i = 0; i < x.n; ++i)
         if (x.starts[i + 1] < x.starts[i] || x.starts[i + 1] > stored)
             throw std::invalid_argument("CSR: indptr must ascend and end within the stored entries");
-        for (Index j = x.starts[i]; j < x.starts[i + 1]; ++j) {
-            if (x.columns[j] < 0 || x.columns[j] >= x.d)
-                throw std::invalid_argument("CSR: column index out of bounds in row " + std::to_string(i));
-            if (j > x.starts[i] && x.columns[j] <= x.columns[j - 1]) sorted = false;
-        }
+    // Steps that do not ascend, first within all entries, then those between one row and the next: sorted rows have no
+    // others. The loop over all entries has no branches.
+    Index falls = 0, between = 0;
+    const Index all = static_cast<Index>(x.starts[x.n]);
+    for (Index j = 1; j < all; ++j) falls += x.columns[j] <= x.columns[j - 1];
+    for (Index i = 1, last = 0; i < x.n; ++i) {
+        const Index j = static_cast<Index>(x.starts[i]);
+        if (j == last || j == all || j == 0) continue;  // an empty row before this one, or none behind it
+        between += x.columns[j] <= x.columns[j - 1];
+        last = j;
+    }
+    const bool sorted = falls == between;
+    for (Index i = 0; i < x.n; ++i) {
+        const Index from = static_cast<Index>(x.starts[i]), to = static_cast<Index>(x.starts[i + 1]);
+        bool inside = true;
+        if (sorted && from < to)
+            inside = x.columns[from] >= 0 && x.columns[to - 1] < x.d;
+        else
+            for (Index j = from; j < to; ++j) inside &= x.columns[j] >= 0 && x.columns[j] < x.d;
+        if (!inside) throw std::invalid_argument("CSR: column index out of bounds in row " + std::to_string(i));
     }
     if (sorted) return std::nullopt;
     OwnedCsr<T, I> out;

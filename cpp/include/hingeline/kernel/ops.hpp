@@ -74,6 +74,26 @@ template <class T, class I> struct SparseRow {
     Index count;
 };
 
+/// A loss of the residual xi = margin - t f(x) whose slope is clip(xi, low, high): with c that slope the loss is
+/// c (xi - c / 2).
+struct Clip {
+    double margin, low, high;
+};
+/// Over outputs with weights s: sums of s * loss, s c, s c t; of s xi^2 and 1 where the loss is curved
+/// (low < xi < high); of s max(0, 1 - t f).
+struct MarginSums {
+    double loss, pull, weighted, squares, active, hinge;
+    MarginSums& operator+=(const MarginSums& o) {
+        loss += o.loss, pull += o.pull, weighted += o.weighted;
+        squares += o.squares, active += o.active, hinge += o.hinge;
+        return *this;
+    }
+};
+/// First and second derivative of a sum of losses along a line.
+struct Slope {
+    double first, second;
+};
+
 template <class T> struct Ops {
     const char* name;
     int lanes;
@@ -126,6 +146,37 @@ template <class T> struct Ops {
     /// y = A x and A += scale sum_k b_k b_k^T, A symmetric: rows of its lower triangle, one behind the other.
     void (*packed_multiply)(const double* a, Index m, const double* x, double* y);
     void (*packed_update)(double* a, Index m, double scale, const double* const* b, Index count);
+
+    // Linear machines, in double throughout.
+    /// out[r] = rows[r] . w and g += sum_r c[r] rows[r].
+    void (*line_dots)(const T* const* rows, Index n, Index d, const double* w, double* out);
+    void (*line_dots32)(const SparseRow<T, std::int32_t>* rows, Index n, const double* w, double* out);
+    void (*line_dots64)(const SparseRow<T, std::int64_t>* rows, Index n, const double* w, double* out);
+    void (*line_add)(const T* const* rows, Index n, Index d, const double* c, double* g);
+    void (*line_add32)(const SparseRow<T, std::int32_t>* rows, Index n, const double* c, double* g);
+    void (*line_add64)(const SparseRow<T, std::int64_t>* rows, Index n, const double* c, double* g);
+    /// A += sum_r h[r] rows[r] rows[r]^T: lower triangle, by rows of `ld` values.
+    void (*pairs32)(const SparseRow<T, std::int32_t>* rows, Index n, const double* h, double* a, Index ld);
+    void (*pairs64)(const SparseRow<T, std::int64_t>* rows, Index n, const double* h, double* a, Index ld);
+    /// The same for the machines of a panel (see above) of doubles: tile[r][q] = rows[r] . panel[q], and
+    /// panel[q] += sum_r tile[r][q] rows[r]. `Ops<double>::dense` is the one that is missing here.
+    void (*tile_dots32)(const SparseRow<T, std::int32_t>* rows, Index n, const double* panel, int vectors,
+                        double* tile);
+    void (*tile_dots64)(const SparseRow<T, std::int64_t>* rows, Index n, const double* panel, int vectors,
+                        double* tile);
+    void (*tile_add)(const double* const* rows, Index n, Index d, const double* tile, int vectors, double* panel);
+    void (*tile_add32)(const SparseRow<T, std::int32_t>* rows, Index n, const double* tile, int vectors, double* panel);
+    void (*tile_add64)(const SparseRow<T, std::int64_t>* rows, Index n, const double* tile, int vectors, double* panel);
+    /// At outputs y - offset with signed weights v = s t: the sums, and pull[i] += s c t.
+    MarginSums (*margins)(const double* y, const double* v, Index n, double offset, const Clip&, double* pull);
+    /// Derivatives at y - offset + delta ((target - target_offset) - (y - offset)).
+    Slope (*slope)(const double* y, const double* target, const double* v, Index n, double offset, double target_offset,
+                   const Clip&, double delta);
+    /// A step from `y` towards `target` has led to `moved`; offsets of the three. Sums at `moved`;
+    /// turn[i] += change of the weight where the loss is curved;
+    /// bend[i] += s t (c - what c would be between its values at y and target).
+    MarginSums (*shift)(const double* y, const double* target, const double* moved, const double* v, Index n,
+                        const double* offsets, const Clip&, double delta, double* bend, double* turn);
 };
 
 template <class T> const Ops<T>& ops();

@@ -1,0 +1,598 @@
+// The modified finite Newton method for linear machines: everything in it that touches the training rows.
+//
+// Problem. min over (w, b)  lambda/2 (|w|^2 + |b|^2) + sum_i s_i sum_r loss(margin - t_ir (w.x_i - offset b_r))
+// with thresholds b_1..b_S: one stands for the intercept (b = -intercept/offset), several for ordinal regression
+// (t_ir = +1 where the class of i is above r). Losses with slope c = clip(xi, low, high) (kernel/ops.hpp, Clip):
+// squared hinge (margin 1, low 0, high inf), modified Huber (1, 0, 2), squared (1, -inf, inf), and the hinge smoothed
+// over a width tau (1 + tau, 0, 2 tau).
+//
+// Paper: Keerthi and DeCoste, A modified finite Newton method for fast solution of large scale linear SVMs, JMLR 2005,
+// Appendix A and sections 6 and 7.
+//
+// A Part holds rows and, for each of several machines over them, outputs y = Xw at the point reached and at the point
+// aimed at. Its calls return sums over its rows (value, gradient, derivatives along the line between the two points,
+// changes of the Hessian); whoever drives it adds the lambda terms, solves the small systems and chooses the step.
+// The sums of several Parts add up, so the rows may lie in several files or on several computers.
+//
+// Where we differ. (1) The zero of the slope along the line is found by Newton's method on that piecewise linear
+// function instead of by sorting its breakpoints; it is the same point. (2) A pass computes outputs and gradient
+// together, row by row. After a step of another length the gradient follows from the two ends of the line and the rows
+// that changed their piece of the loss on it. (3) Conjugate gradients take X^T X p in one pass over the rows instead of
+// two.
+#pragma once
+
+#include "hingeline/algo/finite_newton_groups.hpp"
+#include "hingeline/algo/moments.hpp"
+#include "hingeline/data/lines.hpp"
+#include "hingeline/run/team.hpp"
+
+namespace hingeline::finite_newton {
+
+/// Machines over the same rows: signed weights s t of the rows (planes of n values, machine k has plane `plane_of[k]`);
+/// with `codes` the weights are unsigned and t follows from the code and the threshold.
+struct Machines {
+    std::vector<double> planes;
+    std::vector<Index> plane_of;
+    std::vector<std::int32_t> codes;
+    Index thresholds = 1;
+    double offset = 1.0;
+};
+
+/// What a pass returns, one entry (line) per machine asked for. A line of the gradient has d + thresholds values.
+struct Sums {
+    std::vector<MarginSums> margins;
+    std::vector<double> gradient;
+    std::vector<Index> changed;  // rows whose curvature changed (after a move)
+};
+
+template <class T> class Part {
+  public:
+    Part(Rows<T> rows, std::vector<Index> ids, Machines machines, Clip clip)
+        : rows_(rows), ids_(std::move(ids)), m_(std::move(machines)), clip_(clip), d_(column_count(rows)) {
+        n_ = ids_.empty() ? row_count(rows) : static_cast<Index>(ids_.size());
+        for (const Index i : ids_)
+            if (i < 0 || i >= row_count(rows)) throw std::invalid_argument("row number out of range");
+        const Index planes = n_ > 0 ? static_cast<Index>(m_.planes.size()) / n_ : 0;
+        if (n_ == 0 || static_cast<Index>(m_.planes.size()) != planes * n_)
+            throw std::invalid_argument("one weight per row expected");
+        for (const Index p : m_.plane_of)
+            if (p < 0 || p >= planes) throw std::invalid_argument("no such plane of weights");
+        if (m_.thresholds < 0 || (m_.codes.empty() ? m_.thresholds > 1 : static_cast<Index>(m_.codes.size()) != n_))
+            throw std::invalid_argument("several thresholds need one code per row");
+        k_ = static_cast<Index>(m_.plane_of.size());
+        s_ = std::max<Index>(m_.thresholds, 1);
+        y_.assign(size(k_ * n_), 0.0);
+        offsets_.assign(size(k_ * s_), 0.0);
+        target_.assign(size(k_ * n_), 0.0);
+        target_offsets_ = offsets_;
+        entries_ = std::visit([&](const auto& x) { return entries(x); }, rows_);
+    }
+    Index rows() const { return n_; }
+    Index machines() const { return k_; }
+    /// Length of a machine's weight vector, thresholds included.
+    Index length() const { return d_ + m_.thresholds; }
+    double entries_per_row() const { return static_cast<double>(entries_) / static_cast<double>(n_); }
+    void set_clip(Clip clip) { clip_ = clip; }
+
+    /// Put machines `which` at the points b (lines of `length` values). Sums there.
+    Sums start(Ids which, const double* b, int threads, Interrupt* interrupt) {
+        return pass(which, b, y_, offsets_, threads, interrupt);
+    }
+    /// Aim them at the points b. Sums there.
+    Sums aim(Ids which, const double* b, int threads, Interrupt* interrupt) {
+        return pass(which, b, target_, target_offsets_, threads, interrupt);
+    }
+    /// Derivatives of the losses at y + delta (target - y).
+    std::vector<Slope> slopes(Ids which, const double* deltas, int threads, Interrupt* interrupt) const {
+        const Index pieces = chunks(1);
+        std::vector<Slope> parts(size(pieces * which.count), Slope{0, 0});
+        run_tasks(pieces, threads, interrupt, [&](Index piece, int) {
+            std::vector<double> signs(size(lines_most));
+            blocks(piece, pieces, lines_most, interrupt, [&](Index from, Index some) {
+                for (Index q = 0; q < which.count; ++q) {
+                    const Index k = which[q];
+                    Slope& sum = parts[size(piece * which.count + q)];
+                    for (Index r = 0; r < s_; ++r) {
+                        const Slope one = ops<double>().slope(y_.data() + k * n_ + from, target_.data() + k * n_ + from,
+                                                              signed_weights(k, r, from, some, signs), some,
+                                                              offsets_[size(k * s_ + r)],
+                                                              target_offsets_[size(k * s_ + r)], clip_, deltas[q]);
+                        sum.first += one.first;
+                        sum.second += one.second;
+                    }
+                }
+            });
+        });
+        std::vector<Slope> out(size(which.count), Slope{0, 0});
+        for (Index piece = 0; piece < pieces; ++piece)
+            for (Index q = 0; q < which.count; ++q) {
+                out[size(q)].first += parts[size(piece * which.count + q)].first;
+                out[size(q)].second += parts[size(piece * which.count + q)].second;
+            }
+        return out;
+    }
+
+    /// Step by delta towards the point aimed at; b holds the points that result. The margins are those there; the
+    /// gradient is what must be added to the mean of the gradients of both ends, weighted by delta. Where hessians[q]
+    /// is not null, the lower triangle of `length` lines gets the changes of machine q's Hessian, or is made anew where
+    /// that is less work.
+    Sums move(Ids which, const double* deltas, const double* b, double* const* hessians, int threads,
+              Interrupt* interrupt) {
+        Sums out = empty(which.count);
+        for (Index q = 0; q < which.count; ++q) {
+            if (interrupt && interrupt->requested()) break;
+            move_one(which[q], deltas[q], b + q * length(), hessians[q], out, q, threads, interrupt);
+        }
+        return out;
+    }
+
+    /// The lower triangle of machine k's Hessian (without lambda) added to h, at the point reached.
+    void hessian(Index k, double* h, int threads, Interrupt* interrupt) const {
+        add_chosen(curved_rows(k), h, nullptr, threads, interrupt);
+    }
+
+    /// Products of the machines' Hessians (without lambda) with the lines of p.
+    std::vector<double> curvature(Ids which, const double* p, int threads, Interrupt* interrupt) const {
+        const Groups groups(which.count, d_, length(), p);
+        const Index pieces = chunks(groups.width);
+        std::vector<std::vector<double>> parts(size(pieces));
+        std::visit(
+            [&](const auto& x) {
+                run_tasks(pieces, threads, interrupt, [&](Index piece, int) {
+                    curvature_of(x, which, p, groups, piece, pieces, parts[size(piece)], interrupt);
+                });
+            },
+            rows_);
+        return groups.collect(parts, which.count, m_.thresholds);
+    }
+
+    /// Diagonal of machine k's Hessian (without lambda).
+    std::vector<double> diagonal(Index k, Interrupt* interrupt) const {
+        const Chosen chosen = curved_rows(k);
+        std::vector<double> out(size(length()), 0.0);
+        std::visit([&](const auto& x) { squares(x, chosen, out, interrupt); }, rows_);
+        return out;
+    }
+
+    /// The largest violation of the optimality conditions of the dual by the pulls at the point reached, where
+    /// b holds the points that the pulls make up. With `curved` the dual has the term c^2 / 2, and `margin` is the
+    /// loss's.
+    std::vector<double> violation(Ids which, const double* b, double margin, bool curved, int threads,
+                                  Interrupt* interrupt) {
+        pass(which, b, target_, target_offsets_, threads, interrupt);
+        std::vector<double> worst(size(which.count), 0.0), signs(size(lines_most));
+        for (Index q = 0; q < which.count; ++q)
+            for (Index from = 0; from < n_; from += lines_most)
+                for (Index r = 0; r < s_; ++r) {
+                    const Index k = which[q], some = std::min(lines_most, n_ - from);
+                    const double* v = signed_weights(k, r, from, some, signs);
+                    for (Index i = 0; i < some; ++i) {
+                        if (v[i] == 0) continue;
+                        const double t = v[i] > 0 ? 1.0 : -1.0;
+                        const double c = pull(t * (y_[size(k * n_ + from + i)] - offsets_[size(k * s_ + r)]));
+                        const double u = t * (target_[size(k * n_ + from + i)] - target_offsets_[size(k * s_ + r)]);
+                        const double g = u + (curved ? c : 0.0) - margin;
+                        const double bad = c <= clip_.low    ? std::max(0.0, -g)
+                                           : c >= clip_.high ? std::max(0.0, g)
+                                                             : std::abs(g);
+                        worst[size(q)] = std::max(worst[size(q)], bad);
+                    }
+                }
+        return worst;
+    }
+
+    /// s c t of every row for machine k at the point reached, added up over the thresholds.
+    std::vector<double> pulls(Index k) const {
+        std::vector<double> out(size(n_), 0.0), signs(size(lines_most));
+        for (Index from = 0; from < n_; from += lines_most)
+            for (Index r = 0; r < s_; ++r) {
+                const Index some = std::min(lines_most, n_ - from);
+                ops<double>().margins(y_.data() + k * n_ + from, signed_weights(k, r, from, some, signs), some,
+                                      offsets_[size(k * s_ + r)], clip_, out.data() + from);
+            }
+        return out;
+    }
+    const double* outputs(Index k) const { return y_.data() + k * n_; }
+
+  private:
+    /// Rows (their places in the Part) and, for each threshold, weights for the Hessian and for the gradient.
+    struct Chosen {
+        std::vector<Index> rows;
+        std::vector<double> turns, bends;
+    };
+    static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
+
+    Index entries(const DenseRows<T>& x) const { return x.d * n_; }
+    template <class I> Index entries(const CsrRows<T, I>& x) const {
+        if (ids_.empty()) return static_cast<Index>(x.starts[x.n]);
+        Index sum = 0;
+        for (const Index i : ids_) sum += x.row(i).count;
+        return sum;
+    }
+
+    // ---- the shape of a pass -------------------------------------------------------------------------
+
+    /// Pieces that a pass is cut into: as many whatever the number of threads, and few enough for their sums of
+    /// `width` gradients to be small beside the rows.
+    Index chunks(Index width) const {
+        const Index by_rows = (n_ + 4095) / 4096, by_sums = entries_ / (32 * length() * width);
+        return std::clamp<Index>(std::min(by_rows, by_sums), 1, 64);
+    }
+    template <class F> void blocks(Index piece, Index pieces, Index block, Interrupt* interrupt, F&& f) const {
+        const Index to = n_ * (piece + 1) / pieces;
+        for (Index from = n_ * piece / pieces; from < to; from += block) {
+            if (interrupt && interrupt->requested()) return;
+            f(from, std::min(block, to - from));
+        }
+    }
+    Ids numbers(Index from, Index some) const {
+        return ids_.empty() ? Ids::run(from, some) : Ids{ids_.data() + from, 0, some};
+    }
+    /// s t of `some` rows against threshold r.
+    const double* signed_weights(Index k, Index r, Index from, Index some, std::vector<double>& scratch) const {
+        const double* plane = m_.planes.data() + m_.plane_of[size(k)] * n_ + from;
+        if (m_.codes.empty()) return plane;
+        for (Index i = 0; i < some; ++i) scratch[size(i)] = m_.codes[size(from + i)] > r ? plane[i] : -plane[i];
+        return scratch.data();
+    }
+    double pull(double u) const { return std::clamp(clip_.margin - u, clip_.low, clip_.high); }
+    Sums empty(Index machines) const {
+        return {std::vector<MarginSums>(size(machines), MarginSums{}),
+                std::vector<double>(size(machines * length()), 0.0), std::vector<Index>(size(machines), 0)};
+    }
+    void read_offsets(const double* b, double* offsets) const {
+        for (Index r = 0; r < s_; ++r) offsets[r] = r < m_.thresholds ? m_.offset * b[d_ + r] : 0.0;
+    }
+
+    // ---- outputs and gradients -----------------------------------------------------------------------
+
+    /// Outputs and, while the rows are in the cache, what follows from them.
+    Sums pass(Ids which, const double* b, std::vector<double>& outputs, std::vector<double>& offsets, int threads,
+              Interrupt* interrupt) {
+        Sums out = empty(which.count);
+        for (Index q = 0; q < which.count; ++q) read_offsets(b + q * length(), offsets.data() + which[q] * s_);
+        const Groups groups(which.count, d_, length(), b);
+        const Index pieces = chunks(groups.width);
+        std::vector<std::vector<double>> parts(size(pieces));
+        std::vector<std::vector<MarginSums>> margins(size(pieces));
+        std::visit(
+            [&](const auto& x) {
+                run_tasks(pieces, threads, interrupt, [&](Index piece, int) {
+                    auto& sums = margins[size(piece)];
+                    sums.assign(size(which.count), MarginSums{});
+                    pass_of(x, which, groups, piece, pieces, outputs, offsets, sums, parts[size(piece)], interrupt);
+                });
+            },
+            rows_);
+        for (const auto& sums : margins)
+            for (std::size_t q = 0; q < sums.size(); ++q) out.margins[q] += sums[q];
+        out.gradient = groups.collect(parts, which.count, m_.thresholds);
+        return out;
+    }
+
+    template <class Form> void pass_of(const Form& x, Ids which, const Groups& groups, Index piece, Index pieces,
+                                       std::vector<double>& outputs, const std::vector<double>& offsets,
+                                       std::vector<MarginSums>& sums, std::vector<double>& back,
+                                       Interrupt* interrupt) const {
+        const double* panels = groups.panels.data();
+        back.assign(size(groups.width * d_ + which.count * m_.thresholds), 0.0);
+        double* tail = back.data() + groups.width * d_;
+        Lines<Form> lines(x);
+        std::vector<double> signs(size(lines_most)), pull(size(lines_most)), tile;
+        blocks(piece, pieces, lines.block(), interrupt, [&](Index from, Index some) {
+            lines.gather(numbers(from, some));
+            for (const auto& g : groups.list) {
+                const Index w = Groups::lanes_of(g);
+                if (g.vectors) {
+                    tile.resize(size((some + row_step) * w));
+                    lines.tile_dots(panels + g.at, g.vectors, tile.data());
+                } else {
+                    lines.dots(panels + g.at, outputs.data() + which[g.first] * n_ + from);
+                }
+                for (Index q = 0; q < g.count; ++q) {
+                    const Index k = which[g.first + q];
+                    double* y = outputs.data() + k * n_ + from;
+                    if (g.vectors)
+                        for (Index i = 0; i < some; ++i) y[i] = tile[size(i * w + q)];
+                    std::fill_n(pull.data(), some, 0.0);
+                    for (Index r = 0; r < s_; ++r) {
+                        const MarginSums one = ops<double>().margins(y, signed_weights(k, r, from, some, signs), some,
+                                                                     offsets[size(k * s_ + r)], clip_, pull.data());
+                        sums[size(g.first + q)] += one;
+                        if (r < m_.thresholds) tail[(g.first + q) * m_.thresholds + r] += m_.offset * one.weighted;
+                    }
+                    if (g.vectors)
+                        for (Index i = 0; i < some; ++i) tile[size(i * w + q)] = -pull[size(i)];
+                }
+                if (g.vectors) {
+                    Groups::clear_spare(g, some, tile);
+                    lines.tile_add(tile.data(), g.vectors, back.data() + g.at);
+                } else {
+                    for (Index i = 0; i < some; ++i) pull[size(i)] = -pull[size(i)];
+                    lines.add(pull.data(), back.data() + g.at);
+                }
+            }
+        });
+    }
+
+    // ---- curvature -----------------------------------------------------------------------------------
+
+    double curved(double y, double offset, double v) const {
+        const double xi = v > 0 ? clip_.margin - (y - offset) : clip_.margin + (y - offset);
+        return xi > clip_.low && xi < clip_.high ? std::abs(v) : 0.0;
+    }
+    /// Weights of `some` rows of machine k where the loss is curved: h[r * lines_most + i].
+    void weigh(Index k, Index from, Index some, std::vector<double>& signs, std::vector<double>& h) const {
+        for (Index r = 0; r < s_; ++r) {
+            const double* v = signed_weights(k, r, from, some, signs);
+            const double* y = y_.data() + k * n_ + from;
+            const double offset = offsets_[size(k * s_ + r)];
+            for (Index i = 0; i < some; ++i) h[size(r * lines_most + i)] = curved(y[i], offset, v[i]);
+        }
+    }
+    /// The rows of machine k where the loss is curved, with their weights as turns.
+    Chosen curved_rows(Index k) const {
+        Chosen out;
+        std::vector<double> signs(size(lines_most)), h(size(lines_most * s_));
+        for (Index from = 0; from < n_; from += lines_most) {
+            const Index some = std::min(lines_most, n_ - from);
+            weigh(k, from, some, signs, h);
+            for (Index i = 0; i < some; ++i) {
+                bool any = false;
+                for (Index r = 0; r < s_; ++r) any |= h[size(r * lines_most + i)] != 0;
+                if (!any) continue;
+                out.rows.push_back(from + i);
+                for (Index r = 0; r < s_; ++r) out.turns.push_back(h[size(r * lines_most + i)]);
+            }
+        }
+        return out;
+    }
+
+    template <class Form> void curvature_of(const Form& x, Ids which, const double* p, const Groups& groups,
+                                            Index piece, Index pieces, std::vector<double>& back,
+                                            Interrupt* interrupt) const {
+        back.assign(size(groups.width * d_ + which.count * m_.thresholds), 0.0);
+        double* tail = back.data() + groups.width * d_;
+        Lines<Form> lines(x);
+        std::vector<double> signs(size(lines_most)), h(size(lines_most * s_)), dots(size(lines_most)), tile;
+        std::vector<double> factors(size(lines_most));
+        std::vector<Index> ids(size(lines_most));
+        // From products of rows with p (line q) to the factors of the rows in the product back.
+        const auto weighted = [&](Index q, Index count) {
+            const double* line = p + q * length();
+            std::fill_n(factors.data(), count, 0.0);
+            for (Index r = 0; r < s_; ++r) {
+                const double shift = r < m_.thresholds ? m_.offset * line[d_ + r] : 0.0;
+                double sum = 0;
+                for (Index i = 0; i < count; ++i) {
+                    const double f = h[size(r * lines_most + i)] * (dots[size(i)] - shift);
+                    factors[size(i)] += f;
+                    sum += f;
+                }
+                if (r < m_.thresholds) tail[q * m_.thresholds + r] -= m_.offset * sum;
+            }
+        };
+        blocks(piece, pieces, lines.block(), interrupt, [&](Index from, Index some) {
+            const Ids all = numbers(from, some);
+            for (const auto& g : groups.list) {
+                if (!g.vectors) {  // one machine: only the rows with curvature
+                    weigh(which[g.first], from, some, signs, h);
+                    const Index count = compact(all, some, h, ids);
+                    if (count == 0) continue;
+                    lines.gather({ids.data(), 0, count});
+                    lines.dots(groups.panels.data() + g.at, dots.data());
+                    weighted(g.first, count);
+                    lines.add(factors.data(), back.data() + g.at);
+                    continue;
+                }
+                const Index w = Groups::lanes_of(g);
+                lines.gather(all);
+                tile.resize(size((some + row_step) * w));
+                lines.tile_dots(groups.panels.data() + g.at, g.vectors, tile.data());
+                for (Index q = 0; q < g.count; ++q) {
+                    weigh(which[g.first + q], from, some, signs, h);
+                    for (Index i = 0; i < some; ++i) dots[size(i)] = tile[size(i * w + q)];
+                    weighted(g.first + q, some);
+                    for (Index i = 0; i < some; ++i) tile[size(i * w + q)] = factors[size(i)];
+                }
+                Groups::clear_spare(g, some, tile);
+                lines.tile_add(tile.data(), g.vectors, back.data() + g.at);
+            }
+        });
+    }
+    /// Rows of a block that have weights, these moved together.
+    Index compact(Ids all, Index some, std::vector<double>& h, std::vector<Index>& ids) const {
+        Index count = 0;
+        for (Index i = 0; i < some; ++i) {
+            bool any = false;
+            for (Index r = 0; r < s_; ++r) {
+                any |= h[size(r * lines_most + i)] != 0;
+                h[size(r * lines_most + count)] = h[size(r * lines_most + i)];
+            }
+            ids[size(count)] = all[i];
+            count += any;
+        }
+        return count;
+    }
+
+    template <class Form>
+    void squares(const Form& x, const Chosen& chosen, std::vector<double>& out, Interrupt* interrupt) const {
+        std::vector<T> row(size(d_));
+        for (std::size_t c = 0; c < chosen.rows.size(); ++c) {
+            if (interrupt && c % 256 == 0 && interrupt->requested()) return;
+            double weight = 0;
+            for (Index r = 0; r < s_; ++r) {
+                const double turn = chosen.turns[c * size(s_) + size(r)];
+                weight += turn;
+                if (r < m_.thresholds) out[size(d_ + r)] += m_.offset * m_.offset * turn;
+            }
+            const Index i = number(chosen.rows[c]);
+            const auto add = [&](Index j, double value) { out[size(j)] += weight * value * value; };
+            if constexpr (std::is_same_v<Form, DenseRows<T>>) {
+                x.copy_row(i, row.data());
+                for (Index j = 0; j < d_; ++j) add(j, static_cast<double>(row[size(j)]));
+            } else {
+                const auto line = x.row(i);
+                for (Index j = 0; j < line.count; ++j)
+                    add(static_cast<Index>(line.column[j]), static_cast<double>(line.value[j]));
+            }
+        }
+    }
+
+    // ---- steps ---------------------------------------------------------------------------------------
+
+    void move_one(Index k, double delta, const double* b, double* hessian, Sums& out, Index q, int threads,
+                  Interrupt* interrupt) {
+        std::vector<double> offsets(size(s_));
+        read_offsets(b, offsets.data());
+        const Index pieces = chunks(1);
+        std::vector<MarginSums> sums(size(pieces), MarginSums{});
+        std::vector<Chosen> found(size(pieces));
+        std::vector<Index> turned(size(pieces), 0);
+        run_tasks(pieces, threads, nullptr, [&](Index piece, int) {
+            turned[size(piece)] = shift_piece(k, delta, offsets, piece, pieces, sums[size(piece)], found[size(piece)]);
+        });
+        std::copy_n(offsets.data(), s_, offsets_.data() + k * s_);
+        Chosen chosen;
+        for (Index piece = 0; piece < pieces; ++piece) {
+            const Chosen& some = found[size(piece)];
+            out.margins[size(q)] += sums[size(piece)];
+            out.changed[size(q)] += turned[size(piece)];
+            chosen.rows.insert(chosen.rows.end(), some.rows.begin(), some.rows.end());
+            chosen.turns.insert(chosen.turns.end(), some.turns.begin(), some.turns.end());
+            chosen.bends.insert(chosen.bends.end(), some.bends.begin(), some.bends.end());
+        }
+        double* gradient = out.gradient.data() + q * length();
+        if (!hessian || static_cast<double>(out.changed[size(q)]) <= out.margins[size(q)].active) {
+            add_chosen(chosen, hessian, gradient, threads, interrupt);
+        } else {  // less work than to follow the changes
+            add_chosen(chosen, nullptr, gradient, threads, interrupt);
+            std::fill_n(hessian, length() * length(), 0.0);
+            add_chosen(curved_rows(k), hessian, nullptr, threads, interrupt);
+        }
+    }
+
+    /// Moves the outputs of a piece; rows whose piece of the loss is another one go into `found`. Returns how many
+    /// have gained or lost curvature.
+    Index shift_piece(Index k, double delta, const std::vector<double>& offsets, Index piece, Index pieces,
+                      MarginSums& sums, Chosen& found) {
+        std::vector<double> signs(size(lines_most)), moved(size(lines_most));
+        std::vector<double> bends(size(lines_most * s_)), turns(size(lines_most * s_));
+        Index turned = 0;
+        blocks(piece, pieces, lines_most, nullptr, [&](Index from, Index some) {
+            double* y = y_.data() + k * n_ + from;
+            const double* target = target_.data() + k * n_ + from;
+            if (delta == 1.0)
+                std::copy_n(target, some, moved.data());
+            else
+                for (Index i = 0; i < some; ++i) moved[size(i)] = y[i] + delta * (target[i] - y[i]);
+            std::fill(bends.begin(), bends.end(), 0.0);
+            std::fill(turns.begin(), turns.end(), 0.0);
+            for (Index r = 0; r < s_; ++r) {
+                const double at[3] = {offsets_[size(k * s_ + r)], target_offsets_[size(k * s_ + r)], offsets[size(r)]};
+                sums += ops<double>().shift(y, target, moved.data(), signed_weights(k, r, from, some, signs), some, at,
+                                            clip_, delta, bends.data() + r * lines_most, turns.data() + r * lines_most);
+            }
+            std::copy_n(moved.data(), some, y);
+            for (Index i = 0; i < some; ++i) {
+                bool bent = false, turn = false;
+                for (Index r = 0; r < s_; ++r) {
+                    bent |= bends[size(r * lines_most + i)] != 0;
+                    turn |= turns[size(r * lines_most + i)] != 0;
+                }
+                turned += turn;
+                if (!bent && !turn) continue;
+                found.rows.push_back(from + i);
+                for (Index r = 0; r < s_; ++r) {
+                    found.bends.push_back(bends[size(r * lines_most + i)]);
+                    found.turns.push_back(turns[size(r * lines_most + i)]);
+                }
+            }
+        });
+        return turned;
+    }
+
+    /// Turns of the chosen rows to the Hessian (lower triangle), -bends to the gradient, where these are given.
+    void add_chosen(const Chosen& chosen, double* hessian, double* gradient, int threads, Interrupt* interrupt) const {
+        const Index count = static_cast<Index>(chosen.rows.size());
+        if (count == 0) return;
+        const Index pieces = chosen_pieces(count, hessian != nullptr);
+        std::vector<std::vector<double>> hessians(size(pieces)), gradients(size(pieces));
+        std::visit(
+            [&](const auto& x) {
+                run_tasks(pieces, threads, interrupt, [&](Index piece, int) {
+                    double* to = hessian;  // the first piece works in place: one piece is the usual case
+                    if (hessian && piece > 0) {
+                        hessians[size(piece)].assign(size(length() * length()), 0.0);
+                        to = hessians[size(piece)].data();
+                    }
+                    if (gradient) gradients[size(piece)].assign(size(length()), 0.0);
+                    add_rows(x, chosen, count * piece / pieces, count * (piece + 1) / pieces, to,
+                             gradients[size(piece)], interrupt);
+                });
+            },
+            rows_);
+        for (Index piece = 0; piece < pieces; ++piece) {
+            for (std::size_t j = 0; j < hessians[size(piece)].size(); ++j) hessian[j] += hessians[size(piece)][j];
+            for (std::size_t j = 0; j < gradients[size(piece)].size(); ++j) gradient[j] += gradients[size(piece)][j];
+        }
+    }
+    /// Pieces of a sum over chosen rows: what they sum into is small beside the work, and takes at most 64 MiB.
+    Index chosen_pieces(Index count, bool hessian) const {
+        const double row = entries_per_row(), line = static_cast<double>(length());
+        const double work = static_cast<double>(count) * (hessian ? row * row / 2 : row);
+        const double area = hessian ? line * line : line;
+        return std::clamp<Index>(static_cast<Index>(std::min(work / (8 * area), 8388608.0 / area)), 1, 16);
+    }
+
+    template <class Form> void add_rows(const Form& x, const Chosen& chosen, Index begin, Index end, double* hessian,
+                                        std::vector<double>& gradient, Interrupt* interrupt) const {
+        Lines<Form> lines(x);
+        Moments<Form> moments(hessian ? d_ : 0, hessian, length());
+        std::vector<double> sum(size(lines_most)), one(size(lines_most));
+        std::vector<Index> ids(size(lines_most));
+        for (Index at = begin; at < end; at += lines.block()) {
+            if (interrupt && interrupt->requested()) return;
+            const Index some = std::min(lines.block(), end - at);
+            for (Index i = 0; i < some; ++i) ids[size(i)] = number(chosen.rows[size(at + i)]);
+            lines.gather({ids.data(), 0, some});
+            if (!gradient.empty()) {
+                std::fill_n(sum.data(), some, 0.0);
+                for (Index i = 0; i < some; ++i)
+                    for (Index r = 0; r < s_; ++r) {
+                        const double bend = chosen.bends[size((at + i) * s_ + r)];
+                        sum[size(i)] -= bend;
+                        if (r < m_.thresholds) gradient[size(d_ + r)] += m_.offset * bend;
+                    }
+                lines.add(sum.data(), gradient.data());
+            }
+            if (!hessian) continue;
+            std::fill_n(sum.data(), some, 0.0);
+            for (Index r = 0; r < s_; ++r) {
+                double total = 0;
+                for (Index i = 0; i < some; ++i) {
+                    const double turn = chosen.turns[size((at + i) * s_ + r)];
+                    sum[size(i)] += turn;
+                    one[size(i)] = -m_.offset * turn;
+                    total += turn;
+                }
+                if (r >= m_.thresholds) continue;
+                double* line = hessian + (d_ + r) * length();
+                lines.add(one.data(), line);
+                line[d_ + r] += m_.offset * m_.offset * total;
+            }
+            moments.add(lines, sum.data());
+        }
+        if (hessian) moments.flush();
+    }
+    Index number(Index row) const { return ids_.empty() ? row : ids_[size(row)]; }
+
+    Rows<T> rows_;
+    std::vector<Index> ids_;
+    Machines m_;
+    Clip clip_;
+    Index n_ = 0, d_ = 0, k_ = 0, s_ = 1, entries_ = 0;
+    std::vector<double> y_, target_, offsets_, target_offsets_;
+};
+
+}  // namespace hingeline::finite_newton

@@ -1,0 +1,69 @@
+// Groups: the weight vectors of several machines as panels (kernel/ops.hpp), one by itself as a plain vector; and sums
+// of the same form, put together from the pieces of a pass.
+#pragma once
+
+#include <vector>
+
+#include "hingeline/kernel/ops.hpp"
+
+namespace hingeline::finite_newton {
+
+struct Groups {
+    struct Group {
+        Index first, count;
+        int vectors;  // registers to a line of the panel; 0: a plain vector
+        Index at;     // where it begins
+    };
+    std::vector<Group> list;
+    std::vector<double> panels;
+    Index width = 0;  // of all panels together
+
+    /// `machines` lines of `length` values, of which the first d are weights of features.
+    Groups(Index machines, Index d, Index length, const double* lines) : d_(d), length_(length) {
+        const auto& op = ops<double>();
+        const Index most = Index{op.lanes} * op.max_vectors;
+        for (Index first = 0; first < machines; first += most) {
+            const Index count = std::min(most, machines - first);
+            const int vectors = count == 1 ? 0 : static_cast<int>((count + op.lanes - 1) / op.lanes);
+            list.push_back({first, count, vectors, width * d});
+            width += lanes_of(list.back());
+        }
+        panels.assign(static_cast<std::size_t>(width * d), 0.0);
+        for (const Group& g : list)
+            for (Index q = 0; q < g.count; ++q) {
+                const double* from = lines + (g.first + q) * length;
+                double* to = panels.data() + g.at + q;
+                for (Index j = 0, w = lanes_of(g); j < d; ++j) to[j * w] = from[j];
+            }
+    }
+    static Index lanes_of(const Group& g) { return g.vectors ? Index{g.vectors} * ops<double>().lanes : 1; }
+    /// Zeros to the lanes of a tile that have no machine.
+    static void clear_spare(const Group& g, Index rows, std::vector<double>& tile) {
+        for (Index i = 0, w = lanes_of(g); i < rows; ++i)
+            std::fill(tile.begin() + i * w + g.count, tile.begin() + (i + 1) * w, 0.0);
+    }
+    /// Pieces of sums as lines again. A piece holds the panels and then `tail` values for each machine; one that is
+    /// empty was interrupted.
+    std::vector<double> collect(const std::vector<std::vector<double>>& pieces, Index machines, Index tail) const {
+        std::vector<double> out(static_cast<std::size_t>(machines * length_), 0.0);
+        for (const auto& piece : pieces) {
+            if (piece.empty()) continue;
+            for (const Group& g : list)
+                for (Index q = 0; q < g.count; ++q) {
+                    const double* from = piece.data() + g.at + q;
+                    double* to = out.data() + (g.first + q) * length_;
+                    for (Index j = 0, w = lanes_of(g); j < d_; ++j) to[j] += from[j * w];
+                }
+            const double* rest = piece.data() + width * d_;
+            for (Index q = 0; q < machines; ++q)
+                for (Index r = 0; r < tail; ++r)
+                    out[static_cast<std::size_t>(q * length_ + d_ + r)] += rest[q * tail + r];
+        }
+        return out;
+    }
+
+  private:
+    Index d_, length_;
+};
+
+}  // namespace hingeline::finite_newton

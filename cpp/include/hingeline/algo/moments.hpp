@@ -1,0 +1,87 @@
+// Second moments: A += sum_i h_i x_i x_i^T over chosen rows, the lower triangle of a square matrix stored by rows.
+//
+// Dense rows are collected by the hundred and multiplied in tiles of kernel/ops.hpp: the block itself is the panel,
+// a copy turned round and multiplied by h gives the rows of the tile. Sparse rows add their pairs of entries one by
+// one. Sums run over rows in the order given.
+#pragma once
+
+#include "hingeline/data/lines.hpp"
+
+namespace hingeline {
+
+template <class Form> class Moments;
+
+template <class T> class Moments<DenseRows<T>> {
+  public:
+    Moments(Index d, double* a, Index ld) : d_(d), ld_(ld), a_(a) {
+        const auto& op = ops<double>();
+        width_ = vectors * op.lanes;
+        panels_ = (d + width_ - 1) / width_;
+        panel_.reserve(size(panels_ * width_ * depth));
+        scaled_.reserve(size(panels_ * width_ * depth));
+        turned_.reserve(size((d + row_step) * depth));
+        tile_.reserve(size(tile_rows * width_));
+    }
+    void add(const Lines<DenseRows<T>>& lines, const double* h) {
+        for (Index i = 0; i < lines.count(); ++i) {
+            if (h[i] == 0) continue;
+            double* row = scaled_.data() + filled_ * panels_ * width_;
+            lines.spread(i, row);
+            std::fill(row + d_, row + panels_ * width_, 0.0);
+            for (Index p = 0; p < panels_; ++p)
+                std::copy_n(row + p * width_, width_, panel_.data() + (p * depth + filled_) * width_);
+            for (Index j = 0; j < d_; ++j) row[j] *= h[i];
+            if (++filled_ == depth) flush();
+        }
+    }
+    void flush() {
+        if (filled_ == 0) return;
+        const auto& op = ops<double>();
+        const Index lines = panels_ * width_;
+        const Index vectors_deep = (filled_ + op.lanes - 1) / op.lanes, deep = vectors_deep * op.lanes;
+        // Rows beyond the last one are zero in the copy that carries h, hence of no effect whatever the panel holds.
+        std::fill(scaled_.data() + filled_ * lines, scaled_.data() + deep * lines, 0.0);
+        for (Index p = 0; p < panels_; ++p)
+            std::fill(panel_.data() + (p * depth + filled_) * width_, panel_.data() + (p * depth + deep) * width_, 0.0);
+        std::vector<const double*> rows(size(deep));
+        for (Index r = 0; r < deep; ++r) rows[size(r)] = scaled_.data() + r * lines;
+        op.pack(rows.data(), static_cast<int>(vectors_deep), d_, turned_.data());
+        std::vector<const double*> strip(size(row_step));
+        for (Index f = 0; f < d_; f += row_step) {
+            const Index some = std::min<Index>(row_step, d_ - f);
+            for (Index r = 0; r < row_step; ++r) strip[size(r)] = turned_.data() + std::min(f + r, d_ - 1) * deep;
+            for (Index p = 0; p * width_ < f + some; ++p) {
+                op.dense(panel_.data() + p * depth * width_, vectors, deep, strip.data(), static_cast<int>(some),
+                         tile_.data());
+                const Index from = p * width_, columns = std::min(width_, d_ - from);
+                for (Index r = 0; r < some; ++r) {
+                    double* to = a_ + (f + r) * ld_ + from;
+                    const double* tile = tile_.data() + r * width_;
+                    for (Index q = 0; q < columns; ++q) to[q] += tile[q];
+                }
+            }
+        }
+        filled_ = 0;
+    }
+
+  private:
+    static constexpr int vectors = 2;    // narrower panels waste less above the diagonal
+    static constexpr Index depth = 128;  // rows to a product; a multiple of every lane count
+    static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
+    Index d_, ld_, width_ = 0, panels_ = 0, filled_ = 0;
+    double* a_;
+    Aligned<double> panel_, scaled_, turned_, tile_;
+};
+
+template <class T, class I> class Moments<CsrRows<T, I>> {
+  public:
+    Moments(Index, double* a, Index ld) : ld_(ld), a_(a) {}
+    void add(const Lines<CsrRows<T, I>>& lines, const double* h) { lines.pairs(h, a_, ld_); }
+    void flush() {}
+
+  private:
+    Index ld_;
+    double* a_;
+};
+
+}  // namespace hingeline

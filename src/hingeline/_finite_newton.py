@@ -1,0 +1,853 @@
+"""The modified finite Newton method, driven from here: small systems, steps, when to stop.
+
+The rows are somewhere else, behind a *source*: :class:`LocalRows` for arrays in memory, a cluster in
+:mod:`hingeline.distributed`. A source returns sums over its rows at the points it is given (C++:
+``algo/finite_newton.hpp``); this module adds the terms of the penalty and decides.
+
+Units. The core minimises ``Q = lam/2 |beta|^2 + sum_i s_i loss(xi_i)`` with ``lam = 1/C`` (paper: Keerthi and
+DeCoste 2005, equation 2). At any point with gradient g the multipliers ``c_i`` that the loss has there are feasible
+for the dual, and the duality gap is exactly ``|g|^2 / (2 lam)``: that is the measure of convergence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from . import _core
+
+#: Slope at the end of the line, relative to its beginning, below which the end is as good as the minimum.
+FLAT = 1e-2
+#: Precision of the step otherwise.
+EXACT = 1e-10
+#: Widths of the smoothed hinge: each is this part of the one before; the first from a good start; iterations for one.
+SHARPER, SEEDED_TAU, MOST_SHARPENING = 0.25, 0.25, 50
+#: After so few iterations for one width the next may be much smaller.
+QUICK = 2
+#: Columns of the margins that a source returns.
+LOSS, PULL, SQUARES, ACTIVE, HINGE = 0, 1, 3, 4, 5
+#: Newton's first system need not be solved to more than this many conjugate gradient steps (heuristic 1 of the paper).
+FIRST_CAP = 10
+#: Residual of a Newton system relative to the gradient at which conjugate gradients may stop: far from the minimum
+#: systems are solved crudely (what heuristic 2 of the paper does in two rounds).
+FORCING = 0.1
+
+
+class Clip(NamedTuple):
+    """A loss by its slope ``clip(margin - t f, low, high)``."""
+
+    margin: float
+    low: float
+    high: float
+
+
+CLIPS = {
+    "squared_hinge": Clip(1.0, 0.0, np.inf),
+    "huber": Clip(1.0, 0.0, 2.0),
+    "squared": Clip(1.0, -np.inf, np.inf),
+}
+
+
+class Source(Protocol):
+    """What holds the rows. Arrays have one line per machine of `which`."""
+
+    n_passes: float
+
+    def set_clip(self, clip: Clip) -> None:
+        """Change the loss."""
+
+    def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Put machines at points: margins and gradients there."""
+
+    def aim(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Aim machines at points: margins and gradients there."""
+
+    def slopes(self, which: np.ndarray, deltas: np.ndarray) -> np.ndarray:
+        """First and second derivatives on the way to the points aimed at."""
+
+    def move(
+        self, which: np.ndarray, deltas: np.ndarray, points: np.ndarray, hessians: list[Any]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Step: margins, and what to add to the interpolated gradient; the Hessians follow."""
+
+    def hessian(self, machine: int, matrix: np.ndarray) -> None:
+        """Add the lower triangle of a machine's Hessian at the point reached."""
+
+    def curvature(self, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
+        """Multiply the machines' Hessians with directions."""
+
+    def diagonal(self, machine: int) -> np.ndarray:
+        """Diagonal of a machine's Hessian."""
+
+
+class LocalRows:
+    """Rows in memory, on `threads` threads."""
+
+    def __init__(self, part: _core.LinearPart, n_rows: int, threads: int) -> None:
+        self.part = part
+        self.n_rows = n_rows
+        self.threads = threads
+        self.n_passes = 0.0
+        self.active = 1.0
+
+    def set_clip(self, clip: Clip) -> None:
+        self.part.set_clip(*clip)
+
+    def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.n_passes += 1
+        margins, gradient, _ = self.part.start(which, points, self.threads)
+        return margins, gradient
+
+    def aim(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.n_passes += 1
+        margins, gradient, _ = self.part.aim(which, points, self.threads)
+        return margins, gradient
+
+    def slopes(self, which: np.ndarray, deltas: np.ndarray) -> np.ndarray:
+        return self.part.slopes(which, deltas, self.threads)
+
+    def move(
+        self, which: np.ndarray, deltas: np.ndarray, points: np.ndarray, hessians: list[Any]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        margins, correction, changed = self.part.move(which, deltas, points, hessians, self.threads)
+        self.n_passes += changed.mean() / self.n_rows
+        self.active = min(1.0, margins[:, ACTIVE].max() / self.n_rows)
+        return margins, correction
+
+    def hessian(self, machine: int, matrix: np.ndarray) -> None:
+        self.n_passes += self.active
+        self.part.hessian(machine, matrix, self.threads)
+
+    def curvature(self, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
+        self.n_passes += self.active
+        return self.part.curvature(which, directions, self.threads)
+
+    def diagonal(self, machine: int) -> np.ndarray:
+        self.n_passes += self.active
+        return self.part.diagonal(machine)
+
+    def violation(self, which: np.ndarray, points: np.ndarray, *, curved: bool) -> np.ndarray:
+        """Violations of the dual's optimality conditions, given the points that the multipliers make up."""
+        self.n_passes += 1
+        return self.part.violation(which, points, 1.0, curved, self.threads)
+
+    def pulls(self, machine: int) -> np.ndarray:
+        """Slopes of the losses times weights and labels, one for each row."""
+        return self.part.pulls(machine)
+
+    def outputs(self, machine: int) -> np.ndarray:
+        """Outputs of a machine for all rows, without its threshold."""
+        return self.part.outputs(machine)
+
+
+# ---- small systems ---------------------------------------------------------------------------------
+
+
+def _factor(hessian: np.ndarray, shift: float) -> Any:
+    """Cholesky factor of hessian + shift I, from the lower triangle; more shift where rounding leaves no factor."""
+    scale = float(np.diagonal(hessian).max(initial=0.0))
+    for extra in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
+        work = hessian.copy()
+        work.flat[:: len(work) + 1] += shift + extra * scale
+        try:
+            # Rows of the lower triangle are columns of the upper one to LAPACK.
+            return cho_factor(work.T, lower=False, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            continue
+    raise FloatingPointError("the Hessian has no factor")
+
+
+def _solve(factor: Any, right: np.ndarray) -> np.ndarray:
+    solution: np.ndarray = cho_solve(factor, right, check_finite=False)
+    return solution
+
+
+class Exact:
+    """Newton's systems by Cholesky; the Hessian follows the rows that change their piece of the loss."""
+
+    name = "gram"
+
+    def __init__(self, source: Source, n_machines: int, length: int) -> None:
+        self.source = source
+        self.hessians = [np.zeros((length, length)) for _ in range(n_machines)]
+        self.known = np.zeros(n_machines, dtype=bool)
+
+    def begin(self, which: np.ndarray) -> None:
+        """Make Hessians at the points reached, where they are not known."""
+        for machine in which[~self.known[which]]:
+            self.hessians[machine].fill(0.0)
+            self.source.hessian(int(machine), self.hessians[machine])
+        self.known[which] = True
+
+    def forget(self, which: np.ndarray) -> None:
+        """The loss is another one: the Hessians are not known any more."""
+        self.known[which] = False
+
+    def following(self, which: np.ndarray) -> list[Any]:
+        """Matrices that a move of the source updates."""
+        return [self.hessians[machine] for machine in which]
+
+    def moved(self, which: np.ndarray, points: np.ndarray) -> None:
+        """Nothing is left to do: the move has updated the matrices."""
+
+    def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """Newton's directions."""
+        return np.array(
+            [_solve(_factor(self.hessians[machine], lam[i]), -gradient[i]) for i, machine in enumerate(which)]
+        )
+
+
+class Conjugate:
+    """Newton's systems by conjugate gradients on the rows with curvature.
+
+    The preconditioner is the diagonal of the Hessian, or the Hessian of a sample of the rows (`sample`, an
+    :class:`Exact` over them, `share` being its share of the rows).
+    """
+
+    name = "cg"
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        cap: int | None,
+        forcing: float = FORCING,
+        sample: Exact | None = None,
+        share: float = 1.0,
+    ) -> None:
+        self.source = source
+        self.cap = cap
+        self.forcing = forcing
+        self.sample = sample
+        self.share = share
+        self.n_steps = 0
+
+    def begin(self, which: np.ndarray) -> None:
+        """Nothing is kept from step to step."""
+
+    def forget(self, which: np.ndarray) -> None:
+        """Nothing is kept from step to step."""
+
+    def following(self, which: np.ndarray) -> list[Any]:
+        """No matrix follows the source."""
+        return [None] * len(which)
+
+    def moved(self, which: np.ndarray, points: np.ndarray) -> None:
+        """Take the sample along."""
+        if self.sample is not None:
+            self.sample.source.aim(which, points)
+            self.sample.source.move(which, np.ones(len(which)), points, self.sample.following(which))
+
+    def _preconditioner(self, which: np.ndarray, lam: np.ndarray) -> list[Any]:
+        if self.sample is None:
+            return [None] * len(which)
+        return [_factor(self.sample.hessians[machine], lam[i] * self.share) for i, machine in enumerate(which)]
+
+    def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """Newton's directions, to a residual of `goal` or `forcing` times the gradient."""
+        factors = self._preconditioner(which, lam)
+        goal = np.maximum(goal, self.forcing * np.linalg.norm(gradient, axis=1))
+        step = np.zeros_like(gradient)
+        residual = -gradient
+
+        def smooth(lines: np.ndarray, of: np.ndarray) -> np.ndarray:
+            if self.sample is None:
+                return lines
+            return np.array([self.share * _solve(factors[i], line) for i, line in zip(of, lines, strict=True)])
+
+        left = np.arange(len(which))
+        z = smooth(residual, left)
+        p = z.copy()
+        rho = np.einsum("ij,ij->i", residual, z)
+        cap = 5000 if self.cap is None else self.cap
+        self.cap = None
+        for _ in range(cap):
+            product = self.source.curvature(which[left], p[left])
+            self.n_steps += 1
+            product += lam[left, None] * p[left]
+            length = rho[left] / np.einsum("ij,ij->i", p[left], product)
+            step[left] += length[:, None] * p[left]
+            residual[left] -= length[:, None] * product
+            left = left[np.linalg.norm(residual[left], axis=1) > goal[left]]
+            if len(left) == 0:
+                break
+            z = smooth(residual[left], left)
+            fresh = np.einsum("ij,ij->i", residual[left], z)
+            p[left] = z + (fresh / rho[left])[:, None] * p[left]
+            rho[left] = fresh
+        return step
+
+
+# ---- when to stop ----------------------------------------------------------------------------------
+
+
+class Test(Protocol):
+    """When a machine is good enough, and how well its Newton systems are to be solved."""
+
+    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        """Whether machines have got there."""
+
+    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        """Norm of the gradient that is small enough."""
+
+
+class GapTest:
+    """The duality gap is below `tol` times the value of the objective."""
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+
+    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        return newton.gap[which] <= self.tol * newton.value[which]
+
+    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        # A gradient of just that norm may turn out longer after the step: half of it is asked for.
+        return 0.5 * np.sqrt(2 * newton.lam[which] * self.tol * newton.value[which])
+
+
+class HingeTest:
+    """The gap of the smoothed hinge is a tenth of the gap that the hinge itself still has, or may have."""
+
+    def __init__(self, tol: float, tau: float, lam: np.ndarray) -> None:
+        self.tol, self.tau, self.lam = tol, tau, lam
+
+    def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        value = 0.5 * self.lam[which] * np.einsum("ij,ij->i", newton.points[which], newton.points[which])
+        value += newton.margins[which, HINGE]
+        smooth = newton.value[which] / (2 * self.tau)
+        return 0.1 * 2 * self.tau * np.maximum(self.tol * value, np.abs(smooth - value))
+
+    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        return newton.gap[which] <= self.wanted(newton, which)
+
+    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        return 0.5 * np.sqrt(2 * newton.lam[which] * self.wanted(newton, which))
+
+
+class ResidualTest:
+    """The gradient is below `epsilon` times the residuals: equation 13 of the paper."""
+
+    def __init__(self, epsilon: float) -> None:
+        self.epsilon = epsilon
+
+    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(newton.gradient[which], axis=1) <= self.goal(newton, which)
+
+    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        return self.epsilon * np.sqrt(newton.margins[which, SQUARES])
+
+
+# ---- the loop --------------------------------------------------------------------------------------
+
+
+def _require_finite(margins: np.ndarray, gradient: np.ndarray) -> None:
+    if not (np.isfinite(margins[:, LOSS]).all() and np.isfinite(gradient).all()):
+        raise FloatingPointError("numbers beyond the range of a double")
+
+
+class Newton:
+    """Several machines over the same rows, minimised side by side.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    lam : ndarray of shape (n_machines,)
+        Penalties.
+    points : ndarray of shape (n_machines, length)
+        Where to start.
+    """
+
+    def __init__(self, source: Source, lam: np.ndarray, points: np.ndarray) -> None:
+        self.source = source
+        self.lam = np.array(lam, dtype=np.float64)
+        self.points = np.array(points, dtype=np.float64)
+        n_machines = len(points)
+        self.all = np.arange(n_machines)
+        self.n_iter = np.zeros(n_machines, dtype=np.int64)
+        self.reason = np.full(n_machines, "running", dtype=object)
+        self.history: list[tuple[int, int, float, float, float, int]] = []
+        self.began = time.perf_counter()
+        #: Values and gaps of another objective, where that is what counts.
+        self.measures: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+        #: Whether gradients come from a pass at the point itself.
+        self.direct = np.zeros(n_machines, dtype=bool)
+        self.margins = np.zeros((n_machines, 6))
+        self.data_gradient = np.zeros_like(self.points)
+
+    def put(self, which: np.ndarray, points: np.ndarray) -> None:
+        """Put machines at points."""
+        self.points[which] = points
+        self.margins[which], self.data_gradient[which] = self.source.start(which, np.ascontiguousarray(points))
+        self.direct[which] = True
+        _require_finite(self.margins[which], self.data_gradient[which])
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """Gradients at the points reached."""
+        return self.lam[:, None] * self.points + self.data_gradient
+
+    @property
+    def value(self) -> np.ndarray:
+        """Values of the objectives."""
+        return 0.5 * self.lam * np.einsum("ij,ij->i", self.points, self.points) + self.margins[:, LOSS]
+
+    @property
+    def gap(self) -> np.ndarray:
+        """Duality gaps."""
+        gradient = self.gradient
+        return np.einsum("ij,ij->i", gradient, gradient) / (2 * self.lam)
+
+    def run(self, which: np.ndarray, solver: Exact | Conjugate, test: Test, max_iter: int) -> Iterator[None]:
+        """Iterate these machines until they meet the test; yields after each iteration.
+
+        ``reason`` says for each machine why it stopped.
+        """
+        self.reason[which] = "running"
+        first, everyone = self.n_iter.copy(), which
+        solver.begin(which[~test.met(self, which)])
+        while True:
+            met = test.met(self, which)
+            # What says that a machine is there is not to be put together from two ends of a line.
+            if self._look_again(which[met]):
+                met = test.met(self, which)
+            self._record(which)
+            self.reason[which[met]] = "gap"
+            late = ~met & (self.n_iter[which] - first[which] >= max_iter)
+            self.reason[which[late]] = "max_iter"
+            which = which[~met & ~late]
+            if len(which) == 0:
+                self._look_again(everyone)
+                return
+            stuck = self._iterate(solver, which, test.goal(self, which))
+            self.reason[which[stuck]] = "precision"
+            which = which[~stuck]
+            yield
+
+    def _look_again(self, which: np.ndarray) -> bool:
+        """A pass at the points themselves for machines that need it; says whether any did."""
+        which = which[~self.direct[which]]
+        if len(which):
+            self.put(which, self.points[which])
+        return len(which) > 0
+
+    def _record(self, which: np.ndarray) -> None:
+        seconds = time.perf_counter() - self.began
+        value, gap = (self.value, self.gap) if self.measures is None else self.measures()
+        for machine in which:
+            self.history.append(
+                (
+                    int(machine),
+                    int(self.n_iter[machine]),
+                    seconds,
+                    float(value[machine]),
+                    float(gap[machine]),
+                    int(self.margins[machine, ACTIVE]),
+                )
+            )
+
+    def _iterate(self, solver: Exact | Conjugate, which: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """One Newton iteration of these machines; says which could not move."""
+        lam = self.lam[which]
+        gradient = self.gradient[which]
+        direction = solver.directions(which, lam, gradient, goal)
+        points = self.points[which]
+        target = points + direction
+        margins, data = self.source.aim(which, target)
+        _require_finite(margins, data)
+        end = np.einsum("ij,ij->i", lam[:, None] * target + data, direction)
+        begin = np.einsum("ij,ij->i", gradient, direction)
+        deltas = self._steps(which, points, direction, begin, end)
+        stuck = ~(begin < 0) | ~np.isfinite(end) | ~(deltas > 0)
+        deltas[stuck] = 0.0
+        fresh = np.where((deltas == 1.0)[:, None], target, points + deltas[:, None] * direction)
+        before, gap = self.value[which], self.gap[which]
+        margins, correction = self.source.move(which, deltas, fresh, solver.following(which))
+        mean = (1 - deltas)[:, None] * self.data_gradient[which] + deltas[:, None] * data
+        self.data_gradient[which] = np.where((deltas == 1.0)[:, None], data, mean + correction)
+        self.points[which] = fresh
+        self.margins[which] = margins
+        self.direct[which] = deltas == 1.0
+        self.n_iter[which] += 1
+        solver.moved(which, fresh)
+        value = self.value[which]
+        return stuck | ~(value < before * (1 + 1e-12)) | ((value >= before) & (self.gap[which] >= gap))
+
+    def _steps(
+        self, which: np.ndarray, points: np.ndarray, direction: np.ndarray, begin: np.ndarray, end: np.ndarray
+    ) -> np.ndarray:
+        """Minimise on the lines: zeros of slopes that rise, piecewise linear, by Newton's method within brackets."""
+        lam = self.lam[which]
+        along = lam * np.einsum("ij,ij->i", points, direction)
+        square = lam * np.einsum("ij,ij->i", direction, direction)
+        deltas = np.ones(len(which))
+        low = np.zeros(len(which))
+        high = np.where(end > 0, 1.0, np.inf)
+        low[end < 0] = 1.0
+        left = np.flatnonzero((np.abs(end) > FLAT * np.abs(begin)) & (begin < 0) & np.isfinite(end))
+        # A slope that were linear from end to end would be zero here; behind the end its rise there tells.
+        inside = left[end[left] > 0]
+        deltas[inside] = begin[inside] / (begin[inside] - end[inside])
+        for _ in range(100):
+            if len(left) == 0:
+                break
+            slopes = self.source.slopes(which[left], deltas[left])
+            first = along[left] + deltas[left] * square[left] + slopes[:, 0]
+            second = square[left] + slopes[:, 1]
+            low[left] = np.where(first < 0, deltas[left], low[left])
+            high[left] = np.where(first > 0, deltas[left], high[left])
+            guess = deltas[left] - first / second
+            outside = ~((guess > low[left]) & (guess < high[left]))
+            middle = np.where(np.isfinite(high[left]), 0.5 * (low[left] + high[left]), 2 * deltas[left])
+            done = (np.abs(first) <= EXACT * np.abs(begin[left])) | (
+                np.abs(guess - deltas[left]) <= 1e-15 * deltas[left]
+            )
+            deltas[left] = np.where(done, deltas[left], np.where(outside, middle, guess))
+            left = left[~done]
+        return deltas
+
+
+# ---- problems --------------------------------------------------------------------------------------
+
+#: One row in so many is taken for a first solution (the third heuristic of the paper), again and again ...
+THIN = 16
+#: ... as long as so many rows are left for each weight.
+ROWS_PER_WEIGHT = 8
+#: A first solution need not be better than this.
+FIRST_TOL = 1e-3
+#: Nanoseconds, measured on one core with AVX-512: a pair of entries of a sparse row in the Hessian, of a dense one; an
+#: entry of a row in a conjugate gradient step; a multiplication in a Cholesky factorisation.
+PAIR_NS, DENSE_PAIR_NS, ENTRY_NS, FACTOR_NS = 1.2, 0.06, 3.0, 0.05
+#: Newton iterations and conjugate gradient steps to reckon with.
+TYPICAL_ITERATIONS, TYPICAL_STEPS = 8, 100
+#: Bytes that Hessians may take.
+HESSIAN_BYTES = 1 << 30
+
+
+class LocalProblem:
+    """Machines over rows in memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        Rows.
+    weights : ndarray of shape (n_planes, n_rows)
+        Signed weights: sample weight times label; unsigned with `codes`.
+    plane_of : ndarray of shape (n_machines,)
+        Line of `weights` that a machine has.
+    thresholds, offset : int, float
+        Thresholds per machine (0: no intercept), and what a threshold is multiplied with.
+    codes : ndarray of int32, default=None
+        Class of each row, for several thresholds.
+    rows : ndarray of int64, default=None
+        Rows to take.
+    threads : int
+        Threads.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        weights: np.ndarray,
+        plane_of: np.ndarray,
+        *,
+        thresholds: int,
+        offset: float,
+        threads: int,
+        codes: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        self.matrix = X if isinstance(X, _core.Matrix) else _core.Matrix(X)
+        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self.plane_of = np.ascontiguousarray(plane_of, dtype=np.int64)
+        self.thresholds = thresholds
+        self.offset = float(offset)
+        self.threads = threads
+        self.codes = codes
+        self.rows = rows
+        self.n_rows = self.weights.shape[1]
+        self.n_machines = len(self.plane_of)
+        self.n_features = self.matrix.shape[1]
+        self.length = self.n_features + thresholds
+
+    def source(self, clip: Clip) -> LocalRows:
+        """The rows with their machines at zero."""
+        part = _core.LinearPart(
+            self.matrix,
+            self.weights,
+            self.plane_of,
+            thresholds=self.thresholds,
+            offset=self.offset,
+            clip=tuple(clip),
+            rows=self.rows,
+            codes=self.codes,
+        )
+        return LocalRows(part, self.n_rows, self.threads)
+
+    def _like(self, weights: np.ndarray, plane_of: np.ndarray, rows: Any, codes: Any) -> LocalProblem:
+        return LocalProblem(
+            self.matrix,
+            weights,
+            plane_of,
+            thresholds=self.thresholds,
+            offset=self.offset,
+            threads=self.threads,
+            codes=codes,
+            rows=rows,
+        )
+
+    def thinned(self) -> LocalProblem | None:
+        """One row out of each `THIN`, or None where too few would be left."""
+        count = self.n_rows // THIN
+        if count < ROWS_PER_WEIGHT * self.length:
+            return None
+        places = np.arange(count) * THIN + np.random.default_rng(0).integers(0, THIN, size=count)
+        codes = None if self.codes is None else self.codes[places]
+        return self._like(
+            self.weights[:, places], self.plane_of, places if self.rows is None else self.rows[places], codes
+        )
+
+    def with_planes(self, weights: np.ndarray) -> LocalProblem:
+        """The same rows with other machines, one for each line of weights."""
+        return self._like(weights, np.arange(len(weights)), self.rows, self.codes)
+
+    def entries_per_row(self) -> tuple[float, bool]:
+        """Entries of a row on the average, and whether rows are dense."""
+        return self.matrix.entries / self.matrix.shape[0], self.matrix.is_dense
+
+
+def cheaper_solver(problem: Any) -> str:
+    """The solver that should be faster, by the costs above."""
+    entries, dense = problem.entries_per_row()
+    length, rows = problem.length, problem.n_rows
+    if problem.n_machines * 8 * length**2 > HESSIAN_BYTES:
+        return "cg"
+    pairs = rows * entries**2 / 2 * (DENSE_PAIR_NS if dense else PAIR_NS)
+    factors = TYPICAL_ITERATIONS * length**3 / 3 * FACTOR_NS
+    steps = TYPICAL_STEPS * rows * entries * (1.0 if dense else ENTRY_NS)
+    return "gram" if pairs + factors < steps else "cg"
+
+
+class Minimiser:
+    """From a problem to the minima of its machines.
+
+    Parameters
+    ----------
+    problem : LocalProblem or similar
+        Rows and machines.
+    lam : ndarray of shape (n_machines,)
+        Penalties.
+    points : ndarray of shape (n_machines, length) or None
+        Where to start; None: at zero, by way of a sample of the rows.
+    loss : str
+        'squared_hinge', 'huber', 'squared' or 'hinge'.
+    tol : float
+        Duality gap wanted, relative to the objective.
+    max_iter : int
+        Newton iterations of a machine.
+    solver : {'auto', 'gram', 'cg'}
+        How to solve Newton's systems.
+    first_cap : int or None
+        Conjugate gradient steps of the first Newton system (heuristic 1 of the paper).
+    rounds : tuple of float, default=None
+        Instead of `tol`: rounds with these relative residuals (heuristic 2 of the paper), systems solved to the same.
+    """
+
+    def __init__(
+        self,
+        problem: Any,
+        lam: np.ndarray,
+        points: np.ndarray | None = None,
+        *,
+        loss: str,
+        tol: float,
+        max_iter: int,
+        solver: str = "auto",
+        first_cap: int | None = FIRST_CAP,
+        rounds: tuple[float, ...] | None = None,
+    ) -> None:
+        self.problem = problem
+        self.loss = loss
+        self.tol = tol
+        self.max_iter = max_iter
+        self.rounds = rounds
+        self.seeded = points is not None
+        self.solver_name = cheaper_solver(problem) if solver == "auto" else solver
+        self.first_cap = None if self.seeded else first_cap
+        self.true_lam = np.broadcast_to(np.asarray(lam, dtype=np.float64), (problem.n_machines,)).copy()
+        start = np.zeros((problem.n_machines, problem.length)) if points is None else points
+        self.tau = np.zeros(problem.n_machines)
+        self.source: Any = problem.source(CLIPS.get(loss, Clip(2.0, 0.0, 2.0)))
+        self.newton = Newton(self.source, self.true_lam, start)
+        if loss == "hinge":
+            self.newton.measures = lambda: (self.objective(), self.gap())
+        self.more_passes = 0.0
+        self._solver: Exact | Conjugate | None = None
+
+    # ---- results -------------------------------------------------------------------------------------
+
+    @property
+    def points(self) -> np.ndarray:
+        """Weights and thresholds reached."""
+        return self.newton.points
+
+    @property
+    def n_passes(self) -> float:
+        """Passes over the rows."""
+        return self.source.n_passes + self.more_passes
+
+    def objective(self) -> np.ndarray:
+        """Values of the objectives, times lambda."""
+        if self.loss != "hinge":
+            return self.newton.value
+        points = self.newton.points
+        return 0.5 * self.true_lam * np.einsum("ij,ij->i", points, points) + self.newton.margins[:, HINGE]
+
+    def gap(self) -> np.ndarray:
+        """Duality gaps, times lambda."""
+        if self.loss != "hinge":
+            return self.newton.gap
+        width = 2 * np.where(self.tau > 0, self.tau, 1.0)
+        made = self.newton.data_gradient / (width * self.true_lam)[:, None]
+        dual = self.newton.margins[:, PULL] / width - 0.5 * self.true_lam * np.einsum("ij,ij->i", made, made)
+        return np.maximum(self.objective() - dual, 0.0)
+
+    def multipliers(self, machine: int) -> np.ndarray:
+        """Multipliers of the rows times labels, times lambda."""
+        self._set_clip_of(machine)
+        width = 2 * self.tau[machine] if self.loss == "hinge" else 1.0
+        pulls: np.ndarray = self.source.pulls(machine)
+        return pulls / width
+
+    def violation(self) -> np.ndarray:
+        """Violations of the optimality conditions of the dual by the multipliers."""
+        newton, hinge = self.newton, self.loss == "hinge"
+        made = -newton.data_gradient / newton.lam[:, None]
+        out = np.zeros(len(newton.points))
+        for tau in np.unique(self.tau):
+            which = np.flatnonzero(self.tau == tau)
+            self._set_clip_of(int(which[0]))
+            out[which] = self.source.violation(which, made[which], curved=not hinge)
+        return out
+
+    def largest_output(self, machine: int, rows: Any = slice(None)) -> float:
+        """The largest decision value of these rows."""
+        outputs = self.source.outputs(machine)
+        if self.problem.thresholds:
+            outputs -= self.problem.offset * self.points[machine, -1]
+        return float(np.abs(outputs[rows]).max())
+
+    def _set_clip_of(self, machine: int) -> None:
+        if self.loss == "hinge":
+            tau = self.tau[machine]
+            self.source.set_clip(Clip(1 + tau, 0.0, 2 * tau))
+
+    # ---- the way there -------------------------------------------------------------------------------
+
+    def run(self) -> Iterator[None]:
+        """Minimise; yields after each iteration."""
+        if not self.seeded and self.rounds is None and self.solver_name == "gram":
+            small = self.problem.thinned()
+            if small is not None:
+                yield from self._seed(small)
+        if self.loss != "hinge":
+            self.newton.put(self.newton.all, self.newton.points)
+        yield from self._descend()
+
+    def follow(self, lam: np.ndarray) -> Iterator[None]:
+        """Go on to the minima for other penalties; yields after each iteration."""
+        self.true_lam = np.broadcast_to(np.asarray(lam, dtype=np.float64), (self.problem.n_machines,)).copy()
+        self.newton.lam = self.true_lam.copy()
+        self.newton.n_iter[:] = 0
+        self.tau[:] = 0
+        self.seeded = True
+        yield from self._descend()
+
+    def _descend(self) -> Iterator[None]:
+        newton = self.newton
+        if self.loss == "hinge":
+            yield from self._sharpen()
+        elif self.rounds is None:
+            yield from newton.run(newton.all, self._use(FORCING), GapTest(self.tol), self.max_iter)
+        else:
+            for epsilon in self.rounds:
+                yield from newton.run(newton.all, self._use(0.0), ResidualTest(epsilon), self.max_iter)
+
+    def _use(self, forcing: float) -> Exact | Conjugate:
+        """The solver, which knows what it has learnt in earlier rounds."""
+        if self._solver is None:
+            if self.solver_name == "gram":
+                self._solver = Exact(self.source, self.problem.n_machines, self.problem.length)
+            else:
+                self._solver = Conjugate(self.source, cap=self.first_cap, forcing=forcing)
+        return self._solver
+
+    def _seed(self, small: Any) -> Iterator[None]:
+        """Start from the minima over a sample of the rows."""
+        share = small.n_rows / self.problem.n_rows
+        first = Minimiser(
+            small,
+            self.true_lam * share,
+            loss=self.loss,
+            tol=max(FIRST_TOL, self.tol),
+            max_iter=self.max_iter,
+            solver="gram",
+        )
+        yield from first.run()
+        self.newton.points = first.points.copy()
+        self.more_passes += share * first.n_passes
+
+    def _sharpen(self) -> Iterator[None]:
+        """The hinge as the limit of smooth losses, each seeded by the one before."""
+        newton, which, tau = self.newton, self.newton.all, SEEDED_TAU if self.seeded else 1.0
+        solver = self._use(FORCING)
+        best = np.full(len(newton.points), np.inf)
+        start = newton.points.copy()
+        while len(which):
+            kept, width, count = newton.points[which].copy(), self.tau[which].copy(), newton.n_iter[which].copy()
+            self._put(which, start[which], tau, solver)
+            first = self.gap()[which]
+            left = self.max_iter - int(count.max())
+            test = HingeTest(self.tol, tau, self.true_lam)
+            yield from newton.run(which, solver, test, min(max(left, 0), MOST_SHARPENING))
+            ended = newton.points[which].copy()
+            # Where rounding has the better of a small width an earlier result stands.
+            vain = self.gap()[which] > first
+            if vain.any():
+                self._put(which[vain], start[which[vain]], tau, solver)
+            gap = self.gap()[which]
+            worse = gap >= best[which]
+            for old in np.unique(width[worse]):
+                back = worse & (width == old)
+                self._put(which[back], kept[back], float(old), solver)
+            wanted = self.tol * self.objective()[which]
+            small = ~worse & (gap <= wanted)
+            late = ~small & (newton.n_iter[which] >= self.max_iter)
+            newton.reason[which[worse]] = "precision"
+            newton.reason[which[late]] = "max_iter"
+            newton.reason[which[small]] = "gap"
+            best[which] = gap
+            # As long as no row changes its side the minimum and the gap are linear in the width: so is the next start.
+            on = ~small & ~worse & ~late
+            if not on.any():
+                return
+            quick = (newton.n_iter[which] - count).max() <= QUICK
+            enough = float((0.3 * wanted[on] / gap[on]).min())
+            fresh = tau * max(SHARPER**3 if quick else SHARPER, min(enough, SHARPER))
+            known = width > 0
+            slope = np.where(known, (fresh - tau) / (tau - np.where(known, width, 2 * tau)), 0.0)
+            start[which] = ended + slope[:, None] * (ended - kept)
+            which = which[on]
+            tau = fresh
+
+    def _put(self, which: np.ndarray, points: np.ndarray, tau: float, solver: Exact | Conjugate) -> None:
+        """Machines at points, with the hinge smoothed over this width."""
+        self.tau[which] = tau
+        self.source.set_clip(Clip(1 + tau, 0.0, 2 * tau))
+        self.newton.lam[which] = 2 * tau * self.true_lam[which]
+        self.newton.put(which, points)
+        solver.forget(which)

@@ -1,0 +1,216 @@
+"""What the linear estimators share: labels of a million rows, a limit on threads, results of a minimiser."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import _get_threadpool_controller
+from sklearn.utils.validation import column_or_1d
+
+from . import _params
+from ._base import LARGEST, RowEstimator, WeightedLabels
+from ._callbacks import run_in_slices
+from ._finite_newton import Minimiser
+
+LINEAR_RULES = {
+    "C": _params.real(above=0.0, most=LARGEST),
+    "loss": _params.one_of("squared_hinge", "huber", "hinge", "squared"),
+    "tol": _params.real(least=0.0, most=1.0),
+    "max_iter": _params.integer(least=0),
+    "class_weight": _params.one_of("balanced") | _params.mapping() | _params.nothing(),
+    "solver": _params.one_of("auto", "gram", "cg"),
+    "warm_start": _params.boolean(),
+    "n_jobs": _params.jobs(),
+}
+
+
+def in_partitions(X: Any) -> bool:
+    """Whether X is one of Dask's collections; Dask is not imported to find out."""
+    return callable(getattr(X, "__dask_graph__", None))
+
+
+def by_partition(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Let a method that takes rows take those of a Dask collection, partition by partition; the result is lazy."""
+
+    @wraps(method)
+    def call(self: Any, X: Any) -> Any:
+        if not in_partitions(X):
+            return method(self, X)
+        from .distributed import mapped
+
+        return mapped(self, method.__name__, X)
+
+    return call
+
+
+class PartitionedClassifierMixin(ClassifierMixin):
+    """scikit-learn's mixin, with a score for Dask's collections."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Samples.
+        y : array-like or dask array or series of shape (n_samples,)
+            Labels.
+        sample_weight : array-like or dask array or series of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            Share of the samples, by weight, that are predicted right.
+        """
+        if not in_partitions(X):
+            return float(super().score(X, y, sample_weight))
+        from .distributed import accuracy
+
+        return accuracy(self, X, y, sample_weight)
+
+
+def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Classes in ascending order, and the number of each label's class.
+
+    Two classes, the common case, need no sorting of all labels.
+    """
+    y = column_or_1d(y, warn=True)
+    classes = None
+    if y.dtype.kind in "biuf" and len(y):
+        others = y != y[0]
+        at = int(others.argmax())
+        if others[at]:
+            second = y == y[at]
+            if (second == others).all():
+                classes = np.sort(y[[0, at]])
+                codes = second if y[at] == classes[1] else ~second
+    if classes is None:
+        classes, codes = np.unique(y, return_inverse=True)
+    # The check sorts what it gets; with few classes their list tells as much as all labels do.
+    check_classification_targets(classes if len(classes) <= 20 else y)
+    return classes, codes.astype(np.int64)
+
+
+@contextmanager
+def blas_threads(threads: int) -> Iterator[None]:
+    """No more threads for BLAS than we have: its idle ones, which wait for work, would slow down everything else."""
+    with _get_threadpool_controller().limit(limits=threads, user_api="blas"):
+        yield
+
+
+@contextmanager
+def explained(X: Any, name: str) -> Iterator[None]:
+    """Say what is wrong with X when numbers have left the range of a double."""
+    try:
+        yield
+    except FloatingPointError:
+        if not in_partitions(X):  # partitions have been looked at
+            assert_all_finite(X, input_name="X", estimator_name=name)
+        raise ValueError(
+            "X, sample_weight and C together leave the range of a double; scale the features (for example with "
+            "sklearn.preprocessing.StandardScaler)."
+        ) from None
+
+
+class LinearEstimator(WeightedLabels, RowEstimator):
+    """Base of the estimators that a :class:`~hingeline._finite_newton.Minimiser` trains."""
+
+    def _check_training_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        """Checked X and y; infinity and NaN in X are found on the first pass over the rows, for nothing."""
+        checked: tuple[Any, Any] = self._check_rows(X, y, reset=reset, finite=False)
+        return checked
+
+    def _minimise(self, minimisers: list[Minimiser], X: Any, y: Any) -> bool:
+        """Run the minimisers one after another; says whether a callback asked to stop."""
+        finished = False
+
+        def steps() -> Iterator[None]:
+            for minimiser in minimisers:
+                yield from minimiser.run()
+
+        work = steps()
+
+        def advance(count: int | None) -> bool:
+            nonlocal finished
+            done = 0
+            while count is None or done < count:
+                if next(work, StopIteration) is StopIteration:
+                    finished = True
+                    return False
+                done += 1
+            return True
+
+        with blas_threads(self._threads()), explained(X, type(self).__name__):
+            run_in_slices(
+                self,
+                X,
+                y,
+                advance=advance,
+                most_steps=10 * len(minimisers),
+                attributes=lambda: self._attributes(minimisers, final=False),
+            )
+        return not finished
+
+    def _train(self, minimisers: list[Minimiser], X: Any, y: Any, keep: Any) -> None:
+        """Minimise, and publish what has come out."""
+        try:
+            stopped = self._minimise(minimisers, X, y)
+        except KeyboardInterrupt:
+            self._publish(self._attributes(minimisers, final=False, unfinished="interrupted"))
+            keep()
+            raise
+        with blas_threads(self._threads()):
+            self._publish(self._attributes(minimisers, final=True, unfinished="stopped" if stopped else "running"))
+
+    def _attributes(self, minimisers: list[Minimiser], *, final: bool, unfinished: str = "running") -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _publish(self, attributes: dict[str, Any]) -> None:
+        for name in ("support_", "dual_coef_", "kkt_violation_"):  # of an earlier fit
+            vars(self).pop(name, None)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def _warn(self) -> None:
+        reasons = np.atleast_1d(self.stop_reason_)
+        late = np.flatnonzero((reasons == "max_iter") | (reasons == "precision"))
+        if not len(late):
+            return
+        gap = np.atleast_1d(self.duality_gap_)[late] / np.atleast_1d(self.objective_)[late]
+        advice = "Raise max_iter or tol." if (reasons == "max_iter").any() else "Scale the features, or raise tol."
+        warnings.warn(
+            f"{len(late)} of {len(reasons)} machines stopped ({', '.join(sorted(set(reasons[late])))}) before the "
+            f"duality gap was below tol={self.tol:g} of the objective (largest {gap.max():.3g}). {advice}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def minimiser_of(problem: Any, lam: np.ndarray, points: np.ndarray | None, **options: Any) -> Minimiser:
+    """The minimiser that a problem asks for, or the usual one."""
+    own = getattr(problem, "minimiser", None)
+    return Minimiser(problem, lam, points, **options) if own is None else own(lam, points, **options)
+
+
+def history(minimisers: list[Minimiser], scale: float) -> dict[str, np.ndarray]:
+    """Columns of what happened, machine after machine; objectives and gaps are multiplied by `scale`."""
+    rows = []
+    for first, minimiser in zip(np.cumsum([0] + [m.problem.n_machines for m in minimisers]), minimisers, strict=False):
+        rows += [(first + row[0], *row[1:]) for row in minimiser.newton.history]
+    names = ("machine", "iteration", "seconds", "objective", "gap", "n_active")
+    kinds = (np.int64, np.int64, np.float64, np.float64, np.float64, np.int64)
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    out = {name: np.array(column, dtype=kind) for name, column, kind in zip(names, columns, kinds, strict=True)}
+    for name in ("objective", "gap"):
+        out[name] *= scale
+    return out
