@@ -2,12 +2,19 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, WorstViolatorSVC
+from hingeline import (
+    LASVC,
+    FiniteNewtonOrdinal,
+    FiniteNewtonSVC,
+    FiniteNewtonSVCCV,
+    IncrementalOneClassSVM,
+    IncrementalSVC,
+    WorstViolatorSVC,
+)
 
 ORDER = "learns example by example: a sample of weight two is one visit, two equal samples are two"
 NO_BIAS = "kernel values of nearly zero, where only a constant could speak for a class"
-
-
+BLOBS = "three blobs do not lie in order along a direction"
 SCALE = "gamma='scale' is computed from the rows, which knows no weights"
 WEIGHTS = [f"check_sample_weight_equivalence_on_{form}_data" for form in ("dense", "sparse")]
 
@@ -15,6 +22,8 @@ WEIGHTS = [f"check_sample_weight_equivalence_on_{form}_data" for form in ("dense
 def expected_failures(estimator):
     if isinstance(estimator, IncrementalSVC) and estimator.kernel == "rbf" and estimator.gamma == "scale":
         return dict.fromkeys(WEIGHTS, SCALE)
+    if isinstance(estimator, FiniteNewtonOrdinal):
+        return {"check_classifiers_train": BLOBS}
     if not isinstance(estimator, LASVC):
         return {}
     failures = {}
@@ -44,6 +53,12 @@ def expected_failures(estimator):
         IncrementalSVC(kernel="poly", degree=2, coef0=1.0, gamma=0.1, window=1000, window_rule="oldest"),
         IncrementalOneClassSVM(),
         IncrementalOneClassSVM(shape="sphere", kernel="linear", nu=0.2),
+        FiniteNewtonSVC(),
+        FiniteNewtonSVC(tol=1e-12),
+        FiniteNewtonSVC(tol=1e-12, loss="huber", multi_class="ovo", solver="cg", n_jobs=2),
+        FiniteNewtonSVC(loss="hinge"),
+        FiniteNewtonSVCCV(Cs=3, cv=2),
+        FiniteNewtonOrdinal(tol=1e-12),
     ],
     expected_failed_checks=expected_failures,
 )

@@ -33,6 +33,13 @@ struct Matrix {
     std::vector<nb::object> keep;
     std::shared_ptr<void> sorted;  // the canonical copy where one was needed
     explicit Matrix(nb::object x);
+    template <class T, class I, template <class...> class Array> explicit Matrix(OwnedCsr<T, I, Array> owned) {
+        auto kept = std::make_shared<OwnedCsr<T, I, Array>>(std::move(owned));
+        rows = Rows<T>(kept->view());
+        n = row_count(std::get<Rows<T>>(rows));
+        d = kept->d;
+        sorted = kept;
+    }
 };
 
 inline Ids ids(const Contiguous1<std::int64_t>& a, Index bound) {

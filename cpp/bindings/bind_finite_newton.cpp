@@ -10,14 +10,19 @@ namespace fn = finite_newton;
 /// A Part of either precision, and the matrix that it looks at.
 struct LinearPart {
     nb::object matrix;
+    Contiguous2<double> weights;
     std::variant<std::unique_ptr<fn::Part<float>>, std::unique_ptr<fn::Part<double>>> part;
 
-    LinearPart(nb::object x, Contiguous2<double> weights, Contiguous1<std::int64_t> plane_of, Index thresholds,
+    LinearPart(nb::object x, Contiguous2<double> signed_weights, Contiguous1<std::int64_t> plane_of, Index thresholds,
                double offset, std::tuple<double, double, double> clip, std::optional<Contiguous1<std::int64_t>> rows,
                std::optional<Contiguous1<std::int32_t>> codes)
-        : matrix(x) {
+        : matrix(x), weights(signed_weights) {
         fn::Machines machines;
-        machines.planes.assign(weights.data(), weights.data() + weights.size());
+        machines.planes = weights.data();
+        machines.plane_count = static_cast<Index>(weights.shape(0));
+        const Matrix& view = nb::cast<const Matrix&>(x);
+        if (static_cast<Index>(weights.shape(1)) != (rows ? static_cast<Index>(rows->shape(0)) : view.n))
+            throw std::invalid_argument("one weight per row expected");
         machines.plane_of.assign(plane_of.data(), plane_of.data() + plane_of.size());
         machines.thresholds = thresholds;
         machines.offset = offset;
@@ -31,7 +36,7 @@ struct LinearPart {
                 using V = std::remove_const_t<std::remove_pointer_t<decltype(Dense::data)>>;
                 part = std::make_unique<fn::Part<V>>(form, std::move(ids), std::move(machines), shape);
             },
-            nb::cast<const Matrix&>(x).rows);
+            view.rows);
     }
     template <class F> decltype(auto) visit(F&& f) {
         return std::visit([&](auto& p) -> decltype(auto) { return f(*p); }, part);
@@ -168,6 +173,12 @@ void bind_finite_newton(nb::module_& m) {
              nb::arg("offset"), nb::arg("clip"), nb::arg("rows") = nb::none(), nb::arg("codes") = nb::none())
         .def("set_clip", [](LinearPart& p, double margin, double low,
                             double high) { p.visit([&](auto& part) { part.set_clip({margin, low, high}); }); })
+        .def(
+            "set_sketch",
+            [](LinearPart& p, Index rows, bool precise) {
+                p.visit([&](auto& part) { part.set_sketch(rows, precise); });
+            },
+            nb::arg("rows"), nb::arg("precise"))
         .def("start", &start, nb::arg("which"), nb::arg("points"), nb::arg("threads"))
         .def("aim", &aim, nb::arg("which"), nb::arg("points"), nb::arg("threads"))
         .def("slopes", &slopes, nb::arg("which"), nb::arg("deltas"), nb::arg("threads"))

@@ -67,6 +67,20 @@ NB_MODULE(_core, m) {
                      [](const Matrix& x) {
                          return std::visit([](const auto& rows) { return hingeline::entry_count(rows); }, x.rows);
                      })
+        .def(
+            "compressed",
+            [](const Matrix& x, double most) -> std::optional<Matrix> {
+                return std::visit(
+                    [&](const auto& rows) -> std::optional<Matrix> {
+                        const auto* dense = std::get_if<0>(&rows);
+                        if (!dense) return std::nullopt;
+                        auto copy = hingeline::compressed(*dense, std::size_t{1} << 62, most);
+                        if (!copy) return std::nullopt;
+                        return Matrix(std::move(*copy));
+                    },
+                    x.rows);
+            },
+            nb::arg("most"), "A CSR copy of dense rows of which at most this part differs from zero.")
         .def_prop_ro("is_dense", [](const Matrix& x) {
             return std::visit([](const auto& rows) { return rows.index() == 0; }, x.rows);
         });

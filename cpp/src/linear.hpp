@@ -251,6 +251,37 @@ MarginSums margins(const double* y, const double* v, Index n, double offset, con
     return terms.sums();
 }
 
+void weights(const double* y, const double* v, Index n, double offset, const Clip& clip, double* h) {
+    over(n, [&](auto kind, Index i) HL_LAMBDA_INLINE {
+        using V = decltype(kind);
+        store(h + i, Residual<V>(clip, load<V>(y + i) - offset, load<V>(v + i)).curved(clip));
+    });
+}
+
+HL_INLINE void most_of(Vec<double>& lanes_, double&, Vec<double> x) { lanes_ = larger(lanes_, x); }
+#if HINGELINE_VECTOR_BYTES > 0
+HL_INLINE void most_of(Vec<double>&, double& rest, double x) { rest = larger(rest, x); }
+#endif
+
+double violation(const double* y, const double* made, const double* v, Index n, const double* offsets, const Clip& clip,
+                 double margin, double curved) {
+    Vec<double> most{};
+    double rest = 0;
+    over(n, [&](auto kind, Index i) HL_LAMBDA_INLINE {
+        using V = decltype(kind);
+        const V weight = load<V>(v + i);
+        const Residual<V> r(clip, load<V>(y + i) - offsets[0], weight);
+        const V g = r.sign * (load<V>(made + i) - offsets[1]) + curved * r.pull - margin;
+        const V inside = magnitude(g);
+        const V bad = r.pull > clip.low ? (r.pull < clip.high ? inside : g) : -g;
+        most_of(most, rest, r.weight > V{} ? bad : V{});
+    });
+    double lane[lanes<double>];
+    store(lane, most);
+    for (int w = 0; w < lanes<double>; ++w) rest = larger(rest, lane[w]);
+    return rest;
+}
+
 Slope slope(const double* y, const double* target, const double* v, Index n, double offset, double target_offset,
             const Clip& clip, double delta) {
     Sum first, second;

@@ -407,6 +407,8 @@ template <class T> constexpr Ops<T> make_table() {
             sparse_tile_add<T, std::int32_t>,
             sparse_tile_add<T, std::int64_t>,
             margins,
+            weights,
+            violation,
             slope,
             shift};
 }

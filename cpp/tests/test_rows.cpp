@@ -65,6 +65,140 @@ CASE(canonical_csr) {
     canonical_case<double, std::int64_t>();
 }
 
+/// Rows by rows: columns as they are stored. Values count up from 1.
+template <class I> struct Listed {
+    std::vector<double> values;
+    std::vector<I> columns, starts{0};
+    explicit Listed(const std::vector<std::vector<I>>& rows) {
+        for (const auto& row : rows) {
+            columns.insert(columns.end(), row.begin(), row.end());
+            starts.push_back(static_cast<I>(columns.size()));
+        }
+        for (std::size_t j = 0; j < columns.size(); ++j) values.push_back(static_cast<double>(j + 1));
+    }
+    std::optional<OwnedCsr<double, I>> canonical(Index d) const {
+        return hingeline::canonical(view(values, columns, starts, d), static_cast<Index>(columns.size()));
+    }
+    std::string error(Index d) const {
+        try {
+            canonical(d);
+        } catch (const std::invalid_argument& e) {
+            return e.what();
+        }
+        return "none";
+    }
+};
+
+/// Steps between rows may fall, steps within a row may not: every place of empty rows, every pattern of steps.
+template <class I> void steps_case() {
+    const std::vector<I> up{1, 3, 4}, from_zero{0}, down{1, 4, 3}, twice{1, 1}, late{1, 3, 3}, none{};
+    const std::vector<std::vector<I>> sorted[] = {{},
+                                                  {none},
+                                                  {none, none},
+                                                  {up},
+                                                  {none, up},
+                                                  {up, none},
+                                                  {none, none, up, none, none},
+                                                  {up, up},
+                                                  {up, none, up},
+                                                  {up, none, none, from_zero},
+                                                  {up, from_zero, from_zero, up},
+                                                  {from_zero, up, none, up, none},
+                                                  {{4}, {4}, {3}, {2}, none, {2}, {0}},
+                                                  {{0, 4}, {4}, none, {4}},
+                                                  {{2}, {3}, {4}},
+                                                  {{0, 1}, {1, 2}, {2, 4}}};
+    for (const auto& rows : sorted) {
+        CHECK(!Listed<I>(rows).canonical(5), rows.size());
+        for (const auto& bad : {down, twice, late})  // in every place
+            for (std::size_t at = 0; at <= rows.size(); ++at) {
+                auto mixed = rows;
+                mixed.insert(mixed.begin() + static_cast<std::ptrdiff_t>(at), bad);
+                const Listed<I> listed(mixed);
+                const auto copy = listed.canonical(5);
+                CHECK(copy.has_value(), rows.size(), at);
+                if (!copy) continue;
+                std::vector<double> expected(mixed.size() * 5, 0.0), found(5);
+                Index entry = 0;
+                for (std::size_t i = 0; i < mixed.size(); ++i)
+                    for (const I column : mixed[i]) expected[i * 5 + static_cast<std::size_t>(column)] += ++entry;
+                CHECK(copy->view().n == static_cast<Index>(mixed.size()));
+                for (std::size_t i = 0; i < mixed.size(); ++i) {
+                    spread(Rows<double>(copy->view()), static_cast<Index>(i), found.data());
+                    CHECK(same_bits(found.data(), expected.data() + i * 5, 5), rows.size(), at, i);
+                }
+                CHECK(!canonical(copy->view(), static_cast<Index>(copy->columns.size())), rows.size(), at);
+            }
+        for (std::size_t at = 0; at <= rows.size(); ++at)  // a column out of bounds, in rows that are sorted and not
+            for (const std::vector<I>& bad : {std::vector<I>{5},
+                                              {-1},
+                                              {0, 5},
+                                              {-1, 2},
+                                              {0, 2, 7},
+                                              {-3, -2},
+                                              {5, 0},
+                                              {2, -1},
+                                              {1, 5, 2},
+                                              {2, -1, 3},
+                                              {1, 1, 5},
+                                              {-1, -1},
+                                              {std::numeric_limits<I>::min(), std::numeric_limits<I>::max()}}) {
+                auto mixed = rows;
+                mixed.insert(mixed.begin() + static_cast<std::ptrdiff_t>(at), bad);
+                const std::string place = "out of bounds in row " + std::to_string(at);
+                const std::string said = Listed<I>(mixed).error(5);
+                CHECK(said.ends_with(place), rows.size(), at, said);
+                mixed.push_back(down);
+                CHECK(Listed<I>(mixed).error(5).ends_with(place), rows.size(), at);
+            }
+    }
+    CHECK(Listed<I>({{0, 1}, {0}}).error(1).ends_with("row 0") &&
+          Listed<I>({{0}, {}, {1}}).error(1).ends_with("row 2"));
+    // As many falls within rows as rises between them.
+    CHECK(Listed<I>({{4, 3}, {4}}).canonical(5) && Listed<I>({{0}, {4, 3}}).canonical(5));
+    CHECK(Listed<I>({{0}, {1}, {4, 3, 2}, {3}}).canonical(5) && Listed<I>({{}, {4, 3}, {}, {4}, {}}).canonical(5));
+}
+
+CASE(steps_within_rows_and_between_them) {
+    steps_case<std::int32_t>();
+    steps_case<std::int64_t>();
+}
+
+template <class I> void starts_case() {
+    const std::vector<double> values(4, 1.0);
+    const std::vector<I> columns{0, 2, 1, 3};
+    for (const std::vector<I>& starts : {std::vector<I>{1},
+                                         {-1},
+                                         {1, 4},
+                                         {-1, 4},
+                                         {0, 5},
+                                         {0, 2, 5},
+                                         {0, 5, 4},
+                                         {0, 2, 1},
+                                         {0, 3, 2, 4},
+                                         {0, -1},
+                                         {0, 2, -1, 4},
+                                         {0, 0, 4, 3},
+                                         {0, std::numeric_limits<I>::max()},
+                                         {0, std::numeric_limits<I>::min(), 4}})
+        CHECK_THROWS(canonical(view(values, columns, starts, 4), 4), std::invalid_argument);
+    for (const std::vector<I>& starts :
+         {std::vector<I>{0}, {0, 0}, {0, 2}, {0, 2, 4}, {0, 0, 2, 2, 4, 4}, {0, 1, 2, 4}})
+        CHECK(!canonical(view(values, columns, starts, 4), 4), starts.size());
+    CHECK(canonical(view(values, columns, std::vector<I>{0, 4}, 4), 4).has_value());
+    // What is stored behind the last row is not looked at, nor is it copied.
+    const std::vector<I> behind{1, 0, 99, -5}, starts{0, 2};
+    const auto copy = canonical(view(values, behind, starts, 2), 4);
+    CHECK(copy && copy->columns == (std::vector<I>{0, 1}) && copy->starts == starts);
+    CHECK(!canonical(view(values, std::vector<I>{0, 1, 0, 0}, starts, 2), 4));
+    CHECK_THROWS(canonical(view(values, columns, starts, 4), 1), std::invalid_argument);  // fewer than the rows ask for
+}
+
+CASE(bad_and_good_starts) {
+    starts_case<std::int32_t>();
+    starts_case<std::int64_t>();
+}
+
 CASE(canonical_of_a_shuffle) {
     Random random(1);
     for (int repeat = 0; repeat < 50; ++repeat) {

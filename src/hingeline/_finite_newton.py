@@ -17,17 +17,22 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import daxpy
 
 from . import _core
 
 #: Slope at the end of the line, relative to its beginning, below which the end is as good as the minimum.
-FLAT = 1e-2
+FLAT = 0.1
+#: Bound of the rounding of a sum, relative to its terms.
+ROUNDING = 1e-13
 #: Precision of the step otherwise.
 EXACT = 1e-10
 #: Widths of the smoothed hinge: each is this part of the one before; the first from a good start; iterations for one.
 SHARPER, SEEDED_TAU, MOST_SHARPENING = 0.25, 0.25, 50
 #: After so few iterations for one width the next may be much smaller.
 QUICK = 2
+#: Conjugate gradient steps for one system.
+MOST_STEPS = 5000
 #: Columns of the margins that a source returns.
 LOSS, PULL, SQUARES, ACTIVE, HINGE = 0, 1, 3, 4, 5
 #: Newton's first system need not be solved to more than this many conjugate gradient steps (heuristic 1 of the paper).
@@ -59,6 +64,9 @@ class Source(Protocol):
 
     def set_clip(self, clip: Clip) -> None:
         """Change the loss."""
+
+    def set_sketch(self, rows: int, precise: bool) -> None:
+        """Take one row in so many for Hessians, and products in full precision or not."""
 
     def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Put machines at points: margins and gradients there."""
@@ -93,9 +101,14 @@ class LocalRows:
         self.threads = threads
         self.n_passes = 0.0
         self.active = 1.0
+        self.sketch = 1
 
     def set_clip(self, clip: Clip) -> None:
         self.part.set_clip(*clip)
+
+    def set_sketch(self, rows: int, precise: bool) -> None:
+        self.sketch = rows
+        self.part.set_sketch(rows, precise)
 
     def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.n_passes += 1
@@ -119,7 +132,7 @@ class LocalRows:
         return margins, correction
 
     def hessian(self, machine: int, matrix: np.ndarray) -> None:
-        self.n_passes += self.active
+        self.n_passes += self.active / self.sketch
         self.part.hessian(machine, matrix, self.threads)
 
     def curvature(self, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
@@ -166,120 +179,178 @@ def _solve(factor: Any, right: np.ndarray) -> np.ndarray:
     return solution
 
 
+def _inner(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Inner products of lines."""
+    return np.array([x @ y for x, y in zip(a, b, strict=True)])
+
+
+def _add(factors: np.ndarray, lines: np.ndarray, to: np.ndarray) -> None:
+    """Add multiples of lines, in place: these vectors may be long."""
+    for factor, line, sum_ in zip(factors, lines, to, strict=True):
+        daxpy(line, sum_, a=factor)
+
+
 class Exact:
-    """Newton's systems by Cholesky; the Hessian follows the rows that change their piece of the loss."""
+    """Newton's systems by Cholesky; the Hessian follows the rows that change their piece of the loss.
+
+    Where there are many more rows than weights, one row in `sketch` tells almost as much about the Hessian as all do.
+    The steps are a little worse, and cost much less.
+    """
 
     name = "gram"
 
-    def __init__(self, source: Source, n_machines: int, length: int) -> None:
+    def __init__(self, source: Source, n_machines: int, length: int, sketch: int = 1, thin: bool = False) -> None:
         self.source = source
+        self.sketch = sketch
+        self.thin = thin
+        self.precise = False
+        self.source.set_sketch(sketch, False)
         self.hessians = [np.zeros((length, length)) for _ in range(n_machines)]
         self.known = np.zeros(n_machines, dtype=bool)
+        self.active = np.zeros(n_machines)  # rows with curvature when a Hessian was made (thin), or a step ago
+        self.factors: dict[int, tuple[float, Any]] = {}
 
-    def begin(self, which: np.ndarray) -> None:
+    def begin(self, newton: Newton, which: np.ndarray) -> None:
         """Make Hessians at the points reached, where they are not known."""
-        for machine in which[~self.known[which]]:
+        for machine in which[~self.known[which]].tolist():
             self.hessians[machine].fill(0.0)
-            self.source.hessian(int(machine), self.hessians[machine])
-        self.known[which] = True
+            self.source.hessian(machine, self.hessians[machine])
+            self.factors.pop(machine, None)
+            self.known[machine] = True
+            self.active[machine] = newton.margins[machine, ACTIVE]
 
     def forget(self, which: np.ndarray) -> None:
         """The loss is another one: the Hessians are not known any more."""
         self.known[which] = False
 
+    def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
+        """Make Hessians anew where they have become bad ones.
+
+        A thin sketch stands until many rows have lost their curvature. Any other follows the rows; if it does not bring
+        the gap down although hardly any row changes, all rows count from now on, and to full precision.
+        """
+        active = newton.margins[which, ACTIVE]
+        if self.thin:
+            self.known[which] = active >= STALE * self.active[which]
+        else:
+            settled = np.abs(active - self.active[which]) <= SETTLED * active
+            self.active[which] = active
+            if not self.precise and (settled & (newton.gap[which] > SKETCHED_FALL * before)).any():
+                self.precise = True
+                self.source.set_sketch(1, True)
+                self.known[:] = False
+        self.begin(newton, which)
+
     def following(self, which: np.ndarray) -> list[Any]:
         """Matrices that a move of the source updates."""
-        return [self.hessians[machine] for machine in which]
-
-    def moved(self, which: np.ndarray, points: np.ndarray) -> None:
-        """Nothing is left to do: the move has updated the matrices."""
+        return [None if self.thin else self.hessians[machine] for machine in which]
 
     def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Newton's directions."""
-        return np.array(
-            [_solve(_factor(self.hessians[machine], lam[i]), -gradient[i]) for i, machine in enumerate(which)]
-        )
+        """Newton's directions; from a thin sketch, by conjugate gradients with it as the preconditioner."""
+        if not self.thin:
+            factors = [_factor(self.hessians[machine], lam[i]) for i, machine in enumerate(which)]
+            return np.array([_solve(factor, -line) for factor, line in zip(factors, gradient, strict=True)])
+        for machine, penalty in zip(which.tolist(), lam.tolist(), strict=True):
+            if self.factors.get(machine, (None, None))[0] != penalty:
+                self.factors[machine] = penalty, _factor(self.hessians[machine], penalty)
+
+        def smooth(lines: np.ndarray, of: np.ndarray) -> np.ndarray:
+            return np.array([_solve(self.factors[m][1], x) for m, x in zip(which[of].tolist(), lines, strict=True)])
+
+        goal = np.maximum(goal, FORCING * np.sqrt(_inner(gradient, gradient)))
+        return conjugate_gradients(self.source, which, lam, gradient, goal, smooth, MOST_STEPS)
 
 
 class Conjugate:
     """Newton's systems by conjugate gradients on the rows with curvature.
 
-    The preconditioner is the diagonal of the Hessian, or the Hessian of a sample of the rows (`sample`, an
-    :class:`Exact` over them, `share` being its share of the rows).
+    Weights are scaled by the square root of the Hessian's diagonal at the first point: half way between no
+    preconditioner, the best one for normalised text, and the diagonal itself, the best one for features of all sizes.
     """
 
     name = "cg"
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        cap: int | None,
-        forcing: float = FORCING,
-        sample: Exact | None = None,
-        share: float = 1.0,
-    ) -> None:
+    def __init__(self, source: Source, *, cap: int | None, forcing: float = FORCING) -> None:
         self.source = source
         self.cap = cap
         self.forcing = forcing
-        self.sample = sample
-        self.share = share
-        self.n_steps = 0
+        self.diagonal: dict[int, np.ndarray] = {}
 
-    def begin(self, which: np.ndarray) -> None:
-        """Nothing is kept from step to step."""
+    def begin(self, newton: Newton, which: np.ndarray) -> None:
+        """Look at the diagonals, once."""
+        for machine in which.tolist():
+            if machine not in self.diagonal:
+                self.diagonal[machine] = self.source.diagonal(machine)
 
     def forget(self, which: np.ndarray) -> None:
         """Nothing is kept from step to step."""
+
+    def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
+        """Nothing to learn."""
 
     def following(self, which: np.ndarray) -> list[Any]:
         """No matrix follows the source."""
         return [None] * len(which)
 
-    def moved(self, which: np.ndarray, points: np.ndarray) -> None:
-        """Take the sample along."""
-        if self.sample is not None:
-            self.sample.source.aim(which, points)
-            self.sample.source.move(which, np.ones(len(which)), points, self.sample.following(which))
-
-    def _preconditioner(self, which: np.ndarray, lam: np.ndarray) -> list[Any]:
-        if self.sample is None:
-            return [None] * len(which)
-        return [_factor(self.sample.hessians[machine], lam[i] * self.share) for i, machine in enumerate(which)]
-
     def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """Newton's directions, to a residual of `goal` or `forcing` times the gradient."""
-        factors = self._preconditioner(which, lam)
-        goal = np.maximum(goal, self.forcing * np.linalg.norm(gradient, axis=1))
-        step = np.zeros_like(gradient)
-        residual = -gradient
-
-        def smooth(lines: np.ndarray, of: np.ndarray) -> np.ndarray:
-            if self.sample is None:
-                return lines
-            return np.array([self.share * _solve(factors[i], line) for i, line in zip(of, lines, strict=True)])
-
-        left = np.arange(len(which))
-        z = smooth(residual, left)
-        p = z.copy()
-        rho = np.einsum("ij,ij->i", residual, z)
-        cap = 5000 if self.cap is None else self.cap
+        scale = 1.0 / np.sqrt(np.array([self.diagonal[m] + lam[i] for i, m in enumerate(which.tolist())]))
+        goal = np.maximum(goal, self.forcing * np.sqrt(_inner(gradient, gradient)))
+        cap = MOST_STEPS if self.cap is None else self.cap
         self.cap = None
-        for _ in range(cap):
-            product = self.source.curvature(which[left], p[left])
-            self.n_steps += 1
-            product += lam[left, None] * p[left]
-            length = rho[left] / np.einsum("ij,ij->i", p[left], product)
-            step[left] += length[:, None] * p[left]
-            residual[left] -= length[:, None] * product
-            left = left[np.linalg.norm(residual[left], axis=1) > goal[left]]
+        return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: scale[of] * lines, cap)
+
+
+def conjugate_gradients(
+    source: Source,
+    which: np.ndarray,
+    lam: np.ndarray,
+    gradient: np.ndarray,
+    goal: np.ndarray,
+    smooth: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    cap: int,
+) -> np.ndarray:
+    """Solve (H + lam) step = -gradient for several machines side by side.
+
+    Parameters
+    ----------
+    source : Source
+        Multiplies with H.
+    which : ndarray
+        Machines.
+    lam, gradient, goal : ndarray
+        Penalties, gradients, norms of the residuals that are small enough.
+    smooth : callable
+        Preconditioner: gets lines and their places among `which`.
+    cap : int
+        Steps at most.
+    """
+    steps = np.zeros_like(gradient)
+    left = np.arange(len(which))
+    step, residual = steps, -gradient
+    z = smooth(residual, left)
+    p = z.copy()
+    rho = _inner(residual, z)
+    for _ in range(cap):
+        product = source.curvature(which[left], p)
+        _add(lam, p, product)
+        length = rho / _inner(p, product)
+        _add(length, p, step)
+        _add(-length, product, residual)
+        on = np.sqrt(_inner(residual, residual)) > goal
+        if not on.all():
+            steps[left[~on]] = step[~on]
+            left, lam, goal, rho = left[on], lam[on], goal[on], rho[on]
+            step, residual, p = step[on], residual[on], p[on]
             if len(left) == 0:
-                break
-            z = smooth(residual[left], left)
-            fresh = np.einsum("ij,ij->i", residual[left], z)
-            p[left] = z + (fresh / rho[left])[:, None] * p[left]
-            rho[left] = fresh
-        return step
+                return steps
+        z = smooth(residual, left)
+        fresh = _inner(residual, z)
+        p *= (fresh / rho)[:, None]
+        p += z
+        rho = fresh
+    steps[left] = step
+    return steps
 
 
 # ---- when to stop ----------------------------------------------------------------------------------
@@ -316,7 +387,7 @@ class HingeTest:
         self.tol, self.tau, self.lam = tol, tau, lam
 
     def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        value = 0.5 * self.lam[which] * np.einsum("ij,ij->i", newton.points[which], newton.points[which])
+        value = 0.5 * self.lam[which] * _inner(newton.points[which], newton.points[which])
         value += newton.margins[which, HINGE]
         smooth = newton.value[which] / (2 * self.tau)
         return 0.1 * 2 * self.tau * np.maximum(self.tol * value, np.abs(smooth - value))
@@ -374,8 +445,8 @@ class Newton:
         self.began = time.perf_counter()
         #: Values and gaps of another objective, where that is what counts.
         self.measures: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
-        #: Whether gradients come from a pass at the point itself.
-        self.direct = np.zeros(n_machines, dtype=bool)
+        #: Bounds of what rounding may have added to gradients that were put together from two ends of a line.
+        self.rounding = np.zeros(n_machines)
         self.margins = np.zeros((n_machines, 6))
         self.data_gradient = np.zeros_like(self.points)
 
@@ -383,7 +454,7 @@ class Newton:
         """Put machines at points."""
         self.points[which] = points
         self.margins[which], self.data_gradient[which] = self.source.start(which, np.ascontiguousarray(points))
-        self.direct[which] = True
+        self.rounding[which] = 0.0
         _require_finite(self.margins[which], self.data_gradient[which])
 
     @property
@@ -394,13 +465,13 @@ class Newton:
     @property
     def value(self) -> np.ndarray:
         """Values of the objectives."""
-        return 0.5 * self.lam * np.einsum("ij,ij->i", self.points, self.points) + self.margins[:, LOSS]
+        return 0.5 * self.lam * _inner(self.points, self.points) + self.margins[:, LOSS]
 
     @property
     def gap(self) -> np.ndarray:
         """Duality gaps."""
         gradient = self.gradient
-        return np.einsum("ij,ij->i", gradient, gradient) / (2 * self.lam)
+        return _inner(gradient, gradient) / (2 * self.lam)
 
     def run(self, which: np.ndarray, solver: Exact | Conjugate, test: Test, max_iter: int) -> Iterator[None]:
         """Iterate these machines until they meet the test; yields after each iteration.
@@ -409,10 +480,9 @@ class Newton:
         """
         self.reason[which] = "running"
         first, everyone = self.n_iter.copy(), which
-        solver.begin(which[~test.met(self, which)])
+        solver.begin(self, which[~test.met(self, which)])
         while True:
             met = test.met(self, which)
-            # What says that a machine is there is not to be put together from two ends of a line.
             if self._look_again(which[met]):
                 met = test.met(self, which)
             self._record(which)
@@ -423,14 +493,19 @@ class Newton:
             if len(which) == 0:
                 self._look_again(everyone)
                 return
+            before = self.gap[which]
             stuck = self._iterate(solver, which, test.goal(self, which))
+            solver.learn(self, which, before)
             self.reason[which[stuck]] = "precision"
             which = which[~stuck]
             yield
 
     def _look_again(self, which: np.ndarray) -> bool:
-        """A pass at the points themselves for machines that need it; says whether any did."""
-        which = which[~self.direct[which]]
+        """A pass at the points themselves where rounding may count in a gradient; says whether there was one."""
+        gradient = self.gradient[which]
+        # A narrow hinge blows up what outputs have lost by rounding: it always needs the pass.
+        counts = 1e-3 * np.sqrt(_inner(gradient, gradient)) if self.measures is None else np.zeros(len(which))
+        which = which[self.rounding[which] > counts]
         if len(which):
             self.put(which, self.points[which])
         return len(which) > 0
@@ -454,26 +529,32 @@ class Newton:
         """One Newton iteration of these machines; says which could not move."""
         lam = self.lam[which]
         gradient = self.gradient[which]
-        direction = solver.directions(which, lam, gradient, goal)
+        stuck = self.go(which, solver.directions(which, lam, gradient, goal), solver.following(which))
+        self.n_iter[which] += 1
+        return stuck
+
+    def go(self, which: np.ndarray, direction: np.ndarray, hessians: list[Any] | None = None) -> np.ndarray:
+        """Machines to the minima along directions; says which could not move."""
+        lam = self.lam[which]
+        gradient = self.gradient[which]
         points = self.points[which]
         target = points + direction
         margins, data = self.source.aim(which, target)
         _require_finite(margins, data)
-        end = np.einsum("ij,ij->i", lam[:, None] * target + data, direction)
-        begin = np.einsum("ij,ij->i", gradient, direction)
+        end = _inner(lam[:, None] * target + data, direction)
+        begin = _inner(gradient, direction)
         deltas = self._steps(which, points, direction, begin, end)
         stuck = ~(begin < 0) | ~np.isfinite(end) | ~(deltas > 0)
         deltas[stuck] = 0.0
         fresh = np.where((deltas == 1.0)[:, None], target, points + deltas[:, None] * direction)
         before, gap = self.value[which], self.gap[which]
-        margins, correction = self.source.move(which, deltas, fresh, solver.following(which))
+        margins, correction = self.source.move(which, deltas, fresh, hessians or [None] * len(which))
         mean = (1 - deltas)[:, None] * self.data_gradient[which] + deltas[:, None] * data
         self.data_gradient[which] = np.where((deltas == 1.0)[:, None], data, mean + correction)
         self.points[which] = fresh
         self.margins[which] = margins
-        self.direct[which] = deltas == 1.0
-        self.n_iter[which] += 1
-        solver.moved(which, fresh)
+        ends = np.sqrt(_inner(gradient, gradient)) + np.sqrt(_inner(data, data))
+        self.rounding[which] = np.where(deltas == 1.0, 0.0, self.rounding[which] + ROUNDING * ends)
         value = self.value[which]
         return stuck | ~(value < before * (1 + 1e-12)) | ((value >= before) & (self.gap[which] >= gap))
 
@@ -482,8 +563,8 @@ class Newton:
     ) -> np.ndarray:
         """Minimise on the lines: zeros of slopes that rise, piecewise linear, by Newton's method within brackets."""
         lam = self.lam[which]
-        along = lam * np.einsum("ij,ij->i", points, direction)
-        square = lam * np.einsum("ij,ij->i", direction, direction)
+        along = lam * _inner(points, direction)
+        square = lam * _inner(direction, direction)
         deltas = np.ones(len(which))
         low = np.zeros(len(which))
         high = np.where(end > 0, 1.0, np.inf)
@@ -513,15 +594,20 @@ class Newton:
 
 # ---- problems --------------------------------------------------------------------------------------
 
-#: One row in so many is taken for a first solution (the third heuristic of the paper), again and again ...
-THIN = 16
-#: ... as long as so many rows are left for each weight.
-ROWS_PER_WEIGHT = 8
+#: One row in so many is taken for a first solution (the third heuristic of the paper), again and again, as long as so
+#: many rows are left for each weight.
+THIN, ROWS_PER_WEIGHT = 16, 8
+#: Rows per weight in a sketch of the Hessian, at least; one row in so many, at most; how far gaps have to fall with it.
+SKETCHED_ROWS, MOST_SKETCHED, SKETCHED_FALL = 1000, 8, 0.1
 #: A first solution need not be better than this.
 FIRST_TOL = 1e-3
 #: Nanoseconds, measured on one core with AVX-512: a pair of entries of a sparse row in the Hessian, of a dense one; an
-#: entry of a row in a conjugate gradient step; a multiplication in a Cholesky factorisation.
-PAIR_NS, DENSE_PAIR_NS, ENTRY_NS, FACTOR_NS = 1.2, 0.06, 3.0, 0.05
+#: entry of a sparse row in a conjugate gradient step, of a dense one; a multiplication in a Cholesky factorisation.
+PAIR_NS, DENSE_PAIR_NS, ENTRY_NS, DENSE_ENTRY_NS, FACTOR_NS = 1.2, 0.07, 3.0, 0.5, 0.03
+#: A thin sketch stands as long as this part of its rows has curvature. A Hessian should be good when few rows change.
+STALE, SETTLED = 0.8, 0.01
+#: A Hessian that costs this many passes is dear: a thinner sketch of it does, with conjugate gradients beside it.
+DEAR_HESSIAN, THIN_ROWS = 25, 4
 #: Newton iterations and conjugate gradient steps to reckon with.
 TYPICAL_ITERATIONS, TYPICAL_STEPS = 8, 100
 #: Bytes that Hessians may take.
@@ -601,11 +687,12 @@ class LocalProblem:
         )
 
     def thinned(self) -> LocalProblem | None:
-        """One row out of each `THIN`, or None where too few would be left."""
-        count = self.n_rows // THIN
-        if count < ROWS_PER_WEIGHT * self.length:
+        """One row in `THIN`, or in fewer where that would leave too few; None where it always does."""
+        thin = min(THIN, self.n_rows // (ROWS_PER_WEIGHT * self.length))
+        if thin < 2:
             return None
-        places = np.arange(count) * THIN + np.random.default_rng(0).integers(0, THIN, size=count)
+        count = self.n_rows // thin
+        places = np.arange(count) * thin + np.random.default_rng(0).integers(0, thin, size=count)
         codes = None if self.codes is None else self.codes[places]
         return self._like(
             self.weights[:, places], self.plane_of, places if self.rows is None else self.rows[places], codes
@@ -628,8 +715,12 @@ def cheaper_solver(problem: Any) -> str:
         return "cg"
     pairs = rows * entries**2 / 2 * (DENSE_PAIR_NS if dense else PAIR_NS)
     factors = TYPICAL_ITERATIONS * length**3 / 3 * FACTOR_NS
-    steps = TYPICAL_STEPS * rows * entries * (1.0 if dense else ENTRY_NS)
+    steps = TYPICAL_STEPS * rows * entries * (DENSE_ENTRY_NS if dense else ENTRY_NS)
     return "gram" if pairs + factors < steps else "cg"
+
+
+def _power_of_two(most: int) -> int:
+    return 1 << (most.bit_length() - 1)
 
 
 class Minimiser:
@@ -655,6 +746,8 @@ class Minimiser:
         Conjugate gradient steps of the first Newton system (heuristic 1 of the paper).
     rounds : tuple of float, default=None
         Instead of `tol`: rounds with these relative residuals (heuristic 2 of the paper), systems solved to the same.
+    many : bool, default=False
+        Whether other penalties will follow: a Hessian of all rows is then worth its price.
     """
 
     def __init__(
@@ -669,8 +762,10 @@ class Minimiser:
         solver: str = "auto",
         first_cap: int | None = FIRST_CAP,
         rounds: tuple[float, ...] | None = None,
+        many: bool = False,
     ) -> None:
         self.problem = problem
+        self.many = many
         self.loss = loss
         self.tol = tol
         self.max_iter = max_iter
@@ -686,6 +781,8 @@ class Minimiser:
         if loss == "hinge":
             self.newton.measures = lambda: (self.objective(), self.gap())
         self.more_passes = 0.0
+        self._trail: list[tuple[np.ndarray, np.ndarray]] = []
+        self._trail_lam = self.true_lam.copy()
         self._solver: Exact | Conjugate | None = None
 
     # ---- results -------------------------------------------------------------------------------------
@@ -705,7 +802,7 @@ class Minimiser:
         if self.loss != "hinge":
             return self.newton.value
         points = self.newton.points
-        return 0.5 * self.true_lam * np.einsum("ij,ij->i", points, points) + self.newton.margins[:, HINGE]
+        return 0.5 * self.true_lam * _inner(points, points) + self.newton.margins[:, HINGE]
 
     def gap(self) -> np.ndarray:
         """Duality gaps, times lambda."""
@@ -713,7 +810,7 @@ class Minimiser:
             return self.newton.gap
         width = 2 * np.where(self.tau > 0, self.tau, 1.0)
         made = self.newton.data_gradient / (width * self.true_lam)[:, None]
-        dual = self.newton.margins[:, PULL] / width - 0.5 * self.true_lam * np.einsum("ij,ij->i", made, made)
+        dual = self.newton.margins[:, PULL] / width - 0.5 * self.true_lam * _inner(made, made)
         return np.maximum(self.objective() - dual, 0.0)
 
     def multipliers(self, machine: int) -> np.ndarray:
@@ -734,12 +831,13 @@ class Minimiser:
             out[which] = self.source.violation(which, made[which], curved=not hinge)
         return out
 
-    def largest_output(self, machine: int, rows: Any = slice(None)) -> float:
-        """The largest decision value of these rows."""
+    def largest_output(self, machine: int) -> float:
+        """The largest decision value of the rows that have weight."""
         outputs = self.source.outputs(machine)
         if self.problem.thresholds:
             outputs -= self.problem.offset * self.points[machine, -1]
-        return float(np.abs(outputs[rows]).max())
+        weight = self.problem.weights[self.problem.plane_of[machine]]
+        return float(np.abs(outputs[weight != 0]).max(initial=0.0))
 
     def _set_clip_of(self, machine: int) -> None:
         if self.loss == "hinge":
@@ -750,7 +848,7 @@ class Minimiser:
 
     def run(self) -> Iterator[None]:
         """Minimise; yields after each iteration."""
-        if not self.seeded and self.rounds is None and self.solver_name == "gram":
+        if not self.seeded and self.rounds is None and self.solver_name == "gram" and not self._sketch()[1]:
             small = self.problem.thinned()
             if small is not None:
                 yield from self._seed(small)
@@ -763,9 +861,26 @@ class Minimiser:
         self.true_lam = np.broadcast_to(np.asarray(lam, dtype=np.float64), (self.problem.n_machines,)).copy()
         self.newton.lam = self.true_lam.copy()
         self.newton.n_iter[:] = 0
+        self._extrapolate()
         self.tau[:] = 0
         self.seeded = True
         yield from self._descend()
+
+    def _extrapolate(self) -> None:
+        """Go where the minima for the last penalties point to, as far as that leads down."""
+        self._trail = [*self._trail[-2:], (np.log(self._trail_lam), self.newton.points.copy())]
+        self._trail_lam = self.true_lam.copy()
+        if len(self._trail) < 2 or self.solver_name == "gram" or self.loss == "hinge":
+            return
+        at = np.log(self.true_lam)
+        ahead = np.zeros_like(self.newton.points)
+        for i, (own, points) in enumerate(self._trail):
+            factor = np.ones(len(at))
+            for j, (other, _) in enumerate(self._trail):
+                if j != i:
+                    factor *= (at - other) / (own - other)
+            ahead += factor[:, None] * points
+        self.newton.go(self.newton.all, ahead - self.newton.points)
 
     def _descend(self) -> Iterator[None]:
         newton = self.newton
@@ -781,10 +896,24 @@ class Minimiser:
         """The solver, which knows what it has learnt in earlier rounds."""
         if self._solver is None:
             if self.solver_name == "gram":
-                self._solver = Exact(self.source, self.problem.n_machines, self.problem.length)
+                self._solver = Exact(self.source, self.problem.n_machines, self.problem.length, *self._sketch())
             else:
                 self._solver = Conjugate(self.source, cap=self.first_cap, forcing=forcing)
         return self._solver
+
+    def _sketch(self) -> tuple[int, bool]:
+        """One row in how many makes up the Hessian, and whether that is too thin to go without conjugate gradients."""
+        rows_per_weight = self.problem.n_rows // self.problem.length
+        entries, dense = self.problem.entries_per_row()
+        passes = entries / 2 * (DENSE_PAIR_NS / DENSE_ENTRY_NS if dense else PAIR_NS / ENTRY_NS)
+        if self.loss == "hinge" or self.many or not hasattr(self.source, "sketch"):
+            return 1, False
+        if rows_per_weight >= 2 * SKETCHED_ROWS:
+            return _power_of_two(min(rows_per_weight // SKETCHED_ROWS, MOST_SKETCHED)), False
+        if passes >= DEAR_HESSIAN and rows_per_weight >= 2 * THIN_ROWS:
+            most = MOST_SKETCHED if passes >= 2 * DEAR_HESSIAN else MOST_SKETCHED // 2
+            return _power_of_two(min(rows_per_weight // THIN_ROWS, most)), True
+        return 1, False
 
     def _seed(self, small: Any) -> Iterator[None]:
         """Start from the minima over a sample of the rows."""
@@ -820,7 +949,7 @@ class Minimiser:
             if vain.any():
                 self._put(which[vain], start[which[vain]], tau, solver)
             gap = self.gap()[which]
-            worse = gap >= best[which]
+            worse = (gap >= best[which]) & (newton.reason[which] != "gap")
             for old in np.unique(width[worse]):
                 back = worse & (width == old)
                 self._put(which[back], kept[back], float(old), solver)
@@ -830,7 +959,7 @@ class Minimiser:
             newton.reason[which[worse]] = "precision"
             newton.reason[which[late]] = "max_iter"
             newton.reason[which[small]] = "gap"
-            best[which] = gap
+            best[which] = np.minimum(gap, best[which])
             # As long as no row changes its side the minimum and the gap are linear in the width: so is the next start.
             on = ~small & ~worse & ~late
             if not on.any():

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from . import _core, _params
+from . import _params
 from ._base import LARGEST, all_or_nothing
 from ._callbacks import with_callbacks
 from ._finite_newton import LocalProblem, Minimiser
@@ -24,6 +24,7 @@ from ._linear import (
     history,
     in_partitions,
     minimiser_of,
+    training_matrix,
 )
 from ._multiclass import one_vs_rest_shape, pairs
 
@@ -57,7 +58,7 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
 
     def _problems(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> list[LocalProblem]:
         """One problem for all classes against the rest, or one for each pair of classes."""
-        matrix, threads = _core.Matrix(X), self._threads()
+        matrix, threads = training_matrix(X), self._threads()
         common = {
             "thresholds": int(self.fit_intercept),
             "offset": self.intercept_scaling if self.fit_intercept else 1.0,
@@ -94,8 +95,8 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Samples; of Dask's, the result is a Dask array.
 
         Returns
         -------
@@ -122,8 +123,8 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Samples; of Dask's, the result is a Dask array.
 
         Returns
         -------
@@ -211,7 +212,8 @@ class FiniteNewtonSVC(LinearClassifier):
     kkt_violation_ : ndarray of shape (n_machines,)
         Largest violation of the optimality conditions of the dual by the multipliers.
     support_ : ndarray of shape (n_support,)
-        Training rows with a multiplier in any machine.
+        Training rows with a multiplier in any machine. This, ``dual_coef_`` and ``kkt_violation_`` are not computed for
+        Dask's collections.
     dual_coef_ : ndarray of shape (n_machines, n_support)
         Multipliers times labels: ``coef_`` is ``dual_coef_ @ X[support_]`` up to the gap.
     solver_ : str
@@ -223,7 +225,7 @@ class FiniteNewtonSVC(LinearClassifier):
         Columns 'machine', 'iteration', 'seconds', 'objective', 'gap', 'n_active'. With ``loss='hinge'`` those of the
         smooth losses that lead to it.
     decision_scale_ : ndarray of shape (n_machines,)
-        Largest decision value in training; with pairs of classes it breaks ties between votes.
+        With pairs of classes: the largest decision value in training, to break ties between votes.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -290,11 +292,11 @@ class FiniteNewtonSVC(LinearClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples, float32 or float64; sums are in double.
-        y : array-like of shape (n_samples,)
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Training samples, float32 or float64; sums are in double. Those of Dask stay where they are.
+        y : array-like or dask array or series of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or dask array or series of shape (n_samples,), default=None
             Weights of the samples.
         coef_init : array-like of shape (n_machines, n_features), default=None
             Guess of the weights to start from. Without `intercept_init` it is scaled, and an intercept added, so that
@@ -328,10 +330,10 @@ class FiniteNewtonSVC(LinearClassifier):
         self._warn()
         return self
 
-    def _minimiser(self, problem: Any, points: np.ndarray | None) -> Minimiser:
+    def _minimiser(self, problem: Any, points: np.ndarray | None, **options: Any) -> Minimiser:
         lam = np.full(problem.n_machines, 1.0 / self.C)
         return minimiser_of(
-            problem, lam, points, loss=self.loss, tol=self.tol, max_iter=self.max_iter, solver=self.solver
+            problem, lam, points, loss=self.loss, tol=self.tol, max_iter=self.max_iter, solver=self.solver, **options
         )
 
     def _previous(self) -> dict[str, Any]:
@@ -395,16 +397,17 @@ class FiniteNewtonSVC(LinearClassifier):
             "objective_": self.C * np.concatenate([m.objective() for m in minimisers]),
             "duality_gap_": self.C * np.concatenate([m.gap() for m in minimisers]),
             "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]).astype(np.int32),
-            "n_passes_": float(sum(m.n_passes for m in minimisers)),
             "stop_reason_": np.where(reasons == "running", unfinished, reasons),
             "solver_": minimisers[0].solver_name,
             "history_": history(minimisers, self.C),
-            "decision_scale_": np.array(
-                [m.largest_output(machine) for m in minimisers for machine in range(m.problem.n_machines)]
-            ),
         }
+        if self._by_pairs:
+            attributes["decision_scale_"] = np.array(
+                [m.largest_output(machine) for m in minimisers for machine in range(m.problem.n_machines)]
+            )
         if final and isinstance(minimisers[0].problem, LocalProblem):
             attributes |= self._dual(minimisers)
+        attributes["n_passes_"] = float(sum(m.n_passes for m in minimisers))
         return attributes
 
     def _dual(self, minimisers: list[Minimiser]) -> dict[str, Any]:
@@ -418,10 +421,13 @@ class FiniteNewtonSVC(LinearClassifier):
                 lines.append(pulls[chosen])
                 places.append(chosen if rows is None else rows[chosen])
             violation.append(minimiser.violation())
-        support = places[0] if len(places) == 1 else np.unique(np.concatenate(places))
-        dual_coef = np.zeros((len(lines), len(support)))
-        for line, values, rows in zip(dual_coef, lines, places, strict=True):
-            line[np.searchsorted(support, rows)] = values
+        if len(lines) == 1:
+            support, dual_coef = places[0], lines[0][np.newaxis]
+        else:
+            support = np.unique(np.concatenate(places))
+            dual_coef = np.zeros((len(lines), len(support)))
+            for line, values, rows in zip(dual_coef, lines, places, strict=True):
+                line[np.searchsorted(support, rows)] = values
         return {
             "support_": support,
             "dual_coef_": dual_coef,
@@ -490,7 +496,7 @@ def finite_newton_path(
     with blas_threads(model._threads()), explained(X, "finite_newton_path"):
         for problem in problems:
             of = slice(first, first + problem.n_machines)
-            minimiser = model.set_params(C=values.min())._minimiser(problem, None)
+            minimiser = model.set_params(C=values.min())._minimiser(problem, None, many=True)
             for k in np.argsort(values, kind="stable"):
                 for _ in minimiser.run() if minimiser.source.n_passes == 0 else minimiser.follow(1.0 / values[k]):
                     pass
@@ -644,7 +650,8 @@ class FiniteNewtonSVCCV(LinearClassifier):
             self.best_score_ = float(means[at])
             if self.refit:
                 model = self._model(self.C_).fit(X, labels, sample_weight)
-                for name in ("coef_", "intercept_", "decision_scale_", "n_iter_", "duality_gap_", "objective_"):
+                names = ["coef_", "intercept_", "n_iter_", "duality_gap_", "objective_"]
+                for name in names + ["decision_scale_"] * self._by_pairs:
                     setattr(self, name, getattr(model, name))
             else:
                 self.coef_, self.intercept_ = self._weights(points[at].mean(axis=0))
@@ -680,6 +687,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 solver=self.solver,
+                many=True,
             )
             points = np.empty((len(values), len(folds), len(planes), together.length))
             scale = np.empty(points.shape[:-1])
@@ -689,7 +697,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
                 points[k] = minimiser.points.reshape(points.shape[1:])
                 for machine in range(together.n_machines):
                     fold, own = divmod(machine, len(planes))
-                    scale[k, fold, own] = minimiser.largest_output(machine, train[fold, rows] > 0)
+                    scale[k, fold, own] = minimiser.largest_output(machine)
             parts.append(points)
             scales.append(scale)
         points, scale = np.concatenate(parts, axis=2), np.concatenate(scales, axis=2)

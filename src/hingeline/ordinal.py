@@ -20,6 +20,7 @@ from ._linear import (
     history,
     in_partitions,
     minimiser_of,
+    training_matrix,
 )
 
 
@@ -122,11 +123,11 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples, float32 or float64; sums are in double.
-        y : array-like of shape (n_samples,)
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Training samples, float32 or float64; sums are in double. Those of Dask stay where they are.
+        y : array-like or dask array or series of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or dask array or series of shape (n_samples,), default=None
             Weights of the samples.
 
         Returns
@@ -175,7 +176,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
             present = np.bincount(codes, minlength=len(classes)) > 0
             weights = weights * self._present_weights(codes, present)[codes]
         problem = LocalProblem(
-            X,
+            training_matrix(X),
             weights[np.newaxis],
             np.zeros(1),
             thresholds=len(classes) - 1,
@@ -238,8 +239,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Samples; of Dask's, the result is a Dask array.
 
         Returns
         -------
@@ -260,8 +261,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Samples; of Dask's, the result is a Dask array.
 
         Returns
         -------

@@ -31,7 +31,8 @@ namespace hingeline::finite_newton {
 /// Machines over the same rows: signed weights s t of the rows (planes of n values, machine k has plane `plane_of[k]`);
 /// with `codes` the weights are unsigned and t follows from the code and the threshold.
 struct Machines {
-    std::vector<double> planes;
+    const double* planes = nullptr;  // kept alive by the owner
+    Index plane_count = 0;
     std::vector<Index> plane_of;
     std::vector<std::int32_t> codes;
     Index thresholds = 1;
@@ -52,11 +53,9 @@ template <class T> class Part {
         n_ = ids_.empty() ? row_count(rows) : static_cast<Index>(ids_.size());
         for (const Index i : ids_)
             if (i < 0 || i >= row_count(rows)) throw std::invalid_argument("row number out of range");
-        const Index planes = n_ > 0 ? static_cast<Index>(m_.planes.size()) / n_ : 0;
-        if (n_ == 0 || static_cast<Index>(m_.planes.size()) != planes * n_)
-            throw std::invalid_argument("one weight per row expected");
+        if (n_ == 0) throw std::invalid_argument("no rows");
         for (const Index p : m_.plane_of)
-            if (p < 0 || p >= planes) throw std::invalid_argument("no such plane of weights");
+            if (p < 0 || p >= m_.plane_count) throw std::invalid_argument("no such plane of weights");
         if (m_.thresholds < 0 || (m_.codes.empty() ? m_.thresholds > 1 : static_cast<Index>(m_.codes.size()) != n_))
             throw std::invalid_argument("several thresholds need one code per row");
         k_ = static_cast<Index>(m_.plane_of.size());
@@ -73,6 +72,13 @@ template <class T> class Part {
     Index length() const { return d_ + m_.thresholds; }
     double entries_per_row() const { return static_cast<double>(entries_) / static_cast<double>(n_); }
     void set_clip(Clip clip) { clip_ = clip; }
+    /// Hessians from one row in `rows`, times that: enough where there are many more rows than weights. The gradient
+    /// is that of all rows. Rows in single precision give products in single precision unless they are to be `precise`.
+    void set_sketch(Index rows, bool precise) {
+        precise_ = precise;
+        if (rows < 1 || (rows & (rows - 1)) != 0) throw std::invalid_argument("one row in 1, 2, 4, 8, ... expected");
+        sketch_ = rows;
+    }
 
     /// Put machines `which` at the points b (lines of `length` values). Sums there.
     Sums start(Ids which, const double* b, int threads, Interrupt* interrupt) {
@@ -148,7 +154,7 @@ template <class T> class Part {
 
     /// Diagonal of machine k's Hessian (without lambda).
     std::vector<double> diagonal(Index k, Interrupt* interrupt) const {
-        const Chosen chosen = curved_rows(k);
+        const Chosen chosen = curved_rows(k);  // of a sketch where there is one
         std::vector<double> out(size(length()), 0.0);
         std::visit([&](const auto& x) { squares(x, chosen, out, interrupt); }, rows_);
         return out;
@@ -159,25 +165,20 @@ template <class T> class Part {
     /// loss's.
     std::vector<double> violation(Ids which, const double* b, double margin, bool curved, int threads,
                                   Interrupt* interrupt) {
-        pass(which, b, target_, target_offsets_, threads, interrupt);
-        std::vector<double> worst(size(which.count), 0.0), signs(size(lines_most));
-        for (Index q = 0; q < which.count; ++q)
-            for (Index from = 0; from < n_; from += lines_most)
-                for (Index r = 0; r < s_; ++r) {
-                    const Index k = which[q], some = std::min(lines_most, n_ - from);
-                    const double* v = signed_weights(k, r, from, some, signs);
-                    for (Index i = 0; i < some; ++i) {
-                        if (v[i] == 0) continue;
-                        const double t = v[i] > 0 ? 1.0 : -1.0;
-                        const double c = pull(t * (y_[size(k * n_ + from + i)] - offsets_[size(k * s_ + r)]));
-                        const double u = t * (target_[size(k * n_ + from + i)] - target_offsets_[size(k * s_ + r)]);
-                        const double g = u + (curved ? c : 0.0) - margin;
-                        const double bad = c <= clip_.low    ? std::max(0.0, -g)
-                                           : c >= clip_.high ? std::max(0.0, g)
-                                                             : std::abs(g);
-                        worst[size(q)] = std::max(worst[size(q)], bad);
-                    }
-                }
+        for (Index q = 0; q < which.count; ++q) read_offsets(b + q * length(), target_offsets_.data() + which[q] * s_);
+        const Groups groups(which.count, d_, length(), b);
+        const Index pieces = chunks(1);
+        std::vector<std::vector<double>> parts(size(pieces), std::vector<double>(size(which.count), 0.0));
+        std::visit(
+            [&](const auto& x) {
+                run_tasks(pieces, threads, interrupt, [&](Index piece, int) {
+                    violation_of(x, which, groups, margin, curved, piece, pieces, parts[size(piece)], interrupt);
+                });
+            },
+            rows_);
+        std::vector<double> worst(size(which.count), 0.0);
+        for (const auto& part : parts)
+            for (std::size_t q = 0; q < part.size(); ++q) worst[q] = std::max(worst[q], part[q]);
         return worst;
     }
 
@@ -200,6 +201,7 @@ template <class T> class Part {
         std::vector<Index> rows;
         std::vector<double> turns, bends;
     };
+    static constexpr Index neighbours = 16;
     static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
 
     Index entries(const DenseRows<T>& x) const { return x.d * n_; }
@@ -230,12 +232,11 @@ template <class T> class Part {
     }
     /// s t of `some` rows against threshold r.
     const double* signed_weights(Index k, Index r, Index from, Index some, std::vector<double>& scratch) const {
-        const double* plane = m_.planes.data() + m_.plane_of[size(k)] * n_ + from;
+        const double* plane = m_.planes + m_.plane_of[size(k)] * n_ + from;
         if (m_.codes.empty()) return plane;
         for (Index i = 0; i < some; ++i) scratch[size(i)] = m_.codes[size(from + i)] > r ? plane[i] : -plane[i];
         return scratch.data();
     }
-    double pull(double u) const { return std::clamp(clip_.margin - u, clip_.low, clip_.high); }
     Sums empty(Index machines) const {
         return {std::vector<MarginSums>(size(machines), MarginSums{}),
                 std::vector<double>(size(machines * length()), 0.0), std::vector<Index>(size(machines), 0)};
@@ -270,11 +271,47 @@ template <class T> class Part {
         return out;
     }
 
+    /// Outputs of a group's machines for a block of rows.
+    template <class L> void project(L& lines, const Groups& groups, const Groups::Group& g, Ids which, Index from,
+                                    std::vector<double>& tile, std::vector<double>& outputs) const {
+        if (!g.vectors) return lines.dots(groups.panel(g), outputs.data() + which[g.first] * n_ + from);
+        const Index w = Groups::lanes_of(g), some = lines.count();
+        tile.resize(size((some + row_step) * w));
+        lines.tile_dots(groups.panel(g), g.vectors, tile.data());
+        for (Index q = 0; q < g.count; ++q) {
+            double* y = outputs.data() + which[g.first + q] * n_ + from;
+            for (Index i = 0; i < some; ++i) y[i] = tile[size(i * w + q)];
+        }
+    }
+
+    template <class Form> void violation_of(const Form& x, Ids which, const Groups& groups, double margin, bool curved,
+                                            Index piece, Index pieces, std::vector<double>& worst,
+                                            Interrupt* interrupt) {
+        Lines<Form> lines(x);
+        std::vector<double> signs(size(lines_most)), tile;
+        blocks(piece, pieces, lines.block(), interrupt, [&](Index from, Index some) {
+            lines.gather(numbers(from, some));
+            for (const auto& g : groups.list) {
+                project(lines, groups, g, which, from, tile, target_);
+                for (Index q = g.first; q < g.first + g.count; ++q)
+                    for (Index r = 0; r < s_; ++r)
+                        worst[size(q)] =
+                            std::max(worst[size(q)], violation_in(which[q], r, from, some, margin, curved, signs));
+            }
+        });
+    }
+    double violation_in(Index k, Index r, Index from, Index some, double margin, bool curved,
+                        std::vector<double>& signs) const {
+        const double offsets[2] = {offsets_[size(k * s_ + r)], target_offsets_[size(k * s_ + r)]};
+        return ops<double>().violation(y_.data() + k * n_ + from, target_.data() + k * n_ + from,
+                                       signed_weights(k, r, from, some, signs), some, offsets, clip_, margin,
+                                       curved ? 1.0 : 0.0);
+    }
+
     template <class Form> void pass_of(const Form& x, Ids which, const Groups& groups, Index piece, Index pieces,
                                        std::vector<double>& outputs, const std::vector<double>& offsets,
                                        std::vector<MarginSums>& sums, std::vector<double>& back,
                                        Interrupt* interrupt) const {
-        const double* panels = groups.panels.data();
         back.assign(size(groups.width * d_ + which.count * m_.thresholds), 0.0);
         double* tail = back.data() + groups.width * d_;
         Lines<Form> lines(x);
@@ -283,17 +320,10 @@ template <class T> class Part {
             lines.gather(numbers(from, some));
             for (const auto& g : groups.list) {
                 const Index w = Groups::lanes_of(g);
-                if (g.vectors) {
-                    tile.resize(size((some + row_step) * w));
-                    lines.tile_dots(panels + g.at, g.vectors, tile.data());
-                } else {
-                    lines.dots(panels + g.at, outputs.data() + which[g.first] * n_ + from);
-                }
+                project(lines, groups, g, which, from, tile, outputs);
                 for (Index q = 0; q < g.count; ++q) {
                     const Index k = which[g.first + q];
-                    double* y = outputs.data() + k * n_ + from;
-                    if (g.vectors)
-                        for (Index i = 0; i < some; ++i) y[i] = tile[size(i * w + q)];
+                    const double* y = outputs.data() + k * n_ + from;
                     std::fill_n(pull.data(), some, 0.0);
                     for (Index r = 0; r < s_; ++r) {
                         const MarginSums one = ops<double>().margins(y, signed_weights(k, r, from, some, signs), some,
@@ -317,32 +347,36 @@ template <class T> class Part {
 
     // ---- curvature -----------------------------------------------------------------------------------
 
-    double curved(double y, double offset, double v) const {
-        const double xi = v > 0 ? clip_.margin - (y - offset) : clip_.margin + (y - offset);
-        return xi > clip_.low && xi < clip_.high ? std::abs(v) : 0.0;
-    }
     /// Weights of `some` rows of machine k where the loss is curved: h[r * lines_most + i].
     void weigh(Index k, Index from, Index some, std::vector<double>& signs, std::vector<double>& h) const {
         for (Index r = 0; r < s_; ++r) {
-            const double* v = signed_weights(k, r, from, some, signs);
-            const double* y = y_.data() + k * n_ + from;
-            const double offset = offsets_[size(k * s_ + r)];
-            for (Index i = 0; i < some; ++i) h[size(r * lines_most + i)] = curved(y[i], offset, v[i]);
+            ops<double>().weights(y_.data() + k * n_ + from, signed_weights(k, r, from, some, signs), some,
+                                  offsets_[size(k * s_ + r)], clip_, h.data() + r * lines_most);
         }
+    }
+    /// What a turn of row i counts for in the Hessian. Rows are picked, some neighbours at a time, by a number that has
+    /// nothing to do with their order.
+    double share(Index i) const {
+        if (sketch_ == 1) return 1.0;
+        const std::uint64_t mixed = (static_cast<std::uint64_t>(i / neighbours) + 1) * 0x9E3779B97F4A7C15u;
+        return ((mixed >> 33) & static_cast<std::uint64_t>(sketch_ - 1)) == 0 ? static_cast<double>(sketch_) : 0.0;
     }
     /// The rows of machine k where the loss is curved, with their weights as turns.
     Chosen curved_rows(Index k) const {
         Chosen out;
+        const Index step = sketch_ == 1 ? lines_most : neighbours;
         std::vector<double> signs(size(lines_most)), h(size(lines_most * s_));
-        for (Index from = 0; from < n_; from += lines_most) {
-            const Index some = std::min(lines_most, n_ - from);
+        for (Index from = 0; from < n_; from += step) {
+            const Index some = std::min(step, n_ - from);
+            const double counts = share(from);
+            if (counts == 0) continue;
             weigh(k, from, some, signs, h);
             for (Index i = 0; i < some; ++i) {
                 bool any = false;
                 for (Index r = 0; r < s_; ++r) any |= h[size(r * lines_most + i)] != 0;
                 if (!any) continue;
                 out.rows.push_back(from + i);
-                for (Index r = 0; r < s_; ++r) out.turns.push_back(h[size(r * lines_most + i)]);
+                for (Index r = 0; r < s_; ++r) out.turns.push_back(counts * h[size(r * lines_most + i)]);
             }
         }
         return out;
@@ -380,7 +414,7 @@ template <class T> class Part {
                     const Index count = compact(all, some, h, ids);
                     if (count == 0) continue;
                     lines.gather({ids.data(), 0, count});
-                    lines.dots(groups.panels.data() + g.at, dots.data());
+                    lines.dots(groups.panel(g), dots.data());
                     weighted(g.first, count);
                     lines.add(factors.data(), back.data() + g.at);
                     continue;
@@ -388,7 +422,7 @@ template <class T> class Part {
                 const Index w = Groups::lanes_of(g);
                 lines.gather(all);
                 tile.resize(size((some + row_step) * w));
-                lines.tile_dots(groups.panels.data() + g.at, g.vectors, tile.data());
+                lines.tile_dots(groups.panel(g), g.vectors, tile.data());
                 for (Index q = 0; q < g.count; ++q) {
                     weigh(which[g.first + q], from, some, signs, h);
                     for (Index i = 0; i < some; ++i) dots[size(i)] = tile[size(i * w + q)];
@@ -501,11 +535,12 @@ template <class T> class Part {
                     turn |= turns[size(r * lines_most + i)] != 0;
                 }
                 turned += turn;
-                if (!bent && !turn) continue;
+                const double counts = turn ? share(from + i) : 0.0;
+                if (!bent && counts == 0) continue;
                 found.rows.push_back(from + i);
                 for (Index r = 0; r < s_; ++r) {
                     found.bends.push_back(bends[size(r * lines_most + i)]);
-                    found.turns.push_back(turns[size(r * lines_most + i)]);
+                    found.turns.push_back(counts * turns[size(r * lines_most + i)]);
                 }
             }
         });
@@ -527,8 +562,11 @@ template <class T> class Part {
                         to = hessians[size(piece)].data();
                     }
                     if (gradient) gradients[size(piece)].assign(size(length()), 0.0);
-                    add_rows(x, chosen, count * piece / pieces, count * (piece + 1) / pieces, to,
-                             gradients[size(piece)], interrupt);
+                    const Index from = count * piece / pieces, end = count * (piece + 1) / pieces;
+                    if (precise_)
+                        add_rows<double>(x, chosen, from, end, to, gradients[size(piece)], interrupt);
+                    else
+                        add_rows<T>(x, chosen, from, end, to, gradients[size(piece)], interrupt);
                 });
             },
             rows_);
@@ -545,10 +583,11 @@ template <class T> class Part {
         return std::clamp<Index>(static_cast<Index>(std::min(work / (8 * area), 8388608.0 / area)), 1, 16);
     }
 
-    template <class Form> void add_rows(const Form& x, const Chosen& chosen, Index begin, Index end, double* hessian,
-                                        std::vector<double>& gradient, Interrupt* interrupt) const {
+    template <class V, class Form> void add_rows(const Form& x, const Chosen& chosen, Index begin, Index end,
+                                                 double* hessian, std::vector<double>& gradient,
+                                                 Interrupt* interrupt) const {
         Lines<Form> lines(x);
-        Moments<Form> moments(hessian ? d_ : 0, hessian, length());
+        Moments<Form, V> moments(hessian ? d_ : 0, hessian, length());
         std::vector<double> sum(size(lines_most)), one(size(lines_most));
         std::vector<Index> ids(size(lines_most));
         for (Index at = begin; at < end; at += lines.block()) {
@@ -591,7 +630,8 @@ template <class T> class Part {
     std::vector<Index> ids_;
     Machines m_;
     Clip clip_;
-    Index n_ = 0, d_ = 0, k_ = 0, s_ = 1, entries_ = 0;
+    Index n_ = 0, d_ = 0, k_ = 0, s_ = 1, entries_ = 0, sketch_ = 1;
+    bool precise_ = false;
     std::vector<double> y_, target_, offsets_, target_offsets_;
 };
 

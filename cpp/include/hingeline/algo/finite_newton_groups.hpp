@@ -15,11 +15,11 @@ struct Groups {
         Index at;     // where it begins
     };
     std::vector<Group> list;
-    std::vector<double> panels;
     Index width = 0;  // of all panels together
 
     /// `machines` lines of `length` values, of which the first d are weights of features.
-    Groups(Index machines, Index d, Index length, const double* lines) : d_(d), length_(length) {
+    /// They must outlive this.
+    Groups(Index machines, Index d, Index length, const double* lines) : d_(d), length_(length), lines_(lines) {
         const auto& op = ops<double>();
         const Index most = Index{op.lanes} * op.max_vectors;
         for (Index first = 0; first < machines; first += most) {
@@ -28,14 +28,16 @@ struct Groups {
             list.push_back({first, count, vectors, width * d});
             width += lanes_of(list.back());
         }
-        panels.assign(static_cast<std::size_t>(width * d), 0.0);
+        if (machines == 1) return;
+        panels_.assign(static_cast<std::size_t>(width * d), 0.0);
         for (const Group& g : list)
             for (Index q = 0; q < g.count; ++q) {
                 const double* from = lines + (g.first + q) * length;
-                double* to = panels.data() + g.at + q;
+                double* to = panels_.data() + g.at + q;
                 for (Index j = 0, w = lanes_of(g); j < d; ++j) to[j * w] = from[j];
             }
     }
+    const double* panel(const Group& g) const { return g.vectors ? panels_.data() + g.at : lines_ + g.first * length_; }
     static Index lanes_of(const Group& g) { return g.vectors ? Index{g.vectors} * ops<double>().lanes : 1; }
     /// Zeros to the lanes of a tile that have no machine.
     static void clear_spare(const Group& g, Index rows, std::vector<double>& tile) {
@@ -44,7 +46,8 @@ struct Groups {
     }
     /// Pieces of sums as lines again. A piece holds the panels and then `tail` values for each machine; one that is
     /// empty was interrupted.
-    std::vector<double> collect(const std::vector<std::vector<double>>& pieces, Index machines, Index tail) const {
+    std::vector<double> collect(std::vector<std::vector<double>>& pieces, Index machines, Index tail) const {
+        if (machines == 1 && pieces.size() == 1 && !pieces[0].empty()) return std::move(pieces[0]);
         std::vector<double> out(static_cast<std::size_t>(machines * length_), 0.0);
         for (const auto& piece : pieces) {
             if (piece.empty()) continue;
@@ -64,6 +67,8 @@ struct Groups {
 
   private:
     Index d_, length_;
+    const double* lines_;
+    std::vector<double> panels_;
 };
 
 }  // namespace hingeline::finite_newton

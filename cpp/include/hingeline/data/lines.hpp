@@ -53,8 +53,8 @@ template <class T> class Lines<DenseRows<T>> {
     void tile_add(const double* tile, int vectors, double* panel) {
         ops<double>().tile_add(wide(), count_, x_.d, tile, vectors, panel);
     }
-    /// Row i as d doubles.
-    void spread(Index i, double* out) const { std::copy_n(rows_[at(i)], x_.d, out); }
+    /// Row i as d values of either type.
+    template <class V> void spread(Index i, V* out) const { std::copy_n(rows_[at(i)], x_.d, out); }
 
   private:
     static std::size_t at(Index i) { return static_cast<std::size_t>(i); }

@@ -149,11 +149,13 @@ template <class T, class I> std::optional<OwnedCsr<T, I>> canonical(const CsrRow
     return out;
 }
 
-/// Entries that differ from zero, when they are few enough for sparse tiles to be faster and a compressed copy fits
-/// `budget` bytes.
-template <class T> std::optional<Index> few_entries(const DenseRows<T>& x, std::size_t budget) {
-    // Sparse tiles cost about 2.5 times a dense tile's time per entry.
-    constexpr double break_even = 0.35;
+/// Sparse tiles cost about 2.5 times a dense tile's time per entry.
+inline constexpr double tiles_break_even = 0.35;
+
+/// Entries that differ from zero, when they are at most a part `break_even` of all and a compressed copy fits `budget`
+/// bytes.
+template <class T>
+std::optional<Index> few_entries(const DenseRows<T>& x, std::size_t budget, double break_even = tiles_break_even) {
     constexpr Index fewest = 16;
     const Index d = x.d;
     if (!x.contiguous() || d < fewest || d > INT32_MAX) return std::nullopt;
@@ -173,26 +175,30 @@ template <class T> std::optional<Index> few_entries(const DenseRows<T>& x, std::
 }
 
 /// A compressed copy of dense rows with few entries. Kernel values are the same to the bit (kernel/ops.hpp).
-template <class T>
-std::optional<OwnedCsr<T, std::int32_t, Wiped>> compressed(const DenseRows<T>& x, std::size_t budget) {
-    const std::optional<Index> few = few_entries(x, budget);
+template <class T> std::optional<OwnedCsr<T, std::int32_t, Wiped>> compressed(const DenseRows<T>& x, std::size_t budget,
+                                                                              double break_even = tiles_break_even) {
+    const std::optional<Index> few = few_entries(x, budget, break_even);
     if (!few) return std::nullopt;
     const Index d = x.d, stored = *few;
     OwnedCsr<T, std::int32_t, Wiped> out;
     out.d = d;
-    out.values.reserve(static_cast<std::size_t>(stored));
-    out.columns.reserve(static_cast<std::size_t>(stored));
+    // Every entry is written to the place of the next one to keep: no branch that could be guessed wrongly.
+    out.values.resize(static_cast<std::size_t>(stored) + 1);
+    out.columns.resize(static_cast<std::size_t>(stored) + 1);
     out.starts.reserve(static_cast<std::size_t>(x.n) + 1);
     out.starts.push_back(0);
+    std::size_t at = 0;
     for (Index i = 0; i < x.n; ++i) {
         const T* row = x.row(i);
-        for (Index k = 0; k < d; ++k)
-            if (row[k] != T(0)) {
-                out.columns.push_back(static_cast<std::int32_t>(k));
-                out.values.push_back(row[k]);
-            }
-        out.starts.push_back(static_cast<std::int32_t>(out.columns.size()));
+        for (Index k = 0; k < d; ++k) {
+            out.values[at] = row[k];
+            out.columns[at] = static_cast<std::int32_t>(k);
+            at += row[k] != T(0);
+        }
+        out.starts.push_back(static_cast<std::int32_t>(at));
     }
+    out.values.resize(at);
+    out.columns.resize(at);
     return out;
 }
 

@@ -169,6 +169,12 @@ template <class T> struct Ops {
     void (*tile_add64)(const SparseRow<T, std::int64_t>* rows, Index n, const double* tile, int vectors, double* panel);
     /// At outputs y - offset with signed weights v = s t: the sums, and pull[i] += s c t.
     MarginSums (*margins)(const double* y, const double* v, Index n, double offset, const Clip&, double* pull);
+    /// h[i] = s where the loss is curved, 0 elsewhere.
+    void (*weights)(const double* y, const double* v, Index n, double offset, const Clip&, double* h);
+    /// The largest violation of the dual's conditions by multipliers c at y - offsets[0], which make up outputs
+    /// made - offsets[1]: g = t made + curved c - margin is 0 for low < c < high, >= 0 at low, <= 0 at high.
+    double (*violation)(const double* y, const double* made, const double* v, Index n, const double* offsets,
+                        const Clip&, double margin, double curved);
     /// Derivatives at y - offset + delta ((target - target_offset) - (y - offset)).
     Slope (*slope)(const double* y, const double* target, const double* v, Index n, double offset, double target_offset,
                    const Clip&, double delta);
