@@ -2,6 +2,7 @@
 # make test    everything that must hold on every commit (Python, C++, C++ under sanitizers)
 # make paper-ertekin2011    tables and figures of the LASVM-NC paper, ours beside the published; hours, can be interrupted
 # make paper-laskov2006     figures of the incremental SVM paper, the same way; about an hour
+# make paper-keerthi2005    tables and figure of the finite Newton paper, the same way; about 20 minutes
 # Each target sets itself up in .venv; the second time is quick.
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench bench-incremental ceilings paper-ertekin2011 paper-laskov2006 lint format stub clean
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench bench-incremental bench-linear bench-distributed ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 lint format stub clean
 
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
@@ -45,6 +46,12 @@ bench: $(INSTALLED) $(GROUP)bench
 bench-incremental: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.incremental $(ARGS)
 
+bench-linear: $(INSTALLED) $(GROUP)bench
+	$(BIN)/python -m benchmarks.linear $(ARGS)
+
+bench-distributed: $(INSTALLED) $(GROUP)bench
+	$(BIN)/python -m benchmarks.distributed $(ARGS)
+
 ceilings: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.ceilings
 
@@ -54,6 +61,9 @@ paper-ertekin2011: $(INSTALLED) $(GROUP)demo
 
 paper-laskov2006: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python -m benchmarks.papers.laskov2006 $(ARGS)
+
+paper-keerthi2005: $(INSTALLED) $(GROUP)demo $(GROUP)bench
+	$(BIN)/python -m benchmarks.papers.keerthi2005 $(ARGS)
 
 lint: $(INSTALLED) $(GROUP)lint
 	$(BIN)/ruff check .

@@ -659,6 +659,10 @@ CASE(machines_not_asked_for_stay_where_they_are) {
         const double zero = 0.5;
         CHECK(near(part.slopes({&k, 0, 1}, &zero, 1, nullptr)[0].second, 0.0));  // aimed at where they are
     }
+    // A whole step ends where it was aimed at, to the bit.
+    Part<double> fresh = p.part(0);
+    fresh.start(Ids::of(some), other.data(), 1, nullptr);
+    CHECK(same_bits(part.outputs(4), fresh.outputs(4), p.n));
     // Machines of a run.
     const Sums sums = part.start(Ids::run(2, 3), b.data() + 2 * p.length, 1, nullptr);
     for (Index q = 0; q < 3; ++q) CHECK(near(sums.margins[q], p.at(2 + q, b.data() + (2 + q) * p.length).sums), q);

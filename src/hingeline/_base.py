@@ -78,6 +78,9 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 class WeightedLabels:
     """Weights of samples and classes. A subclass has the constructor parameter ``class_weight``."""
 
+    class_weight: Any
+    classes_: np.ndarray
+
     def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
         """Checked weights of the samples; they may be `all_zero` or not."""
         weights: np.ndarray = _check_sample_weight(

@@ -13,344 +13,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.blas import daxpy
 
-from . import _core
+from ._linear_rows import ACTIVE, CLIPS, HINGE, LOSS, PULL, SQUARES, Clip, Source
+from ._newton_systems import FORCING, Conjugate, Exact, inner
 
 #: Slope at the end of the line, relative to its beginning, below which the end is as good as the minimum.
-FLAT = 0.1
-#: Bound of the rounding of a sum, relative to its terms.
-ROUNDING = 1e-13
+FLAT = 1e-6
 #: Precision of the step otherwise.
 EXACT = 1e-10
+#: Bound of the rounding of a sum, relative to its terms.
+ROUNDING = 1e-13
+#: Newton's first system need not be solved to more than this many conjugate gradient steps (heuristic 1 of the paper).
+FIRST_CAP = 10
+#: A first solution, from a sample, need not be better than this.
+FIRST_TOL = 1e-3
 #: Widths of the smoothed hinge: each is this part of the one before; the first from a good start; iterations for one.
 SHARPER, SEEDED_TAU, MOST_SHARPENING = 0.25, 0.25, 50
 #: After so few iterations for one width the next may be much smaller.
 QUICK = 2
-#: Conjugate gradient steps for one system.
-MOST_STEPS = 5000
-#: Columns of the margins that a source returns.
-LOSS, PULL, SQUARES, ACTIVE, HINGE = 0, 1, 3, 4, 5
-#: Newton's first system need not be solved to more than this many conjugate gradient steps (heuristic 1 of the paper).
-FIRST_CAP = 10
-#: Residual of a Newton system relative to the gradient at which conjugate gradients may stop: far from the minimum
-#: systems are solved crudely (what heuristic 2 of the paper does in two rounds).
-FORCING = 0.1
-
-
-class Clip(NamedTuple):
-    """A loss by its slope ``clip(margin - t f, low, high)``."""
-
-    margin: float
-    low: float
-    high: float
-
-
-CLIPS = {
-    "squared_hinge": Clip(1.0, 0.0, np.inf),
-    "huber": Clip(1.0, 0.0, 2.0),
-    "squared": Clip(1.0, -np.inf, np.inf),
-}
-
-
-class Source(Protocol):
-    """What holds the rows. Arrays have one line per machine of `which`."""
-
-    n_passes: float
-
-    def set_clip(self, clip: Clip) -> None:
-        """Change the loss."""
-
-    def set_sketch(self, rows: int, precise: bool) -> None:
-        """Take one row in so many for Hessians, and products in full precision or not."""
-
-    def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Put machines at points: margins and gradients there."""
-
-    def aim(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Aim machines at points: margins and gradients there."""
-
-    def slopes(self, which: np.ndarray, deltas: np.ndarray) -> np.ndarray:
-        """First and second derivatives on the way to the points aimed at."""
-
-    def move(
-        self, which: np.ndarray, deltas: np.ndarray, points: np.ndarray, hessians: list[Any]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Step: margins, and what to add to the interpolated gradient; the Hessians follow."""
-
-    def hessian(self, machine: int, matrix: np.ndarray) -> None:
-        """Add the lower triangle of a machine's Hessian at the point reached."""
-
-    def curvature(self, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        """Multiply the machines' Hessians with directions."""
-
-    def diagonal(self, machine: int) -> np.ndarray:
-        """Diagonal of a machine's Hessian."""
-
-
-class LocalRows:
-    """Rows in memory, on `threads` threads."""
-
-    def __init__(self, part: _core.LinearPart, n_rows: int, threads: int) -> None:
-        self.part = part
-        self.n_rows = n_rows
-        self.threads = threads
-        self.n_passes = 0.0
-        self.active = 1.0
-        self.sketch = 1
-
-    def set_clip(self, clip: Clip) -> None:
-        self.part.set_clip(*clip)
-
-    def set_sketch(self, rows: int, precise: bool) -> None:
-        self.sketch = rows
-        self.part.set_sketch(rows, precise)
-
-    def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.n_passes += 1
-        margins, gradient, _ = self.part.start(which, points, self.threads)
-        return margins, gradient
-
-    def aim(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.n_passes += 1
-        margins, gradient, _ = self.part.aim(which, points, self.threads)
-        return margins, gradient
-
-    def slopes(self, which: np.ndarray, deltas: np.ndarray) -> np.ndarray:
-        return self.part.slopes(which, deltas, self.threads)
-
-    def move(
-        self, which: np.ndarray, deltas: np.ndarray, points: np.ndarray, hessians: list[Any]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        margins, correction, changed = self.part.move(which, deltas, points, hessians, self.threads)
-        self.n_passes += changed.mean() / self.n_rows
-        self.active = min(1.0, margins[:, ACTIVE].max() / self.n_rows)
-        return margins, correction
-
-    def hessian(self, machine: int, matrix: np.ndarray) -> None:
-        self.n_passes += self.active / self.sketch
-        self.part.hessian(machine, matrix, self.threads)
-
-    def curvature(self, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        self.n_passes += self.active
-        return self.part.curvature(which, directions, self.threads)
-
-    def diagonal(self, machine: int) -> np.ndarray:
-        self.n_passes += self.active
-        return self.part.diagonal(machine)
-
-    def violation(self, which: np.ndarray, points: np.ndarray, *, curved: bool) -> np.ndarray:
-        """Violations of the dual's optimality conditions, given the points that the multipliers make up."""
-        self.n_passes += 1
-        return self.part.violation(which, points, 1.0, curved, self.threads)
-
-    def pulls(self, machine: int) -> np.ndarray:
-        """Slopes of the losses times weights and labels, one for each row."""
-        return self.part.pulls(machine)
-
-    def outputs(self, machine: int) -> np.ndarray:
-        """Outputs of a machine for all rows, without its threshold."""
-        return self.part.outputs(machine)
-
-
-# ---- small systems ---------------------------------------------------------------------------------
-
-
-def _factor(hessian: np.ndarray, shift: float) -> Any:
-    """Cholesky factor of hessian + shift I, from the lower triangle; more shift where rounding leaves no factor."""
-    scale = float(np.diagonal(hessian).max(initial=0.0))
-    for extra in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        work = hessian.copy()
-        work.flat[:: len(work) + 1] += shift + extra * scale
-        try:
-            # Rows of the lower triangle are columns of the upper one to LAPACK.
-            return cho_factor(work.T, lower=False, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            continue
-    raise FloatingPointError("the Hessian has no factor")
-
-
-def _solve(factor: Any, right: np.ndarray) -> np.ndarray:
-    solution: np.ndarray = cho_solve(factor, right, check_finite=False)
-    return solution
-
-
-def _inner(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Inner products of lines."""
-    return np.array([x @ y for x, y in zip(a, b, strict=True)])
-
-
-def _add(factors: np.ndarray, lines: np.ndarray, to: np.ndarray) -> None:
-    """Add multiples of lines, in place: these vectors may be long."""
-    for factor, line, sum_ in zip(factors, lines, to, strict=True):
-        daxpy(line, sum_, a=factor)
-
-
-class Exact:
-    """Newton's systems by Cholesky; the Hessian follows the rows that change their piece of the loss.
-
-    Where there are many more rows than weights, one row in `sketch` tells almost as much about the Hessian as all do.
-    The steps are a little worse, and cost much less.
-    """
-
-    name = "gram"
-
-    def __init__(self, source: Source, n_machines: int, length: int, sketch: int = 1, thin: bool = False) -> None:
-        self.source = source
-        self.sketch = sketch
-        self.thin = thin
-        self.precise = False
-        self.source.set_sketch(sketch, False)
-        self.hessians = [np.zeros((length, length)) for _ in range(n_machines)]
-        self.known = np.zeros(n_machines, dtype=bool)
-        self.active = np.zeros(n_machines)  # rows with curvature when a Hessian was made (thin), or a step ago
-        self.factors: dict[int, tuple[float, Any]] = {}
-
-    def begin(self, newton: Newton, which: np.ndarray) -> None:
-        """Make Hessians at the points reached, where they are not known."""
-        for machine in which[~self.known[which]].tolist():
-            self.hessians[machine].fill(0.0)
-            self.source.hessian(machine, self.hessians[machine])
-            self.factors.pop(machine, None)
-            self.known[machine] = True
-            self.active[machine] = newton.margins[machine, ACTIVE]
-
-    def forget(self, which: np.ndarray) -> None:
-        """The loss is another one: the Hessians are not known any more."""
-        self.known[which] = False
-
-    def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
-        """Make Hessians anew where they have become bad ones.
-
-        A thin sketch stands until many rows have lost their curvature. Any other follows the rows; if it does not bring
-        the gap down although hardly any row changes, all rows count from now on, and to full precision.
-        """
-        active = newton.margins[which, ACTIVE]
-        if self.thin:
-            self.known[which] = active >= STALE * self.active[which]
-        else:
-            settled = np.abs(active - self.active[which]) <= SETTLED * active
-            self.active[which] = active
-            if not self.precise and (settled & (newton.gap[which] > SKETCHED_FALL * before)).any():
-                self.precise = True
-                self.source.set_sketch(1, True)
-                self.known[:] = False
-        self.begin(newton, which)
-
-    def following(self, which: np.ndarray) -> list[Any]:
-        """Matrices that a move of the source updates."""
-        return [None if self.thin else self.hessians[machine] for machine in which]
-
-    def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Newton's directions; from a thin sketch, by conjugate gradients with it as the preconditioner."""
-        if not self.thin:
-            factors = [_factor(self.hessians[machine], lam[i]) for i, machine in enumerate(which)]
-            return np.array([_solve(factor, -line) for factor, line in zip(factors, gradient, strict=True)])
-        for machine, penalty in zip(which.tolist(), lam.tolist(), strict=True):
-            if self.factors.get(machine, (None, None))[0] != penalty:
-                self.factors[machine] = penalty, _factor(self.hessians[machine], penalty)
-
-        def smooth(lines: np.ndarray, of: np.ndarray) -> np.ndarray:
-            return np.array([_solve(self.factors[m][1], x) for m, x in zip(which[of].tolist(), lines, strict=True)])
-
-        goal = np.maximum(goal, FORCING * np.sqrt(_inner(gradient, gradient)))
-        return conjugate_gradients(self.source, which, lam, gradient, goal, smooth, MOST_STEPS)
-
-
-class Conjugate:
-    """Newton's systems by conjugate gradients on the rows with curvature.
-
-    Weights are scaled by the square root of the Hessian's diagonal at the first point: half way between no
-    preconditioner, the best one for normalised text, and the diagonal itself, the best one for features of all sizes.
-    """
-
-    name = "cg"
-
-    def __init__(self, source: Source, *, cap: int | None, forcing: float = FORCING) -> None:
-        self.source = source
-        self.cap = cap
-        self.forcing = forcing
-        self.diagonal: dict[int, np.ndarray] = {}
-
-    def begin(self, newton: Newton, which: np.ndarray) -> None:
-        """Look at the diagonals, once."""
-        for machine in which.tolist():
-            if machine not in self.diagonal:
-                self.diagonal[machine] = self.source.diagonal(machine)
-
-    def forget(self, which: np.ndarray) -> None:
-        """Nothing is kept from step to step."""
-
-    def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
-        """Nothing to learn."""
-
-    def following(self, which: np.ndarray) -> list[Any]:
-        """No matrix follows the source."""
-        return [None] * len(which)
-
-    def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Newton's directions, to a residual of `goal` or `forcing` times the gradient."""
-        scale = 1.0 / np.sqrt(np.array([self.diagonal[m] + lam[i] for i, m in enumerate(which.tolist())]))
-        goal = np.maximum(goal, self.forcing * np.sqrt(_inner(gradient, gradient)))
-        cap = MOST_STEPS if self.cap is None else self.cap
-        self.cap = None
-        return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: scale[of] * lines, cap)
-
-
-def conjugate_gradients(
-    source: Source,
-    which: np.ndarray,
-    lam: np.ndarray,
-    gradient: np.ndarray,
-    goal: np.ndarray,
-    smooth: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    cap: int,
-) -> np.ndarray:
-    """Solve (H + lam) step = -gradient for several machines side by side.
-
-    Parameters
-    ----------
-    source : Source
-        Multiplies with H.
-    which : ndarray
-        Machines.
-    lam, gradient, goal : ndarray
-        Penalties, gradients, norms of the residuals that are small enough.
-    smooth : callable
-        Preconditioner: gets lines and their places among `which`.
-    cap : int
-        Steps at most.
-    """
-    steps = np.zeros_like(gradient)
-    left = np.arange(len(which))
-    step, residual = steps, -gradient
-    z = smooth(residual, left)
-    p = z.copy()
-    rho = _inner(residual, z)
-    for _ in range(cap):
-        product = source.curvature(which[left], p)
-        _add(lam, p, product)
-        length = rho / _inner(p, product)
-        _add(length, p, step)
-        _add(-length, product, residual)
-        on = np.sqrt(_inner(residual, residual)) > goal
-        if not on.all():
-            steps[left[~on]] = step[~on]
-            left, lam, goal, rho = left[on], lam[on], goal[on], rho[on]
-            step, residual, p = step[on], residual[on], p[on]
-            if len(left) == 0:
-                return steps
-        z = smooth(residual, left)
-        fresh = _inner(residual, z)
-        p *= (fresh / rho)[:, None]
-        p += z
-        rho = fresh
-    steps[left] = step
-    return steps
+#: Nanoseconds, measured on one core with AVX-512: a pair of entries of a sparse row in the Hessian, of a dense one; an
+#: entry of a sparse row in a conjugate gradient step, of a dense one; a multiplication in a Cholesky factorisation.
+PAIR_NS, DENSE_PAIR_NS, ENTRY_NS, DENSE_ENTRY_NS, FACTOR_NS = 1.2, 0.07, 3.0, 0.5, 0.03
+#: Newton iterations and conjugate gradient steps to reckon with.
+TYPICAL_ITERATIONS, TYPICAL_STEPS = 8, 100
+#: Bytes that Hessians may take.
+HESSIAN_BYTES = 1 << 30
+#: Rows per weight in a sketch of the Hessian, at least; one row in so many, at most.
+SKETCHED_ROWS, MOST_SKETCHED = 1000, 8
+#: A Hessian that costs this many passes is dear: a thinner sketch of it does, with conjugate gradients beside it.
+DEAR_HESSIAN, THIN_ROWS = 25, 4
 
 
 # ---- when to stop ----------------------------------------------------------------------------------
@@ -387,7 +81,7 @@ class HingeTest:
         self.tol, self.tau, self.lam = tol, tau, lam
 
     def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        value = 0.5 * self.lam[which] * _inner(newton.points[which], newton.points[which])
+        value = 0.5 * self.lam[which] * inner(newton.points[which], newton.points[which])
         value += newton.margins[which, HINGE]
         smooth = newton.value[which] / (2 * self.tau)
         return 0.1 * 2 * self.tau * np.maximum(self.tol * value, np.abs(smooth - value))
@@ -465,13 +159,13 @@ class Newton:
     @property
     def value(self) -> np.ndarray:
         """Values of the objectives."""
-        return 0.5 * self.lam * _inner(self.points, self.points) + self.margins[:, LOSS]
+        return 0.5 * self.lam * inner(self.points, self.points) + self.margins[:, LOSS]
 
     @property
     def gap(self) -> np.ndarray:
         """Duality gaps."""
         gradient = self.gradient
-        return _inner(gradient, gradient) / (2 * self.lam)
+        return inner(gradient, gradient) / (2 * self.lam)
 
     def run(self, which: np.ndarray, solver: Exact | Conjugate, test: Test, max_iter: int) -> Iterator[None]:
         """Iterate these machines until they meet the test; yields after each iteration.
@@ -504,7 +198,7 @@ class Newton:
         """A pass at the points themselves where rounding may count in a gradient; says whether there was one."""
         gradient = self.gradient[which]
         # A narrow hinge blows up what outputs have lost by rounding: it always needs the pass.
-        counts = 1e-3 * np.sqrt(_inner(gradient, gradient)) if self.measures is None else np.zeros(len(which))
+        counts = 1e-3 * np.sqrt(inner(gradient, gradient)) if self.measures is None else np.zeros(len(which))
         which = which[self.rounding[which] > counts]
         if len(which):
             self.put(which, self.points[which])
@@ -541,8 +235,8 @@ class Newton:
         target = points + direction
         margins, data = self.source.aim(which, target)
         _require_finite(margins, data)
-        end = _inner(lam[:, None] * target + data, direction)
-        begin = _inner(gradient, direction)
+        end = inner(lam[:, None] * target + data, direction)
+        begin = inner(gradient, direction)
         deltas = self._steps(which, points, direction, begin, end)
         stuck = ~(begin < 0) | ~np.isfinite(end) | ~(deltas > 0)
         deltas[stuck] = 0.0
@@ -553,7 +247,7 @@ class Newton:
         self.data_gradient[which] = np.where((deltas == 1.0)[:, None], data, mean + correction)
         self.points[which] = fresh
         self.margins[which] = margins
-        ends = np.sqrt(_inner(gradient, gradient)) + np.sqrt(_inner(data, data))
+        ends = np.sqrt(inner(gradient, gradient)) + np.sqrt(inner(data, data))
         self.rounding[which] = np.where(deltas == 1.0, 0.0, self.rounding[which] + ROUNDING * ends)
         value = self.value[which]
         return stuck | ~(value < before * (1 + 1e-12)) | ((value >= before) & (self.gap[which] >= gap))
@@ -563,8 +257,8 @@ class Newton:
     ) -> np.ndarray:
         """Minimise on the lines: zeros of slopes that rise, piecewise linear, by Newton's method within brackets."""
         lam = self.lam[which]
-        along = lam * _inner(points, direction)
-        square = lam * _inner(direction, direction)
+        along = lam * inner(points, direction)
+        square = lam * inner(direction, direction)
         deltas = np.ones(len(which))
         low = np.zeros(len(which))
         high = np.where(end > 0, 1.0, np.inf)
@@ -592,119 +286,7 @@ class Newton:
         return deltas
 
 
-# ---- problems --------------------------------------------------------------------------------------
-
-#: One row in so many is taken for a first solution (the third heuristic of the paper), again and again, as long as so
-#: many rows are left for each weight.
-THIN, ROWS_PER_WEIGHT = 16, 8
-#: Rows per weight in a sketch of the Hessian, at least; one row in so many, at most; how far gaps have to fall with it.
-SKETCHED_ROWS, MOST_SKETCHED, SKETCHED_FALL = 1000, 8, 0.1
-#: A first solution need not be better than this.
-FIRST_TOL = 1e-3
-#: Nanoseconds, measured on one core with AVX-512: a pair of entries of a sparse row in the Hessian, of a dense one; an
-#: entry of a sparse row in a conjugate gradient step, of a dense one; a multiplication in a Cholesky factorisation.
-PAIR_NS, DENSE_PAIR_NS, ENTRY_NS, DENSE_ENTRY_NS, FACTOR_NS = 1.2, 0.07, 3.0, 0.5, 0.03
-#: A thin sketch stands as long as this part of its rows has curvature. A Hessian should be good when few rows change.
-STALE, SETTLED = 0.8, 0.01
-#: A Hessian that costs this many passes is dear: a thinner sketch of it does, with conjugate gradients beside it.
-DEAR_HESSIAN, THIN_ROWS = 25, 4
-#: Newton iterations and conjugate gradient steps to reckon with.
-TYPICAL_ITERATIONS, TYPICAL_STEPS = 8, 100
-#: Bytes that Hessians may take.
-HESSIAN_BYTES = 1 << 30
-
-
-class LocalProblem:
-    """Machines over rows in memory.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix
-        Rows.
-    weights : ndarray of shape (n_planes, n_rows)
-        Signed weights: sample weight times label; unsigned with `codes`.
-    plane_of : ndarray of shape (n_machines,)
-        Line of `weights` that a machine has.
-    thresholds, offset : int, float
-        Thresholds per machine (0: no intercept), and what a threshold is multiplied with.
-    codes : ndarray of int32, default=None
-        Class of each row, for several thresholds.
-    rows : ndarray of int64, default=None
-        Rows to take.
-    threads : int
-        Threads.
-    """
-
-    def __init__(
-        self,
-        X: Any,
-        weights: np.ndarray,
-        plane_of: np.ndarray,
-        *,
-        thresholds: int,
-        offset: float,
-        threads: int,
-        codes: np.ndarray | None = None,
-        rows: np.ndarray | None = None,
-    ) -> None:
-        self.matrix = X if isinstance(X, _core.Matrix) else _core.Matrix(X)
-        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
-        self.plane_of = np.ascontiguousarray(plane_of, dtype=np.int64)
-        self.thresholds = thresholds
-        self.offset = float(offset)
-        self.threads = threads
-        self.codes = codes
-        self.rows = rows
-        self.n_rows = self.weights.shape[1]
-        self.n_machines = len(self.plane_of)
-        self.n_features = self.matrix.shape[1]
-        self.length = self.n_features + thresholds
-
-    def source(self, clip: Clip) -> LocalRows:
-        """The rows with their machines at zero."""
-        part = _core.LinearPart(
-            self.matrix,
-            self.weights,
-            self.plane_of,
-            thresholds=self.thresholds,
-            offset=self.offset,
-            clip=tuple(clip),
-            rows=self.rows,
-            codes=self.codes,
-        )
-        return LocalRows(part, self.n_rows, self.threads)
-
-    def _like(self, weights: np.ndarray, plane_of: np.ndarray, rows: Any, codes: Any) -> LocalProblem:
-        return LocalProblem(
-            self.matrix,
-            weights,
-            plane_of,
-            thresholds=self.thresholds,
-            offset=self.offset,
-            threads=self.threads,
-            codes=codes,
-            rows=rows,
-        )
-
-    def thinned(self) -> LocalProblem | None:
-        """One row in `THIN`, or in fewer where that would leave too few; None where it always does."""
-        thin = min(THIN, self.n_rows // (ROWS_PER_WEIGHT * self.length))
-        if thin < 2:
-            return None
-        count = self.n_rows // thin
-        places = np.arange(count) * thin + np.random.default_rng(0).integers(0, thin, size=count)
-        codes = None if self.codes is None else self.codes[places]
-        return self._like(
-            self.weights[:, places], self.plane_of, places if self.rows is None else self.rows[places], codes
-        )
-
-    def with_planes(self, weights: np.ndarray) -> LocalProblem:
-        """The same rows with other machines, one for each line of weights."""
-        return self._like(weights, np.arange(len(weights)), self.rows, self.codes)
-
-    def entries_per_row(self) -> tuple[float, bool]:
-        """Entries of a row on the average, and whether rows are dense."""
-        return self.matrix.entries / self.matrix.shape[0], self.matrix.is_dense
+# ---- from problems to minima ------------------------------------------------------------------------
 
 
 def cheaper_solver(problem: Any) -> str:
@@ -802,7 +384,7 @@ class Minimiser:
         if self.loss != "hinge":
             return self.newton.value
         points = self.newton.points
-        return 0.5 * self.true_lam * _inner(points, points) + self.newton.margins[:, HINGE]
+        return 0.5 * self.true_lam * inner(points, points) + self.newton.margins[:, HINGE]
 
     def gap(self) -> np.ndarray:
         """Duality gaps, times lambda."""
@@ -810,7 +392,7 @@ class Minimiser:
             return self.newton.gap
         width = 2 * np.where(self.tau > 0, self.tau, 1.0)
         made = self.newton.data_gradient / (width * self.true_lam)[:, None]
-        dual = self.newton.margins[:, PULL] / width - 0.5 * self.true_lam * _inner(made, made)
+        dual = self.newton.margins[:, PULL] / width - 0.5 * self.true_lam * inner(made, made)
         return np.maximum(self.objective() - dual, 0.0)
 
     def multipliers(self, machine: int) -> np.ndarray:

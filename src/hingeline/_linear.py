@@ -38,6 +38,15 @@ def in_partitions(X: Any) -> bool:
     return callable(getattr(X, "__dask_graph__", None))
 
 
+def require_memory(X: Any, name: str) -> None:
+    """Refuse Dask collections where only rows in memory will do."""
+    if in_partitions(X):
+        raise TypeError(
+            f"{name} needs X in memory. FiniteNewtonSVC takes Dask collections: fit it for each C with "
+            "warm_start=True, or call X.compute() if the rows fit."
+        )
+
+
 def by_partition(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Let a method that takes rows take those of a Dask collection, partition by partition; the result is lazy."""
 
@@ -191,7 +200,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
 
     def _publish(self, attributes: dict[str, Any]) -> None:
         for name in ("support_", "dual_coef_", "kkt_violation_"):  # of an earlier fit
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         for name, value in attributes.items():
             setattr(self, name, value)
 
@@ -224,7 +233,9 @@ def history(minimisers: list[Minimiser], scale: float) -> dict[str, np.ndarray]:
     names = ("machine", "iteration", "seconds", "objective", "gap", "n_active")
     kinds = (np.int64, np.int64, np.float64, np.float64, np.float64, np.int64)
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    out = {name: np.array(column, dtype=kind) for name, column, kind in zip(names, columns, kinds, strict=True)}
+    out: dict[str, Any] = {
+        name: np.array(column, dtype=kind) for name, column, kind in zip(names, columns, kinds, strict=True)
+    }
     for name in ("objective", "gap"):
         out[name] *= scale
     return out

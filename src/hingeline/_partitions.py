@@ -17,8 +17,8 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import _check_feature_names, column_or_1d
 
 from ._base import LARGEST
-from ._finite_newton import ROWS_PER_WEIGHT, THIN
 from ._linear import class_codes
+from ._linear_rows import ROWS_PER_WEIGHT, THIN
 
 try:
     import dask

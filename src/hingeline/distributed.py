@@ -23,17 +23,10 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._finite_newton import (
-    CLIPS,
-    FIRST_TOL,
-    ROWS_PER_WEIGHT,
-    Clip,
-    LocalProblem,
-    Minimiser,
-    cheaper_solver,
-)
+from ._finite_newton import FIRST_TOL, Minimiser, cheaper_solver
 from ._libsvm import read_libsvm
 from ._linear import class_codes
+from ._linear_rows import CLIPS, ROWS_PER_WEIGHT, Clip, LocalProblem
 from ._multiclass import pairs
 from ._partitions import Kept, Partitions, Survey, as_rows, compute, da, delayed, literal, persist, tree
 from ._progress import progress

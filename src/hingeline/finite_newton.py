@@ -12,7 +12,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from . import _params
 from ._base import LARGEST, all_or_nothing
 from ._callbacks import with_callbacks
-from ._finite_newton import LocalProblem, Minimiser
+from ._finite_newton import Minimiser
 from ._linear import (
     LINEAR_RULES,
     LinearEstimator,
@@ -24,8 +24,10 @@ from ._linear import (
     history,
     in_partitions,
     minimiser_of,
+    require_memory,
     training_matrix,
 )
+from ._linear_rows import LocalProblem
 from ._multiclass import one_vs_rest_shape, pairs
 
 
@@ -59,7 +61,7 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
     def _problems(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> list[LocalProblem]:
         """One problem for all classes against the rest, or one for each pair of classes."""
         matrix, threads = training_matrix(X), self._threads()
-        common = {
+        common: dict[str, Any] = {
             "thresholds": int(self.fit_intercept),
             "offset": self.intercept_scaling if self.fit_intercept else 1.0,
             "threads": threads,
@@ -483,6 +485,7 @@ def finite_newton_path(
     >>> finite_newton_path(X, y > 0, Cs=np.logspace(-2, 2, 5)).coefs.shape
     (5, 1, 4)
     """
+    require_memory(X, "finite_newton_path")
     values = _checked_Cs(Cs)
     model = FiniteNewtonSVC(**parameters)
     _params.check(model, CLASSIFIER_RULES)
@@ -628,6 +631,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
         """
         _params.check(self, {k: v for k, v in CLASSIFIER_RULES.items() if k not in ("C", "warm_start")})
         _params.check(self, {"refit": _params.boolean()})
+        require_memory(X, type(self).__name__)
         if isinstance(self.Cs, Integral) and not isinstance(self.Cs, bool):
             if self.Cs < 1:
                 raise ValueError(f"Cs must be at least 1. Got {self.Cs}.")

@@ -10,7 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from . import _params
 from ._base import all_or_nothing
 from ._callbacks import with_callbacks
-from ._finite_newton import LocalProblem, Minimiser
+from ._finite_newton import Minimiser
 from ._linear import (
     LINEAR_RULES,
     LinearEstimator,
@@ -22,6 +22,7 @@ from ._linear import (
     minimiser_of,
     training_matrix,
 )
+from ._linear_rows import LocalProblem
 
 
 class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):

@@ -21,10 +21,8 @@
 // two.
 #pragma once
 
+#include "hingeline/algo/finite_newton_chosen.hpp"
 #include "hingeline/algo/finite_newton_groups.hpp"
-#include "hingeline/algo/moments.hpp"
-#include "hingeline/data/lines.hpp"
-#include "hingeline/run/team.hpp"
 
 namespace hingeline::finite_newton {
 
@@ -134,7 +132,7 @@ template <class T> class Part {
 
     /// The lower triangle of machine k's Hessian (without lambda) added to h, at the point reached.
     void hessian(Index k, double* h, int threads, Interrupt* interrupt) const {
-        add_chosen(curved_rows(k), h, nullptr, threads, interrupt);
+        chosen_sums().add(curved_rows(k), h, nullptr, precise_, threads, interrupt);
     }
 
     /// Products of the machines' Hessians (without lambda) with the lines of p.
@@ -154,10 +152,7 @@ template <class T> class Part {
 
     /// Diagonal of machine k's Hessian (without lambda).
     std::vector<double> diagonal(Index k, Interrupt* interrupt) const {
-        const Chosen chosen = curved_rows(k);  // of a sketch where there is one
-        std::vector<double> out(size(length()), 0.0);
-        std::visit([&](const auto& x) { squares(x, chosen, out, interrupt); }, rows_);
-        return out;
+        return chosen_sums().diagonal(curved_rows(k), interrupt);  // of a sketch where there is one
     }
 
     /// The largest violation of the optimality conditions of the dual by the pulls at the point reached, where
@@ -196,11 +191,6 @@ template <class T> class Part {
     const double* outputs(Index k) const { return y_.data() + k * n_; }
 
   private:
-    /// Rows (their places in the Part) and, for each threshold, weights for the Hessian and for the gradient.
-    struct Chosen {
-        std::vector<Index> rows;
-        std::vector<double> turns, bends;
-    };
     static constexpr Index neighbours = 16;
     static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
 
@@ -211,6 +201,8 @@ template <class T> class Part {
         for (const Index i : ids_) sum += x.row(i).count;
         return sum;
     }
+
+    ChosenSums<T> chosen_sums() const { return {rows_, ids_, m_.thresholds, m_.offset, entries_per_row()}; }
 
     // ---- the shape of a pass -------------------------------------------------------------------------
 
@@ -449,30 +441,6 @@ template <class T> class Part {
         return count;
     }
 
-    template <class Form>
-    void squares(const Form& x, const Chosen& chosen, std::vector<double>& out, Interrupt* interrupt) const {
-        std::vector<T> row(size(d_));
-        for (std::size_t c = 0; c < chosen.rows.size(); ++c) {
-            if (interrupt && c % 256 == 0 && interrupt->requested()) return;
-            double weight = 0;
-            for (Index r = 0; r < s_; ++r) {
-                const double turn = chosen.turns[c * size(s_) + size(r)];
-                weight += turn;
-                if (r < m_.thresholds) out[size(d_ + r)] += m_.offset * m_.offset * turn;
-            }
-            const Index i = number(chosen.rows[c]);
-            const auto add = [&](Index j, double value) { out[size(j)] += weight * value * value; };
-            if constexpr (std::is_same_v<Form, DenseRows<T>>) {
-                x.copy_row(i, row.data());
-                for (Index j = 0; j < d_; ++j) add(j, static_cast<double>(row[size(j)]));
-            } else {
-                const auto line = x.row(i);
-                for (Index j = 0; j < line.count; ++j)
-                    add(static_cast<Index>(line.column[j]), static_cast<double>(line.value[j]));
-            }
-        }
-    }
-
     // ---- steps ---------------------------------------------------------------------------------------
 
     void move_one(Index k, double delta, const double* b, double* hessian, Sums& out, Index q, int threads,
@@ -498,11 +466,11 @@ template <class T> class Part {
         }
         double* gradient = out.gradient.data() + q * length();
         if (!hessian || static_cast<double>(out.changed[size(q)]) <= out.margins[size(q)].active) {
-            add_chosen(chosen, hessian, gradient, threads, interrupt);
+            chosen_sums().add(chosen, hessian, gradient, precise_, threads, interrupt);
         } else {  // less work than to follow the changes
-            add_chosen(chosen, nullptr, gradient, threads, interrupt);
+            chosen_sums().add(chosen, nullptr, gradient, precise_, threads, interrupt);
             std::fill_n(hessian, length() * length(), 0.0);
-            add_chosen(curved_rows(k), hessian, nullptr, threads, interrupt);
+            chosen_sums().add(curved_rows(k), hessian, nullptr, precise_, threads, interrupt);
         }
     }
 
@@ -546,85 +514,6 @@ template <class T> class Part {
         });
         return turned;
     }
-
-    /// Turns of the chosen rows to the Hessian (lower triangle), -bends to the gradient, where these are given.
-    void add_chosen(const Chosen& chosen, double* hessian, double* gradient, int threads, Interrupt* interrupt) const {
-        const Index count = static_cast<Index>(chosen.rows.size());
-        if (count == 0) return;
-        const Index pieces = chosen_pieces(count, hessian != nullptr);
-        std::vector<std::vector<double>> hessians(size(pieces)), gradients(size(pieces));
-        std::visit(
-            [&](const auto& x) {
-                run_tasks(pieces, threads, interrupt, [&](Index piece, int) {
-                    double* to = hessian;  // the first piece works in place: one piece is the usual case
-                    if (hessian && piece > 0) {
-                        hessians[size(piece)].assign(size(length() * length()), 0.0);
-                        to = hessians[size(piece)].data();
-                    }
-                    if (gradient) gradients[size(piece)].assign(size(length()), 0.0);
-                    const Index from = count * piece / pieces, end = count * (piece + 1) / pieces;
-                    if (precise_)
-                        add_rows<double>(x, chosen, from, end, to, gradients[size(piece)], interrupt);
-                    else
-                        add_rows<T>(x, chosen, from, end, to, gradients[size(piece)], interrupt);
-                });
-            },
-            rows_);
-        for (Index piece = 0; piece < pieces; ++piece) {
-            for (std::size_t j = 0; j < hessians[size(piece)].size(); ++j) hessian[j] += hessians[size(piece)][j];
-            for (std::size_t j = 0; j < gradients[size(piece)].size(); ++j) gradient[j] += gradients[size(piece)][j];
-        }
-    }
-    /// Pieces of a sum over chosen rows: what they sum into is small beside the work, and takes at most 64 MiB.
-    Index chosen_pieces(Index count, bool hessian) const {
-        const double row = entries_per_row(), line = static_cast<double>(length());
-        const double work = static_cast<double>(count) * (hessian ? row * row / 2 : row);
-        const double area = hessian ? line * line : line;
-        return std::clamp<Index>(static_cast<Index>(std::min(work / (8 * area), 8388608.0 / area)), 1, 16);
-    }
-
-    template <class V, class Form> void add_rows(const Form& x, const Chosen& chosen, Index begin, Index end,
-                                                 double* hessian, std::vector<double>& gradient,
-                                                 Interrupt* interrupt) const {
-        Lines<Form> lines(x);
-        Moments<Form, V> moments(hessian ? d_ : 0, hessian, length());
-        std::vector<double> sum(size(lines_most)), one(size(lines_most));
-        std::vector<Index> ids(size(lines_most));
-        for (Index at = begin; at < end; at += lines.block()) {
-            if (interrupt && interrupt->requested()) return;
-            const Index some = std::min(lines.block(), end - at);
-            for (Index i = 0; i < some; ++i) ids[size(i)] = number(chosen.rows[size(at + i)]);
-            lines.gather({ids.data(), 0, some});
-            if (!gradient.empty()) {
-                std::fill_n(sum.data(), some, 0.0);
-                for (Index i = 0; i < some; ++i)
-                    for (Index r = 0; r < s_; ++r) {
-                        const double bend = chosen.bends[size((at + i) * s_ + r)];
-                        sum[size(i)] -= bend;
-                        if (r < m_.thresholds) gradient[size(d_ + r)] += m_.offset * bend;
-                    }
-                lines.add(sum.data(), gradient.data());
-            }
-            if (!hessian) continue;
-            std::fill_n(sum.data(), some, 0.0);
-            for (Index r = 0; r < s_; ++r) {
-                double total = 0;
-                for (Index i = 0; i < some; ++i) {
-                    const double turn = chosen.turns[size((at + i) * s_ + r)];
-                    sum[size(i)] += turn;
-                    one[size(i)] = -m_.offset * turn;
-                    total += turn;
-                }
-                if (r >= m_.thresholds) continue;
-                double* line = hessian + (d_ + r) * length();
-                lines.add(one.data(), line);
-                line[d_ + r] += m_.offset * m_.offset * total;
-            }
-            moments.add(lines, sum.data());
-        }
-        if (hessian) moments.flush();
-    }
-    Index number(Index row) const { return ids_.empty() ? row : ids_[size(row)]; }
 
     Rows<T> rows_;
     std::vector<Index> ids_;

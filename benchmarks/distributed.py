@@ -1,0 +1,212 @@
+"""FiniteNewtonSVC on a cluster of two processes: ten million rows, bounded memory, a worker that dies.
+
+``python -m benchmarks.distributed`` writes a Markdown page and a JSON file. Rows are made from the numbers of their
+partitions whenever they are needed, as if they were read from a disk; a last run keeps them in the workers' memory.
+"""
+
+from __future__ import annotations
+
+from benchmarks import environment
+
+environment.fix_threads(1)
+
+import argparse  # noqa: E402
+import logging  # noqa: E402
+import os  # noqa: E402
+import signal  # noqa: E402
+import sys  # noqa: E402
+import threading  # noqa: E402
+import time  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import dask  # noqa: E402
+import dask.array as da  # noqa: E402
+import numpy as np  # noqa: E402
+import psutil  # noqa: E402
+from dask.distributed import Client, LocalCluster  # noqa: E402
+
+from benchmarks import writing  # noqa: E402
+from hingeline import FiniteNewtonSVC  # noqa: E402
+
+FEATURES, WORKERS, LIMIT = 50, 2, "4GiB"
+MODEL = {"C": 0.01, "tol": 1e-6}
+#: Partitions of the comparison with one process.
+COMPARED = 4
+
+
+def partition(number: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels from the number of a partition; one label in ten is noise."""
+    rng = np.random.default_rng(number)
+    X = rng.standard_normal((rows, FEATURES))
+    score = X @ np.linspace(1, 0, FEATURES) + 0.5 + 2 * rng.standard_normal(rows)
+    return X, np.where(rng.random(rows) < 0.1, rng.random(rows) < 0.5, score > 0).astype(np.int8)
+
+
+def collection(count: int, rows: int) -> tuple[Any, Any]:
+    """Dask arrays of so many partitions; nothing is computed."""
+    both = [dask.delayed(partition, nout=2)(k, rows) for k in range(count)]
+    X = [da.from_delayed(one[0], shape=(rows, FEATURES), dtype=np.float64) for one in both]
+    y = [da.from_delayed(one[1], shape=(rows,), dtype=np.int8) for one in both]
+    return da.concatenate(X), da.concatenate(y)
+
+
+class Watch:
+    """Largest resident sets of the workers, and of this process, while the block runs."""
+
+    def __init__(self) -> None:
+        self.peaks: dict[int, int] = {}
+
+    def __enter__(self) -> Watch:
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def _look(self) -> None:
+        here = psutil.Process()
+        while not self.over.wait(0.1):
+            for process in [here, *here.children(recursive=True)]:
+                try:
+                    self.peaks[process.pid] = max(self.peaks.get(process.pid, 0), process.memory_info().rss)
+                except psutil.Error:
+                    continue
+
+    @property
+    def workers(self) -> float:
+        """Largest of the workers, in MiB."""
+        return max(peak for pid, peak in self.peaks.items() if pid != os.getpid()) / 2**20
+
+    @property
+    def driver(self) -> float:
+        """This process, in MiB."""
+        return self.peaks[os.getpid()] / 2**20
+
+
+def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tuple[FiniteNewtonSVC, dict[str, Any]]:
+    """A model, and what it took."""
+    killer = None
+    if kill_after is not None:
+        victim = sorted(client.run(os.getpid).values())[0]
+        killer = threading.Timer(kill_after, os.kill, (victim, signal.SIGKILL))
+        killer.start()
+    with Watch() as watch:
+        start = time.perf_counter()
+        model = FiniteNewtonSVC(**MODEL).fit(X, y)
+        seconds = time.perf_counter() - start
+    found = {
+        "rows": X.shape[0],
+        "seconds": seconds,
+        "passes": model.n_passes_,
+        "iterations": int(model.n_iter_[0]),
+        "relative gap": float(model.duality_gap_[0] / model.objective_[0]),
+        "worker MiB": watch.workers,
+        "driver MiB": watch.driver,
+    }
+    if killer is not None:
+        killer.cancel()
+        found["killed after s"] = kill_after if kill_after is not None and kill_after < seconds else None
+    return model, found
+
+
+def compare(client: Client, rows: int) -> dict[str, float]:
+    """The cluster and one process on the same few partitions."""
+    X, y = collection(COMPARED, rows)
+    ours = FiniteNewtonSVC(**MODEL).fit(X, y)
+    arrays = dask.compute(X, y, scheduler="sync")
+    start = time.perf_counter()
+    local = FiniteNewtonSVC(**MODEL).fit(*arrays)
+    return {
+        "rows": X.shape[0],
+        "largest difference of a weight": float(np.abs(ours.coef_ - local.coef_).max()),
+        "largest weight": float(np.abs(local.coef_).max()),
+        "difference of the objectives, relative": float(abs(ours.objective_[0] / local.objective_[0] - 1)),
+        "seconds in one process": time.perf_counter() - start,
+    }
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """The page."""
+    header = [
+        "rows come from",
+        "time, s",
+        "passes",
+        "Newton iterations",
+        "gap / objective",
+        "worker, MiB",
+        "driver, MiB",
+    ]
+    keys = ("seconds", "passes", "iterations", "relative gap", "worker MiB", "driver MiB")
+    table = writing.table(
+        header, [[name, *(writing.number(run[key]) for key in keys)] for name, run in result["runs"].items()]
+    )
+    same = result["compared"]
+    gib = result["rows"] * FEATURES * 8 / 2**30
+    options = ", ".join(f"{name}={value:g}" for name, value in MODEL.items())
+    return "\n\n".join(
+        [
+            "# FiniteNewtonSVC on a cluster of two processes",
+            f"{result['rows']:,} rows, {FEATURES} features, float64 ({gib:.1f} GiB), in {result['partitions']} "
+            f"partitions; `LocalCluster` of {WORKERS} processes with a thread each and `memory_limit='{LIMIT}'`; "
+            f"`FiniteNewtonSVC({options})`. Times include the first look at the data. Memory: largest resident set of "
+            "a worker, and of the process that drives, which holds the sample. Passes: rounds over all partitions, the "
+            "first look being one, and the work on the sample by its share.",
+            writing.machine_lines(result["machine"], 1),
+            table,
+            f"Weights of the run with a dead worker differ from those without by at most {result['after death']:.1e}.",
+            f"Cluster against one process on the first {same['rows']:,} rows: weights differ by at most "
+            f"{same['largest difference of a weight']:.1e} (the largest is {same['largest weight']:.2f}), objectives "
+            f"by {same['difference of the objectives, relative']:.1e} of their value.",
+        ]
+    )
+
+
+def main() -> int:
+    """Run, write, say where."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.distributed", description=__doc__)
+    parser.add_argument("--partitions", type=int, default=100, help="default: 100")
+    parser.add_argument("--rows", type=int, default=100_000, help="rows to a partition; default: 100000")
+    parser.add_argument("--output", type=Path, default=Path("results"), help="default: results")
+    parser.add_argument("--quick", action="store_true", help="tiny data: shows that everything runs")
+    args = parser.parse_args()
+    if args.quick:
+        args.partitions, args.rows = 8, 10_000
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    result: dict[str, Any] = {
+        "machine": environment.machine(),
+        "rows": args.partitions * args.rows,
+        "partitions": args.partitions,
+        "runs": {},
+    }
+    cluster = LocalCluster(
+        n_workers=WORKERS, threads_per_worker=1, processes=True, memory_limit=LIMIT, dashboard_address=None
+    )
+    with cluster, Client(cluster) as client:
+        result["compared"] = compare(client, args.rows)
+        print(result["compared"], flush=True)
+        X, y = collection(args.partitions, args.rows)
+        first, found = fit(client, X, y)
+        result["runs"]["their numbers, each time"] = found
+        print(found, flush=True)
+        second, found = fit(client, X, y, kill_after=found["seconds"] / 2)
+        result["runs"]["the same; a worker is killed halfway"] = found
+        result["after death"] = float(np.abs(first.coef_ - second.coef_).max())
+        print(found, result["after death"], flush=True)
+        kept = X.persist()
+        start = time.perf_counter()
+        client.gather([client.submit(len, block) for block in client.futures_of(kept)])
+        made = time.perf_counter() - start
+        _, found = fit(client, kept, y)
+        result["runs"]["the memory of the workers"] = found | {"seconds to make them": made}
+        print(found, flush=True)
+    writing.write(args.output, "distributed", result, markdown(result) + "\n")
+    print(f"Written: {args.output / 'distributed'}.md and .json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
