@@ -223,8 +223,13 @@ class Newton:
         """One Newton iteration of these machines; says which could not move."""
         lam = self.lam[which]
         gradient = self.gradient[which]
+        points, gap = self.points[which].copy(), self.gap[which]
         stuck = self.go(which, solver.directions(which, lam, gradient, goal), solver.following(which))
         self.n_iter[which] += 1
+        back = stuck & (self.gap[which] > gap)
+        if back.any():
+            self.put(which[back], points[back])
+            solver.forget(which[back])
         return stuck
 
     def go(self, which: np.ndarray, direction: np.ndarray, hessians: list[Any] | None = None) -> np.ndarray:
@@ -450,8 +455,10 @@ class Minimiser:
 
     def _extrapolate(self) -> None:
         """Go where the minima for the last penalties point to, as far as that leads down."""
-        self._trail = [*self._trail[-2:], (np.log(self._trail_lam), self.newton.points.copy())]
-        self._trail_lam = self.true_lam.copy()
+        before, self._trail_lam = self._trail_lam, self.true_lam.copy()
+        self._trail = [*self._trail[-2:], (np.log(before), self.newton.points.copy())]
+        if (self._trail_lam == before).any():  # the same penalty again
+            self._trail.pop()
         if len(self._trail) < 2 or self.solver_name == "gram" or self.loss == "hinge":
             return
         at = np.log(self.true_lam)

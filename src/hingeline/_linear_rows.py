@@ -88,6 +88,7 @@ class LocalRows:
     def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.n_passes += 1
         margins, gradient, _ = self.part.start(which, points, self.threads)
+        self.active = min(1.0, margins[:, ACTIVE].max() / self.n_rows)
         return margins, gradient
 
     def aim(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
