@@ -37,6 +37,7 @@ from sklearn.svm import SVC
 from hingeline import LASVC, WorstViolatorSVC
 
 from .copies import COPIES
+from .watching import Recorder
 
 FITTED = {
     "support_",
@@ -574,29 +575,6 @@ def test_warning_about_the_cap():
 
 
 # ---- callbacks -----------------------------------------------------------------------------------------
-
-
-class Recorder:
-    """Counts the ends of tasks and asks to stop at the given one."""
-
-    def __init__(self, stop_at=None):
-        self.stop_at = stop_at
-        self.events = []
-        self.models = []
-
-    def setup(self, estimator, context):
-        self.events.append("setup")
-
-    def teardown(self, estimator, context):
-        self.events.append("teardown")
-
-    def on_fit_task_begin(self, estimator, context):
-        self.events.append(f"begin {context.task_name}")
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        self.events.append(f"end {context.task_name}")
-        self.models.append(fitted_estimator)
-        return len(self.models) == self.stop_at
 
 
 class Breaker(Recorder):

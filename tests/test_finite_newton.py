@@ -35,6 +35,7 @@ from hingeline import FiniteNewtonOrdinal, FiniteNewtonSVC, FiniteNewtonSVCCV, f
 from .copies import COPIES
 from .oracle import naive_finite_newton as naive
 from .oracle.naive_finite_newton import LOSSES, augment, naive_fit
+from .watching import Recorder
 
 SMOOTH = ["squared_hinge", "huber", "squared"]
 #: Every array that makes a model.
@@ -1002,6 +1003,38 @@ def test_hinge_does_not_give_up_on_ties(case, solver):
     model = FiniteNewtonSVC(C=C, loss="hinge", solver=solver, tol=1e-6).fit(X, y)
     assert model.stop_reason_.tolist() == ["gap"]
     assert_certified(model, X, y)
+
+
+def test_steps_that_are_nearly_right_do_not_go_to_and_fro():
+    """A step to the end of the line where its minimum is a little before or behind never got anywhere here."""
+    rows = "-8.02 -13.24 -2.48  4.2 11.36 1.1  -5.53 -7.85 7.49  16.35 2.73 -12.33  -9.58 16. 2.03  -17.32 -.84 -11.63"
+    X, y = np.array(rows.split(), dtype=float).reshape(6, 3), [0, 1, 1, 1, 0, 0]
+    model = FiniteNewtonSVC(C=1e6, fit_intercept=False, solver="cg", tol=1e-6, max_iter=30).fit(X, y)
+    assert model.stop_reason_.tolist() == ["gap"]
+
+
+def test_a_penalty_may_come_twice_on_a_path():
+    X, y = problem()
+    path = finite_newton_path(X, y, Cs=[1.0, 1.0, 2.0, 1.0], solver="cg")
+    assert np.array_equal(path.coefs[0], path.coefs[1]) and np.array_equal(path.coefs[0], path.coefs[3])
+
+
+def test_a_watched_fit_goes_to_the_end():
+    X, y = problem(n=300, d=6)
+    model = FiniteNewtonSVC(loss="hinge", tol=1e-8)
+    model.set_callbacks(Recorder())
+    model.fit(X, y)
+    assert model.stop_reason_.tolist() == ["gap"]
+    np.testing.assert_array_equal(model.coef_, FiniteNewtonSVC(loss="hinge", tol=1e-8).fit(X, y).coef_)
+
+
+def test_what_has_not_begun_claims_nothing():
+    X, y = problem(n=90, n_classes=3)
+    model = FiniteNewtonSVC(multi_class="ovo")
+    model.set_callbacks(Recorder(stop_at=1))
+    model.fit(X, y)
+    assert "stopped" in model.stop_reason_
+    assert np.isinf(model.duality_gap_[model.stop_reason_ == "stopped"]).any()
 
 
 @pytest.mark.parametrize("n", [2, 3])

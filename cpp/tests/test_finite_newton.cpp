@@ -79,7 +79,7 @@ template <class T> struct Matrix {
             case 2:
                 return DenseRows<T>{turned.data(), n, d, 1, n};
             case 3:
-                return DenseRows<T>{backwards.data() + n * d - 1, n, d, -d, -1};
+                return DenseRows<T>{backwards.data() + std::max<Index>(n * d, 1) - 1, n, d, -d, -1};
             case 4:
                 return csr32.view();
             default:
@@ -341,7 +341,6 @@ struct Truth {
     MarginSums sums{};
     Numbers gradient, hessian, outputs, pulls;
     Numbers curved;  // by row and threshold
-    Index active_rows = 0;
 };
 
 template <class T> struct Problem {
@@ -395,20 +394,19 @@ template <class T> struct Problem {
         out.outputs = outputs(b);
         out.gradient.assign(length, 0.0);
         out.hessian.assign(length * length, 0.0);
+        Numbers x(length);  // what the output against a threshold is linear in
         for (Index i = 0; i < n; ++i) {
             double pull = 0;
-            bool any = false;
+            for (Index j = 0; j < m.d; ++j) x[j] = m.at(row(i), j);
             for (Index r = 0; r < s; ++r) {
                 const double f = out.outputs[i] - shift(b, r);
                 const Loss one = loss(k, i, r, f);
                 one.add_to(out.sums);
                 out.sums.hinge += hinge(f, signed_weight(k, i, r));
                 out.curved.push_back(one.curved);
-                any |= one.curved > 0;
                 const double p = one.weight * one.pull * one.sign;
                 pull += p;
-                Numbers x(length, 0.0);  // what the output against this threshold is linear in
-                for (Index j = 0; j < m.d; ++j) x[j] = m.at(row(i), j);
+                std::fill(x.begin() + m.d, x.end(), 0.0);
                 if (r < machines.thresholds) x[m.d + r] = -machines.offset;
                 for (Index j = 0; j < length; ++j) {
                     if (x[j] == 0) continue;
@@ -417,7 +415,6 @@ template <class T> struct Problem {
                 }
             }
             out.pulls.push_back(pull);
-            out.active_rows += any;
         }
         return out;
     }
@@ -836,7 +833,7 @@ CASE(an_interrupt_ends_every_call) {
                         asked = 0;
                         Interrupt fresh(stop);
                         call(old ? &requested : &fresh);
-                        CHECK(asked == !old, asked);
+                        CHECK(threads > 1 ? asked <= !old : asked == !old, asked);  // others may be done before
                     };
                     with([&](Interrupt* i) {
                         CHECK(whole(part.move(all, deltas.data(), b.data(), to.data(), threads, i)));

@@ -50,7 +50,7 @@ def run_in_slices(
     advance : callable
         Does at most the given number of steps (None: all) and says whether any are left.
     most_steps : int
-        Upper bound of the steps, for the length of the progress bar.
+        Upper bound of the steps, or a guess, for the length of the progress bar; the last slice does what is left.
     attributes : callable
         Fitted attributes of the model as it is now.
     """
@@ -64,10 +64,10 @@ def run_in_slices(
     if watched:
         steps = -(-most_steps // slices)
         more = True
-        for _ in range(slices):
+        for last in range(1 - slices, 1):
             task = context.subcontext(task_name="steps")
             task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-            more = advance(steps)
+            more = advance(steps if last < 0 else None)
             stop = task.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=attributes)
             if stop or not more:
                 break

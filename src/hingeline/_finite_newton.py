@@ -141,7 +141,7 @@ class Newton:
         self.measures: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
         #: Bounds of what rounding may have added to gradients that were put together from two ends of a line.
         self.rounding = np.zeros(n_machines)
-        self.margins = np.zeros((n_machines, 6))
+        self.margins = np.full((n_machines, 6), np.inf)  # nothing is known before the first pass
         self.data_gradient = np.zeros_like(self.points)
 
     def put(self, which: np.ndarray, points: np.ndarray) -> None:
@@ -165,7 +165,7 @@ class Newton:
     def gap(self) -> np.ndarray:
         """Duality gaps."""
         gradient = self.gradient
-        return inner(gradient, gradient) / (2 * self.lam)
+        return np.where(np.isfinite(self.margins[:, LOSS]), inner(gradient, gradient) / (2 * self.lam), np.inf)
 
     def run(self, which: np.ndarray, solver: Exact | Conjugate, test: Test, max_iter: int) -> Iterator[None]:
         """Iterate these machines until they meet the test; yields after each iteration.
@@ -303,7 +303,8 @@ def cheaper_solver(problem: Any) -> str:
     pairs = rows * entries**2 / 2 * (DENSE_PAIR_NS if dense else PAIR_NS)
     factors = TYPICAL_ITERATIONS * length**3 / 3 * FACTOR_NS
     steps = TYPICAL_STEPS * rows * entries * (DENSE_ENTRY_NS if dense else ENTRY_NS)
-    return "gram" if pairs + factors < steps else "cg"
+    # Machines over the same rows share the passes of conjugate gradients; eight fit into a register.
+    return "gram" if problem.n_machines * (pairs + factors) < (1 + problem.n_machines / 8) * steps else "cg"
 
 
 def _power_of_two(most: int) -> int:
@@ -397,7 +398,7 @@ class Minimiser:
             return self.newton.gap
         width = 2 * np.where(self.tau > 0, self.tau, 1.0)
         made = self.newton.data_gradient / (width * self.true_lam)[:, None]
-        dual = self.newton.margins[:, PULL] / width - 0.5 * self.true_lam * inner(made, made)
+        dual = np.minimum(self.newton.margins[:, PULL], 1e300) / width - 0.5 * self.true_lam * inner(made, made)
         return np.maximum(self.objective() - dual, 0.0)
 
     def multipliers(self, machine: int) -> np.ndarray:
@@ -515,7 +516,9 @@ class Minimiser:
             max_iter=self.max_iter,
             solver="gram",
         )
-        yield from first.run()
+        for _ in first.run():
+            self.newton.points = first.points.copy()
+            yield
         self.newton.points = first.points.copy()
         self.more_passes += share * first.n_passes
 

@@ -21,6 +21,9 @@ from ._base import LARGEST, RowEstimator, WeightedLabels
 from ._callbacks import run_in_slices
 from ._finite_newton import Minimiser
 
+#: Newton iterations that a progress bar reckons with.
+TYPICAL_STEPS = 20
+
 LINEAR_RULES = {
     "C": _params.real(above=0.0, most=LARGEST),
     "loss": _params.one_of("squared_hinge", "huber", "hinge", "squared"),
@@ -136,9 +139,20 @@ def explained(X: Any, name: str) -> Iterator[None]:
 SPARSE_BREAK_EVEN = 0.2
 
 
+def _is_mapped(X: Any) -> bool:
+    """Whether X is, or looks at, an array in a file, of which there may be no room for a copy."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap):
+            return True
+        X = X.base
+    return False
+
+
 def training_matrix(X: Any) -> _core.Matrix:
     """The rows as the core wants them: a compressed copy of dense ones that are mostly zeros."""
     matrix = _core.Matrix(X)
+    if _is_mapped(X):
+        return matrix
     some = X[:: max(1, X.shape[0] // 512)] if matrix.is_dense else X
     if matrix.is_dense and np.count_nonzero(some) <= SPARSE_BREAK_EVEN * some.size:
         return matrix.compressed(2 * SPARSE_BREAK_EVEN) or matrix
@@ -179,7 +193,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
                 X,
                 y,
                 advance=advance,
-                most_steps=10 * len(minimisers),
+                most_steps=TYPICAL_STEPS * len(minimisers),
                 attributes=lambda: self._attributes(minimisers, final=False),
             )
         return not finished
@@ -188,12 +202,13 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         """Minimise, and publish what has come out."""
         try:
             stopped = self._minimise(minimisers, X, y)
+            with blas_threads(self._threads()):
+                attributes = self._attributes(minimisers, final=True, unfinished="stopped" if stopped else "running")
         except KeyboardInterrupt:
             self._publish(self._attributes(minimisers, final=False, unfinished="interrupted"))
             keep()
             raise
-        with blas_threads(self._threads()):
-            self._publish(self._attributes(minimisers, final=True, unfinished="stopped" if stopped else "running"))
+        self._publish(attributes)
 
     def _attributes(self, minimisers: list[Minimiser], *, final: bool, unfinished: str = "running") -> dict[str, Any]:
         raise NotImplementedError

@@ -132,7 +132,7 @@ class Conjugate:
     """Newton's systems by conjugate gradients on the rows with curvature.
 
     Weights are scaled by the square root of the Hessian's diagonal at the first point: half way between no
-    preconditioner, the best one for normalised text, and the diagonal itself, the best one for features of all sizes.
+    preconditioner and the diagonal itself. Of the three it is the fastest or nearly so, for text and for other rows.
     """
 
     name = "cg"

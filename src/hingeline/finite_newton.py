@@ -224,8 +224,8 @@ class FiniteNewtonSVC(LinearClassifier):
         'gap' (small enough), 'max_iter', 'precision' (rounding left no way down), 'interrupted' (Ctrl-C) or 'stopped'
         (by a callback).
     history_ : dict of ndarray
-        Columns 'machine', 'iteration', 'seconds', 'objective', 'gap', 'n_active'. With ``loss='hinge'`` those of the
-        smooth losses that lead to it.
+        Columns 'machine', 'iteration', 'seconds', 'objective', 'gap', 'n_active'. With ``loss='hinge'`` rows of
+        one smooth loss after the other, with the hinge's own objective and gap.
     decision_scale_ : ndarray of shape (n_machines,)
         With pairs of classes: the largest decision value in training, to break ties between votes.
     n_features_in_ : int
@@ -295,7 +295,8 @@ class FiniteNewtonSVC(LinearClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
-            Training samples, float32 or float64; sums are in double. Those of Dask stay where they are.
+            Training samples, float32 or float64; sums are in double, but for Hessians of float32 rows. Those of
+            Dask stay where they are.
         y : array-like or dask array or series of shape (n_samples,)
             Labels.
         sample_weight : array-like or dask array or series of shape (n_samples,), default=None
@@ -537,7 +538,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
     refit : bool, default=True
         Whether to fit all rows with the best C; otherwise the mean of the folds' results is taken.
     loss, fit_intercept, intercept_scaling, tol, max_iter, class_weight, multi_class, solver : see FiniteNewtonSVC
-        As in :class:`FiniteNewtonSVC`.
+        As in :class:`FiniteNewtonSVC`; ``class_weight='balanced'`` goes by all rows.
     decision_function_shape, n_jobs : see FiniteNewtonSVC
         As in :class:`FiniteNewtonSVC`.
 
@@ -559,6 +560,8 @@ class FiniteNewtonSVCCV(LinearClassifier):
         Weights of the features.
     intercept_ : ndarray of shape (n_machines,)
         Intercepts.
+    n_iter_, objective_, duality_gap_ : ndarray of shape (n_machines,)
+        Of the fit with ``C_`` to all rows, as in :class:`FiniteNewtonSVC`; with ``refit=True`` only.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

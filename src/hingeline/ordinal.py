@@ -39,7 +39,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
         As in :class:`FiniteNewtonSVC`.
     classes : array-like, default=None
-        Labels in their order; None: ascending. A label that no sample has is allowed in between.
+        Labels in their order; None: ascending. Labels that no sample has are allowed.
     tol : float, default=1e-4
         Training stops when the duality gap is at most `tol` times the objective.
     max_iter : int, default=1000
@@ -125,7 +125,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
-            Training samples, float32 or float64; sums are in double. Those of Dask stay where they are.
+            Training samples, float32 or float64; sums are in double, but for Hessians of float32 rows. Those of
+            Dask stay where they are.
         y : array-like or dask array or series of shape (n_samples,)
             Labels.
         sample_weight : array-like or dask array or series of shape (n_samples,), default=None

@@ -1,0 +1,63 @@
+"""Rows and labels (+1, -1) as settings.py describes them. FileNotFoundError: there is no such data set."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import normalize
+
+from hingeline import datasets
+
+from .settings import FOLDS, SEED, SETS
+
+#: Of the 20 newsgroups: comp.*, misc.forsale, sci.*
+POSITIVE = (*range(1, 7), *range(11, 15))
+
+
+@lru_cache(maxsize=1)
+def load(name: str) -> tuple[Any, np.ndarray]:
+    """CSR matrix in float64, and labels."""
+    wanted = SETS[name]
+    source = datasets.load(wanted.source, dtype=np.float64, download_if_missing=False)
+    if wanted.source == "news20":
+        return _news20(source)
+    X, y = source.X_train, np.where(source.y_train > 0, 1, -1)
+    if wanted.rows is not None and wanted.rows < len(y):
+        rows = np.sort(_order(y)[: wanted.rows])
+        X, y = X[rows], y[rows]
+    if len(y) != wanted.rows:
+        raise ValueError(f"{wanted.title}: {len(y)} rows, expected {wanted.rows}")
+    return X, y
+
+
+def _order(y: np.ndarray) -> np.ndarray:
+    """A random order in which every prefix has the classes in about the same proportion."""
+    random = np.random.default_rng(SEED)
+    place = np.empty(len(y))
+    for label in (-1, 1):
+        rows = random.permutation(np.flatnonzero(y == label))
+        place[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+    return np.argsort(place, kind="stable")
+
+
+def _news20(source: datasets.Dataset) -> tuple[Any, np.ndarray]:
+    """Words that occur once are left out, as in the paper; the others are there or not; rows of unit length."""
+    X = source.X[:, np.asarray(source.X.sum(axis=0)).ravel() >= 2].tocsr()
+    X.data[:] = 1.0
+    return normalize(X), np.where(np.isin(source.y, POSITIVE), 1, -1)
+
+
+def fold(name: str, place: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """Training and test part of one fold."""
+    X, y = load(name)
+    train, test = _folds(name)[place]
+    return X[train], y[train], X[test], y[test]
+
+
+@lru_cache(maxsize=1)
+def _folds(name: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    _, y = load(name)
+    return list(StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(np.zeros(len(y)), y))
