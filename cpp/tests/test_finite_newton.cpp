@@ -605,10 +605,10 @@ template <class T> void many_rows_case() {  // several pieces
     Random random(7);
     const Matrix<T> m(random, 9001, 4, 0.7);
     for (const Index thresholds : {0, 3})
-        for (const int kind : {0, 2, 4}) {
-            Problem<T> p(random, m, clips[1], 9, thresholds, thresholds > 0, kind == 4);
+        for (const int kind : {2, 4}) {
+            Problem<T> p(random, m, clips[1], 5, thresholds, thresholds > 0, kind == 4);
             walk(random, p, kind, {4}, 2);
-            walk(random, p, kind, {8, 0, 1, 2, 5, 4, 3, 7, 6}, 2);
+            walk(random, p, kind, {3, 0, 1, 4, 2}, 2);
         }
 }
 
