@@ -878,6 +878,25 @@ CASE(sizes) {
         }
 }
 
+CASE(nothing_asked_for) {
+    const std::vector<double> x(6, 1.0);
+    const Numbers planes(3, 1.0), b(3, 0.25);
+    for (const Index d : {0, 2}) {
+        Machines machines;
+        machines.planes = planes.data();
+        machines.plane_count = 1;
+        machines.plane_of = {0};
+        machines.thresholds = 0;
+        Part<double> part(dense_view(x, 3, d), {}, std::move(machines), clips[0]);
+        CHECK(part.start(Ids::run(0, 0), b.data(), 1, nullptr).margins.empty());
+        CHECK(part.curvature(Ids::run(0, 0), b.data(), 1, nullptr).empty());
+        CHECK(part.start(Ids::run(0, 1), b.data(), 1, nullptr).margins.size() == 1);
+        Numbers h(4, 0.0);
+        part.hessian(0, h.data(), 1, nullptr);
+        CHECK(h[0] == (d == 0 ? 0.0 : 3.0), h[0]);
+    }
+}
+
 CASE(bad_input) {
     const std::vector<double> x(6, 1.0);
     const Numbers planes(6, 1.0);

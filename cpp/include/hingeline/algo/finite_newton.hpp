@@ -73,9 +73,9 @@ template <class T> class Part {
     /// Hessians from one row in `rows`, times that: enough where there are many more rows than weights. The gradient
     /// is that of all rows. Rows in single precision give products in single precision unless they are to be `precise`.
     void set_sketch(Index rows, bool precise) {
-        precise_ = precise;
         if (rows < 1 || (rows & (rows - 1)) != 0) throw std::invalid_argument("one row in 1, 2, 4, 8, ... expected");
         sketch_ = rows;
+        precise_ = precise;
     }
 
     /// Put machines `which` at the points b (lines of `length` values). Sums there.
@@ -156,8 +156,8 @@ template <class T> class Part {
     }
 
     /// The largest violation of the optimality conditions of the dual by the pulls at the point reached, where
-    /// b holds the points that the pulls make up. With `curved` the dual has the term c^2 / 2, and `margin` is the
-    /// loss's.
+    /// b holds the points that the pulls make up. What was aimed at is lost. With `curved` the dual has the term c^2 /
+    /// 2, and `margin` is the loss's.
     std::vector<double> violation(Ids which, const double* b, double margin, bool curved, int threads,
                                   Interrupt* interrupt) {
         for (Index q = 0; q < which.count; ++q) read_offsets(b + q * length(), target_offsets_.data() + which[q] * s_);
@@ -209,7 +209,7 @@ template <class T> class Part {
     /// Pieces that a pass is cut into: as many whatever the number of threads, and few enough for their sums of
     /// `width` gradients to be small beside the rows.
     Index chunks(Index width) const {
-        const Index by_rows = (n_ + 4095) / 4096, by_sums = entries_ / (32 * length() * width);
+        const Index by_rows = (n_ + 4095) / 4096, by_sums = entries_ / std::max<Index>(32 * length() * width, 1);
         return std::clamp<Index>(std::min(by_rows, by_sums), 1, 64);
     }
     template <class F> void blocks(Index piece, Index pieces, Index block, Interrupt* interrupt, F&& f) const {

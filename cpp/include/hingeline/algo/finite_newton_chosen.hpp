@@ -73,7 +73,7 @@ template <class T> class ChosenSums {
     Index pieces_of(Index count, bool hessian) const {
         const double row = entries_per_row_, line = static_cast<double>(length_);
         const double work = static_cast<double>(count) * (hessian ? row * row / 2 : row);
-        const double area = hessian ? line * line : line;
+        const double area = std::max(hessian ? line * line : line, 1.0);
         return std::clamp<Index>(static_cast<Index>(std::min(work / (8 * area), 8388608.0 / area)), 1, 16);
     }
 
