@@ -42,9 +42,9 @@ TYPICAL_ITERATIONS, TYPICAL_STEPS = 8, 100
 #: Bytes that Hessians may take.
 HESSIAN_BYTES = 1 << 30
 #: Rows per weight in a sketch of the Hessian, at least; one row in so many, at most.
-SKETCHED_ROWS, MOST_SKETCHED = 1000, 8
+SKETCHED_ROWS, MOST_SKETCHED = 1000, 4
 #: A Hessian that costs this many passes is dear: a thinner sketch of it does, with conjugate gradients beside it.
-DEAR_HESSIAN, THIN_ROWS = 25, 4
+DEAR_HESSIAN, THIN_ROWS, MOST_THIN = 25, 4, 8
 
 
 # ---- when to stop ----------------------------------------------------------------------------------
@@ -501,7 +501,7 @@ class Minimiser:
         if rows_per_weight >= 2 * SKETCHED_ROWS:
             return _power_of_two(min(rows_per_weight // SKETCHED_ROWS, MOST_SKETCHED)), False
         if passes >= DEAR_HESSIAN and rows_per_weight >= 2 * THIN_ROWS:
-            most = MOST_SKETCHED if passes >= 2 * DEAR_HESSIAN else MOST_SKETCHED // 2
+            most = MOST_THIN if passes >= 2 * DEAR_HESSIAN else MOST_THIN // 2
             return _power_of_two(min(rows_per_weight // THIN_ROWS, most)), True
         return 1, False
 
