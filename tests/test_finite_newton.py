@@ -1013,6 +1013,42 @@ def test_steps_that_are_nearly_right_do_not_go_to_and_fro():
     assert model.stop_reason_.tolist() == ["gap"]
 
 
+def test_single_precision_rows_far_from_the_origin():
+    """Products in single precision leave no positive definite Hessian here."""
+    X = (10_000 + np.random.default_rng(0).standard_normal((500, 10))).astype(np.float32)
+    model = FiniteNewtonSVC(solver="gram").fit(X, X[:, 0] > 10_000)
+    assert model.stop_reason_.tolist() == ["gap"]
+    assert_certified(model, X.astype(np.float64), X[:, 0] > 10_000)
+
+
+@pytest.mark.parametrize("solver", ["gram", "cg"])
+def test_what_is_said_is_true_where_rounding_has_the_last_word(solver):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    y = X[:, 0] + rng.standard_normal(60) > 0
+    model = FiniteNewtonSVC(C=100, tol=0, solver=solver).fit(X, y)
+    ((_, rows, t, c),) = machine_problems(model, X, y)
+    np.testing.assert_allclose(
+        model.objective_[0], naive.primal("squared_hinge", rows, t, c, parameters(model)), rtol=1e-12
+    )
+    assert model.duality_gap_[0] <= 1e-12 * model.objective_[0]
+
+
+def test_threads_of_blas_leave_no_trace():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 200))
+    y = X[:, 0] + 2 * rng.standard_normal(1500) > 0
+    one, two = (FiniteNewtonSVC(solver="gram", n_jobs=k).fit(X, y) for k in (1, 2))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_a_search_without_refit_has_no_certificate_of_an_earlier_one():
+    X, y = problem()
+    model = FiniteNewtonSVCCV(Cs=3).fit(X, y)
+    assert model.duality_gap_.shape == (1,)
+    assert not hasattr(model.set_params(refit=False).fit(X, y), "duality_gap_")
+
+
 def test_a_penalty_may_come_twice_on_a_path():
     X, y = problem()
     path = finite_newton_path(X, y, Cs=[1.0, 1.0, 2.0, 1.0], solver="cg")

@@ -28,6 +28,7 @@ struct LinearPart {
         machines.offset = offset;
         if (codes) machines.codes.assign(codes->data(), codes->data() + codes->size());
         std::vector<Index> ids;
+        if (rows && rows->shape(0) == 0) throw std::invalid_argument("no rows");
         if (rows) ids.assign(rows->data(), rows->data() + rows->size());
         const Clip shape{std::get<0>(clip), std::get<1>(clip), std::get<2>(clip)};
         std::visit(

@@ -22,6 +22,8 @@ from ._newton_systems import FORCING, Conjugate, Exact, inner
 
 #: Slope at the end of the line, relative to its beginning, below which the end is as good as the minimum.
 FLAT = 1e-6
+#: Longest step: a line that goes down further than that does so by rounding.
+LONGEST = 64.0
 #: Precision of the step otherwise.
 EXACT = 1e-10
 #: Bound of the rounding of a sum, relative to its terms.
@@ -144,12 +146,15 @@ class Newton:
         self.margins = np.full((n_machines, 6), np.inf)  # nothing is known before the first pass
         self.data_gradient = np.zeros_like(self.points)
 
-    def put(self, which: np.ndarray, points: np.ndarray) -> None:
-        """Put machines at points."""
-        self.points[which] = points
-        self.margins[which], self.data_gradient[which] = self.source.start(which, np.ascontiguousarray(points))
+    def put(self, which: np.ndarray, points: np.ndarray, lam: np.ndarray | None = None) -> None:
+        """Put machines at points, with other penalties where these are given."""
+        margins, gradient = self.source.start(which, np.ascontiguousarray(points))
+        _require_finite(margins, gradient)
+        # Not before the pass has come to its end: Ctrl-C must not leave values of one point beside another.
+        self.points[which], self.margins[which], self.data_gradient[which] = points, margins, gradient
         self.rounding[which] = 0.0
-        _require_finite(self.margins[which], self.data_gradient[which])
+        if lam is not None:
+            self.lam[which] = lam
 
     @property
     def gradient(self) -> np.ndarray:
@@ -174,7 +179,6 @@ class Newton:
         """
         self.reason[which] = "running"
         first, everyone = self.n_iter.copy(), which
-        solver.begin(self, which[~test.met(self, which)])
         while True:
             met = test.met(self, which)
             if self._look_again(which[met]):
@@ -188,9 +192,10 @@ class Newton:
                 self._look_again(everyone)
                 return
             before = self.gap[which]
+            solver.begin(self, which)
             stuck = self._iterate(solver, which, test.goal(self, which))
             solver.learn(self, which, before)
-            self.reason[which[stuck]] = "precision"
+            self.reason[which[stuck]] = np.where(test.met(self, which[stuck]), "gap", "precision")
             which = which[~stuck]
             yield
 
@@ -253,7 +258,8 @@ class Newton:
         self.points[which] = fresh
         self.margins[which] = margins
         ends = np.sqrt(inner(gradient, gradient)) + np.sqrt(inner(data, data))
-        self.rounding[which] = np.where(deltas == 1.0, 0.0, self.rounding[which] + ROUNDING * ends)
+        blown = ROUNDING * ends * np.maximum(deltas, 1.0)
+        self.rounding[which] = np.where(deltas == 1.0, 0.0, self.rounding[which] + blown)
         value = self.value[which]
         return stuck | ~(value < before * (1 + 1e-12)) | ((value >= before) & (self.gap[which] >= gap))
 
@@ -283,9 +289,11 @@ class Newton:
             guess = deltas[left] - first / second
             outside = ~((guess > low[left]) & (guess < high[left]))
             middle = np.where(np.isfinite(high[left]), 0.5 * (low[left] + high[left]), 2 * deltas[left])
+            guess, middle = np.minimum(guess, LONGEST), np.minimum(middle, LONGEST)
             done = (np.abs(first) <= EXACT * np.abs(begin[left])) | (
                 np.abs(guess - deltas[left]) <= 1e-15 * deltas[left]
             )
+            done |= (deltas[left] == LONGEST) & (first < 0)
             deltas[left] = np.where(done, deltas[left], np.where(outside, middle, guess))
             left = left[~done]
         return deltas
@@ -381,6 +389,14 @@ class Minimiser:
         return self.newton.points
 
     @property
+    def reason(self) -> np.ndarray:
+        """Why machines stopped; 'running' for those that did not, also where a smoother loss than the hinge is done."""
+        reason = self.newton.reason.copy()
+        if self.loss == "hinge":
+            reason[(reason == "gap") & ~(self.gap() <= self.tol * self.objective())] = "running"
+        return reason
+
+    @property
     def n_passes(self) -> float:
         """Passes over the rows."""
         return self.source.n_passes + self.more_passes
@@ -443,6 +459,8 @@ class Minimiser:
         if self.loss != "hinge":
             self.newton.put(self.newton.all, self.newton.points)
         yield from self._descend()
+        if not self.many:
+            self._solver = None  # its matrices are of no more use
 
     def follow(self, lam: np.ndarray) -> Iterator[None]:
         """Go on to the minima for other penalties; yields after each iteration."""
@@ -567,8 +585,7 @@ class Minimiser:
 
     def _put(self, which: np.ndarray, points: np.ndarray, tau: float, solver: Exact | Conjugate) -> None:
         """Machines at points, with the hinge smoothed over this width."""
-        self.tau[which] = tau
         self.source.set_clip(Clip(1 + tau, 0.0, 2 * tau))
-        self.newton.lam[which] = 2 * tau * self.true_lam[which]
-        self.newton.put(which, points)
+        self.newton.put(which, points, 2 * tau * self.true_lam[which])
+        self.tau[which] = tau
         solver.forget(which)

@@ -25,7 +25,7 @@ from ._finite_newton import Minimiser
 TYPICAL_STEPS = 20
 
 LINEAR_RULES = {
-    "C": _params.real(above=0.0, most=LARGEST),
+    "C": _params.real(least=1 / LARGEST, most=LARGEST),
     "loss": _params.one_of("squared_hinge", "huber", "hinge", "squared"),
     "tol": _params.real(least=0.0, most=1.0),
     "max_iter": _params.integer(least=0),
@@ -114,9 +114,9 @@ def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 @contextmanager
-def blas_threads(threads: int) -> Iterator[None]:
-    """No more threads for BLAS than we have: its idle ones, which wait for work, would slow down everything else."""
-    with _get_threadpool_controller().limit(limits=threads, user_api="blas"):
+def one_blas_thread() -> Iterator[None]:
+    """One thread for BLAS: more would sum in another order, and idle ones, which wait for work, slow down the rest."""
+    with _get_threadpool_controller().limit(limits=1, user_api="blas"):
         yield
 
 
@@ -187,7 +187,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
                 done += 1
             return True
 
-        with blas_threads(self._threads()), explained(X, type(self).__name__):
+        with one_blas_thread(), explained(X, type(self).__name__):
             run_in_slices(
                 self,
                 X,
@@ -202,7 +202,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         """Minimise, and publish what has come out."""
         try:
             stopped = self._minimise(minimisers, X, y)
-            with blas_threads(self._threads()):
+            with one_blas_thread():
                 attributes = self._attributes(minimisers, final=True, unfinished="stopped" if stopped else "running")
         except KeyboardInterrupt:
             self._publish(self._attributes(minimisers, final=False, unfinished="interrupted"))

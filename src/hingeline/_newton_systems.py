@@ -23,19 +23,24 @@ FORCING = 0.1
 SKETCHED_FALL, SETTLED = 0.1, 0.01
 #: Where a crude solution leaves this part of the gap, systems are solved so much better.
 POOR_FALL, POOR_FORCING = 0.5, 0.3
+#: A Hessian that needs so much added to have a factor is to be made anew.
+POOR_FACTOR = 1e-11
 #: A thin sketch stands as long as this part of its rows has curvature.
 STALE = 0.8
 
 
-def _factor(hessian: np.ndarray, shift: float) -> Any:
-    """Cholesky factor of hessian + shift I, from the lower triangle; more shift where rounding leaves no factor."""
+def _factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
+    """Cholesky factor of hessian + shift I, from the lower triangle.
+
+    More shift where rounding leaves no factor; the second value says how much, relative to the largest entry.
+    """
     scale = float(np.diagonal(hessian).max(initial=0.0))
-    for extra in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
+    for extra in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0):
         work = hessian.copy()
         work.flat[:: len(work) + 1] += shift + extra * scale
         try:
             # Rows of the lower triangle are columns of the upper one to LAPACK.
-            return cho_factor(work.T, lower=False, overwrite_a=True, check_finite=False)
+            return cho_factor(work.T, lower=False, overwrite_a=True, check_finite=False), extra
         except LinAlgError:
             continue
     raise FloatingPointError("the Hessian has no factor")
@@ -75,6 +80,7 @@ class Exact:
         self.hessians = [np.zeros((length, length)) for _ in range(n_machines)]
         self.known = np.zeros(n_machines, dtype=bool)
         self.active = np.zeros(n_machines)  # rows with curvature when a Hessian was made (thin), or a step ago
+        self.poor = np.zeros(n_machines, dtype=bool)
         self.factors: dict[int, tuple[float, Any]] = {}
 
     def begin(self, newton: Newton, which: np.ndarray) -> None:
@@ -82,6 +88,10 @@ class Exact:
         for machine in which[~self.known[which]].tolist():
             self.hessians[machine].fill(0.0)
             self.source.hessian(machine, self.hessians[machine])
+            if not (self.precise or np.isfinite(np.diagonal(self.hessians[machine])).all()):
+                self._take_all()  # single precision has too short a range
+                self.hessians[machine].fill(0.0)
+                self.source.hessian(machine, self.hessians[machine])
             self.factors.pop(machine, None)
             self.known[machine] = True
             self.active[machine] = newton.margins[machine, ACTIVE]
@@ -103,10 +113,25 @@ class Exact:
             settled = np.abs(active - self.active[which]) <= SETTLED * active
             self.active[which] = active
             if not self.precise and (settled & (newton.gap[which] > SKETCHED_FALL * before)).any():
-                self.precise = True
-                self.source.set_sketch(1, True)
+                self._take_all()
                 self.known[:] = False
+        # What has been added and taken away in turns may have lost its digits.
+        if self.poor[which].any():
+            if not self.thin:
+                self._take_all()
+            self.known[which[self.poor[which]]] = False
+            self.poor[which] = False
         self.begin(newton, which)
+
+    def _take_all(self) -> None:
+        self.precise = True
+        self.sketch = 1 if not self.thin else self.sketch
+        self.source.set_sketch(self.sketch, True)
+
+    def _factor_of(self, machine: int, penalty: float) -> Any:
+        factor, extra = _factor(self.hessians[machine], penalty)
+        self.poor[machine] = extra > POOR_FACTOR
+        return factor
 
     def following(self, which: np.ndarray) -> list[Any]:
         """Matrices that a move of the source updates."""
@@ -115,11 +140,10 @@ class Exact:
     def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """Newton's directions; from a thin sketch, by conjugate gradients with it as the preconditioner."""
         if not self.thin:
-            factors = [_factor(self.hessians[machine], lam[i]) for i, machine in enumerate(which)]
-            return np.array([_solve(factor, -line) for factor, line in zip(factors, gradient, strict=True)])
+            return np.array([_solve(self._factor_of(m, lam[i]), -gradient[i]) for i, m in enumerate(which)])
         for machine, penalty in zip(which.tolist(), lam.tolist(), strict=True):
             if self.factors.get(machine, (None, None))[0] != penalty:
-                self.factors[machine] = penalty, _factor(self.hessians[machine], penalty)
+                self.factors[machine] = penalty, self._factor_of(machine, penalty)
 
         def smooth(lines: np.ndarray, of: np.ndarray) -> np.ndarray:
             return np.array([_solve(self.factors[m][1], x) for m, x in zip(which[of].tolist(), lines, strict=True)])

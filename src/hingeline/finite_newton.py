@@ -17,13 +17,13 @@ from ._linear import (
     LINEAR_RULES,
     LinearEstimator,
     PartitionedClassifierMixin,
-    blas_threads,
     by_partition,
     class_codes,
     explained,
     history,
     in_partitions,
     minimiser_of,
+    one_blas_thread,
     require_memory,
     training_matrix,
 )
@@ -393,7 +393,7 @@ class FiniteNewtonSVC(LinearClassifier):
 
     def _attributes(self, minimisers: list[Minimiser], *, final: bool, unfinished: str = "running") -> dict[str, Any]:
         coef, intercept = self._weights(np.concatenate([m.points for m in minimisers]))
-        reasons = np.concatenate([m.newton.reason for m in minimisers]).astype(str)
+        reasons = np.concatenate([m.reason for m in minimisers]).astype(str)
         attributes = {
             "coef_": coef,
             "intercept_": intercept,
@@ -497,7 +497,7 @@ def finite_newton_path(
     intercepts, gaps = np.empty((2, len(values), n_machines))
     n_iter = np.empty((len(values), n_machines), dtype=np.int32)
     first = 0
-    with blas_threads(model._threads()), explained(X, "finite_newton_path"):
+    with one_blas_thread(), explained(X, "finite_newton_path"):
         for problem in problems:
             of = slice(first, first + problem.n_machines)
             minimiser = model.set_params(C=values.min())._minimiser(problem, None, many=True)
@@ -516,8 +516,8 @@ def _checked_Cs(Cs: Any) -> np.ndarray:
         values = np.asarray(Cs, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(())
-    if values.ndim != 1 or len(values) == 0 or not ((values > 0) & (values <= LARGEST)).all():
-        raise ValueError(f"Cs must be a list of numbers > 0 and <= {LARGEST:g}. Got {Cs!r}.")
+    if values.ndim != 1 or len(values) == 0 or not ((values >= 1 / LARGEST) & (values <= LARGEST)).all():
+        raise ValueError(f"Cs must be a list of numbers >= {1 / LARGEST:g} and <= {LARGEST:g}. Got {Cs!r}.")
     return values
 
 
@@ -648,16 +648,20 @@ class FiniteNewtonSVCCV(LinearClassifier):
             labels = self.classes_[codes]
             folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
             self.Cs_ = values
-            with blas_threads(self._threads()), explained(X, type(self).__name__):
+            with one_blas_thread(), explained(X, type(self).__name__):
                 self.scores_, points, scales = self._scores(X, codes, weights, folds)
             means = self.scores_.mean(axis=0)
+            if np.isnan(means).any():
+                raise ValueError(f"scoring={self.scoring!r} returned NaN.")
             best = np.flatnonzero(means == means.max())
             at = best[values[best].argmin()]
             self.C_ = float(values[at])
             self.best_score_ = float(means[at])
+            names = ["coef_", "intercept_", "n_iter_", "duality_gap_", "objective_"]
+            for name in [*names, "decision_scale_"]:  # of an earlier fit
+                self.__dict__.pop(name, None)
             if self.refit:
                 model = self._model(self.C_).fit(X, labels, sample_weight)
-                names = ["coef_", "intercept_", "n_iter_", "duality_gap_", "objective_"]
                 for name in names + ["decision_scale_"] * self._by_pairs:
                     setattr(self, name, getattr(model, name))
             else:

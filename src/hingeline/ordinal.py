@@ -217,7 +217,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
 
     def _attributes(self, minimisers: list[Minimiser], *, final: bool, unfinished: str = "running") -> dict[str, Any]:
         (minimiser,) = minimisers
-        reason = str(minimiser.newton.reason[0])
+        reason = str(minimiser.reason[0])
         d = minimiser.problem.n_features
         return {
             "coef_": minimiser.points[0, :d].copy(),
