@@ -246,11 +246,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """Checked X, and labels as codes into ``classes_``."""
         X, y = self._validate_rows(X, y)
         classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got 1 class "
-                f"({classes[0]!r}). Give y at least two different labels."
-            )
+        require_two(classes)
         self.classes_ = classes
         return X, np.ascontiguousarray(codes, dtype=np.int64)
 
@@ -358,6 +354,15 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             other = self.dual_coef_[i, of_class[j]] @ self.support_vectors_[of_class[j]]
             rows.append(one + other)
         return np.vstack(rows)
+
+
+def require_two(classes: np.ndarray) -> None:
+    """Refuse labels of one class only."""
+    if len(classes) < 2:
+        raise ValueError(
+            "The number of classes has to be greater than one; got 1 class "
+            f"({classes[0]!r}). Give y at least two different labels."
+        )
 
 
 def _variance(X: Any) -> float:

@@ -315,6 +315,28 @@ def cheaper_solver(problem: Any) -> str:
     return "gram" if problem.n_machines * (pairs + factors) < (1 + problem.n_machines / 8) * steps else "cg"
 
 
+def scaled(problem: Any, coef: np.ndarray, lam: float) -> np.ndarray:
+    """Guesses of w times the factor, and with the intercept, that minimise the squared loss over all rows."""
+    source, which = problem.source(CLIPS["squared"]), np.arange(problem.n_machines)
+    d = problem.n_features
+    ahead = np.zeros((problem.n_machines, problem.length))
+    _, gradient = source.start(which, ahead)
+    ahead[:, :d] = coef
+    turned = source.curvature(which, ahead)
+    p11 = lam * (coef**2).sum(axis=1) + (turned[:, :d] * coef).sum(axis=1)
+    q1 = -(gradient[:, :d] * coef).sum(axis=1)
+    points = ahead * np.divide(q1, p11, out=np.zeros_like(q1), where=p11 > 0)[:, np.newaxis]
+    if problem.thresholds:
+        unit = np.zeros_like(ahead)
+        unit[:, d] = 1.0
+        p12, p22, q2 = -turned[:, d], lam + source.curvature(which, unit)[:, d], gradient[:, d]
+        det = p11 * p22 - p12**2
+        good = det > 0
+        points[good, :d] = coef[good] * ((p22 * q1 - p12 * q2)[good] / det[good])[:, np.newaxis]
+        points[good, d] = -(p11 * q2 - p12 * q1)[good] / det[good]
+    return points
+
+
 def _power_of_two(most: int) -> int:
     return 1 << (most.bit_length() - 1)
 
@@ -378,7 +400,7 @@ class Minimiser:
             self.newton.measures = lambda: (self.objective(), self.gap())
         self.more_passes = 0.0
         self._trail: list[tuple[np.ndarray, np.ndarray]] = []
-        self._trail_lam = self.true_lam.copy()
+        self._last = self.true_lam.copy()  # penalties of the minima reached last
         self._solver: Exact | Conjugate | None = None
 
     # ---- results -------------------------------------------------------------------------------------
@@ -462,10 +484,18 @@ class Minimiser:
         if not self.many:
             self._solver = None  # its matrices are of no more use
 
-    def follow(self, lam: np.ndarray) -> Iterator[None]:
-        """Go on to the minima for other penalties; yields after each iteration."""
-        self.true_lam = np.broadcast_to(np.asarray(lam, dtype=np.float64), (self.problem.n_machines,)).copy()
-        self.newton.lam = self.true_lam.copy()
+    def walk(self, penalties: np.ndarray) -> Iterator[int]:
+        """Go from penalty to penalty, the largest first; yields the place of each when its minima are reached."""
+        for n, place in enumerate(np.argsort(-penalties, kind="stable").tolist()):
+            self.true_lam[:] = penalties[place]
+            self.newton.lam[:] = penalties[place]
+            for _ in self.run() if n == 0 else self._follow():
+                pass
+            self._last = self.true_lam.copy()
+            yield place
+
+    def _follow(self) -> Iterator[None]:
+        """From the minima for the last penalties to those for the present ones."""
         self.newton.n_iter[:] = 0
         self._extrapolate()
         self.tau[:] = 0
@@ -474,10 +504,10 @@ class Minimiser:
 
     def _extrapolate(self) -> None:
         """Go where the minima for the last penalties point to, as far as that leads down."""
-        before, self._trail_lam = self._trail_lam, self.true_lam.copy()
-        self._trail = [*self._trail[-2:], (np.log(before), self.newton.points.copy())]
-        if (self._trail_lam == before).any():  # the same penalty again
-            self._trail.pop()
+        if not self._trail or (self._trail[-1][0] != np.log(self._last)).all():  # the same penalty may come again
+            self._trail = [*self._trail[-2:], (np.log(self._last), self.newton.points.copy())]
+        if (self._last == self.true_lam).any():
+            return
         if len(self._trail) < 2 or self.solver_name == "gram" or self.loss == "hinge":
             return
         at = np.log(self.true_lam)

@@ -22,7 +22,7 @@ from ._callbacks import run_in_slices
 from ._finite_newton import Minimiser
 
 #: Newton iterations that a progress bar reckons with.
-TYPICAL_STEPS = 20
+BAR_STEPS = 20
 
 LINEAR_RULES = {
     "C": _params.real(least=1 / LARGEST, most=LARGEST),
@@ -162,6 +162,9 @@ def training_matrix(X: Any) -> _core.Matrix:
 class LinearEstimator(WeightedLabels, RowEstimator):
     """Base of the estimators that a :class:`~hingeline._finite_newton.Minimiser` trains."""
 
+    #: Fitted attributes of minimisers as they are now; `final` asks for those that take a pass as well.
+    _attributes: Callable[..., dict[str, Any]]
+
     def _check_training_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         """Checked X and y; infinity and NaN in X are found on the first pass over the rows, for nothing."""
         checked: tuple[Any, Any] = self._check_rows(X, y, reset=reset, finite=False)
@@ -193,7 +196,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
                 X,
                 y,
                 advance=advance,
-                most_steps=TYPICAL_STEPS * len(minimisers),
+                most_steps=BAR_STEPS * len(minimisers),
                 attributes=lambda: self._attributes(minimisers, final=False),
             )
         return not finished
@@ -209,9 +212,6 @@ class LinearEstimator(WeightedLabels, RowEstimator):
             keep()
             raise
         self._publish(attributes)
-
-    def _attributes(self, minimisers: list[Minimiser], *, final: bool, unfinished: str = "running") -> dict[str, Any]:
-        raise NotImplementedError
 
     def _publish(self, attributes: dict[str, Any]) -> None:
         for name in ("support_", "dual_coef_", "kkt_violation_"):  # of an earlier fit
@@ -241,7 +241,7 @@ def minimiser_of(problem: Any, lam: np.ndarray, points: np.ndarray | None, **opt
 
 
 def history(minimisers: list[Minimiser], scale: float) -> dict[str, np.ndarray]:
-    """Columns of what happened, machine after machine; objectives and gaps are multiplied by `scale`."""
+    """Columns of what happened, in order of time within a problem; objectives and gaps are multiplied by `scale`."""
     rows = []
     for first, minimiser in zip(np.cumsum([0] + [m.problem.n_machines for m in minimisers]), minimisers, strict=False):
         rows += [(first + row[0], *row[1:]) for row in minimiser.newton.history]

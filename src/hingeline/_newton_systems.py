@@ -69,8 +69,6 @@ class Exact:
     The steps are a little worse, and cost much less.
     """
 
-    name = "gram"
-
     def __init__(self, source: Source, n_machines: int, length: int, sketch: int = 1, thin: bool = False) -> None:
         self.source = source
         self.sketch = sketch
@@ -158,8 +156,6 @@ class Conjugate:
     Weights are scaled by the square root of the Hessian's diagonal at the first point: half way between no
     preconditioner and the diagonal itself. Of the three it is the fastest or nearly so, for text and for other rows.
     """
-
-    name = "cg"
 
     def __init__(self, source: Source, *, cap: int | None, forcing: float = FORCING) -> None:
         self.source = source

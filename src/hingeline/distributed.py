@@ -23,10 +23,11 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
+from ._base import require_two
 from ._finite_newton import FIRST_TOL, Minimiser, cheaper_solver
 from ._libsvm import read_libsvm
 from ._linear import class_codes
-from ._linear_rows import CLIPS, ROWS_PER_WEIGHT, Clip, LocalProblem
+from ._linear_rows import ROWS_PER_WEIGHT, Clip, LocalProblem
 from ._multiclass import pairs
 from ._partitions import Kept, Partitions, Survey, as_rows, compute, da, delayed, literal, persist, tree
 from ._progress import progress
@@ -540,27 +541,6 @@ class DaskProblem:
         *bits, total = persist(*bits, tree(_add_arrays, parts))
         return compute(total)[0], (machines, bits)
 
-    def scaled(self, coef: np.ndarray, lam: float) -> np.ndarray:
-        """Guesses of w times the factor, and with the intercept, that minimise the squared loss over all rows."""
-        source, which = self.source(CLIPS["squared"]), np.arange(self.n_machines)
-        d = self.n_features
-        ahead = np.zeros((self.n_machines, self.length))
-        _, gradient = source.start(which, ahead)
-        ahead[:, :d] = coef
-        turned = source.curvature(which, ahead)
-        p11 = lam * (coef**2).sum(axis=1) + (turned[:, :d] * coef).sum(axis=1)
-        q1 = -(gradient[:, :d] * coef).sum(axis=1)
-        points = ahead * np.divide(q1, p11, out=np.zeros_like(q1), where=p11 > 0)[:, np.newaxis]
-        if self.thresholds:
-            unit = np.zeros_like(ahead)
-            unit[:, d] = 1.0
-            p12, p22, q2 = -turned[:, d], lam + source.curvature(which, unit)[:, d], gradient[:, d]
-            det = p11 * p22 - p12**2
-            good = det > 0
-            points[good, :d] = coef[good] * ((p22 * q1 - p12 * q2)[good] / det[good])[:, np.newaxis]
-            points[good, d] = -(p11 * q2 - p12 * q1)[good] / det[good]
-        return points
-
 
 class DaskMinimiser(Minimiser):
     """The driver, with fewer rounds: it starts from a sample of the rows, whatever the solver."""
@@ -639,11 +619,7 @@ def problem_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> DaskProble
     survey = Survey(X, y, sample_weight)
     survey.describe(estimator)
     classes, places = estimator._ordered(survey.labels) if ordinal else class_codes(survey.labels)
-    if len(classes) < 2:
-        raise ValueError(
-            "The number of classes has to be greater than one; got 1 class "
-            f"({classes[0]!r}). Give y at least two different labels."
-        )
+    require_two(classes)
     estimator.classes_ = classes
     counts = np.bincount(places, weights=survey.counts, minlength=len(classes))
     weights = _class_weights(estimator, counts)

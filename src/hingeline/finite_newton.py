@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
 from . import _params
-from ._base import LARGEST, all_or_nothing
+from ._base import LARGEST, all_or_nothing, require_two
 from ._callbacks import with_callbacks
-from ._finite_newton import Minimiser
+from ._finite_newton import Minimiser, scaled
 from ._linear import (
     LINEAR_RULES,
     LinearEstimator,
@@ -41,11 +41,7 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
         X, y = self._check_training_rows(X, y)
         classes, codes = class_codes(y)
         weights = self._sample_weights(sample_weight, X)
-        if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got 1 class "
-                f"({classes[0]!r}). Give y at least two different labels."
-            )
+        require_two(classes)
         self.classes_ = classes
         if self.class_weight is not None:
             self.class_weight_ = self._class_weights(codes)
@@ -355,7 +351,9 @@ class FiniteNewtonSVC(LinearClassifier):
             if coef.shape != shape or not np.isfinite(coef).all():
                 raise ValueError(f"coef_init must hold finite numbers in shape {shape}. Got shape {coef.shape}.")
             if intercept_init is None:
-                return problems[0].scaled(coef, 1.0 / self.C) if in_partitions(X) else self._scaled(X, problems, coef)
+                ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
+                guesses = zip(problems, np.split(coef, ends), strict=True)
+                return np.concatenate([scaled(problem, own, 1.0 / self.C) for problem, own in guesses])
             intercept = np.atleast_1d(np.asarray(intercept_init, dtype=np.float64))
             if intercept.shape != (n_machines,) or not np.isfinite(intercept).all():
                 raise ValueError(
@@ -367,29 +365,6 @@ class FiniteNewtonSVC(LinearClassifier):
         if before and before["coef_"].shape == shape and np.array_equal(before["classes_"], self.classes_):
             return self._points(before["coef_"], before["intercept_"])
         return None
-
-    def _scaled(self, X: Any, problems: list[LocalProblem], coef: np.ndarray) -> np.ndarray:
-        """Guesses of w times the factor, and with the intercept, that minimise the squared loss over all rows."""
-        lam, offset = 1.0 / self.C, self.intercept_scaling
-        points = np.zeros((len(coef), X.shape[1] + int(self.fit_intercept)))
-        machine = 0
-        for problem in problems:
-            for plane in problem.weights[problem.plane_of]:
-                w = coef[machine]
-                rows = X if problem.rows is None else X[problem.rows]
-                outputs = np.asarray(safe_sparse_dot(rows, w)).ravel()
-                s = np.abs(plane)
-                p11 = lam * (w @ w) + s @ outputs**2
-                q1 = plane @ outputs
-                points[machine, : len(w)] = w * (q1 / p11 if p11 > 0 else 0.0)
-                if self.fit_intercept:
-                    p12, p22, q2 = offset * (s @ outputs), lam + offset**2 * s.sum(), offset * plane.sum()
-                    d = p11 * p22 - p12**2
-                    if d > 0:
-                        points[machine, : len(w)] = w * ((p22 * q1 - p12 * q2) / d)
-                        points[machine, -1] = -(p11 * q2 - p12 * q1) / d
-                machine += 1
-        return points
 
     def _attributes(self, minimisers: list[Minimiser], *, final: bool, unfinished: str = "running") -> dict[str, Any]:
         coef, intercept = self._weights(np.concatenate([m.points for m in minimisers]))
@@ -500,10 +475,8 @@ def finite_newton_path(
     with one_blas_thread(), explained(X, "finite_newton_path"):
         for problem in problems:
             of = slice(first, first + problem.n_machines)
-            minimiser = model.set_params(C=values.min())._minimiser(problem, None, many=True)
-            for k in np.argsort(values, kind="stable"):
-                for _ in minimiser.run() if minimiser.source.n_passes == 0 else minimiser.follow(1.0 / values[k]):
-                    pass
+            minimiser = model._minimiser(problem, None, many=True)
+            for k in minimiser.walk(1.0 / values):
                 coefs[k, of], intercepts[k, of] = model._weights(minimiser.points)
                 n_iter[k, of] = minimiser.newton.n_iter
                 gaps[k, of] = values[k] * minimiser.gap()
@@ -693,7 +666,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
             together = problem.with_planes(all_planes)
             minimiser = Minimiser(
                 together,
-                np.full(together.n_machines, 1.0 / values.min()),
+                np.ones(together.n_machines),
                 loss=self.loss,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -702,9 +675,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
             )
             points = np.empty((len(values), len(folds), len(planes), together.length))
             scale = np.empty(points.shape[:-1])
-            for k in np.argsort(values, kind="stable"):
-                for _ in minimiser.run() if minimiser.source.n_passes == 0 else minimiser.follow(1.0 / values[k]):
-                    pass
+            for k in minimiser.walk(1.0 / values):
                 points[k] = minimiser.points.reshape(points.shape[1:])
                 for machine in range(together.n_machines):
                     fold, own = divmod(machine, len(planes))

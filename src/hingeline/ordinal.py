@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
 from . import _params
-from ._base import all_or_nothing
+from ._base import all_or_nothing, require_two
 from ._callbacks import with_callbacks
 from ._finite_newton import Minimiser
 from ._linear import (
@@ -168,11 +168,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         X, y = self._check_training_rows(X, y)
         classes, codes = self._ordered(y)
         weights = self._sample_weights(sample_weight, X)
-        if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got 1 class "
-                f"({classes[0]!r}). Give y at least two different labels."
-            )
+        require_two(classes)
         self.classes_ = classes
         if self.class_weight is not None:
             present = np.bincount(codes, minlength=len(classes)) > 0
