@@ -30,8 +30,8 @@ EXACT = 1e-10
 ROUNDING = 1e-13
 #: Newton's first system need not be solved to more than this many conjugate gradient steps (heuristic 1 of the paper).
 FIRST_CAP = 10
-#: A first solution, from a sample, need not be better than this.
-FIRST_TOL = 1e-3
+#: A first solution, from a sample, need not be better than this, nor take more iterations.
+FIRST_TOL, FIRST_ITERATIONS = 1e-3, 3
 #: Widths of the smoothed hinge: each is this part of the one before; the first from a good start; iterations for one.
 SHARPER, SEEDED_TAU, MOST_SHARPENING = 0.25, 0.25, 50
 #: After so few iterations for one width the next may be much smaller.
@@ -43,6 +43,8 @@ PAIR_NS, DENSE_PAIR_NS, ENTRY_NS, DENSE_ENTRY_NS, FACTOR_NS = 1.2, 0.07, 3.0, 0.
 TYPICAL_ITERATIONS, TYPICAL_STEPS = 8, 100
 #: Bytes that Hessians may take.
 HESSIAN_BYTES = 1 << 30
+#: Products in a Hessian that are not worth saving by single precision.
+FEW_PRODUCTS = 10_000_000
 #: Rows per weight in a sketch of the Hessian, at least; one row in so many, at most.
 SKETCHED_ROWS, MOST_SKETCHED = 1000, 4
 #: A Hessian that costs this many passes is dear: a thinner sketch of it does, with conjugate gradients beside it.
@@ -442,9 +444,10 @@ class Minimiser:
     def multipliers(self, machine: int) -> np.ndarray:
         """Multipliers of the rows times labels, times lambda."""
         self._set_clip_of(machine)
-        width = 2 * self.tau[machine] if self.loss == "hinge" else 1.0
         pulls: np.ndarray = self.source.pulls(machine)
-        return pulls / width
+        if self.loss == "hinge":
+            pulls /= 2 * self.tau[machine]
+        return pulls
 
     def violation(self) -> np.ndarray:
         """Violations of the optimality conditions of the dual by the multipliers."""
@@ -534,7 +537,10 @@ class Minimiser:
         """The solver, which knows what it has learnt in earlier rounds."""
         if self._solver is None:
             if self.solver_name == "gram":
-                self._solver = Exact(self.source, self.problem.n_machines, self.problem.length, *self._sketch())
+                # A narrow hinge blows up what products have lost by rounding; where they are few they may take longer.
+                length, rows = self.problem.length, self.problem.n_rows
+                precise = self.loss == "hinge" or rows * length**2 < FEW_PRODUCTS
+                self._solver = Exact(self.source, self.problem.n_machines, length, *self._sketch(), precise=precise)
             else:
                 self._solver = Conjugate(self.source, cap=self.first_cap, forcing=forcing)
         return self._solver
@@ -561,7 +567,7 @@ class Minimiser:
             self.true_lam * share,
             loss=self.loss,
             tol=max(FIRST_TOL, self.tol),
-            max_iter=self.max_iter,
+            max_iter=min(FIRST_ITERATIONS, self.max_iter),
             solver="gram",
         )
         for _ in first.run():

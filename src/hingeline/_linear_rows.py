@@ -12,7 +12,7 @@ from . import _core
 LOSS, PULL, SQUARES, ACTIVE, HINGE = 0, 1, 3, 4, 5
 #: One row in so many is taken for a first solution (the third heuristic of the paper), again and again, as long as so
 #: many rows are left for each weight.
-THIN, ROWS_PER_WEIGHT = 16, 8
+THIN, ROWS_PER_WEIGHT = 16, 16
 #: Passes over so few entries are not worth saving.
 FEW_ENTRIES = 500_000
 

@@ -26,7 +26,7 @@ POOR_FALL, POOR_FORCING = 0.5, 0.3
 #: A Hessian that needs so much added to have a factor is to be made anew.
 POOR_FACTOR = 1e-11
 #: A thin sketch stands as long as this part of its rows has curvature.
-STALE = 0.8
+STALE = 0.6
 
 
 def _factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
@@ -66,15 +66,25 @@ class Exact:
     """Newton's systems by Cholesky; the Hessian follows the rows that change their piece of the loss.
 
     Where there are many more rows than weights, one row in `sketch` tells almost as much about the Hessian as all do.
-    The steps are a little worse, and cost much less.
+    The steps are a little worse, and cost much less. So do products in single precision, unless they are to be
+    `precise` from the start.
     """
 
-    def __init__(self, source: Source, n_machines: int, length: int, sketch: int = 1, thin: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source,
+        n_machines: int,
+        length: int,
+        sketch: int = 1,
+        thin: bool = False,
+        *,
+        precise: bool = False,
+    ) -> None:
         self.source = source
         self.sketch = sketch
         self.thin = thin
-        self.precise = False
-        self.source.set_sketch(sketch, False)
+        self.precise = precise
+        self.source.set_sketch(sketch, precise)
         self.hessians = [np.zeros((length, length)) for _ in range(n_machines)]
         self.known = np.zeros(n_machines, dtype=bool)
         self.active = np.zeros(n_machines)  # rows with curvature when a Hessian was made (thin), or a step ago

@@ -393,10 +393,10 @@ class FiniteNewtonSVC(LinearClassifier):
         lines, places, violation = [], [], []
         for minimiser in minimisers:
             for machine in range(minimiser.problem.n_machines):
-                pulls = self.C * minimiser.multipliers(machine)
+                pulls = minimiser.multipliers(machine)
                 chosen = np.flatnonzero(pulls)
                 rows = minimiser.problem.rows
-                lines.append(pulls[chosen])
+                lines.append(self.C * pulls[chosen])
                 places.append(chosen if rows is None else rows[chosen])
             violation.append(minimiser.violation())
         if len(lines) == 1:

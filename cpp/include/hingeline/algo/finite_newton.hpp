@@ -71,7 +71,7 @@ template <class T> class Part {
     double entries_per_row() const { return static_cast<double>(entries_) / static_cast<double>(n_); }
     void set_clip(Clip clip) { clip_ = clip; }
     /// Hessians from one row in `rows`, times that: enough where there are many more rows than weights. The gradient
-    /// is that of all rows. Rows in single precision give products in single precision unless they are to be `precise`.
+    /// is that of all rows. Products of dense rows are in single precision unless they are to be `precise`.
     void set_sketch(Index rows, bool precise) {
         if (rows < 1 || (rows & (rows - 1)) != 0) throw std::invalid_argument("one row in 1, 2, 4, 8, ... expected");
         sketch_ = rows;
@@ -240,7 +240,7 @@ template <class T> class Part {
     // ---- outputs and gradients -----------------------------------------------------------------------
 
     /// Outputs and, while the rows are in the cache, what follows from them.
-    Sums pass(Ids which, const double* b, std::vector<double>& outputs, std::vector<double>& offsets, int threads,
+    Sums pass(Ids which, const double* b, Large<double>& outputs, std::vector<double>& offsets, int threads,
               Interrupt* interrupt) {
         Sums out = empty(which.count);
         for (Index q = 0; q < which.count; ++q) read_offsets(b + q * length(), offsets.data() + which[q] * s_);
@@ -265,7 +265,7 @@ template <class T> class Part {
 
     /// Outputs of a group's machines for a block of rows.
     template <class L> void project(L& lines, const Groups& groups, const Groups::Group& g, Ids which, Index from,
-                                    std::vector<double>& tile, std::vector<double>& outputs) const {
+                                    std::vector<double>& tile, Large<double>& outputs) const {
         if (!g.vectors) return lines.dots(groups.panel(g), outputs.data() + which[g.first] * n_ + from);
         const Index w = Groups::lanes_of(g), some = lines.count();
         tile.resize(size((some + row_step) * w));
@@ -301,7 +301,7 @@ template <class T> class Part {
     }
 
     template <class Form> void pass_of(const Form& x, Ids which, const Groups& groups, Index piece, Index pieces,
-                                       std::vector<double>& outputs, const std::vector<double>& offsets,
+                                       Large<double>& outputs, const std::vector<double>& offsets,
                                        std::vector<MarginSums>& sums, std::vector<double>& back,
                                        Interrupt* interrupt) const {
         back.assign(size(groups.width * d_ + which.count * m_.thresholds), 0.0);
@@ -521,7 +521,8 @@ template <class T> class Part {
     Clip clip_;
     Index n_ = 0, d_ = 0, k_ = 0, s_ = 1, entries_ = 0, sketch_ = 1;
     bool precise_ = false;
-    std::vector<double> y_, target_, offsets_, target_offsets_;
+    Large<double> y_, target_;
+    std::vector<double> offsets_, target_offsets_;
 };
 
 }  // namespace hingeline::finite_newton

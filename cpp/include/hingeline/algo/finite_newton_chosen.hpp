@@ -3,6 +3,7 @@
 #pragma once
 
 #include "hingeline/algo/moments.hpp"
+#include "hingeline/data/large.hpp"
 #include "hingeline/data/lines.hpp"
 #include "hingeline/run/team.hpp"
 
@@ -10,8 +11,8 @@ namespace hingeline::finite_newton {
 
 /// Rows and, for each threshold, weights for the Hessian (turns) and for the gradient (bends).
 struct Chosen {
-    std::vector<Index> rows;
-    std::vector<double> turns, bends;
+    Large<Index> rows;
+    Large<double> turns, bends;
 };
 
 template <class T> class ChosenSums {
@@ -48,7 +49,7 @@ template <class T> class ChosenSums {
                     if (precise)
                         add_rows<double>(x, chosen, from, end, to, gradients[size(piece)], interrupt);
                     else
-                        add_rows<T>(x, chosen, from, end, to, gradients[size(piece)], interrupt);
+                        add_rows<float>(x, chosen, from, end, to, gradients[size(piece)], interrupt);
                 });
             },
             rows_);

@@ -50,14 +50,14 @@ template <class T, class V> class Moments<DenseRows<T>, V> {
         std::vector<const V*> rows(size(deep));
         for (Index r = 0; r < deep; ++r) rows[size(r)] = scaled_.data() + r * lines;
         op.pack(rows.data(), static_cast<int>(vectors_deep), d_, turned_.data());
-        std::vector<const V*> strip(size(row_step));
-        for (Index f = 0; f < d_; f += row_step) {
-            const Index some = std::min<Index>(row_step, d_ - f);
-            for (Index r = 0; r < row_step; ++r) strip[size(r)] = turned_.data() + std::min(f + r, d_ - 1) * deep;
-            for (Index p = 0; p * width_ < f + some; ++p) {
-                op.dense(panel_.data() + p * depth_ * width_, vectors, deep, strip.data(), static_cast<int>(some),
+        std::vector<const V*> strips(size(d_ + row_step));
+        for (Index f = 0; f < d_ + row_step; ++f) strips[size(f)] = turned_.data() + std::min(f, d_ - 1) * deep;
+        for (Index p = 0; p < panels_; ++p) {  // a panel stays in the nearest cache, strips come by
+            const Index from = p * width_, columns = std::min(width_, d_ - from);
+            for (Index f = from / row_step * row_step; f < d_; f += row_step) {
+                const Index some = std::min<Index>(row_step, d_ - f);
+                op.dense(panel_.data() + p * depth_ * width_, vectors, deep, strips.data() + f, static_cast<int>(some),
                          tile_.data());
-                const Index from = p * width_, columns = std::min(width_, d_ - from);
                 for (Index r = 0; r < some; ++r) {
                     double* to = a_ + (f + r) * ld_ + from;
                     const V* tile = tile_.data() + r * width_;
@@ -69,7 +69,7 @@ template <class T, class V> class Moments<DenseRows<T>, V> {
     }
 
   private:
-    static constexpr int vectors = 2;    // narrower panels waste less above the diagonal
+    static constexpr int vectors = 2;  // narrower panels waste less above the diagonal
     static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
     Index d_, ld_, width_ = 0, panels_ = 0, filled_ = 0;
     Index depth_ = 0;  // rows to a product; a multiple of every lane count

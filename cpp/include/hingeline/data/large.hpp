@@ -1,0 +1,37 @@
+// Long arrays in large pages: the first touch of a small page costs as much as the work on its numbers. Where the
+// system leaves the choice to the program, it has to ask.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace hingeline {
+
+template <class T> struct LargePages {
+    using value_type = T;
+    LargePages() = default;
+    template <class U> LargePages(const LargePages<U>&) {}
+    T* allocate(std::size_t count) {
+        void* memory = ::operator new(count * sizeof(T), alignment(count));
+#ifdef MADV_HUGEPAGE
+        if (large(count)) madvise(memory, count * sizeof(T), MADV_HUGEPAGE);  // a wish: it may be refused
+#endif
+        return static_cast<T*>(memory);
+    }
+    void deallocate(T* memory, std::size_t count) { ::operator delete(memory, alignment(count)); }
+    friend bool operator==(const LargePages&, const LargePages&) { return true; }
+
+  private:
+    static constexpr std::size_t page = std::size_t{2} << 20;
+    static bool large(std::size_t count) { return count * sizeof(T) >= 2 * page; }
+    static std::align_val_t alignment(std::size_t count) { return std::align_val_t{large(count) ? page : 64}; }
+};
+
+template <class T> using Large = std::vector<T, LargePages<T>>;
+
+}  // namespace hingeline
