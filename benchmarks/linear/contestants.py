@@ -27,7 +27,8 @@ _LINEAR_PEERS = {
 _MAPPED = (
     ("hingeline", "float64"),
     ("hingeline", "float32"),
-    ("hingeline, tol=1e-3", "float32"),
+    ("hingeline, tol=0.1", "float64"),
+    ("hingeline, tol=0.1", "float32"),
     ("SGDClassifier", "float64"),
     ("SGDClassifier", "float32"),
     ("SGDClassifier, averaged", "float64"),

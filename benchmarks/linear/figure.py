@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from matplotlib.ticker import LogLocator, NullFormatter
+
 from benchmarks.papers.plots import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, mark_empty, plt
 
 from .settings import KERNEL_SETS, SETS, Case
@@ -34,6 +36,9 @@ def draw(results: list[tuple[Case, dict[str, Any]]], path: Path) -> bool:
                 for row in result["rows"]:
                     _point(axis, case, row, shown)
         axis.set(title=SETS[name].title, xscale="log", xlabel="training, seconds")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        axis.xaxis.set_major_formatter(lambda seconds, _: f"{seconds:g}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
         mark_empty(axis)
     axes[0].set_ylabel("test accuracy, %")
     figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=len(shown), frameon=False, fontsize=8)
