@@ -27,7 +27,6 @@
 #include <cmath>
 
 #include "hingeline/algo/ollawv_share.hpp"
-#include "hingeline/kernel/speculation.hpp"
 #include "hingeline/run/team.hpp"
 
 namespace hingeline::ollawv {

@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "hingeline/kernel/gram.hpp"
-#include "hingeline/kernel/row_cache.hpp"
+#include "hingeline/kernel/columns.hpp"
 #include "hingeline/run/trace.hpp"
 
 namespace hingeline::ollawv {
@@ -76,10 +75,7 @@ template <class Source> class Share {
     using T = typename Source::Value;
 
     Share(const Source& source, const State& state, std::size_t cache_bytes, int rank, int size, Interrupt* interrupt)
-        : source_(source),
-          interrupt_(interrupt),
-          panel_bytes_(cache_bytes / static_cast<std::size_t>(size) / 4),
-          cache_(cache_bytes / static_cast<std::size_t>(size) - panel_bytes_, largest_share(state, size)) {
+        : columns_(source, cache_bytes / static_cast<std::size_t>(size), largest_share(state, size), interrupt) {
         for (int k = 0; k < 2; ++k) {
             const Side& side = state.side[k];
             const auto cut = [&](int r) { return static_cast<std::ptrdiff_t>(side.row.size()) * r / size; };
@@ -91,8 +87,8 @@ template <class Source> class Share {
         lay_out();
     }
 
-    const T* column(Index row) { return cache_.find(row); }
-    Index room() const { return cache_.capacity(); }
+    const T* column(Index row) { return columns_.find(row); }
+    Index room() const { return columns_.room(); }
 
     /// The worst violators of side k that have no column, at most `count`.
     std::vector<Candidate> worst(int k, Index count) const {
@@ -112,15 +108,10 @@ template <class Source> class Share {
         return heap;
     }
 
-    /// Columns of `rows` on this share; incomplete when interrupted (a single one never is).
+    /// Columns of `rows` on this share; none when interrupted.
     void fetch(const std::vector<Index>& rows) {
-        scratch_.interrupt = rows.size() > 1 ? interrupt_ : nullptr;
-        std::vector<T*> columns;
-        for (const Index row : rows) {
-            columns.push_back(cache_.insert(row, [&](Index old) { hold(old, 0); }));
-            hold(row, 1);
-        }
-        source_.columns(Ids::of(rows), Ids::of(layout_), columns.data(), scratch_);
+        if (!columns_.fetch(rows, [&](Index old) { hold(old, 0); })) return;
+        for (const Index row : rows) hold(row, 1);
     }
 
     /// Row `wv` leaves the free examples.
@@ -140,7 +131,7 @@ template <class Source> class Share {
                 best = std::min(best, Candidate{least.value, part.row[static_cast<std::size_t>(least.at)], k});
             column += count;
         }
-        cache_.erase(wv);
+        columns_.erase(wv);
         return best;
     }
 
@@ -161,8 +152,7 @@ template <class Source> class Share {
             part.held.resize(kept);
             part.z.resize(kept);
         }
-        cache_.compact(keep);
-        lay_out();
+        lay_out(&keep);
     }
 
     /// Put the share back into the state, after those of the ranks before it.
@@ -188,10 +178,10 @@ template <class Source> class Share {
         for (const Side& side : s.side) n += (static_cast<Index>(side.row.size()) + size - 1) / size;
         return n;
     }
-    void lay_out() {
-        layout_.clear();
-        for (const Part& part : part_) layout_.insert(layout_.end(), part.row.begin(), part.row.end());
-        source_.prepare(Ids::of(layout_), scratch_, panel_bytes_);
+    void lay_out(const std::vector<Index>* keep = nullptr) {
+        std::vector<Index> rows;
+        for (const Part& part : part_) rows.insert(rows.end(), part.row.begin(), part.row.end());
+        columns_.lay_out(std::move(rows), keep);
     }
     /// f(part, position) where `row` lies, if it lies here.
     template <class F> void at(Index row, F&& f) {
@@ -204,13 +194,8 @@ template <class Source> class Share {
         at(row, [&](Part& part, std::size_t i) { part.held[i] = held; });
     }
 
-    const Source& source_;
-    Interrupt* interrupt_;
-    const std::size_t panel_bytes_;  // of the cache, for base rows packed once
     Part part_[2];
-    std::vector<Index> layout_;  // rows of both parts: the positions of a column
-    RowCache<T> cache_;
-    Scratch<T> scratch_;
+    Columns<Source> columns_;  // over the rows of both parts
 };
 
 }  // namespace detail
