@@ -91,6 +91,7 @@ class Session {
 void bind_expansion(nb::module_& m);
 void bind_ollawv(nb::module_& m);
 void bind_lasvm(nb::module_& m);
+void bind_kernel_sgd(nb::module_& m);
 void bind_incremental(nb::module_& m);
 void bind_finite_newton(nb::module_& m);
 

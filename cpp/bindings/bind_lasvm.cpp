@@ -22,7 +22,7 @@ Variant variant_of(const std::string& name) {
 }
 
 /// Two-class machines over shared rows.
-struct Lasvm : Machines {
+struct Lasvm : MachinesOf<Machine> {
     Variant variant;
     Params params;
 
@@ -56,6 +56,15 @@ struct Lasvm : Machines {
                 work(search, m);
             });
         });
+    }
+
+    std::size_t kernel_bytes() const {
+        std::size_t all = 0;
+        for (const Machine& m : machines) {
+            if (const auto* narrow = std::get_if<1>(&m.kernel_rows)) all += (*narrow)->bytes();
+            if (const auto* wide = std::get_if<2>(&m.kernel_rows)) all += (*wide)->bytes();
+        }
+        return all;
     }
 
     template <class Source> void learn_one(Search<Source>& search, const std::vector<Example>& examples, bool known,
@@ -215,18 +224,12 @@ nb::dict result(Lasvm& model, Index m) {
 }  // namespace
 
 void bind_lasvm(nb::module_& m) {
-    nb::class_<Lasvm>(m, "Lasvm", "Two-class machines of the LASVM family over shared rows.")
+    nb::class_<Lasvm> lasvm(m, "Lasvm", "Two-class machines of the LASVM family over shared rows.");
+    bind_machines<Lasvm, Machine>(lasvm, &saved, &loaded);
+    lasvm
         .def(nb::init<const std::string&, double, double, double, Index, Index, Index, std::size_t>(),
              nb::arg("variant"), nb::kw_only(), nb::arg("C"), nb::arg("s"), nb::arg("tau"), nb::arg("period"),
              nb::arg("most_non_sv"), nb::arg("warm_support"), nb::arg("cache_bytes"))
-        .def(
-            "add",
-            [](Lasvm& l, Index positive, Index negative) {
-                const auto lock = l.hold();
-                l.machines.push_back({positive, negative});
-            },
-            nb::arg("positive"), nb::arg("negative"))
-        .def("add_mirrored", &Lasvm::add_mirrored, nb::arg("machine"), nb::arg("positive"))
         .def(
             "learn",
             [](Lasvm& l, nb::object source, const Matrix& x, Contiguous1<std::int64_t> rows,
@@ -254,45 +257,15 @@ void bind_lasvm(nb::module_& m) {
             "end", [](Lasvm& l, nb::object source) { end(l, SourceSpec(source)); }, nb::arg("source"))
         .def("result", &result, nb::arg("machine"))
         .def(
-            "take",
-            [](Lasvm& l, Contiguous1<std::int64_t> rows) {
-                const auto lock = l.hold();
-                return l.take(rows);
-            },
-            nb::arg("rows"), "Stored rows: an array, or the arrays of a CSR matrix.")
-        .def(
             "release",
             [](Lasvm& l) {
                 const auto lock = l.hold();
                 l.release();
             },
             "Let go of the kernel rows; they are computed again when needed.")
-        .def(
-            "states",
-            [](Lasvm& l) {
-                const auto lock = l.hold();
-                nb::list all;
-                for (const Machine& machine : l.machines) all.append(saved(machine));
-                return all;
-            },
-            "All that learning on needs, but for the rows, as dictionaries of arrays.")
-        .def(
-            "restore",
-            [](Lasvm& l, nb::list states, nb::object rows, Index classes) {
-                const auto lock = l.hold();
-                l.machines.clear();
-                if (!rows.is_none()) l.load(nb::cast<const Matrix&>(rows));
-                const Index bound = rows.is_none() ? std::numeric_limits<Index>::max() : l.stored();
-                for (nb::handle state : states) l.machines.push_back(loaded(nb::cast<nb::dict>(state), bound, classes));
-            },
-            nb::arg("states"), nb::arg("rows").none(), nb::arg("classes"),
-            "Back to what `states` gave; `rows` are those stored then.")
         .def("configure", &Lasvm::configure, nb::kw_only(), nb::arg("C"), nb::arg("s"), nb::arg("tau"),
              nb::arg("period"), nb::arg("most_non_sv"), nb::arg("warm_support"), nb::arg("cache_bytes"),
              "Options of the next call.")
-        .def_prop_ro("n_stored", &Lasvm::stored)
-        .def_prop_ro("n_features", &Lasvm::features)
-        .def_prop_ro("has_rows", [](const Lasvm& l) { return l.store.index() != 0; })
         .def_prop_ro("kernel_bytes", &Lasvm::kernel_bytes);
 }
 

@@ -87,6 +87,7 @@ NB_MODULE(_core, m) {
     bind_expansion(m);
     bind_ollawv(m);
     bind_lasvm(m);
+    bind_kernel_sgd(m);
     bind_incremental(m);
     bind_finite_newton(m);
 }

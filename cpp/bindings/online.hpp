@@ -34,9 +34,17 @@ struct Chunk {
     }
 };
 
-/// One two-class machine: class `positive` against class `negative`, or against all others (-1).
-struct Machine {
+/// The sides of a two-class machine: class `positive` against class `negative`, or against all others (-1).
+struct Sides {
     Index positive = 0, negative = -1;
+    /// The class that an example of class `code` is told apart from; where that is the rest, the machine's own class.
+    Index other(Index code) const { return negative < 0 || code != positive ? positive : negative; }
+    /// +1, -1, or 0 for an example that is none of this machine's.
+    double label(Index code) const { return code == positive ? 1.0 : negative < 0 || code == negative ? -1.0 : 0.0; }
+};
+
+/// One machine of the LASVM family.
+struct Machine : Sides {
     online::State state{};
     std::variant<std::monostate, std::unique_ptr<SelfGram<float>>, std::unique_ptr<SelfGram<double>>> kernel_rows{};
 
@@ -46,10 +54,8 @@ struct Machine {
         std::get<Held>(kernel_rows)->allow(bytes);
         return *std::get<Held>(kernel_rows);
     }
-    /// The class that an example of class `code` is told apart from; where that is the rest, the machine's own class.
-    Index other(Index code) const { return negative < 0 || code != positive ? positive : negative; }
-    /// +1, -1, or 0 for an example that is none of this machine's.
-    double label(Index code) const { return code == positive ? 1.0 : negative < 0 || code == negative ? -1.0 : 0.0; }
+    /// Kernel rows are computed again when needed.
+    void release() { kernel_rows = std::monostate{}; }
 };
 
 /// A new array that owns what it holds, of a matrix's rows: dense, or (values, columns, starts).
@@ -72,15 +78,17 @@ template <class T> nb::object taken(const Store<T>& store, Ids ids) {
         out.view());
 }
 
-struct Machines {
-    Machines() = default;
-    Machines(const Machines&) = delete;
+/// Machines over one store of rows. M has sides, a state with the stored `row` of each entry, and `release`.
+template <class M> struct MachinesOf {
+    using State = decltype(M::state);
+    MachinesOf() = default;
+    MachinesOf(const MachinesOf&) = delete;
     /// One call at a time: another thread waits, without Python's lock. A kernel function may call back.
     std::unique_lock<std::recursive_mutex> hold() {
         nb::gil_scoped_release release;
         return std::unique_lock(busy_);
     }
-    std::vector<Machine> machines;
+    std::vector<M> machines;
     std::variant<std::monostate, Store<float>, Store<double>> store{};
 
     Index stored() const {
@@ -99,25 +107,17 @@ struct Machines {
         if (const auto* wide = std::get_if<Store<double>>(&store)) return wide->columns();
         return 0;
     }
-    const Machine& at(Index m) const {
+    const M& at(Index m) const {
         if (m < 0 || m >= static_cast<Index>(machines.size())) throw nb::index_error("no such machine");
         return machines[static_cast<std::size_t>(m)];
     }
-    std::size_t kernel_bytes() const {
-        std::size_t all = 0;
-        for (const Machine& m : machines) {
-            if (const auto* narrow = std::get_if<1>(&m.kernel_rows)) all += (*narrow)->bytes();
-            if (const auto* wide = std::get_if<2>(&m.kernel_rows)) all += (*wide)->bytes();
-        }
-        return all;
-    }
     void release() {
-        for (Machine& m : machines) m.kernel_rows = std::monostate{};
+        for (M& m : machines) m.release();
     }
     /// A machine that has learnt the opposite of what machine m has: `positive` against all others.
     void add_mirrored(Index m, Index positive) {
         const auto lock = hold();
-        machines.push_back({positive, -1, online::mirrored(at(m).state)});
+        machines.push_back({{positive, -1}, mirrored(at(m).state)});
     }
     nb::object take(Contiguous1<std::int64_t> rows) const {
         const Ids wanted = ids(rows, stored());
@@ -172,7 +172,7 @@ struct Machines {
     void settle() {
         if (std::holds_alternative<std::monostate>(store)) return;
         std::vector<char> keep(static_cast<std::size_t>(stored()), 0);
-        for (const Machine& m : machines)
+        for (const M& m : machines)
             for (const Index row : m.state.row) keep[static_cast<std::size_t>(row)] = 1;
         const Closing closing = close_up(keep);
         std::vector<Index> now(keep.size());
@@ -180,15 +180,15 @@ struct Machines {
         for (const auto& [from, to] : closing.moves) now[static_cast<std::size_t>(from)] = to;
         if (auto* narrow = std::get_if<Store<float>>(&store)) narrow->close(keep, closing);
         if (auto* wide = std::get_if<Store<double>>(&store)) wide->close(keep, closing);
-        for (Machine& m : machines)
+        for (M& m : machines)
             for (Index& row : m.state.row) row = now[static_cast<std::size_t>(row)];
     }
 
     /// Back to states from before, when rows from `first` on were not there.
-    void undo(const std::vector<online::State>& before, Index first) {
+    void undo(const std::vector<State>& before, Index first) {
         for (std::size_t i = 0; i < before.size(); ++i) {
             machines[i].state = before[i];
-            machines[i].kernel_rows = std::monostate{};
+            machines[i].release();
         }
         if (first < 0) return;
         if (auto* narrow = std::get_if<Store<float>>(&store)) narrow->truncate(first);
@@ -318,6 +318,52 @@ inline Machine loaded(const nb::dict& d, Index bound, Index classes) {
     for (std::size_t c = 0; c < trace.shape(0); ++c)
         s.trace.columns()[c].values.assign(trace.data() + c * trace.shape(1), trace.data() + (c + 1) * trace.shape(1));
     return m;
+}
+
+/// What Python may ask of any machines over one store of rows.
+template <class Model, class M>
+void bind_machines(nb::class_<Model>& model, nb::dict (*save)(const M&), M (*load)(const nb::dict&, Index, Index)) {
+    model
+        .def(
+            "add",
+            [](Model& l, Index positive, Index negative) {
+                const auto lock = l.hold();
+                l.machines.push_back({{positive, negative}});
+            },
+            nb::arg("positive"), nb::arg("negative"))
+        .def(
+            "add_mirrored", [](Model& l, Index m, Index positive) { l.add_mirrored(m, positive); }, nb::arg("machine"),
+            nb::arg("positive"))
+        .def(
+            "take",
+            [](Model& l, Contiguous1<std::int64_t> rows) {
+                const auto lock = l.hold();
+                return l.take(rows);
+            },
+            nb::arg("rows"), "Stored rows: an array, or the arrays of a CSR matrix.")
+        .def(
+            "states",
+            [save](Model& l) {
+                const auto lock = l.hold();
+                nb::list all;
+                for (const M& machine : l.machines) all.append(save(machine));
+                return all;
+            },
+            "All that learning on needs, but for the rows, as dictionaries of arrays.")
+        .def(
+            "restore",
+            [load](Model& l, nb::list states, nb::object rows, Index classes) {
+                const auto lock = l.hold();
+                l.machines.clear();
+                if (!rows.is_none()) l.load(nb::cast<const Matrix&>(rows));
+                const Index bound = rows.is_none() ? std::numeric_limits<Index>::max() : l.stored();
+                for (nb::handle state : states) l.machines.push_back(load(nb::cast<nb::dict>(state), bound, classes));
+            },
+            nb::arg("states"), nb::arg("rows").none(), nb::arg("classes"),
+            "Back to what `states` gave; `rows` are those stored then.")
+        .def_prop_ro("n_stored", [](const Model& l) { return l.stored(); })
+        .def_prop_ro("n_features", [](const Model& l) { return l.features(); })
+        .def_prop_ro("has_rows", [](const Model& l) { return l.store.index() != 0; });
 }
 
 }  // namespace hingeline::bindings

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 
-from . import _core, _params
-from ._base import KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing
+from . import _params
+from ._base import KERNEL_RULES, LARGEST, all_or_nothing
 from ._callbacks import run_in_slices, with_callbacks
-from ._machines import ReadsMachines
 from ._online import OnlineMachines
+from ._stream import StreamClassifier
 from ._training import Training
 
 #: Largest C times weight where coefficients meet single precision: products with kernel values stay in range.
@@ -24,7 +21,7 @@ LARGEST_SINGLE = 1e30
 SWEEP_PERIOD = 256
 
 
-class LASVC(ReadsMachines, KernelClassifier):
+class LASVC(StreamClassifier):
     """Online kernel SVM: LASVM-NC, LASVM-G, LASVM-I, FULL SVM or LASVM.
 
     Examples are looked at one by one. Each may enter the expansion, after which a few optimisation steps are made on
@@ -302,93 +299,8 @@ class LASVC(ReadsMachines, KernelClassifier):
         self._warn_about_gap()
         return self
 
-    def _has_rows(self) -> bool:
-        if self.kernel == "precomputed":
-            raise AttributeError("partial_fit needs rows to compute kernel values from; a precomputed kernel has none.")
-        return True
-
-    @available_if(_has_rows)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LASVC:
-        """Learn from the next samples of a stream, in the order given.
-
-        An error leaves the model as it was. Ctrl-C leaves a usable model that has learnt from some of the samples.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; they are converted to the precision of the first call.
-        y : array-like of shape (n_samples,)
-            Labels. One that was not known before is accepted from then on.
-        classes : array-like, default=None
-            Labels that may come; needed in the first call, and enough if they are those that are known by then.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C. Samples of weight zero are left out.
-
-        Returns
-        -------
-        LASVC
-            The estimator.
-        """
-        _params.check(self, self._rules)
-        self._require_no_balance()
-        if "_online" not in vars(self) and classes is None:
-            raise ValueError(
-                "classes must be passed on the first call to partial_fit: the labels known by then; others may follow."
-            )
-        with all_or_nothing(self) as keep:
-            self._learn_chunk(X, y, classes, sample_weight, keep)
-        return self
-
-    def _learn_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: Callable[[], None]) -> None:
-        first = "_online" not in vars(self)
-        X, y = self._validate_rows(X, y, reset=first)
-        weights = self._sample_weights(sample_weight, X, all_zero=True) * self._weights_of(y)
-        if first:
-            self._gamma = self._resolve_gamma(X)
-        machines = self._machines(X) if first else self._online
-        X = X.astype(machines.dtype, copy=False)
-        boxes = self._boxes(weights, machines.dtype)
-        self._require_moderate(X)
-        machines.require_weights(self.class_weight, y)
-        declared = machines.unknown(classes)
-        parts = machines.parts(y, declared)
-        if first and len(declared) < 2:
-            raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
-        if not first and (len(declared) or len(parts) > 1):  # several calls of the core, and an error may come in any
-            machines = copy.deepcopy(machines)
-        machines.configure(self._options(), self._frozen())
-        machines.know(declared)
-        unfinished = machines.unfinished
-        matrix, start = _core.Matrix(X), machines.n_seen
-        margins = np.full((len(y), len(machines.labels) + len(parts) - 1), np.nan)
-        machines.n_seen += len(y)
-        machines.unfinished = "interrupted"
-        try:
-            for begin, end, label in parts:
-                machines.know(label)
-                rows = np.arange(begin, end)
-                machines.learn(
-                    self._source(matrix),
-                    matrix,
-                    rows,
-                    start + rows,
-                    machines.codes(y[begin:end]),
-                    boxes[begin:end],
-                    margins=margins[begin:end],
-                    threads=self._training_threads(),
-                    known=False,
-                    evicts=True,
-                    undo=True,
-                )
-        except KeyboardInterrupt:
-            self._publish(machines, margins)
-            keep()
-            raise
-        except BaseException:
-            machines.n_seen, machines.unfinished = start, unfinished
-            raise
-        machines.unfinished = ""
-        self._publish(machines, margins)
+    #: Keyword arguments of the core in a stream.
+    _in_stream = {"known": False, "evicts": True, "undo": True}
 
     # ---- parts ---------------------------------------------------------------------------------------
 
@@ -415,20 +327,6 @@ class LASVC(ReadsMachines, KernelClassifier):
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
 
-    def _source(self, matrix: _core.Matrix) -> Any:
-        """Where kernel values come from."""
-        if self.kernel == "precomputed":
-            return matrix
-        if callable(self.kernel):
-            return self._call_kernel
-        return self._kernel()
-
-    @property
-    def _one_vs_rest(self) -> bool:
-        machines = vars(self).get("_online")
-        multi_class = self.multi_class if machines is None else machines.multi_class
-        return bool(multi_class == "ovr" and len(self.classes_) > 2)
-
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
         """C times the weights, which is where coefficients end."""
         boxes: np.ndarray = self.C * weights
@@ -439,15 +337,6 @@ class LASVC(ReadsMachines, KernelClassifier):
                 "the weights."
             )
         return boxes
-
-    def _publish(self, machines: OnlineMachines, margins: np.ndarray) -> None:
-        """What the estimator shows; most of it is read from the core when somebody asks (`__getattr__`)."""
-        self._online = machines
-        self.classes_ = machines.classes
-        if len(machines.labels) == 2:
-            self.admission_margin_ = np.where(np.isnan(margins[:, 0]), margins[:, 1], margins[:, 0])
-        else:
-            self.admission_margin_ = margins[:, np.argsort(machines.labels)]
 
     def _warn_about_gap(self) -> None:
         if not self.finish:

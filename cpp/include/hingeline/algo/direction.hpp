@@ -72,15 +72,7 @@ template <class Source> class Search {
     void rest() { std::copy_n(g(), s.n, s[line::g]); }
 
     /// Coefficients up to `box` times kernel values must stay in range.
-    void require_range(double box) const {
-        if constexpr (requires { source_.largest(); }) {
-            if (box * source_.largest() <= (single ? 1e30 : 1e200)) return;
-            throw std::invalid_argument("C times the weights times the largest kernel value leaves the range of " +
-                                        std::string(single
-                                                        ? "float32; scale the features, lower C, or give float64 data"
-                                                        : "float64; scale the features or lower C"));
-        }
-    }
+    void require_range(double box) const { hingeline::require_range(source_, box, single); }
 
     bool interrupted() { return halted_ || (interrupt_ && interrupt_->requested() && (halted_ = true)); }
 

@@ -40,6 +40,21 @@ template <class Source> class Columns {
         return false;
     }
 
+    /// Columns of any rows, a block at a time, none of them kept: f(first, count, columns). False when interrupted.
+    template <class F> bool sweep(Ids rows, F&& f) {
+        scratch_.interrupt = interrupt_;
+        const Index most = std::min<Index>(std::max<Index>(source_.block(), 1), std::max<Index>(rows.count, 1));
+        T* block = block_.reserve(static_cast<std::size_t>(most * cache_.length()));
+        std::vector<T*> columns;
+        for (Index c = 0; c < most; ++c) columns.push_back(block + c * cache_.length());
+        for (Index at = 0; at < rows.count; at += most) {
+            const Index count = std::min(most, rows.count - at);
+            if (!source_.columns(rows.part(at, count), Ids::of(layout_), columns.data(), scratch_)) return false;
+            f(at, count, columns.data());
+        }
+        return true;
+    }
+
   private:
     const Source& source_;
     Interrupt* interrupt_;
@@ -47,6 +62,7 @@ template <class Source> class Columns {
     std::vector<Index> layout_;
     RowCache<T> cache_;
     Scratch<T> scratch_;
+    Aligned<T> block_;
 };
 
 }  // namespace hingeline

@@ -368,4 +368,14 @@ template <class T> class Called {
     Function f_;
 };
 
+/// Refuse coefficients up to `box` that kernel values would take out of range.
+template <class Source> void require_range(const Source& source, double box, bool single) {
+    if constexpr (requires { source.largest(); }) {
+        if (box * source.largest() <= (single ? 1e30 : 1e200)) return;
+        throw std::invalid_argument("C times the weights times the largest kernel value leaves the range of " +
+                                    std::string(single ? "float32; scale the features, lower C, or give float64 data"
+                                                       : "float64; scale the features or lower C"));
+    }
+}
+
 }  // namespace hingeline
