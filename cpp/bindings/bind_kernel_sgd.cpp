@@ -156,8 +156,7 @@ nb::dict saved(const Learner& m) {
     nb::dict d;
     d["whole"] = to_numpy(std::vector<Index>{m.positive, m.negative, s.t, s.violations, s.kernel_evals, s.note_every,
                                              static_cast<Index>(s.reason)});
-    d["real"] = to_numpy(
-        std::vector<double>{s.sigma, s.b, s.flushed, s.dropped, s.largest, s.trace.paused_at()});
+    d["real"] = to_numpy(std::vector<double>{s.sigma, s.b, s.flushed, s.dropped, s.largest, s.trace.paused_at()});
     d["row"] = to_numpy(s.row);
     d["id"] = to_numpy(s.id);
     d["code"] = to_numpy(s.code);
@@ -225,10 +224,9 @@ void bind_kernel_sgd(nb::module_& m) {
     nb::class_<KernelSgd> sgd(m, "KernelSgd",
                               "Two-class machines that learn by stochastic gradients, over shared rows.");
     bind_machines<KernelSgd, Learner>(sgd, &saved, &loaded);
-    sgd
-        .def(nb::init<const std::string&, double, bool, bool, bool, bool, double, std::size_t>(), nb::arg("rule"),
-             nb::kw_only(), nb::arg("C"), nb::arg("inverse"), nb::arg("decay_first"), nb::arg("bias"),
-             nb::arg("average"), nb::arg("truncate"), nb::arg("cache_bytes"))
+    sgd.def(nb::init<const std::string&, double, bool, bool, bool, bool, double, std::size_t>(), nb::arg("rule"),
+            nb::kw_only(), nb::arg("C"), nb::arg("inverse"), nb::arg("decay_first"), nb::arg("bias"),
+            nb::arg("average"), nb::arg("truncate"), nb::arg("cache_bytes"))
         .def("configure", &KernelSgd::configure, nb::arg("rule"), nb::kw_only(), nb::arg("C"), nb::arg("inverse"),
              nb::arg("decay_first"), nb::arg("bias"), nb::arg("average"), nb::arg("truncate"), nb::arg("cache_bytes"),
              "Options of the next call.")
@@ -253,8 +251,8 @@ void bind_kernel_sgd(nb::module_& m) {
             nb::kw_only(), nb::arg("epochs"))
         .def(
             "advance",
-            [](KernelSgd& k, nb::object source, Contiguous1<std::int64_t> codes, Index steps,
-               Writable2<double> margins, int threads) {
+            [](KernelSgd& k, nb::object source, Contiguous1<std::int64_t> codes, Index steps, Writable2<double> margins,
+               int threads) {
                 const auto lock = k.hold();
                 bool more = false;
                 Session().run([&](Interrupt* interrupt) {

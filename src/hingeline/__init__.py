@@ -5,6 +5,7 @@ from importlib.metadata import version
 from . import datasets, metrics
 from .finite_newton import FiniteNewtonPath, FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
 from .incremental import IncrementalSVC
+from .kernel_sgd import KernelSGDClassifier
 from .lasvm import LASVC
 from .ollawv import WorstViolatorSVC
 from .one_class import IncrementalOneClassSVM
@@ -19,6 +20,7 @@ __all__ = [
     "FiniteNewtonSVCCV",
     "IncrementalOneClassSVM",
     "IncrementalSVC",
+    "KernelSGDClassifier",
     "WorstViolatorSVC",
     "__version__",
     "datasets",

@@ -365,6 +365,12 @@ def require_two(classes: np.ndarray) -> None:
         )
 
 
+def require_two_weighted(codes: np.ndarray, weights: np.ndarray) -> None:
+    """Refuse weights that leave samples of one class only."""
+    if len(np.unique(codes[weights > 0])) < 2:
+        raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
+
+
 def _variance(X: Any) -> float:
     """Variance of all entries in double, without a copy of X and the same for every memory order."""
     size = X.shape[0] * X.shape[1]

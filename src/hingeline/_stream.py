@@ -26,7 +26,6 @@ class StreamClassifier(ReadsMachines, KernelClassifier):
     _in_stream: dict[str, Any] = {}
 
     _options: Callable[[], dict[str, Any]]
-    _frozen: Callable[[], dict[str, Any]]
     _machines: Callable[[Any], Any]
     _boxes: Callable[[np.ndarray, Any], np.ndarray]
 
@@ -117,6 +116,12 @@ class StreamClassifier(ReadsMachines, KernelClassifier):
         self._publish(machines, margins)
 
     # ---- parts ---------------------------------------------------------------------------------------
+
+    def _frozen(self) -> dict[str, Any]:
+        """Parameters that a stream cannot change; a kernel function may be replaced by its copy."""
+        names = ("multi_class", "gamma", "degree", "coef0")
+        kernel = "a function" if callable(self.kernel) else self.kernel
+        return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
 
     def _source(self, matrix: _core.Matrix) -> Any:
         """Where kernel values come from."""

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, _params
-from ._base import LARGEST, KernelClassifier, all_or_nothing
+from ._base import LARGEST, KernelClassifier, all_or_nothing, require_two_weighted
 from ._callbacks import with_callbacks
 from ._incremental import INCREMENTAL_RULES, IncrementalEstimator, IncrementalMachines
 from ._progress import progress as _progress
@@ -188,8 +188,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         with all_or_nothing(self) as keep:
             X, codes = self._validate_fit(X, y)
             weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
-            if len(np.unique(codes[weights > 0])) < 2:
-                raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
+            require_two_weighted(codes, weights)
             self._require_bounds(weights, self.C)
             self._gamma = self._resolve_gamma(X)
             self._require_moderate(X)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _params
-from ._base import KERNEL_RULES, LARGEST, all_or_nothing
+from ._base import KERNEL_RULES, LARGEST, all_or_nothing, require_two_weighted
 from ._callbacks import run_in_slices, with_callbacks
 from ._online import OnlineMachines
 from ._stream import StreamClassifier
@@ -270,8 +270,7 @@ class LASVC(StreamClassifier):
         with all_or_nothing(self) as keep:
             X, codes = self._validate_fit(X, y)
             weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
-            if len(np.unique(codes[weights > 0])) < 2:
-                raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
+            require_two_weighted(codes, weights)
             boxes = self._boxes(weights, X.dtype)
             self._gamma = self._resolve_gamma(X)
             self._require_moderate(X)
@@ -322,10 +321,7 @@ class LASVC(StreamClassifier):
         return OnlineMachines(self._options(), self._frozen(), X.dtype)
 
     def _frozen(self) -> dict[str, Any]:
-        """Parameters that a stream cannot change; a kernel function may be replaced by its copy."""
-        names = ("variant", "multi_class", "gamma", "degree", "coef0")
-        kernel = "a function" if callable(self.kernel) else self.kernel
-        return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
+        return {**super()._frozen(), "variant": self.variant}
 
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
         """C times the weights, which is where coefficients end."""

@@ -16,13 +16,13 @@
 //
 // Paper: Kecman and Melki, Fast online algorithms for support vector machines, SoutheastCon 2016, Lists 1 to 3.
 //
-// Where we differ. (1) Coefficients are sigma * a and outputs sigma * o with one scalar sigma (NORMA: the product of the
-// phi; Pegaz: eta), so that a step without violation costs O(1) in all rules. sigma is brought back by powers of two,
-// which round nothing. (2) phi and rho are clipped; the index wraps round. (3) b stays out of o. (4) Columns of examples
-// that violate now and whose turn comes soon are computed in one block; the sequence of steps is that of the plain
-// algorithm. (5) Coefficients below `truncate` times the largest go every `stretch` steps; the sum of what went bounds
-// the change of any output, per unit of the largest kernel value. (6) The mean of the coefficients over the steps of a
-// window costs O(1) for each change.
+// Where we differ. (1) Coefficients are sigma * a and outputs sigma * o with one scalar sigma (NORMA: the product of
+// the phi; Pegaz: eta), so that a step without violation costs O(1) in all rules. sigma is brought back by powers of
+// two, which round nothing. (2) phi and rho are clipped; the index wraps round. (3) b stays out of o. (4) Columns of
+// examples that violate now and whose turn comes soon are computed in one block; the sequence of steps is that of the
+// plain algorithm. (5) Coefficients below `truncate` times the largest go every `stretch` steps; the sum of what went
+// bounds the change of any output, per unit of the largest kernel value. (6) The mean of the coefficients over the
+// steps of a window costs O(1) for each change.
 //
 // Streams. Outputs of examples that come later are sums over the expansion in the order of its entries, each added by
 // one fused multiply-add: the sums that updates one by one would have given. So a stream may be cut anywhere.
@@ -154,8 +154,8 @@ template <class Source> class Loop {
           interrupt_(interrupt),
           margins_(margins),
           speculation_(source, 0),
-          columns_(source, p.cache_bytes,
-                   padded(w_.several() ? static_cast<Index>(w_.examples.size()) : stretch), interrupt) {
+          columns_(source, p.cache_bytes, padded(w_.several() ? static_cast<Index>(w_.examples.size()) : stretch),
+                   interrupt) {
         if (w_.to > w_.from) lay_out();
     }
 
