@@ -360,7 +360,8 @@ template <class Source> class Loop {
         ++served_;
         std::vector<Index> rows{row};
         const Index left = w_.total - w_.cursor, span = w_.to - w_.from;
-        const Index reach = std::min(left, w_.several() ? span : w_.to - i);
+        constexpr Index patience = 16;  // examples to look at for each column wanted
+        const Index reach = std::min({left, w_.several() ? span : w_.to - i, patience * wanted});
         for (Index k = 1; k < reach && static_cast<Index>(rows.size()) < wanted; ++k) {
             const Index j = w_.from + (i - w_.from + k) % span;
             if (likely(j) && !columns_.holds(w_.examples[at(j)].row)) rows.push_back(w_.examples[at(j)].row);
