@@ -1387,3 +1387,13 @@ def test_many_products_in_single_precision_lead_to_the_same_minimum(loss, scale)
     assert dense.solver_ == sparse.solver_ == "gram"
     assert (dense.duality_gap_ <= 1e-13 * dense.objective_).all()
     np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=0, atol=1e-7 * np.abs(sparse.coef_).max())
+
+
+def test_a_path_that_stops_early_says_so():
+    X, y = problem(n=200, seed=3)
+    with pytest.warns(ConvergenceWarning, match=r"3 of 3 machines stopped \(max_iter\)"):
+        path = finite_newton_path(X, y, Cs=[1.0, 10.0, 100.0], max_iter=1, tol=0.0, loss="huber")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        better = finite_newton_path(X, y, Cs=[1.0, 10.0, 100.0], loss="huber")
+    assert (better.duality_gap < path.duality_gap).any()

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ._linear_rows import ACTIVE, CLIPS, HINGE, LOSS, PULL, SQUARES, Clip, Source
-from ._newton_systems import FORCING, Conjugate, Exact, inner
+from ._newton_systems import FORCING, THIN_ROWS, Conjugate, Exact, inner, power_of_two
 
 #: Slope at the end of the line, relative to its beginning, below which the end is as good as the minimum.
 FLAT = 1e-6
@@ -48,7 +48,7 @@ FEW_PRODUCTS = 10_000_000
 #: Rows per weight in a sketch of the Hessian, at least; one row in so many, at most.
 SKETCHED_ROWS, MOST_SKETCHED = 1000, 4
 #: A Hessian that costs this many passes is dear: a thinner sketch of it does, with conjugate gradients beside it.
-DEAR_HESSIAN, THIN_ROWS, MOST_THIN = 25, 4, 8
+DEAR_HESSIAN, MOST_THIN = 25, 8
 
 
 # ---- when to stop ----------------------------------------------------------------------------------
@@ -339,10 +339,6 @@ def scaled(problem: Any, coef: np.ndarray, lam: float) -> np.ndarray:
     return points
 
 
-def _power_of_two(most: int) -> int:
-    return 1 << (most.bit_length() - 1)
-
-
 class Minimiser:
     """From a problem to the minima of its machines.
 
@@ -553,10 +549,10 @@ class Minimiser:
         if self.loss == "hinge" or self.many or not hasattr(self.source, "sketch"):
             return 1, False
         if rows_per_weight >= 2 * SKETCHED_ROWS:
-            return _power_of_two(min(rows_per_weight // SKETCHED_ROWS, MOST_SKETCHED)), False
+            return power_of_two(min(rows_per_weight // SKETCHED_ROWS, MOST_SKETCHED)), False
         if passes >= DEAR_HESSIAN and rows_per_weight >= 2 * THIN_ROWS:
             most = MOST_THIN if passes >= 2 * DEAR_HESSIAN else MOST_THIN // 2
-            return _power_of_two(min(rows_per_weight // THIN_ROWS, most)), True
+            return power_of_two(min(rows_per_weight // THIN_ROWS, most)), True
         return 1, False
 
     def _seed(self, small: Any) -> Iterator[None]:

@@ -220,18 +220,22 @@ class LinearEstimator(WeightedLabels, RowEstimator):
             setattr(self, name, value)
 
     def _warn(self) -> None:
-        reasons = np.atleast_1d(self.stop_reason_)
-        late = np.flatnonzero((reasons == "max_iter") | (reasons == "precision"))
-        if not len(late):
-            return
-        gap = np.atleast_1d(self.duality_gap_)[late] / np.atleast_1d(self.objective_)[late]
-        advice = "Raise max_iter or tol." if (reasons == "max_iter").any() else "Scale the features, or raise tol."
-        warnings.warn(
-            f"{len(late)} of {len(reasons)} machines stopped ({', '.join(sorted(set(reasons[late])))}) before the "
-            f"duality gap was below tol={self.tol:g} of the objective (largest {gap.max():.3g}). {advice}",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+        warn_of_gaps(np.atleast_1d(self.stop_reason_), self.duality_gap_, self.objective_, self.tol, stacklevel=5)
+
+
+def warn_of_gaps(reasons: np.ndarray, gaps: Any, objectives: Any, tol: float, *, stacklevel: int) -> None:
+    """Say how many machines stopped early, and what to do about it."""
+    late = np.flatnonzero((reasons == "max_iter") | (reasons == "precision"))
+    if not len(late):
+        return
+    gap = np.ravel(gaps)[late] / np.ravel(objectives)[late]
+    advice = "Raise max_iter or tol." if (reasons == "max_iter").any() else "Scale the features, or raise tol."
+    warnings.warn(
+        f"{len(late)} of {len(reasons)} machines stopped ({', '.join(sorted(set(reasons[late])))}) before the "
+        f"duality gap was below tol={tol:g} of the objective (largest {gap.max():.3g}). {advice}",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def minimiser_of(problem: Any, lam: np.ndarray, points: np.ndarray | None, **options: Any) -> Minimiser:

@@ -25,8 +25,8 @@ SKETCHED_FALL, SETTLED = 0.1, 0.01
 POOR_FALL, POOR_FORCING = 0.5, 0.3
 #: A Hessian that needs so much added to have a factor is to be made anew.
 POOR_FACTOR = 1e-11
-#: A thin sketch stands as long as this part of its rows has curvature.
-STALE = 0.6
+#: A thin sketch has at least so many rows for each weight, and stands as long as this part of them has curvature.
+THIN_ROWS, STALE = 4, 0.6
 
 
 def _factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
@@ -49,6 +49,11 @@ def _factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
 def _solve(factor: Any, right: np.ndarray) -> np.ndarray:
     solution: np.ndarray = cho_solve(factor, right, check_finite=False)
     return solution
+
+
+def power_of_two(most: int) -> int:
+    """The largest that is not more."""
+    return 1 << (most.bit_length() - 1)
 
 
 def inner(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -93,6 +98,8 @@ class Exact:
 
     def begin(self, newton: Newton, which: np.ndarray) -> None:
         """Make Hessians at the points reached, where they are not known."""
+        if self.thin and not self.known[which].all():
+            self._thicken(newton.margins[which, ACTIVE].max())
         for machine in which[~self.known[which]].tolist():
             self.hessians[machine].fill(0.0)
             self.source.hessian(machine, self.hessians[machine])
@@ -130,6 +137,14 @@ class Exact:
             self.known[which[self.poor[which]]] = False
             self.poor[which] = False
         self.begin(newton, which)
+
+    def _thicken(self, active: float) -> None:
+        """Where rows with curvature have become few, a thin sketch takes more of them, or all and is none any more."""
+        sketch = min(self.sketch, power_of_two(max(1, int(active) // (THIN_ROWS * len(self.hessians[0])))))
+        if sketch < self.sketch:
+            self.sketch, self.thin = sketch, sketch > 1
+            self.known[:] = False
+            self.source.set_sketch(sketch, self.precise)
 
     def _take_all(self) -> None:
         self.precise = True

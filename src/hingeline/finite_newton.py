@@ -26,6 +26,7 @@ from ._linear import (
     one_blas_thread,
     require_memory,
     training_matrix,
+    warn_of_gaps,
 )
 from ._linear_rows import LocalProblem
 from ._multiclass import one_vs_rest_shape, pairs
@@ -469,8 +470,9 @@ def finite_newton_path(
     problems = model._problems(X, codes, weights)
     n_machines = sum(problem.n_machines for problem in problems)
     coefs = np.empty((len(values), n_machines, X.shape[1]))
-    intercepts, gaps = np.empty((2, len(values), n_machines))
+    intercepts, gaps, objectives = np.empty((3, len(values), n_machines))
     n_iter = np.empty((len(values), n_machines), dtype=np.int32)
+    reasons = np.empty((len(values), n_machines), dtype=object)
     first = 0
     with one_blas_thread(), explained(X, "finite_newton_path"):
         for problem in problems:
@@ -480,7 +482,10 @@ def finite_newton_path(
                 coefs[k, of], intercepts[k, of] = model._weights(minimiser.points)
                 n_iter[k, of] = minimiser.newton.n_iter
                 gaps[k, of] = values[k] * minimiser.gap()
+                objectives[k, of] = values[k] * minimiser.objective()
+                reasons[k, of] = minimiser.reason
             first += problem.n_machines
+    warn_of_gaps(reasons.ravel(), gaps, objectives, model.tol, stacklevel=3)
     return FiniteNewtonPath(values, coefs, intercepts, n_iter, gaps)
 
 
