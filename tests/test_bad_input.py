@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
 
-from hingeline import LASVC, WorstViolatorSVC
+from hingeline import LASVC, KernelSGDClassifier, WorstViolatorSVC
 
 COMPUTED = ["linear", "poly", "rbf", "sigmoid"]
 REASONS = {"margin", "cap", "exhausted"}
@@ -406,11 +406,12 @@ def test_label_types(labels):
     ],
     ids=lambda labels: str(labels.dtype),
 )
-def test_label_types_of_lasvc(labels, how):
+@pytest.mark.parametrize("learner", [LASVC, KernelSGDClassifier])
+def test_label_types_of_streams(labels, learner, how):
     X, y = problem()
 
     def train(y, classes):
-        model = LASVC(random_state=0)
+        model = learner(random_state=0)
         return model.fit(X, y) if how == "fit" else model.partial_fit(X, y, classes)
 
     model = train(labels[y], labels)
@@ -508,12 +509,42 @@ def test_bad_parameter_of_lasvc_is_named(name, value, how):
     assert vars(model).keys() == model.get_params().keys()
 
 
+BAD_SGD = {
+    "rule": ["OLSVM", "sgd", None, 1],
+    "C": [*NO_POSITIVE, 1e101, 10**400],
+    "n_epochs": [0, -1, 1.5, "2", None, True, 2**31, 10**30],
+    "learning_rate": ["constant", None, 0.1],
+    "decay_first": [1, "yes", None],
+    "bias": [1, 0.0, "yes", None],
+    "average": [1, "yes", None],
+    "truncate": [-1e-9, 1, 1.5, np.nan, np.inf, "0", None, True],
+    **{name: BAD_ONLINE[name] for name in ("multi_class", "cache_size", "gamma", "degree", "coef0", "kernel")},
+    **{name: BAD_ONLINE[name] for name in ("n_jobs", "decision_function_shape", "class_weight")},
+}
+
+
 @pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in BAD_SGD.items() for value in values],
+    ids=lambda value: repr(value)[:24],
+)
+def test_bad_parameter_of_kernel_sgd_is_named(name, value, how):
+    X, y = problem()
+    model = KernelSGDClassifier(**{name: value})
+    with pytest.raises((ValueError, TypeError), match=name) as caught:
+        model.fit(X, y) if how == "fit" else model.partial_fit(X, y, [0, 1])
+    assert "incompatible function arguments" not in str(caught.value), "the message is of the compiled core"
+    assert vars(model).keys() == model.get_params().keys()
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize("learner", [LASVC, KernelSGDClassifier])
 @pytest.mark.parametrize(("parameters", "weight"), [({"C": 1e60}, 1e60), ({"class_weight": {0: 1e70}}, 1e70)])
-def test_products_of_weights_out_of_range(parameters, weight, how):
+def test_products_of_weights_out_of_range(parameters, weight, learner, how):
     X, y = problem()
     weights = np.where(y == 0, weight, 1.0)
-    model = LASVC(**parameters)
+    model = learner(**parameters)
     with pytest.raises(ValueError, match="weights"):
         if how == "fit":
             model.fit(X, y, sample_weight=weights)
@@ -582,6 +613,25 @@ def test_lasvc_with_kernels_that_are_not_positive(parameters, variant):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = LASVC(variant=variant, **parameters, finish=True, max_iter=10_000, random_state=0).fit(X, y)
     assert set(model.stop_reason_) <= {"gap", "max_iter", "precision"}
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("rule", ["olsvm", "olsvm-reg", "norma", "norma-literal", "pegaz"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kernel": "sigmoid", "gamma": 5.0, "coef0": -2.0},
+        {"kernel": "poly", "degree": 3, "coef0": -1.0},
+        {"kernel": "precomputed"},
+        {"kernel": lambda A, B: -(A @ B.T) - 1},
+    ],
+    ids=["sigmoid", "poly", "precomputed", "negative definite"],
+)
+def test_kernel_sgd_with_kernels_that_are_not_positive(parameters, rule):
+    X, y = problem(n_classes=3)
+    X = indefinite(X, X) if parameters["kernel"] == "precomputed" else X
+    model = KernelSGDClassifier(rule=rule, **parameters, random_state=0).fit(X, y)
+    assert set(model.stop_reason_) == {"pass"}
     assert np.isfinite(model.decision_function(X)).all()
 
 
@@ -891,9 +941,9 @@ def kernel_changed():
     WorstViolatorSVC().fit(X, y).set_params(kernel="precomputed").predict(X)
 
 
-def damaged_stream(damage, make, first):
+def damaged_stream(damage, make, first, learner):
     X, y = problem()
-    model = LASVC(gamma=0.1)
+    model = learner(gamma=0.1)
     if not first:
         model.partial_fit(X, y, [0, 1])
     try:
@@ -907,15 +957,16 @@ def damaged_stream(damage, make, first):
 for what, damage in DAMAGE.items():
     for width, make in {"int32": sp.csr_matrix, "int64": wide_indices}.items():
         for first in (True, False):
-            hazard(f"stream: {what} {width} {first}", "ValueError")(
-                lambda d=damage, m=make, f=first: damaged_stream(d, m, f)
-            )
+            for learner in (LASVC, KernelSGDClassifier):
+                hazard(f"stream: {what} {width} {first} {learner.__name__}", "ValueError")(
+                    lambda d=damage, m=make, f=first, c=learner: damaged_stream(d, m, f, c)
+                )
 
 
-def tampered_state(change):
+def tampered_state(change, model):
     """Go on from a saved model whose parts do not fit together."""
     X, y = problem(n=60)
-    model = LASVC(gamma=0.1).partial_fit(X, y, [0, 1])
+    model.partial_fit(X, y, [0, 1])
     saved = model._online.__getstate__()
     odd = copy.deepcopy(saved)
     change(odd)
@@ -966,22 +1017,73 @@ for what, change in TAMPERED_STATES.items():
     outcomes_allowed = (
         ("ValueError", "IndexError", "fine") if what in ("lines NaN", "all dead") else ("ValueError", "IndexError")
     )
-    hazard(f"state: {what}", *outcomes_allowed)(lambda c=change: tampered_state(c))
-hazard("state: nothing", "fine")(lambda: tampered_state(lambda saved: None))
+    hazard(f"state: {what}", *outcomes_allowed)(lambda c=change: tampered_state(c, LASVC(gamma=0.1)))
+hazard("state: nothing", "fine")(lambda: tampered_state(lambda saved: None, LASVC(gamma=0.1)))
 
 
-def lasvc_memory_limit():
-    """No memory for the kernel rows of a chunk: MemoryError, and the model is as it was."""
+def in_averages(position, change):
+    def apply(saved):
+        averages = saved["states"][0]["averages"]
+        for k, mean in enumerate(averages):
+            parts = list(mean)
+            parts[position] = change(parts[position])
+            averages[k] = tuple(parts)
+
+    return apply
+
+
+def sgd(average=False, rule="norma"):
+    return KernelSGDClassifier(gamma=0.1, rule=rule, C=10.0, average=average)
+
+
+TAMPERED_SGD = {
+    **{what: TAMPERED_STATES[what] for what in ("rows fewer", "row out of range", "row negative", "row short")},
+    **{what: TAMPERED_STATES[what] for what in ("id short", "code short", "code out of range", "whole short")},
+    **{what: TAMPERED_STATES[what] for what in ("whole large", "whole negative", "real short", "trace narrow")},
+    "a short": in_state("a", lambda a: a[:-1]),
+    "a NaN": in_state("a", lambda a: a * np.nan),
+    "real zero": in_state("real", lambda a: a * 0),
+    "real NaN": in_state("real", lambda a: a * np.nan),
+    "averages short": in_averages(3, lambda a: a[:-1].copy()),
+    "averages empty": in_averages(3, lambda a: a[:0].copy()),
+}
+for what, change in TAMPERED_SGD.items():
+    hazard(f"sgd state: {what}", "ValueError", "IndexError", "RuntimeError")(
+        lambda c=change: tampered_state(c, sgd(average=True))
+    )
+# What does not fit together but is in range: no crash.
+for what, change in {
+    "steps large": in_state("whole", put(2, 2**62)),
+    "notes large": in_state("whole", put(5, 2**62)),
+    "scale small": in_state("real", put(0, 5e-324)),
+    "scale large": in_state("real", put(0, 1e300)),
+    "id large": in_state("id", put(0, 2**62)),
+    "id twice": in_state("id", put(0, 1)),
+    "averages late": in_averages(0, lambda _: 2**62),
+    "averages gone": lambda saved: saved["states"][0].update(averages=[]),
+    "averages many": lambda saved: saved["states"][0].update(averages=saved["states"][0]["averages"] * 3),
+    "trace empty": in_state("trace", lambda a: a[:, :0]),
+}.items():
+    hazard(f"sgd state in range: {what}", "ValueError", "fine")(lambda c=change: tampered_state(c, sgd(average=True)))
+for rule in ("olsvm", "norma", "pegaz"):
+    for average in (False, True):
+        hazard(f"sgd state: nothing {rule} {average}", "fine")(
+            lambda r=rule, a=average: tampered_state(lambda saved: None, sgd(a, r))
+        )
+
+
+def stream_memory_limit(make, n, spare):
+    """No memory for what a chunk needs: MemoryError, and the model is as it was."""
     import resource
 
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20_000, 5)), rng.integers(0, 2, 20_000)
-    model = LASVC(variant="full", cache_size=4096).partial_fit(X[:200], y[:200], [0, 1])
+    X, y = rng.standard_normal((n, 5)), rng.integers(0, 2, n)
+    model = make().partial_fit(X[:200], y[:200], [0, 1])
     expected = fingerprint(model, X[:300])
     with open("/proc/self/statm") as f:
         in_use = int(f.read().split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (in_use + (30 << 20), before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + (spare << 20), before[1]))
     try:
         model.partial_fit(X, y)
     finally:
@@ -991,7 +1093,13 @@ def lasvc_memory_limit():
 
 
 if sys.platform == "linux":
-    hazard("lasvc memory limit", "MemoryError")(lasvc_memory_limit)
+    hazard("lasvc memory limit", "MemoryError")(
+        lambda: stream_memory_limit(lambda: LASVC(variant="full", cache_size=4096), 20_000, 30)
+    )
+    for spare in (8, 20, 30):
+        hazard(f"sgd memory limit {spare}", "MemoryError")(
+            lambda mb=spare: stream_memory_limit(lambda: KernelSGDClassifier(gamma=1.0), 500_000, mb)
+        )
 
 
 def overflow(scale, n_jobs=1):

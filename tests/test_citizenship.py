@@ -34,7 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from hingeline import LASVC, WorstViolatorSVC
+from hingeline import LASVC, KernelSGDClassifier, WorstViolatorSVC
 
 from .copies import COPIES
 from .watching import Recorder
@@ -148,6 +148,37 @@ def test_parameters_of_lasvc_go_round():
     assert vars(clone(model)) == OTHER_PARAMETERS_ONLINE
 
 
+OTHER_PARAMETERS_SGD = {
+    "rule": "olsvm-reg",
+    "C": 2.0,
+    "n_epochs": 2,
+    "learning_rate": "inverse",
+    "decay_first": True,
+    "bias": True,
+    "average": True,
+    "truncate": 1e-3,
+    "kernel": "poly",
+    "gamma": 0.5,
+    "degree": 2,
+    "coef0": 1.0,
+    "class_weight": "balanced",
+    "cache_size": 10,
+    "random_state": 3,
+    "n_jobs": 2,
+    "multi_class": "ovr",
+    "decision_function_shape": "ovo",
+}
+
+
+def test_parameters_of_kernel_sgd_go_round():
+    model = KernelSGDClassifier()
+    defaults = model.get_params()
+    assert defaults.keys() == OTHER_PARAMETERS_SGD.keys()
+    assert all(defaults[name] != value for name, value in OTHER_PARAMETERS_SGD.items())
+    assert model.set_params(**OTHER_PARAMETERS_SGD).get_params() == OTHER_PARAMETERS_SGD
+    assert vars(clone(model.fit(*problem()))) == OTHER_PARAMETERS_SGD
+
+
 def test_clone_has_parameters_and_no_model():
     model = WorstViolatorSVC(**OTHER_PARAMETERS)
     with warnings.catch_warnings():
@@ -171,11 +202,12 @@ MODELS = {
 
 @pytest.mark.parametrize("copied", COPIES)
 @pytest.mark.parametrize("kind", MODELS)
-def test_copies_of_lasvc_are_the_same_to_the_bit(kind, copied):
+@pytest.mark.parametrize("learner", [LASVC, KernelSGDClassifier])
+def test_copies_of_streams_are_the_same_to_the_bit(learner, kind, copied):
     make, parameters = MODELS[kind]
     X, y = problem()
     X = make(X)
-    model = LASVC(**parameters, random_state=0).fit(X, y)
+    model = learner(**parameters, random_state=0).fit(X, y)
     expected = fingerprint(model, X)
     one = COPIES[copied](model)
     model.fit(X, y[::-1])
@@ -360,7 +392,7 @@ def test_coef(n_classes, container):
 @pytest.mark.parametrize(
     "kernel", ["rbf", "poly", "sigmoid", linear_function], ids=["rbf", "poly", "sigmoid", "function"]
 )
-@pytest.mark.parametrize("learner", [WorstViolatorSVC, LASVC])
+@pytest.mark.parametrize("learner", [WorstViolatorSVC, LASVC, KernelSGDClassifier])
 def test_no_coef_without_a_linear_kernel(kernel, learner):
     model = learner(kernel=kernel).fit(*problem())
     with pytest.raises(AttributeError, match="linear"):
@@ -481,6 +513,18 @@ def test_libsvm_layout_of_lasvc(kernel, n_classes, container):
     np.testing.assert_allclose(model.decision_function(queries), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_libsvm_layout_of_kernel_sgd(kernel, n_classes, container):
+    X, y = problem(n_classes=n_classes)
+    model = KernelSGDClassifier(kernel=kernel, gamma=0.3, degree=2, coef0=1.0, bias=True, decision_function_shape="ovo")
+    model.fit(container(X), y)
+    queries = problem(seed=1)[0]
+    expected = libsvm_decisions(model, KERNELS[kernel](queries, model.support_vectors_))
+    np.testing.assert_allclose(model.decision_function(queries), expected, rtol=1e-9, atol=1e-9)
+
+
 # ---- meta-estimators -----------------------------------------------------------------------------------
 
 
@@ -515,6 +559,24 @@ def test_lasvc_in_a_search():
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         routed = make_pipeline(scaler, model).fit(X, y, sample_weight=weights)
         alone = LASVC(random_state=0).fit(StandardScaler().fit_transform(X), y, sample_weight=weights)
+        assert fingerprint(routed[-1], X) == fingerprint(alone, X)
+
+
+def test_kernel_sgd_in_a_search():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), KernelSGDClassifier(random_state=0)),
+        {"kernelsgdclassifier__C": [0.1, 10.0], "kernelsgdclassifier__rule": ["olsvm", "olsvm-reg"]},
+    ).fit(X, y)
+    assert search.best_score_ > 0.93
+    model = KernelSGDClassifier(kernel="precomputed", rule="olsvm-reg", n_epochs=20, random_state=0)
+    assert cross_val_score(model, X @ X.T, y, cv=3).min() > 0.9
+    weights = np.linspace(0.5, 1.5, len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = KernelSGDClassifier(random_state=0).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        routed = make_pipeline(scaler, model).fit(X, y, sample_weight=weights)
+        alone = KernelSGDClassifier(random_state=0).fit(StandardScaler().fit_transform(X), y, sample_weight=weights)
         assert fingerprint(routed[-1], X) == fingerprint(alone, X)
 
 
@@ -669,12 +731,38 @@ def test_callbacks_of_lasvc(variant, finish):
         LASVC(**options).set_callbacks(Breaker()).fit(X, y)
 
 
-def test_progress_bar_of_lasvc(capsys):
+@pytest.mark.parametrize("rule", ["olsvm", "norma"])
+@pytest.mark.parametrize("n_epochs", [1, 2])
+def test_callbacks_of_kernel_sgd(n_epochs, rule):
+    X, y = problem(n=400, n_classes=2)
+    options = {"rule": rule, "n_epochs": n_epochs, "random_state": 0}
+    alone = KernelSGDClassifier(**options).fit(X, y)
+    model = KernelSGDClassifier(**options).set_callbacks(recorder := Recorder()).fit(X, y)
+    assert fingerprint(model, X) == fingerprint(alone, X)
+    assert model.stop_reason_.tolist() == ["pass"]
+    assert recorder.events[:2] == ["setup", "begin fit"]
+    assert recorder.events[-2:] == ["end fit", "teardown"]
+    assert recorder.events[2:-2] == ["begin steps", "end steps"] * 50
+    assert [seen.predict(X).shape for seen in recorder.models] == [y.shape] * 51
+    each = 8 * n_epochs
+    assert [int(seen.n_iter_[0]) for seen in recorder.models] == [*range(each, 50 * each + 1, each), 50 * each]
+    stopped = KernelSGDClassifier(**options).set_callbacks(recorder := Recorder(stop_at=3)).fit(X, y)
+    assert stopped.stop_reason_.tolist() == ["stopped"]
+    assert recorder.events.count("end steps") == 3
+    assert (np.isfinite(stopped.admission_margin_).sum(), stopped.n_samples_seen_) == (3 * each, 400)
+    assert set(stopped.predict(X)) <= {0, 1}
+    assert fingerprint(stopped.set_callbacks().fit(X, y), X) == fingerprint(alone, X)
+    with pytest.raises(LookupError, match="the callback's own"):
+        KernelSGDClassifier(**options).set_callbacks(Breaker()).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [LASVC(finish=True), KernelSGDClassifier()], ids=["lasvc", "kernel sgd"])
+def test_progress_bar_of_streams(model, capsys):
     pytest.importorskip("rich")
     callback = pytest.importorskip("sklearn.callback")
-    LASVC(finish=True).set_callbacks(callback.ProgressBar()).fit(*problem())
+    clone(model).set_callbacks(callback.ProgressBar()).fit(*problem())
     shown = capsys.readouterr().out
-    assert "LASVC - fit" in shown
+    assert f"{type(model).__name__} - fit" in shown
     assert "100%" in shown
 
 
@@ -785,17 +873,18 @@ def test_fit_away_from_the_main_thread():
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_lasvc_is_pure_and_thread_safe(kind):
+@pytest.mark.parametrize("learner", [LASVC, KernelSGDClassifier])
+def test_streams_are_pure_and_thread_safe(learner, kind):
     make, parameters = MODELS[kind]
     X, y = problem(n=300)
     X = make(X)
-    model = LASVC(**parameters, n_jobs=2, random_state=0).fit(X, y)
+    model = learner(**parameters, n_jobs=2, random_state=0).fit(X, y)
     expected = fingerprint(model, X)
     again = copy.deepcopy(model)  # attributes are read from the core when somebody asks: here by four at once
     assert at_once(*[lambda: fingerprint(again, X)] * 4) == [expected] * 4
 
     def learn():
-        return fingerprint(LASVC(**parameters, random_state=0).fit(X, y), X)
+        return fingerprint(learner(**parameters, random_state=0).fit(X, y), X)
 
     assert at_once(learn, learn) == [expected] * 2
 
@@ -899,9 +988,8 @@ def alarm_in_fit():
     return interrupted_fit(noise(), signal.SIGALRM)
 
 
-def interrupted_lasvc(data, how="fit", **parameters):
+def interrupted_stream(model, data, how="fit"):
     X, y = data
-    model = LASVC(**parameters)
     classes = np.unique(y)
     if how == "later":
         model.partial_fit(X[:200], y[:200], classes)
@@ -919,6 +1007,14 @@ def interrupted_lasvc(data, how="fit", **parameters):
     return report
 
 
+def interrupted_lasvc(data, how="fit", **parameters):
+    return interrupted_stream(LASVC(**parameters), data, how)
+
+
+def interrupted_sgd(data, how="fit", **parameters):
+    return interrupted_stream(KernelSGDClassifier(gamma=0.02, **parameters), data, how)
+
+
 SIGNALS = {
     "lasvc 1": lambda: interrupted_lasvc(noise(), variant="full"),
     "lasvc 2": lambda: interrupted_lasvc(noise(), variant="full", n_jobs=2),
@@ -934,6 +1030,18 @@ SIGNALS = {
     "lasvc later": lambda: interrupted_lasvc(noise(), "later", variant="nc"),
     "lasvc later classes": lambda: interrupted_lasvc(noise(n_classes=3), "later", variant="lasvm", n_jobs=2),
     "lasvc later function": lambda: interrupted_lasvc(noise(n=20_000), "later", variant="full", kernel=slow_kernel),
+    "sgd epochs": lambda: interrupted_sgd(noise()),
+    "sgd epoch": lambda: interrupted_sgd(noise(), rule="norma", truncate=0, n_epochs=1, n_jobs=2),
+    "sgd no violations": lambda: interrupted_sgd(
+        (np.repeat([[1.0], [-1.0]], 500, axis=0), np.repeat([0, 1], 500)), C=1e3, n_epochs=10**6
+    ),
+    "sgd average": lambda: interrupted_sgd(noise(), rule="pegaz", average=True, cache_size=1),
+    "sgd classes": lambda: interrupted_sgd(noise(n_classes=4), rule="olsvm-reg", multi_class="ovr", n_jobs=2),
+    "sgd function": lambda: interrupted_sgd(noise(n=20_000), C=1e-3, kernel=slow_kernel),
+    "sgd first": lambda: interrupted_sgd(noise(), "first"),
+    "sgd later": lambda: interrupted_sgd(noise(), "later", rule="olsvm-reg", bias=True),
+    "sgd later classes": lambda: interrupted_sgd(noise(n_classes=3), "later", rule="pegaz", n_jobs=2),
+    "sgd later function": lambda: interrupted_sgd(noise(n=20_000), "later", C=1e-3, kernel=slow_kernel),
     "fit 1": lambda: interrupted_fit(noise(), n_jobs=1),
     "fit 2": lambda: interrupted_fit(noise(), n_jobs=2),
     "fit pairs 1": lambda: interrupted_fit(noise(n_classes=4), n_jobs=1),
@@ -982,7 +1090,7 @@ def test_interrupt_leaves_a_model(case, signals):
 
 
 @needs_signals
-@pytest.mark.parametrize("case", [case for case in SIGNALS if case.startswith("lasvc")])
+@pytest.mark.parametrize("case", [case for case in SIGNALS if case.startswith(("lasvc", "sgd"))])
 def test_interrupt_leaves_a_stream(case, signals):
     report = signals[case]
     print(case, report)

@@ -9,6 +9,7 @@ from hingeline import (
     FiniteNewtonSVCCV,
     IncrementalOneClassSVM,
     IncrementalSVC,
+    KernelSGDClassifier,
     WorstViolatorSVC,
 )
 
@@ -24,6 +25,8 @@ def expected_failures(estimator):
         return dict.fromkeys(WEIGHTS, SCALE)
     if isinstance(estimator, FiniteNewtonOrdinal):
         return {"check_classifiers_train": BLOBS}
+    if isinstance(estimator, KernelSGDClassifier):
+        return dict.fromkeys(WEIGHTS, ORDER)
     if not isinstance(estimator, LASVC):
         return {}
     failures = {}
@@ -47,6 +50,12 @@ def expected_failures(estimator):
         LASVC(variant="lasvm", finish=True, tol=1e-15, max_iter=200_000, gamma=1.0),
         LASVC(kernel="precomputed"),
         LASVC(kernel="precomputed", variant="lasvm"),
+        KernelSGDClassifier(),
+        KernelSGDClassifier(rule="olsvm-reg", bias=True),
+        KernelSGDClassifier(rule="norma", multi_class="ovr", n_jobs=2),
+        KernelSGDClassifier(rule="norma-literal", n_epochs=2),
+        KernelSGDClassifier(rule="pegaz", learning_rate="inverse", C=100.0, average=True),
+        KernelSGDClassifier(kernel="precomputed", bias=True),
         IncrementalSVC(),
         IncrementalSVC(kernel="linear", n_jobs=2),
         IncrementalSVC(gamma=1.0),

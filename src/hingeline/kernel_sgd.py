@@ -26,6 +26,10 @@ class SgdMachines(StreamMachines):
         """Examples for :meth:`advance`: numbers of rows in X, ids, codes and weights."""
         self.model.begin(self._source(source), X, *examples, epochs=epochs)
 
+    def most_examples(self, codes: np.ndarray) -> int:
+        """Examples of the machine that has most of them."""
+        return len(codes) if self.multi_class == "ovr" else int(np.sort(np.bincount(codes))[-2:].sum())
+
     def advance(self, source: Any, codes: np.ndarray, steps: int, **how: Any) -> bool:
         """So many steps of every machine; whether there are more."""
         with self.lock:
@@ -308,7 +312,7 @@ class KernelSGDClassifier(StreamClassifier):
                     X,
                     self.classes_[codes],
                     advance=advance,
-                    most_steps=self.n_epochs * int(np.sort(np.bincount(of))[-2:].sum()),
+                    most_steps=self.n_epochs * machines.most_examples(of),
                     attributes=lambda: {**machines.attributes(), "classes_": self.classes_, "_gamma": self._gamma},
                 )
             except KeyboardInterrupt:

@@ -401,7 +401,10 @@ inline void plan_average(State& s, const Params& p, Index steps) {
 /// on how the steps are split over calls.
 template <class Source>
 void learn(State& state, Window& window, const Params& p, const Source& source, const Stop& stop, double* margins) {
-    if (!window.running()) return;
+    if (!window.running()) {
+        state.reason = Reason::pass;
+        return;
+    }
     const Trace::Running clock(state.trace);
     detail::Loop<Source> loop(state, window, p, source, stop.interrupt, margins);
     state.reason = Reason::interrupted;
