@@ -209,9 +209,12 @@ Learner loaded(const nb::dict& d, Index bound, Index classes) {
         const auto mean = nb::cast<nb::tuple>(saved);
         valid(mean.size() == 4);
         const auto held = nb::cast<Contiguous1<double>>(mean[3]);
-        valid(held.shape(0) == n);
+        valid(held.shape(0) == n && s.averages.size() < 2);
         s.averages.push_back({nb::cast<Index>(mean[0]), nb::cast<double>(mean[1]), nb::cast<double>(mean[2]),
                               std::vector<double>(held.data(), held.data() + n)});
+        const Average& last = s.averages.back();
+        valid(last.from >= 0 && last.from <= s.t && std::isfinite(last.scales) && std::isfinite(last.b));
+        for (const double value : last.held) valid(std::isfinite(value));
     }
     for (std::size_t c = 0; c < trace.shape(0); ++c)
         s.trace.columns()[c].values.assign(trace.data() + c * trace.shape(1), trace.data() + (c + 1) * trace.shape(1));
