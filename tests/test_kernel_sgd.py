@@ -539,6 +539,17 @@ def test_what_is_dropped_from_a_stream(rule, learning_rate):
     np.testing.assert_allclose(model.truncated_, lost * shrunk, rtol=1e-9)
 
 
+def test_just_as_large_is_large_enough():
+    X, y = noisy(STRETCH, seed=25)
+    weights = np.where(np.arange(STRETCH) % 3 == 0, 0.5, 1.0)
+    model = KernelSGDClassifier(rule="pegaz", C=1.0, gamma=0.7, truncate=0.5)
+    stream(model, X, y, weights=weights)
+    assert model.truncated_.tolist() == [0.0] and len(np.unique(np.abs(model.dual_coef_))) == 2
+    model = KernelSGDClassifier(rule="pegaz", C=1.0, gamma=0.7, truncate=0.500001)
+    assert stream(model, X, y, weights=weights).truncated_[0] > 0
+    assert len(np.unique(np.abs(model.dual_coef_))) == 1
+
+
 def test_truncation_keeps_norma_small():
     X, y = noisy(6000, seed=14)
     queries = noisy(300, seed=15)[0]
