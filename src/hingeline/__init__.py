@@ -6,6 +6,8 @@ from . import datasets, metrics
 from .finite_newton import FiniteNewtonPath, FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
 from .incremental import IncrementalSVC
 from .lasvm import LASVC
+from .min_norm import MinNormSVC
+from .nnisda import NNISDAClassifier
 from .ollawv import WorstViolatorSVC
 from .one_class import IncrementalOneClassSVM
 from .ordinal import FiniteNewtonOrdinal
@@ -19,6 +21,8 @@ __all__ = [
     "FiniteNewtonSVCCV",
     "IncrementalOneClassSVM",
     "IncrementalSVC",
+    "MinNormSVC",
+    "NNISDAClassifier",
     "WorstViolatorSVC",
     "__version__",
     "datasets",
