@@ -238,7 +238,7 @@ def _guess_of(estimator: Any) -> Any:
 
 
 def _coefficients(guess: Any, codes: np.ndarray) -> list[np.ndarray]:
-    """v of every machine by sample."""
+    """Coefficients of every machine by sample."""
     n_classes = len(guess.classes_)
     code = codes[guess.support_]
     columns = np.arange(len(code))

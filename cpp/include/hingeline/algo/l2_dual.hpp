@@ -45,6 +45,10 @@ struct State {
     double value = 0.0;         // D(v), or v'Qv
     double violation = 0.0;
     bool begun = false;
+    bool stale = false;            // v has moved and r has not
+    std::vector<State> inner;      // while rows rest: the others
+    std::vector<Index> positions;  // of an inner state in the outer one
+    double tol = 0;                // of an inner state
     Index steps = 0;
     Index since = 0;        // steps since r was computed from v
     Index doubts = 0;       // times that r, computed again, was not converged after all
@@ -92,22 +96,20 @@ inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
 /// What is known of a solution: v, D(v), the primal at the function of v, and the largest |f| over the training rows.
 struct Solution {
     std::vector<double> v;
-    double dual = 0, primal = 0, largest = 0;
+    double dual = 0, primal = 0, largest = 0;  // primal: NaN while it is not known
 };
-/// Of `v` with outputs Qv.
-inline Solution solution(const State& s, std::vector<double> v, const std::vector<double>& outputs) {
+/// Of `v` with outputs Qv and value D(v).
+inline Solution solution(const State& s, std::vector<double> v, const std::vector<double>& outputs, double dual) {
     Solution out;
-    double sum = 0, square = 0, norm = 0, loss = 0;
+    double norm = 0, loss = 0;
     for (std::size_t i = 0; i < v.size(); ++i) {
         const double slack = v[i] / s.c[i], z = outputs[i] - slack, xi = std::max(0.0, 1 - z);
-        sum += v[i];
-        square += v[i] * outputs[i];
         norm += v[i] * z;
         loss += s.c[i] * xi * xi;
         out.largest = std::max(out.largest, std::abs(z));
     }
-    out.dual = sum - square / 2;
-    out.primal = (norm + loss) / 2;
+    out.dual = dual;
+    out.primal = s.stale ? std::numeric_limits<double>::quiet_NaN() : (norm + loss) / 2;
     out.v = std::move(v);
     return out;
 }
@@ -119,13 +121,13 @@ template <class Source> class Walk {
   public:
     using T = typename Source::Value;
 
-    Walk(State& state, const Params& p, const Source& source, Interrupt* interrupt)
+    Walk(State& state, bool bias, std::size_t cache_bytes, const Source& source, Interrupt* interrupt)
         : s(state),
-          bias_(p.bias),
+          bias_(bias),
           interrupt_(interrupt),
           held_(s.row.size(), nullptr),
           used_(s.row.size(), 0),
-          columns_(source, std::max(p.cache_bytes, least_bytes(s.n())), s.n(), interrupt),
+          columns_(source, std::max(cache_bytes, least_bytes(s.n())), s.n(), interrupt),
           speculation_(source, 0),
           all_fit_(columns_.room() >= s.n()) {
         columns_.lay_out(s.row);
@@ -199,6 +201,16 @@ template <class Source> class Walk {
         return true;
     }
 
+    Index position_of(Index row) const {
+        Index from = 0;
+        for (const Index end : s.end) {
+            const auto last = s.row.begin() + end, it = std::lower_bound(s.row.begin() + from, last, row);
+            if (it != last && *it == row) return it - s.row.begin();
+            from = end;
+        }
+        return -1;  // never
+    }
+
     bool interrupted() { return interrupt_ && interrupt_->requested(); }
     Index row(Index at) const { return s.row[static_cast<std::size_t>(at)]; }
 
@@ -263,33 +275,24 @@ template <class Source> class Walk {
     std::vector<Index> wanted(Index at, Index count) {
         std::vector<Index> out{at};
         if (count <= 1) return out;
+        // The smaller, the sooner: the next support vectors, or the largest r.
         const bool supports = s.v[static_cast<std::size_t>(at)] > 0;
+        std::vector<std::pair<double, Index>> heap;
+        double bar = supports ? infinity : -level;
         for (Index i = 0; i < s.n(); ++i) {
             const auto p = static_cast<std::size_t>(i);
-            if (i != at && !held_[p] && (supports ? s.v[p] > 0 : s.r[p] > level)) out.push_back(i);
+            const double key = supports ? static_cast<double>(i > at ? i : i + s.n()) : -s.r[p];
+            if (!(key < bar) || held_[p] || i == at || (supports && !(s.v[p] > 0))) continue;
+            heap.emplace_back(key, i);
+            std::push_heap(heap.begin(), heap.end());
+            if (static_cast<Index>(heap.size()) < count) continue;
+            std::pop_heap(heap.begin(), heap.end());
+            heap.pop_back();
+            bar = heap.front().first;
         }
-        if (static_cast<Index>(out.size()) <= count) return out;
-        const auto soon = [&](Index a, Index b) {
-            const double one = s.r[static_cast<std::size_t>(a)], other = s.r[static_cast<std::size_t>(b)];
-            return one != other ? one > other : a < b;
-        };
-        const auto later = [&](Index a, Index b) { return (a > at ? a : a + s.n()) < (b > at ? b : b + s.n()); };
-        const auto cut = out.begin() + count;
-        supports ? std::nth_element(out.begin() + 1, cut, out.end(), later)
-                 : std::nth_element(out.begin() + 1, cut, out.end(), soon);
-        out.erase(cut, out.end());
+        for (const auto& [key, i] : heap) out.push_back(i);
         return out;
     }
-    Index position_of(Index row) const {
-        Index from = 0;
-        for (const Index end : s.end) {
-            const auto last = s.row.begin() + end, it = std::lower_bound(s.row.begin() + from, last, row);
-            if (it != last && *it == row) return it - s.row.begin();
-            from = end;
-        }
-        return -1;  // never
-    }
-
     const bool bias_;
     Interrupt* interrupt_;
     std::vector<const T*> held_;
@@ -300,72 +303,180 @@ template <class Source> class Walk {
     const bool all_fit_;
 };
 
-inline void note(State& s, double dual) {
+/// A row of the trace, from the rows in use.
+inline void note(State& book, const State& s, double dual) {
     const auto supports = std::count_if(s.v.begin(), s.v.end(), [](double v) { return v > 0; });
-    s.trace.add({static_cast<double>(s.steps), static_cast<double>(supports), s.violation, dual,
-                 static_cast<double>(s.kernel_evals)});
+    book.trace.add({static_cast<double>(book.steps), static_cast<double>(supports), s.violation, dual,
+                    static_cast<double>(book.kernel_evals)});
 }
+
+/// Kernel values of a walk at some of its positions.
+template <class Source> class Restricted {
+  public:
+    using Value = typename Source::Value;
+    Restricted(Walk<Source>& whole, const std::vector<Index>& positions) : whole_(whole), positions_(positions) {}
+    static int block() { return 1; }
+    static int grain() { return 1; }
+    static bool blocks_pay() { return false; }
+    static void prepare(Ids, Scratch<Value>&, std::size_t) {}
+    bool columns(Ids queries, Ids, Value* const* columns, Scratch<Value>&) const {
+        for (Index q = 0; q < queries.count; ++q) {
+            const Value* k = whole_.column(whole_.position_of(queries[q]));
+            if (!k) return false;
+            Value* to = columns[q];
+            for (const Index position : positions_) *to++ = k[position];
+        }
+        return true;
+    }
+
+  private:
+    Walk<Source>& whole_;
+    const std::vector<Index>& positions_;
+};
 
 namespace detail {
 
 /// Rounding errors of this many steps are of no concern.
 inline Index refresh_period(const State& s) { return std::max<Index>(1 << 16, 8 * s.n()); }
 
-template <class Source, class Rule>
-Reason walk(Walk<Source>& walk, const Params& p, const Rule& rule, Index last, Interrupt* interrupt) {
-    constexpr Index most_doubts = 100;
-    State& s = walk.s;
-    if (s.row.empty()) return Reason::tolerance;
-    if (!s.begun) {
-        const Step begun = rule.begin(walk);
-        if (begun != Step::taken) return begun == Step::interrupted ? Reason::interrupted : Reason::indefinite;
-        s.begun = true;
-        s.violation = rule.violation(s);
-        s.last_value = s.value;
-    }
-    /// r from v; whether there is a reason to end.
-    const auto again = [&](bool doubt) {
-        if (!walk.refresh(Rule::start)) return Reason::interrupted;
-        rule.measure(s);
-        s.violation = rule.violation(s);
-        if (doubt && ++s.doubts > most_doubts) return Reason::precision;
-        return Reason::running;
-    };
-    while (true) {
-        Reason reason = Reason::running;
-        if (s.violation <= p.tol) {
-            if (s.since == 0) return Reason::tolerance;
-            if ((reason = again(false)) != Reason::running) return reason;
-            if (s.violation <= p.tol) return Reason::tolerance;
-            if (++s.doubts > most_doubts) return Reason::precision;
-        }
-        if (s.steps >= p.max_steps) return Reason::steps;
-        if (s.steps >= last) return Reason::running;
-        const Index columns = s.kernel_evals;
-        const Step step = rule.step(walk);
-        if (step == Step::interrupted) return Reason::interrupted;
-        if (step == Step::indefinite) return Reason::indefinite;
-        if (step == Step::stuck) {  // in rounding errors
-            if (s.since == 0) return Reason::precision;
-            if ((reason = again(true)) != Reason::running) return reason;
-            continue;
-        }
-        ++s.steps, ++s.since;
-        s.violation = rule.violation(s);
-        if (s.since >= refresh_period(s)) {
-            if ((reason = again(false)) != Reason::running) return reason;
-            if (!rule.better(s.value, s.last_value)) return Reason::precision;
+/// Rows rest only in machines with at least so many, and it is asked every so many steps whether they might.
+constexpr Index fewest_rows = 512, rest_period = 250;
+/// Rows without weight whose output is this far beyond the margin may rest.
+constexpr double rest_margin = 0.1;
+/// What is left of a violation when resting rows are looked at again.
+constexpr double rest_part = 0.02;
+
+/// One call of `learn`.
+template <class Rule> class Run {
+  public:
+    /// `book` has the counters and the trace.
+    Run(State& book, const Params& p, const Rule& rule, Index last, Interrupt* interrupt)
+        : book_(book), p_(p), rule_(rule), last_(last), interrupt_(interrupt) {}
+
+    template <class Source> Reason whole(Walk<Source>& walk) {
+        State& s = walk.s;
+        if (s.row.empty()) return Reason::tolerance;
+        if (!s.begun) {
+            const Step begun = rule_.begin(walk);
+            if (begun != Step::taken) return begun == Step::interrupted ? Reason::interrupted : Reason::indefinite;
+            s.begun = true;
+            s.violation = rule_.violation(s);
             s.last_value = s.value;
         }
-        if (s.steps % s.note_every == 0) {
-            note(s, rule.dual(s));
-            if (s.trace.size() >= 256) s.trace.thin(), s.note_every *= 2;
+        while (true) {
+            if (!s.inner.empty()) {
+                const Reason reason = inner(walk);
+                if (reason != Reason::running || !s.inner.empty()) return reason;
+            }
+            if (s.since >= refresh_period(s)) {
+                if (const Reason reason = again(walk, false); reason != Reason::running) return reason;
+                if (!rule_.better(s.value, s.last_value)) return Reason::precision;
+                s.last_value = s.value;
+            }
+            if (s.violation <= p_.tol) {
+                if (s.since == 0) return Reason::tolerance;
+                if (const Reason reason = again(walk, false); reason != Reason::running) return reason;
+                if (s.violation <= p_.tol) return Reason::tolerance;
+                if (++s.doubts > most_doubts) return Reason::precision;
+            }
+            if (s.n() >= fewest_rows && s.since % rest_period == 0 && rest(s)) continue;
+            if (book_.steps >= last_) return Reason::running;
+            if (const Reason reason = one(walk); reason != Reason::running) return reason;
+        }
+    }
+
+  private:
+    static constexpr Index most_doubts = 20;
+
+    /// One step.
+    template <class Source> Reason one(Walk<Source>& walk) {
+        State& s = walk.s;
+        if (book_.steps >= p_.max_steps) return Reason::steps;
+        const Index columns = book_.kernel_evals;
+        const Step step = rule_.step(walk);
+        if (step == Step::interrupted) return Reason::interrupted;
+        if (step == Step::indefinite) return Reason::indefinite;
+        if (step == Step::stuck) return s.since == 0 ? Reason::precision : again(walk, true);  // in rounding errors
+        ++book_.steps, ++s.since;
+        s.violation = rule_.violation(s);
+        if (book_.steps % book_.note_every == 0) {
+            note(book_, s, rule_.dual(s));
+            if (book_.trace.size() >= 256) book_.trace.thin(), book_.note_every *= 2;
         }
         // Steps are short, and asking for the time is not free; a column may take long.
-        if ((s.steps % 16 == 0 || s.kernel_evals != columns) && interrupt && interrupt->requested())
+        if ((book_.steps % 16 == 0 || book_.kernel_evals != columns) && interrupt_ && interrupt_->requested())
             return Reason::interrupted;
+        return Reason::running;
     }
-}
+
+    /// r from v.
+    template <class Source> Reason again(Walk<Source>& walk, bool doubt) {
+        State& s = walk.s;
+        if (!walk.refresh(Rule::start)) return Reason::interrupted;
+        rule_.measure(s);
+        s.violation = rule_.violation(s);
+        return doubt && ++s.doubts > most_doubts ? Reason::precision : Reason::running;
+    }
+
+    /// Let the rows rest that have no weight and violate nothing by far, if they are many.
+    bool rest(State& s) const {
+        std::vector<Index> near;
+        const double far = rule_.level(s, -std::max(rest_margin, s.violation));
+        for (Index i = 0; i < s.n(); ++i)
+            if (s.v[static_cast<std::size_t>(i)] > 0 || s.r[static_cast<std::size_t>(i)] > far) near.push_back(i);
+        if (2 * static_cast<Index>(near.size()) > s.n()) return false;
+        State t;
+        t.end.assign(s.end.size(), 0);
+        for (const Index i : near) {
+            const auto p = static_cast<std::size_t>(i);
+            t.row.push_back(s.row[p]), t.code.push_back(s.code[p]), t.c.push_back(s.c[p]);
+            t.v.push_back(s.v[p]), t.r.push_back(s.r[p]), t.q.push_back(s.q[p]);
+            ++t.end[static_cast<std::size_t>(s.code[p])];
+        }
+        for (std::size_t k = 1; k < t.end.size(); ++k) t.end[k] += t.end[k - 1];
+        t.other = s.other, t.penalties = s.penalties, t.value = t.last_value = s.value;
+        t.violation = s.violation;
+        t.begun = true;
+        t.tol = std::max(p_.tol, rest_part * s.violation);
+        t.positions = std::move(near);
+        s.inner.push_back(std::move(t));
+        return true;
+    }
+
+    /// Steps on the rows that do not rest, then a look at all.
+    template <class Source> Reason inner(Walk<Source>& outer) {
+        State &s = outer.s, &t = s.inner.front();
+        Reason reason = Reason::running;
+        {
+            const Restricted<Source> source(outer, t.positions);
+            Walk<Restricted<Source>> walk(t, p_.bias, p_.cache_bytes / 8, source, interrupt_);
+            walk.look();
+            while (t.violation > t.tol && t.since < refresh_period(t) && book_.steps < last_) {
+                reason = one(walk);
+                if (reason != Reason::running) break;
+            }
+        }
+        for (std::size_t i = 0; i < t.positions.size(); ++i) s.v[static_cast<std::size_t>(t.positions[i])] = t.v[i];
+        s.value = t.value, s.violation = t.violation;
+        s.stale = true;
+        if (reason == Reason::interrupted) return reason;
+        const bool goes_on = reason == Reason::running && book_.steps >= last_ && t.violation > t.tol;
+        if (const Reason halt = again(outer, false); halt != Reason::running) return halt;
+        s.stale = false;
+        if (goes_on) return Reason::running;
+        s.inner.clear();
+        if (s.violation <= p_.tol) return Reason::tolerance;
+        if (!rule_.better(s.value, s.last_value) && ++s.doubts > most_doubts) return Reason::precision;
+        s.last_value = s.value;
+        return reason;
+    }
+
+    State& book_;
+    const Params& p_;
+    const Rule& rule_;
+    const Index last_;
+    Interrupt* interrupt_;
+};
 
 }  // namespace detail
 
@@ -379,13 +490,13 @@ void learn(State& s, const Params& p, const Source& source, const Stop& stop, co
     const Index last = stop.max_steps < most - s.steps ? s.steps + stop.max_steps : most;
     Trace::Running clock(s.trace);
     try {
-        Walk<Source> walk(s, p, source, stop.interrupt);
-        s.reason = detail::walk(walk, p, rule, last, stop.interrupt);
+        Walk<Source> walk(s, p.bias, p.cache_bytes - p.cache_bytes / 8, source, stop.interrupt);
+        s.reason = detail::Run<Rule>(s, p, rule, last, stop.interrupt).whole(walk);
     } catch (...) {  // a kernel function of the user's may throw: what was learnt before stays
         s.reason = Reason::interrupted;
         throw;
     }
-    if (s.begun) note(s, rule.dual(s));
+    if (s.begun) note(s, s, rule.dual(s));
 }
 
 }  // namespace hingeline::l2

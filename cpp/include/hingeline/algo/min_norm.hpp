@@ -59,6 +59,7 @@ struct Rule {
     double violation(const l2::State& s) const { return 1 + s.peaks.high / s.value; }
     void measure(l2::State& s) const { s.value = -l2::dot(s.v, s.r); }
     double dual(const l2::State& s) const { return 1 / (2 * s.value); }
+    double level(const l2::State& s, double violation) const { return (violation - 1) * s.value; }
     bool better(double value, double before) const { return value < before - 1e-14 * before; }
 
     template <class Source> l2::Step step(l2::Walk<Source>& walk) const {
@@ -102,7 +103,7 @@ inline l2::Solution solution(const l2::State& s) {
     std::vector<double> v(s.v), outputs(s.r);
     for (double& x : v) x *= scale;
     for (double& x : outputs) x *= -scale;
-    return l2::solution(s, std::move(v), outputs);
+    return l2::solution(s, std::move(v), outputs, scale / 2);
 }
 
 }  // namespace hingeline::min_norm

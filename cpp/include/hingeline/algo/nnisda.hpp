@@ -48,6 +48,8 @@ struct Rule {
         s.value = (sum + l2::dot(s.v, s.r)) / 2;
     }
     double dual(const l2::State& s) const { return s.value; }
+    /// The r of a row that violates by this much, not having any weight.
+    double level(const l2::State&, double violation) const { return violation; }
     /// Whether the value has changed by more than rounding errors.
     bool better(double value, double before) const { return value > before + 1e-14 * std::abs(before); }
 
@@ -89,7 +91,7 @@ template <class Source> void learn(l2::State& s, const l2::Params& p, const Sour
 inline l2::Solution solution(const l2::State& s) {
     std::vector<double> outputs(s.r);
     for (double& x : outputs) x = 1 - x;
-    return l2::solution(s, s.v, outputs);
+    return l2::solution(s, s.v, outputs, s.value);
 }
 
 }  // namespace hingeline::nnisda
