@@ -90,6 +90,8 @@ class Session {
 
 void bind_expansion(nb::module_& m);
 void bind_ollawv(nb::module_& m);
+void bind_nnisda(nb::module_& m);
+void bind_min_norm(nb::module_& m);
 void bind_lasvm(nb::module_& m);
 void bind_kernel_sgd(nb::module_& m);
 void bind_incremental(nb::module_& m);

@@ -86,6 +86,8 @@ NB_MODULE(_core, m) {
         });
     bind_expansion(m);
     bind_ollawv(m);
+    bind_nnisda(m);
+    bind_min_norm(m);
     bind_lasvm(m);
     bind_kernel_sgd(m);
     bind_incremental(m);

@@ -386,6 +386,8 @@ template <class T> constexpr Ops<T> make_table() {
             to_line<T>,
             accumulate<T>,
             add_and_least<T>,
+            add_and_peaks<T>,
+            best_partner<T>,
             ascend<T>,
             ascend_pair<T>,
             glance<T>,

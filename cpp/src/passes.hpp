@@ -162,6 +162,105 @@ template <class T> Extremes ascend_pair(T* g, const T* k, const T* l, double a, 
     return k ? pair_pass<T, true>(g, k, l, a, up, dn, n) : pair_pass<T, false>(g, k, l, a, up, dn, n);
 }
 
+template <class T, int Terms>
+Peaks peaks_pass(double* r, const T* k, double a, const T* l, double c, double b, const double* v, Index n) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    const double infinity = static_cast<double>(INFINITY);
+    const V factor = splat<V>(a), other = splat<V>(c), constant = splat<V>(b);
+    LaneMost<double> high(-infinity), low(-infinity);  // of r, and of -r
+    const auto step = [&](Index j, V& rise, V& fall) HL_LAMBDA_INLINE {
+        V x = load<V>(r + j);
+        if constexpr (Terms > 0) {
+            V change = fused(load_double(k + j), factor, constant);
+            if constexpr (Terms > 1) change = fused(load_double(l + j), other, change);
+            x += change;
+            store(r + j, x);
+        }
+        rise = larger(rise, x);
+        fall = larger_where(load<V>(v + j), fall, -x);
+    };
+    const Index vectors = n / W * W;
+    for (Index from = 0; from < vectors; from += pass_step) {
+        V rise[pass_group], fall[pass_group];
+        for (int u = 0; u < pass_group; ++u) rise[u] = fall[u] = splat<V>(-infinity);
+        if (from + pass_step <= vectors) {
+            for (Index i = from; i < from + pass_step; i += pass_group * W)
+                for (int u = 0; u < pass_group; ++u) step(i + u * W, rise[u], fall[u]);
+        } else {
+            for (Index i = from; i < vectors; i += W) step(i, rise[0], fall[0]);
+        }
+        high.see(larger(larger(rise[0], rise[1]), larger(rise[2], rise[3])), from);
+        low.see(larger(larger(fall[0], fall[1]), larger(fall[2], fall[3])), from);
+    }
+    const double top = high.most(), bottom = low.most();
+    Peaks out{-infinity, infinity, -1, -1};
+    if (top > -infinity) {
+        out.high = top;
+        out.high_at = high.first(top, [&](Index i) { return i < vectors && r[i] == top; });
+    }
+    if (bottom > -infinity) {
+        out.low = -bottom;
+        out.low_at = low.first(bottom, [&](Index i) { return i < vectors && r[i] == -bottom && v[i] > 0; });
+    }
+    for (Index i = vectors; i < n; ++i) {
+        if constexpr (Terms > 0) {
+            double change = madd(static_cast<double>(k[i]), a, b);
+            if constexpr (Terms > 1) change = madd(static_cast<double>(l[i]), c, change);
+            r[i] += change;
+        }
+        if (r[i] > out.high) out.high = r[i], out.high_at = i;
+        if (v[i] > 0 && r[i] < out.low) out.low = r[i], out.low_at = i;
+    }
+    return out;
+}
+
+template <class T>
+Peaks add_and_peaks(double* r, const T* k, double a, const T* l, double c, double b, const double* v, Index n) {
+    if (!k) return peaks_pass<T, 0>(r, k, a, l, c, b, v, n);
+    return l ? peaks_pass<T, 2>(r, k, a, l, c, b, v, n) : peaks_pass<T, 1>(r, k, a, l, c, b, v, n);
+}
+
+template <class T> Most best_partner(const double* r, const T* k, const double* q, const double* v, double top,
+                                     double a, double b, Index n) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    constexpr int group = 4;
+    const V zero{}, factor = splat<V>(a), constant = splat<V>(b);
+    V gain[group] = {}, at[group] = {};  // in each lane the largest and where its register begins
+    const auto step = [&](Index j, V& most, V& where) HL_LAMBDA_INLINE {
+        const V fall = top - load<V>(r + j), room = load<V>(v + j);
+        const V bend = load<V>(q + j) + fused(load_double(k + j), factor, constant);
+        const V free = fall / bend;
+        const V theta = bend > zero ? smaller(free, room) : room;
+        const V here = theta * fused(-theta, bend, fall + fall);
+        where = here > most ? splat<V>(static_cast<double>(j)) : where;
+        most = larger(most, here);
+    };
+    Index i = 0;
+    for (; i + group * W <= n; i += group * W)
+        for (int g = 0; g < group; ++g) step(i + g * W, gain[g], at[g]);
+    for (; i + W <= n; i += W) step(i, gain[0], at[0]);
+    Most out{0, -1};
+    for (int g = 0; g < group; ++g) {
+        double lane[W], start[W];
+        store(lane, gain[g]);
+        store(start, at[g]);
+        for (int w = 0; w < W; ++w) {
+            const Index position = static_cast<Index>(start[w]) + w;
+            if (lane[w] > out.value || (lane[w] == out.value && out.at >= 0 && position < out.at))
+                out = {lane[w], position};
+        }
+    }
+    for (; i < n; ++i) {
+        const double fall = top - r[i], bend = q[i] + madd(static_cast<double>(k[i]), a, b);
+        const double theta = bend > 0 && fall / bend < v[i] ? fall / bend : v[i];
+        const double here = theta * madd(-theta, bend, fall + fall);
+        if (here > out.value) out = {here, i};
+    }
+    return out;
+}
+
 template <class T> Glance glance(const T* k, const double* a, const T* g, const double* c, Index n) {
     using V = Vec<double>;
     constexpr int W = lanes<double>;

@@ -564,6 +564,101 @@ CASE(add_and_least) {
     });
 }
 
+// ---- passes over a dual with penalised bias ------------------------------------------------------
+
+/// Multiples of 1/8 make every operation exact and ties frequent.
+struct Eighths {
+    Random& random;
+    Index levels;
+    double operator()() { return static_cast<double>(below(random, 2 * levels + 1) - levels) / 8; }
+};
+
+template <class T> void peaks_case(const Ops<T>& op, Random& random, Index n, int terms, double room, Index levels) {
+    Eighths eighths{random, levels};
+    std::vector<double> r, v;
+    std::vector<T> k, l;
+    for (Index i = 0; i < n; ++i) {
+        r.push_back(eighths());
+        v.push_back(uniform(random) < room ? 0.5 : 0.0);
+        k.push_back(static_cast<T>(eighths()));
+        l.push_back(static_cast<T>(eighths()));
+    }
+    const double a = eighths(), b = eighths(), c = eighths();
+    auto expected = r;
+    Peaks naive{-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(), -1, -1};
+    for (Index i = 0; i < n; ++i) {
+        if (terms > 0) expected[i] += a * static_cast<double>(k[i]) + b;
+        if (terms > 1) expected[i] += c * static_cast<double>(l[i]);
+        if (expected[i] > naive.high) naive.high = expected[i], naive.high_at = i;
+        if (v[i] > 0 && expected[i] < naive.low) naive.low = expected[i], naive.low_at = i;
+    }
+    const Peaks peaks = op.add_and_peaks(r.data(), terms > 0 ? k.data() : nullptr, a, terms > 1 ? l.data() : nullptr, c,
+                                         b, v.data(), n);
+    CHECK(same_bits(r, expected), op.name, n, terms);
+    CHECK(peaks.high == naive.high && peaks.low == naive.low, op.name, n, terms, peaks.high, peaks.low);
+    CHECK(peaks.high_at == naive.high_at, op.name, n, terms, peaks.high_at, naive.high_at);
+    CHECK(peaks.low_at == naive.low_at, op.name, n, terms, peaks.low_at, naive.low_at);
+}
+
+CASE(add_and_peaks) {
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        Random random(15);
+        for (const Index n : {0, 1, 2, 7, 8, 9, 31, 32, 33, 127, 128, 129, 255, 400, 1000, 1283})
+            for (int repeat = 0; repeat < 24; ++repeat)
+                peaks_case(op, random, n, repeat % 3, repeat % 4 ? 0.2 : 0.0, repeat % 2 ? 3 : 400);
+        // The peaks in every position, alone and with a later double.
+        for (Index at = 0; at < 700; ++at) {
+            std::vector<double> r(700, 0.0);
+            const std::vector<double> v(700, 1.0);
+            r[at] = r[(at + 700) / 2] = 1.0;
+            Peaks peaks = op.add_and_peaks(r.data(), static_cast<const T*>(nullptr), 0, nullptr, 0, 0, v.data(), 700);
+            CHECK(peaks.high == 1.0 && peaks.high_at == at, op.name, at, peaks.high_at);
+            r[at] = r[(at + 700) / 2] = -1.0;
+            peaks = op.add_and_peaks(r.data(), static_cast<const T*>(nullptr), 0, nullptr, 0, 0, v.data(), 700);
+            CHECK(peaks.low == -1.0 && peaks.low_at == at, op.name, at, peaks.low_at);
+        }
+    });
+}
+
+template <class T> void partner_case(const Ops<T>& op, Random& random, Index n, double room, Index levels) {
+    Eighths eighths{random, levels};
+    std::vector<double> r, v, q;
+    std::vector<T> k;
+    const double top = static_cast<double>(levels) / 8;
+    for (Index i = 0; i < n; ++i) {
+        r.push_back(eighths());
+        v.push_back(uniform(random) < room ? static_cast<double>(below(random, 9)) / 8 : 0.0);
+        k.push_back(static_cast<T>(eighths()));
+        q.push_back(std::exp2(static_cast<double>(below(random, 5) - 1)));  // quotients by a power of two are exact
+    }
+    const bool flat = below(random, 2);  // then bend = q, and every operation is exact
+    const double a = flat ? 0.0 : eighths(), b = flat ? 0.0 : eighths();
+    Most naive{0, -1};
+    std::vector<double> gains;
+    for (Index i = 0; i < n; ++i) {
+        const double fall = top - r[i], bend = q[i] + (a * static_cast<double>(k[i]) + b);
+        const double theta = bend > 0 ? std::min(fall / bend, v[i]) : v[i];
+        gains.push_back(theta * (2 * fall - theta * bend));
+        if (gains.back() > naive.value) naive = {gains.back(), i};
+    }
+    const Most best = op.best_partner(r.data(), k.data(), q.data(), v.data(), top, a, b, n);
+    CHECK((best.at < 0) == (naive.at < 0), op.name, n, best.at, naive.at);
+    CHECK(std::abs(best.value - naive.value) <= 1e-13 * naive.value, op.name, n, best.value, naive.value);
+    if (naive.at < 0) return;
+    if (flat) CHECK(best.at == naive.at, op.name, n, best.at, naive.at);
+    CHECK(gains[best.at] >= naive.value * (1 - 1e-13), op.name, n, best.at, naive.at);
+}
+
+CASE(best_partner) {
+    each_table([](const auto& op) {
+        Random random(16);
+        for (const Index n : {0, 1, 2, 7, 8, 9, 31, 32, 33, 127, 128, 129, 400, 1283})
+            for (int repeat = 0; repeat < 40; ++repeat)
+                partner_case(op, random, n, repeat % 4 ? 0.3 : 0.0, repeat % 3 ? 3 : 100);
+    });
+}
+
 // ---- passes over an expansion --------------------------------------------------------------------
 
 /// Arrays of n values with zeros up to the next multiple of `pass_step`, and a mark behind that.

@@ -7,6 +7,8 @@ from .finite_newton import FiniteNewtonPath, FiniteNewtonSVC, FiniteNewtonSVCCV,
 from .incremental import IncrementalSVC
 from .kernel_sgd import KernelSGDClassifier
 from .lasvm import LASVC
+from .min_norm import MinNormSVC
+from .nnisda import NNISDAClassifier
 from .ollawv import WorstViolatorSVC
 from .one_class import IncrementalOneClassSVM
 from .ordinal import FiniteNewtonOrdinal
@@ -21,6 +23,8 @@ __all__ = [
     "IncrementalOneClassSVM",
     "IncrementalSVC",
     "KernelSGDClassifier",
+    "MinNormSVC",
+    "NNISDAClassifier",
     "WorstViolatorSVC",
     "__version__",
     "datasets",

@@ -62,6 +62,16 @@ struct Extremes {
     double high, low;
     Index high_at, low_at;
 };
+/// The largest value, and the smallest among positions that count, with their first positions (-1: none).
+struct Peaks {
+    double high, low;
+    Index high_at, low_at;
+};
+/// The largest value above zero and its first position (-1: none).
+struct Most {
+    double value;
+    Index at;
+};
 /// sum a k, and the sums of h and h^2 over a != 0, where h = c g.
 struct Glance {
     double output, sum, squares;
@@ -132,6 +142,13 @@ template <class T> struct Ops {
                        double* sums);
     /// z[i] += a * k[i] + b; returns the least z and its first position.
     Least (*add_and_least)(double* z, const T* k, double a, double b, Index n);
+    /// r[i] += a * k[i] + c * l[i] + b, each term only where its array is not null (k null: r stays as it is);
+    /// returns the largest r, and the smallest where v > 0. No NaN may arise.
+    Peaks (*add_and_peaks)(double* r, const T* k, double a, const T* l, double c, double b, const double* v, Index n);
+    /// With fall = top - r[i] >= 0 and bend = q[i] + a * k[i] + b: the largest gain theta * (2 fall - theta * bend),
+    /// where theta = min(fall / bend, v[i]), or v[i] if bend <= 0. v >= 0.
+    Most (*best_partner)(const double* r, const T* k, const double* q, const double* v, double top, double a, double b,
+                         Index n);
     /// g[i] += a * k[i] (nothing where k is null), and what is then to be gained. Arrays as for `pass_step`. In single
     /// precision a is taken in two parts, so that only the sum is rounded.
     Ascent (*ascend)(T* g, const T* k, double a, const T* up, const T* dn, Index n);

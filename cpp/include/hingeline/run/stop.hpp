@@ -12,7 +12,19 @@
 namespace hingeline {
 
 /// Why a learner returned.
-enum class Reason : int { running, margin, cap, exhausted, interrupted, pass, gap, steps, precision };
+enum class Reason : int {
+    running,
+    margin,
+    cap,
+    exhausted,
+    interrupted,
+    pass,
+    gap,
+    steps,
+    precision,
+    tolerance,
+    indefinite
+};
 
 inline const char* name(Reason r) {
     switch (r) {
@@ -34,6 +46,10 @@ inline const char* name(Reason r) {
             return "max_iter";
         case Reason::precision:
             return "precision";
+        case Reason::tolerance:
+            return "tol";
+        case Reason::indefinite:
+            return "indefinite";
     }
     return "unknown";
 }

@@ -1,0 +1,141 @@
+// NNISDA and the minimal-norm machine: a hand-worked problem, and what must not change a bit.
+#include "check.hpp"
+#include "data.hpp"
+#include "hingeline/algo/min_norm.hpp"
+#include "hingeline/algo/nnisda.hpp"
+
+namespace hingeline {
+namespace {
+
+using namespace testing;
+using l2::Params;
+using l2::State;
+
+bool near(double a, double b) { return std::abs(a - b) <= 1e-12 * (1 + std::abs(b)); }
+
+/// The three algorithms behind one name.
+enum Kind { one_datum, mdm, imdm };
+template <class Source> void learn(Kind kind, State& s, const Params& p, const Source& source, const Stop& stop = {}) {
+    if (kind == one_datum)
+        nnisda::learn(s, p, source, stop);
+    else
+        min_norm::learn(s, p, source, stop, kind == imdm);
+}
+l2::Solution solution(Kind kind, const State& s) {
+    return kind == one_datum ? nnisda::solution(s) : min_norm::solution(s);
+}
+
+// Linear kernel, points 2, 1 (+) and -1 (-), C = 1, no bias: Q = [[5, 2, 2], [2, 2, 1], [2, 1, 2]], and the optimum is
+// v = 0, 1/3, 1/3 with Qv = 4/3, 1, 1 and D = 1/3.
+CASE(three_points_by_hand) {
+    const std::vector<double> x{2, 1, -1}, penalty{1, 1, 1};
+    const Gram<double> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(x, 3, 1), 0);
+    for (const Kind kind : {one_datum, mdm, imdm}) {
+        State s = l2::start({{0, 1}, {2}}, penalty.data());
+        learn(kind, s, {false, 1e-13, 1 << 20, 1000}, gram);
+        const auto found = solution(kind, s);
+        CHECK(s.reason == Reason::tolerance, kind, name(s.reason));
+        CHECK(std::abs(found.v[0]) < 1e-12 && near(found.v[1], 1.0 / 3) && near(found.v[2], 1.0 / 3), kind);
+        CHECK(near(found.dual, 1.0 / 3) && near(found.primal, 1.0 / 3) && near(found.largest, 4.0 / 3), kind);
+    }
+}
+
+/// Two clouds; most rows lie well beyond the margin, so that they may rest.
+template <class T> struct Clouds {
+    std::vector<T> x;
+    std::vector<std::vector<Index>> rows{{}, {}};
+    std::vector<double> penalty;
+    explicit Clouds(Index n, double distance) {
+        Random random(7);
+        for (Index i = 0; i < n; ++i) {
+            const Index code = below(random, 2);
+            for (int k = 0; k < 2; ++k)
+                x.push_back(static_cast<T>((code ? distance : -distance) + uniform(random, -1.0, 1.0) +
+                                           uniform(random, -1.0, 1.0)));
+            rows[static_cast<std::size_t>(code)].push_back(i);
+            penalty.push_back(uniform(random, 5.0, 20.0));
+        }
+    }
+    Index n() const { return static_cast<Index>(penalty.size()); }
+    State start() const { return l2::start(rows, penalty.data()); }
+};
+
+bool same(const State& a, const State& b) {
+    return same_bits(a.v, b.v) && same_bits(a.r, b.r) && same_bits(a.value, b.value) && a.steps == b.steps &&
+           a.reason == b.reason && same_bits(a.violation, b.violation);
+}
+
+template <class T> void nothing_changes(Index n) {
+    const Clouds<T> clouds(n, 0.7);
+    const Gram<T> gram({KernelKind::rbf, 0.2, 0.0, 3}, dense_view(clouds.x, n, 2), 0);
+    for (const Kind kind : {one_datum, mdm, imdm})
+        for (const bool bias : {true, false}) {
+            const Params p{bias, 1e-4, Index{1} << 40, std::size_t{1} << 26};
+            State whole = clouds.start();
+            learn(kind, whole, p, gram);
+            CHECK(whole.reason == Reason::tolerance && whole.steps > 250, kind, n, whole.steps);
+            // r is that of v, and the verdict holds for all rows.
+            const auto found = solution(kind, whole);
+            CHECK(found.primal - found.dual >= 0 && found.primal - found.dual < 1e-3 * found.dual, kind, n);
+            for (const std::size_t cache : {std::size_t{0}, std::size_t{60000}}) {
+                Params small = p;
+                small.cache_bytes = cache;
+                State s = clouds.start();
+                learn(kind, s, small, gram);
+                CHECK(same(s, whole), kind, n, cache);
+                CHECK(s.kernel_evals > whole.kernel_evals, kind, n, cache);
+            }
+            State sliced = clouds.start();
+            bool rested = false;
+            for (Index slice = 1; sliced.reason == Reason::running; slice = slice % 97 + 1) {
+                learn(kind, sliced, p, gram, {slice, nullptr});
+                rested = rested || !sliced.inner.empty();
+            }
+            CHECK(same(sliced, whole), kind, n, sliced.steps, whole.steps);
+            CHECK(rested == (n >= 512), kind, n);
+        }
+}
+
+CASE(cache_and_slices_change_nothing) {
+    nothing_changes<float>(300);
+    nothing_changes<double>(300);
+    nothing_changes<float>(900);
+    nothing_changes<double>(900);
+}
+
+CASE(no_rows) {
+    const std::vector<double> x{1, 2}, penalty{0, 0};
+    const Gram<double> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(x, 2, 1), 0);
+    for (const Kind kind : {one_datum, mdm, imdm}) {
+        State s = l2::start({{0}, {1}}, penalty.data());
+        learn(kind, s, {}, gram);
+        CHECK(s.reason == Reason::tolerance && solution(kind, s).v.empty(), kind);
+    }
+}
+
+// An interrupt that asks at every look: the state can always go on, to the same end.
+CASE(interrupts_leave_it_able_to_go_on) {
+    const Clouds<double> clouds(700, 0.7);
+    const Gram<double> gram({KernelKind::rbf, 0.2, 0.0, 3}, dense_view(clouds.x, 700, 2), 0);
+    for (const Kind kind : {one_datum, mdm, imdm}) {
+        const Params p{true, 1e-4, Index{1} << 40, std::size_t{1} << 26};
+        State whole = clouds.start(), s = clouds.start();
+        learn(kind, whole, p, gram);
+        Index calls = 0;
+        while (s.reason == Reason::running || s.reason == Reason::interrupted) {
+            if (++calls % 2) {
+                Interrupt now([] { return true; });
+                const Index before = s.steps;
+                learn(kind, s, p, gram, {Index{1} << 40, &now});
+                CHECK(s.reason != Reason::interrupted || s.steps <= before + 16, kind);
+            } else {
+                learn(kind, s, p, gram, {53, nullptr});
+            }
+            if (calls > 20000) break;
+        }
+        CHECK(s.reason == Reason::tolerance && same(s, whole), kind, calls, s.steps, whole.steps);
+    }
+}
+
+}  // namespace
+}  // namespace hingeline
