@@ -41,8 +41,10 @@ def draw(results: list[tuple[Case, dict[str, Any]]], path: Path) -> bool:
         axis.xaxis.set_minor_formatter(NullFormatter())
         mark_empty(axis)
     axes[0].set_ylabel("test accuracy, %")
-    figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=len(shown), frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0.07, 1, 1))
+    figure.legend(
+        shown.values(), shown.keys(), loc="lower center", ncols=-(-len(shown) // 2), frameon=False, fontsize=8
+    )
+    figure.tight_layout(rect=(0, 0.1, 1, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     plt.close(figure)
