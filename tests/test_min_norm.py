@@ -3,6 +3,8 @@
 What it has in common with NNISDAClassifier is in test_l2.py.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -58,7 +60,7 @@ def check_steps(path, Q, step):
     Steps until there was a tie: the two rows of a step have equal values after it.
     """
     clear = None
-    for t, (u, after) in enumerate(zip(path, path[1:], strict=False)):
+    for t, (u, after) in enumerate(pairwise(path)):
         F = Q @ u
         v, p = (int(np.argmax(after - u)), int(np.argmin(after - u)))
         assert F[v] <= F.min() + 1e-12
