@@ -539,6 +539,18 @@ def test_what_is_dropped_from_a_stream(rule, learning_rate):
     np.testing.assert_allclose(model.truncated_, lost * shrunk, rtol=1e-9)
 
 
+def test_a_step_may_hang_on_what_was_dropped():
+    # f(1) = 1 - 1e-7 + 2e-7; without the second term, which is dropped, the last sample is a violation.
+    X = np.concatenate([[1.0, 1.0], np.full(STRETCH - 2, 2.0), [1.0]])[:, None]
+    y, weights = np.ones(len(X), dtype=int), np.ones(len(X))
+    weights[:2] = 1 - 1e-7, 4e-7
+    options = {"C": 1.0, "learning_rate": "inverse", "kernel": "linear"}
+    whole, model = (stream(KernelSGDClassifier(**options, truncate=t), X, y, (), weights, [0, 1]) for t in (0, 1e-6))
+    assert (whole.n_violations_.tolist(), model.n_violations_.tolist()) == ([2], [3])
+    np.testing.assert_allclose(model.truncated_, [2e-7])
+    np.testing.assert_allclose(model.coef_ - whole.coef_, 1 / len(X) - 2e-7)
+
+
 def test_just_as_large_is_large_enough():
     X, y = noisy(STRETCH, seed=25)
     weights = np.where(np.arange(STRETCH) % 3 == 0, 0.5, 1.0)

@@ -573,6 +573,31 @@ CASE(one_example) {
         }
 }
 
+CASE(a_margin_of_exactly_one) {
+    // K = 1: after one step f = C for all but Pegaz, which has C/2 at the second.
+    const Plane<double> p(1, 2, 20);
+    const struct {
+        Rule rule;
+        double C;
+        Index violations;
+        double alpha;
+    } all[] = {{Rule::olsvm, 1, 1, 1},
+               {Rule::olsvm_reg, 1, 1, 1},
+               {Rule::norma, 1, 2, 1},
+               {Rule::norma_literal, 1, 2, 0.5},
+               {Rule::pegaz, 2, 2, 2}};
+    for (const auto& one : all) {
+        Params q;
+        q.rule = one.rule, q.inverse = true, q.C = one.C;
+        State s;
+        Window w({{0, 0, 1, 1.0}}, 2);
+        learn(s, w, q, p.gram, {}, nullptr);
+        double b = 0;
+        CHECK(s.violations == one.violations && s.coefficients(b)[0] == one.alpha, static_cast<int>(one.rule),
+              s.violations, s.coefficients(b)[0]);
+    }
+}
+
 CASE(labels_turned_round) {
     const Problem<double> p(150, 3, 17);
     for (const Params& params : some_params()) {
