@@ -1152,6 +1152,21 @@ def test_history():
     assert len({len(column) for column in several.values()}) == 1
 
 
+def test_kernel_values_are_counted():
+    # Row by row a row meets the expansion and nothing else.
+    X, y = noisy(60, seed=26)
+    model, needed, held = KernelSGDClassifier(gamma=0.7), 0, 0
+    for k in range(60):
+        model.partial_fit(X[k : k + 1], y[k : k + 1], [0, 1])
+        needed += held
+        held = len(model.support_)
+        assert model.n_kernel_evals_ == needed
+    # In epochs a column for each sample that ever violates, as long as all fit; hardly any for nothing.
+    model = KernelSGDClassifier(gamma=0.7, C=10.0, n_epochs=20, random_state=0).fit(*noisy(1000, seed=27))
+    assert model.n_kernel_evals_ % 1000 == 0
+    assert len(model.support_) <= model.n_kernel_evals_ / 1000 <= 1.3 * len(model.support_)
+
+
 def test_stop_reasons():
     X, y = noisy(300, seed=22)
     assert KernelSGDClassifier(gamma=1.0).fit(X, y).stop_reason_.tolist() == ["pass"]

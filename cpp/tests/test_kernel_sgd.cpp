@@ -648,7 +648,7 @@ CASE(a_scale_that_is_brought_back) {
         for (const bool first : {false, true}) {
             Params q;
             q.rule = Rule::norma, q.C = 8, q.average = average, q.decay_first = first;
-            q.truncate = first ? 1e-3 : 0;
+            q.truncate = first ? 0.3 : 0;
             State s;
             Window w(p.examples, 250);
             plan_average(s, q, w.total);
