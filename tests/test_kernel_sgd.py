@@ -539,6 +539,18 @@ def test_what_is_dropped_from_a_stream(rule, learning_rate):
     np.testing.assert_allclose(model.truncated_, lost * shrunk, rtol=1e-9)
 
 
+def test_a_step_may_hang_on_what_was_dropped():
+    # f(1) = 1 - 1e-7 + 2e-7; without the second term, which is dropped, the last sample is a violation.
+    X = np.concatenate([[1.0, 1.0], np.full(STRETCH - 2, 2.0), [1.0]])[:, None]
+    y, weights = np.ones(len(X), dtype=int), np.ones(len(X))
+    weights[:2] = 1 - 1e-7, 4e-7
+    options = {"C": 1.0, "learning_rate": "inverse", "kernel": "linear"}
+    whole, model = (stream(KernelSGDClassifier(**options, truncate=t), X, y, (), weights, [0, 1]) for t in (0, 1e-6))
+    assert (whole.n_violations_.tolist(), model.n_violations_.tolist()) == ([2], [3])
+    np.testing.assert_allclose(model.truncated_, [2e-7])
+    np.testing.assert_allclose(model.coef_ - whole.coef_, 1 / len(X) - 2e-7)
+
+
 def test_just_as_large_is_large_enough():
     X, y = noisy(STRETCH, seed=25)
     weights = np.where(np.arange(STRETCH) % 3 == 0, 0.5, 1.0)
@@ -1138,6 +1150,21 @@ def test_history():
     several = KernelSGDClassifier(gamma=0.3, random_state=0).fit(*blobs(200, 3)).history_
     assert np.unique(several["machine"]).tolist() == [0, 1, 2]
     assert len({len(column) for column in several.values()}) == 1
+
+
+def test_kernel_values_are_counted():
+    # Row by row a row meets the expansion and nothing else.
+    X, y = noisy(60, seed=26)
+    model, needed, held = KernelSGDClassifier(gamma=0.7), 0, 0
+    for k in range(60):
+        model.partial_fit(X[k : k + 1], y[k : k + 1], [0, 1])
+        needed += held
+        held = len(model.support_)
+        assert model.n_kernel_evals_ == needed
+    # In epochs a column for each sample that ever violates, as long as all fit; hardly any for nothing.
+    model = KernelSGDClassifier(gamma=0.7, C=10.0, n_epochs=20, random_state=0).fit(*noisy(1000, seed=27))
+    assert model.n_kernel_evals_ % 1000 == 0
+    assert len(model.support_) <= model.n_kernel_evals_ / 1000 <= 1.3 * len(model.support_)
 
 
 def test_stop_reasons():

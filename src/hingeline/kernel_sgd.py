@@ -93,9 +93,9 @@ class KernelSGDClassifier(StreamClassifier):
         Whether to predict with the mean of the coefficients over the last half of the steps of :meth:`fit` (in a
         stream: over the last half to three quarters of all steps) rather than with the last ones.
     truncate : float, default=1e-12
-        Coefficients below this part of the largest are dropped every 1,024 steps, which keeps 'norma' small. No
-        decision value changes by more than ``truncated_`` times the largest kernel value (1 for 'rbf'). Not with
-        `average`.
+        Coefficients below this part of the largest are dropped every 1,024 steps, which keeps 'norma' small. What is
+        dropped had a part in decision values of at most ``truncated_`` times the largest kernel value (1 for 'rbf');
+        steps whose margin is that close to 1 may turn out differently. Not with `average`.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
         A callable gets two sets of rows and returns the matrix of kernel values between them.
     gamma : {'scale', 'auto'} or float, default='scale'
@@ -141,8 +141,8 @@ class KernelSGDClassifier(StreamClassifier):
     n_violations_ : ndarray of shape (n_machines,)
         Steps that found the margin violated.
     truncated_ : ndarray of shape (n_machines,)
-        Sum of the absolute coefficients that were dropped, as far as they would have shrunk since: no decision value
-        is off by more than this times the largest kernel value.
+        Sum of the absolute coefficients that were dropped, as far as they would have shrunk since: as long as no step
+        hung on them, no decision value is off by more than this times the largest kernel value.
     n_samples_seen_ : int
         Samples given so far.
     stop_reason_ : ndarray of str of shape (n_machines,)
