@@ -1589,15 +1589,9 @@ HOSTILE = {
     "average bias": mean(2, lambda _: math.nan),
     "average from": mean(0, lambda _: -5),
 }
-BELIEVED = ("average NaN", "average scale", "average bias", "average from")
 
 
-UNCHECKED = pytest.mark.xfail(reason="the core believes the averages of a file", strict=True)
-
-
-@pytest.mark.parametrize(
-    "how", [pytest.param(how, marks=UNCHECKED if how in BELIEVED else ()) for how in HOSTILE], ids=list(HOSTILE)
-)
+@pytest.mark.parametrize("how", HOSTILE)
 def test_hostile_files_are_refused(how):
     X, y = blobs(60, 2)
     state = stream(KernelSGDClassifier(gamma=1.0, average=True), X, y)._online.__getstate__()

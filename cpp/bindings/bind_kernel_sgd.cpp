@@ -36,8 +36,8 @@ struct KernelSgd : MachinesOf<Learner> {
         params = {rule_of(rule), C, inverse, decay_first, bias, average, truncate, cache_bytes};
     }
 
-    /// Give every machine its examples, to be seen `epochs` times. Number of the first row stored.
-    Index begin(const SourceSpec& spec, const Chunk& chunk, Index epochs, bool stream) {
+    /// Give every machine its examples, to be seen `epochs` times.
+    void begin(const SourceSpec& spec, const Chunk& chunk, Index epochs, bool stream) {
         const Index first = append(spec, chunk);
         for (std::size_t m = 0; m < machines.size(); ++m) {
             Learner& machine = machines[m];
@@ -45,7 +45,6 @@ struct KernelSgd : MachinesOf<Learner> {
             machine.window = Window(examples(static_cast<Index>(m), chunk, first, machine.from), epochs);
             plan_average(machine.state, params, stream ? 0 : machine.window.total);
         }
-        return first;
     }
     /// Up to so many steps of every machine; whether there are more. margins[i][c] as in `Lasvm`.
     bool advance(const SourceSpec& spec, Index steps, Writable2<double> margins, Contiguous1<std::int64_t> codes,
@@ -102,8 +101,9 @@ void learn_chunk(KernelSgd& model, const SourceSpec& spec, const Chunk& chunk, W
     const auto lock = model.hold();
     std::vector<kernel_sgd::State> before;
     for (const Learner& m : model.machines) before.push_back(m.state);
-    const Index first = model.begin(spec, chunk, 1, true);
+    const Index first = spec.matrix ? -1 : model.stored();
     try {
+        model.begin(spec, chunk, 1, true);
         Session().run([&](Interrupt* interrupt) {
             model.advance(spec, std::numeric_limits<Index>::max(), margins, chunk.codes, threads, interrupt);
         });
@@ -256,11 +256,11 @@ void bind_kernel_sgd(nb::module_& m) {
             "advance",
             [](KernelSgd& k, nb::object source, Contiguous1<std::int64_t> codes, Index steps, Writable2<double> margins,
                int threads) {
+                const SourceSpec spec(source);  // with Python's lock
                 const auto lock = k.hold();
                 bool more = false;
-                Session().run([&](Interrupt* interrupt) {
-                    more = k.advance(SourceSpec(source), steps, margins, codes, threads, interrupt);
-                });
+                Session().run(
+                    [&](Interrupt* interrupt) { more = k.advance(spec, steps, margins, codes, threads, interrupt); });
                 return more;
             },
             nb::arg("source"), nb::arg("codes"), nb::arg("steps"), nb::kw_only(), nb::arg("margins"),
