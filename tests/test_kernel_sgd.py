@@ -349,7 +349,7 @@ def test_a_scale_that_shrinks_for_long(rule, decay_first, average):
     K = kernel_matrix(model, X)
     twin = naive_kernel_sgd(K, plus_minus(y), n_epochs=n_epochs, order=order, average=average, **twin_rule(model))
     agree(model, twin, n)
-    np.testing.assert_allclose(coefficients(model, n), twin.coef, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(coefficients(model, n), twin.coef, rtol=1e-9, atol=1e-100)
 
 
 # ---- laws of the rules ---------------------------------------------------------------------------------
@@ -1380,7 +1380,7 @@ def test_what_may_change_in_a_stream():
 
 
 @pytest.mark.parametrize("how", ["fit", "epoch", "stream"])
-@pytest.mark.parametrize("C", [1e-300, 1e-30, 1e20, 1e40, 1e99])
+@pytest.mark.parametrize("C", [1e-100, 1e-30, 1e20, 1e40, 1e99])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rule", RULES)
 def test_extreme_C(rule, dtype, C, how):

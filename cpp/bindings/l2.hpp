@@ -86,7 +86,7 @@ template <class Algorithm> struct L2Machines {
         d["v"] = to_numpy(std::move(v));
         d["other"] = s.other;
         d["steps"] = s.steps;
-        d["violation"] = s.violation;
+        d["violation"] = solution.violation;
         d["dual"] = solution.dual;
         d["primal"] = solution.primal;
         d["largest"] = solution.largest;

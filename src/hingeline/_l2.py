@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, _params
-from ._base import KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing
+from ._base import KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing, require_two_weighted
 from ._callbacks import run_in_slices, with_callbacks
 from ._multiclass import assemble, pairs
 
@@ -78,16 +78,15 @@ class L2Classifier(KernelClassifier):
             The fitted estimator.
         """
         _params.check(self, self._rules)
-        before = _guess_of(self) if self.warm_start else None
+        begin = self._begin(dual_init)
         with all_or_nothing(self) as keep:
             X, codes = self._validate_fit(X, y)
             weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
-            if len(np.unique(codes[weights > 0])) < 2:
-                raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
+            require_two_weighted(codes, weights)
             self._gamma = self._resolve_gamma(X)
             self._require_moderate(X)
             machine, advance = self._machine(X, codes, self._penalties(weights))
-            for k, guess in enumerate(self._guesses(dual_init, before, codes, machine.n_machines)):
+            for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes, machine.n_machines)):
                 machine.guess(k, guess)
             largest = int(np.sort(np.bincount(codes))[-2:].sum())
             try:
@@ -147,21 +146,27 @@ class L2Classifier(KernelClassifier):
 
     # ---- where to begin ------------------------------------------------------------------------------
 
-    def _guesses(self, dual_init: Any, before: Any, codes: np.ndarray, n_machines: int) -> list[np.ndarray]:
-        """Coefficients of every machine by sample, or nothing."""
+    def _begin(self, dual_init: Any) -> Any:
+        """Where to begin, as it is before this fit changes anything."""
         if dual_init is None:
-            if before is None or self._mismatch(before, codes, n_machines):
-                return []
-            return _coefficients(before, codes)
+            return _guess_of(self) if self.warm_start else None
         if not isinstance(dual_init, L2Classifier):
             raise TypeError(
                 f"dual_init must be a fitted NNISDAClassifier or MinNormSVC. Got {type(dual_init).__name__}."
             )
         check_is_fitted(dual_init)
-        mismatch = self._mismatch(dual_init, codes, n_machines)
-        if mismatch:
+        return _guess_of(dual_init)
+
+    def _guesses(self, begin: Any, wanted: bool, codes: np.ndarray, n_machines: int) -> list[np.ndarray]:
+        """Coefficients of every machine by sample, or nothing where they do not fit and were not asked for."""
+        if begin is None:
+            return []
+        mismatch = self._mismatch(begin, codes, n_machines)
+        if not mismatch:
+            return _coefficients(begin, codes)
+        if wanted:
             raise ValueError(f"dual_init must have been fitted to the same samples and labels: {mismatch}.")
-        return _coefficients(dual_init, codes)
+        return []
 
     def _mismatch(self, guess: Any, codes: np.ndarray, n_machines: int) -> str:
         """Why a fit cannot begin where another ended; empty if it can."""

@@ -50,6 +50,12 @@ class SgdMachines(StreamMachines):
             **self._common(machines, union, rows),
             "n_violations_": np.array([machine["violations"] for machine in machines]),
             "truncated_": np.array([machine["truncated"] for machine in machines]),
+            "stop_reason_": np.array(
+                [
+                    "pass" if machine["reason"] == "pass" else self.unfinished or machine["reason"]
+                    for machine in machines
+                ]
+            ),
         }
 
 
@@ -86,12 +92,14 @@ class KernelSGDClassifier(StreamClassifier):
     learning_rate : {'sqrt', 'inverse'}, default='sqrt'
         ``eta = C * sqrt(2 / t)``, as in the paper, or ``C / t``.
     decay_first : bool, default=False
-        Whether 'norma' shrinks before it looks at the margin. With ``learning_rate='inverse'`` it is then 'pegaz'.
+        Whether 'norma' shrinks before it looks at the margin; of no effect on rules that do not shrink. With
+        ``learning_rate='inverse'`` 'norma' is then 'pegaz'.
     bias : bool, default=False
         Whether to learn an intercept; 'olsvm' and 'olsvm-reg' only.
     average : bool, default=False
         Whether to predict with the mean of the coefficients over the last half of the steps of :meth:`fit` (in a
-        stream: over the last half to three quarters of all steps) rather than with the last ones.
+        stream: over the last half to three quarters of all steps, after a `fit` up to seven eighths) rather than with
+        the last ones.
     truncate : float, default=1e-12
         Coefficients below this part of the largest are dropped every 1,024 steps, which keeps 'norma' small. What is
         dropped had a part in decision values of at most ``truncated_`` times the largest kernel value (1 for 'rbf');
@@ -240,7 +248,7 @@ class KernelSGDClassifier(StreamClassifier):
 
     _rules = {
         "rule": _params.one_of("olsvm", "olsvm-reg", "norma", "norma-literal", "pegaz"),
-        "C": _params.real(above=0.0, most=LARGEST),
+        "C": _params.real(least=1 / LARGEST, most=LARGEST),
         "n_epochs": _params.integer(least=1),
         "learning_rate": _params.one_of("sqrt", "inverse"),
         "decay_first": _params.boolean(),

@@ -81,9 +81,10 @@ class MinNormSVC(L2Classifier):
     objective_ : ndarray of shape (n_machines,)
         Dual objective of each machine.
     duality_gap_ : ndarray of shape (n_machines,)
-        Primal objective less dual objective: the objective is at most this far from the optimum.
+        Primal objective less dual objective: the objective is at most this far from the optimum. NaN where Ctrl-C came
+        at a moment when it was not known.
     violation_ : ndarray of shape (n_machines,)
-        The largest violation that is left.
+        The largest violation that is left, or NaN likewise.
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray

@@ -74,9 +74,10 @@ class NNISDAClassifier(L2Classifier):
     objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Dual objective of each class pair.
     duality_gap_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Primal objective less dual objective: the objective is at most this far from the optimum.
+        Primal objective less dual objective: the objective is at most this far from the optimum. NaN where Ctrl-C came
+        at a moment when it was not known.
     violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        The largest violation that is left.
+        The largest violation that is left, or NaN likewise.
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray

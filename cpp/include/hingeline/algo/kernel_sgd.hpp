@@ -150,7 +150,6 @@ template <class Source> class Loop {
         : s_(state),
           w_(window),
           p_(p),
-          source_(source),
           interrupt_(interrupt),
           margins_(margins),
           speculation_(source, 0),
@@ -379,7 +378,6 @@ template <class Source> class Loop {
     State& s_;
     Window& w_;
     const Params& p_;
-    const Source& source_;
     Interrupt* interrupt_;
     double* margins_;  // of examples when they come for the first time, by their place in the window
     Index served_ = 0;

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cmath>
+#include <numeric>
 
 #include "hingeline/kernel/columns.hpp"
 #include "hingeline/run/trace.hpp"
@@ -86,6 +87,8 @@ inline State start(const std::vector<std::vector<Index>>& classes, const double*
     return s;
 }
 
+/// sum of a_i.
+inline double sum(const std::vector<double>& a) { return std::accumulate(a.begin(), a.end(), 0.0); }
 /// sum of a_i b_i.
 inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
     double sum = 0;
@@ -93,23 +96,32 @@ inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
     return sum;
 }
 
-/// What is known of a solution: v, D(v), the primal at the function of v, and the largest |f| over the training rows.
+/// What is known of a solution: v, D(v), the primal at the function of v, the largest |f| over the training rows, the
+/// largest violation. NaN while that is not known: before the first step from a guess, and after an interrupt while
+/// rows rest; largest is then 0.
 struct Solution {
     std::vector<double> v;
-    double dual = 0, primal = 0, largest = 0;  // primal: NaN while it is not known
+    double dual = 0, primal = 0, largest = 0, violation = 0;
 };
 /// Of `v` with outputs Qv and value D(v).
 inline Solution solution(const State& s, std::vector<double> v, const std::vector<double>& outputs, double dual) {
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     Solution out;
-    double norm = 0, loss = 0;
-    for (std::size_t i = 0; i < v.size(); ++i) {
-        const double slack = v[i] / s.c[i], z = outputs[i] - slack, xi = std::max(0.0, 1 - z);
-        norm += v[i] * z;
-        loss += s.c[i] * xi * xi;
-        out.largest = std::max(out.largest, std::abs(z));
+    if (!s.begun) {
+        const bool zero = std::all_of(v.begin(), v.end(), [](double x) { return x == 0; });
+        out = {{}, zero ? 0.0 : unknown, zero ? s.penalties / 2 : unknown, 0.0, zero ? 1.0 : unknown};
+    } else if (s.stale) {
+        out = {{}, dual, unknown, 0.0, unknown};
+    } else {
+        double norm = 0, loss = 0;
+        for (std::size_t i = 0; i < v.size(); ++i) {
+            const double slack = v[i] / s.c[i], z = outputs[i] - slack, xi = std::max(0.0, 1 - z);
+            norm += v[i] * z;
+            loss += s.c[i] * xi * xi;
+            out.largest = std::max(out.largest, std::abs(z));
+        }
+        out.dual = dual, out.primal = (norm + loss) / 2, out.violation = s.violation;
     }
-    out.dual = dual;
-    out.primal = s.stale ? std::numeric_limits<double>::quiet_NaN() : (norm + loss) / 2;
     out.v = std::move(v);
     return out;
 }
@@ -357,7 +369,15 @@ template <class Rule> class Run {
         State& s = walk.s;
         if (s.row.empty()) return Reason::tolerance;
         if (!s.begun) {
-            const Step begun = rule_.begin(walk);
+            std::vector<double> guess(s.v);
+            Step begun = Step::interrupted;
+            try {
+                begun = rule_.begin(walk);
+            } catch (...) {
+                s.v = std::move(guess);
+                throw;
+            }
+            if (begun == Step::interrupted) s.v = std::move(guess);
             if (begun != Step::taken) return begun == Step::interrupted ? Reason::interrupted : Reason::indefinite;
             s.begun = true;
             s.violation = rule_.violation(s);
@@ -395,7 +415,8 @@ template <class Rule> class Run {
         const Index columns = book_.kernel_evals;
         const Step step = rule_.step(walk);
         if (step == Step::interrupted) return Reason::interrupted;
-        if (step == Step::indefinite) return Reason::indefinite;
+        // Rounding errors of many steps may look like it.
+        if (step == Step::indefinite) return s.since == 0 ? Reason::indefinite : again(walk, true);
         if (step == Step::stuck) return s.since == 0 ? Reason::precision : again(walk, true);  // in rounding errors
         ++book_.steps, ++s.since;
         s.violation = rule_.violation(s);
@@ -415,6 +436,7 @@ template <class Rule> class Run {
         if (!walk.refresh(Rule::start)) return Reason::interrupted;
         rule_.measure(s);
         s.violation = rule_.violation(s);
+        if (!rule_.sound(s)) return Reason::precision;
         return doubt && ++s.doubts > most_doubts ? Reason::precision : Reason::running;
     }
 
@@ -447,7 +469,12 @@ template <class Rule> class Run {
     template <class Source> Reason inner(Walk<Source>& outer) {
         State &s = outer.s, &t = s.inner.front();
         Reason reason = Reason::running;
-        {
+        const auto put_back = [&] {
+            for (std::size_t i = 0; i < t.positions.size(); ++i) s.v[static_cast<std::size_t>(t.positions[i])] = t.v[i];
+            s.value = t.value, s.violation = t.violation;
+            s.stale = true;
+        };
+        try {
             const Restricted<Source> source(outer, t.positions);
             Walk<Restricted<Source>> walk(t, p_.bias, p_.cache_bytes / 8, source, interrupt_);
             walk.look();
@@ -455,10 +482,11 @@ template <class Rule> class Run {
                 reason = one(walk);
                 if (reason != Reason::running) break;
             }
+        } catch (...) {
+            put_back();
+            throw;
         }
-        for (std::size_t i = 0; i < t.positions.size(); ++i) s.v[static_cast<std::size_t>(t.positions[i])] = t.v[i];
-        s.value = t.value, s.violation = t.violation;
-        s.stale = true;
+        put_back();
         if (reason == Reason::interrupted) return reason;
         const bool goes_on = reason == Reason::running && book_.steps >= last_ && t.violation > t.tol;
         if (const Reason halt = again(outer, false); halt != Reason::running) return halt;
@@ -494,6 +522,7 @@ void learn(State& s, const Params& p, const Source& source, const Stop& stop, co
         s.reason = detail::Run<Rule>(s, p, rule, last, stop.interrupt).whole(walk);
     } catch (...) {  // a kernel function of the user's may throw: what was learnt before stays
         s.reason = Reason::interrupted;
+        if (s.begun) note(s, s, rule.dual(s));
         throw;
     }
     if (s.begun) note(s, s, rule.dual(s));

@@ -16,7 +16,7 @@
 // Ties: lowest row.
 //
 // Invariants. u >= 0, zeros are exact, sum u = 1; w2 falls with every step; min F -> w2. At the end the relative gap
-// between primal and dual of v = u / w2 is at most about 2 tol.
+// between the primal at u / min F and the dual at u / w2 is at most about 2 tol.
 //
 // Where we differ. (1) The authors' program draws some 600 rows and takes one that violates; here v is exact. (2) Its
 // thresholds are w2 (1 - eps)^2 or w2 - eps sqrt(w2 Q_ii); ours makes r = 1 - F / w2 that of NNISDA. (3) A guess may
@@ -34,32 +34,28 @@ struct Rule {
 
     template <class Source> l2::Step begin(l2::Walk<Source>& walk) const {
         l2::State& s = walk.s;
-        double sum = 0;
-        for (const double v : s.v) sum += v;
+        const double sum = l2::sum(s.v);
         if (sum > 0) {
-            std::vector<double> guess(s.v);
             for (double& v : s.v) v /= sum;
-            if (!walk.refresh(start)) {
-                s.v = std::move(guess);
-                return l2::Step::interrupted;
-            }
+            if (!walk.refresh(start)) return l2::Step::interrupted;
             measure(s);
             if (s.value >= floor(s)) return l2::Step::taken;
         }
         std::fill(s.v.begin(), s.v.end(), 0.0);
         s.v[static_cast<std::size_t>(std::min_element(s.row.begin(), s.row.end()) - s.row.begin())] = 1.0;
-        if (!walk.refresh(start)) {
-            std::fill(s.v.begin(), s.v.end(), 0.0);
-            return l2::Step::interrupted;
-        }
+        if (!walk.refresh(start)) return l2::Step::interrupted;
         measure(s);
-        return s.value >= floor(s) ? l2::Step::taken : l2::Step::indefinite;
+        if (s.value >= floor(s)) return l2::Step::taken;
+        std::fill(s.v.begin(), s.v.end(), 0.0);
+        return l2::Step::indefinite;
     }
 
-    double violation(const l2::State& s) const { return 1 + s.peaks.high / s.value; }
+    double violation(const l2::State& s) const { return 1 + s.peaks.high / std::max(s.value, floor(s)); }
     void measure(l2::State& s) const { s.value = -l2::dot(s.v, s.r); }
     double dual(const l2::State& s) const { return 1 / (2 * s.value); }
     double level(const l2::State& s, double violation) const { return (violation - 1) * s.value; }
+    /// Whether rounding errors have left a value that can be.
+    bool sound(const l2::State& s) const { return s.value >= floor(s); }
     bool better(double value, double before) const { return value < before - 1e-14 * before; }
 
     template <class Source> l2::Step step(l2::Walk<Source>& walk) const {
@@ -76,8 +72,11 @@ struct Rule {
         const double fall = s.r[iv] - s.r[ip], bend = s.q[ip] + s.q[iv] - 2 * walk.entry(p, v, k);
         const bool leaves = !(bend > 0 && fall / bend < s.v[ip]);
         const double theta = leaves ? s.v[ip] : fall / bend;
-        const double value = s.value - theta * (2 * fall - theta * bend);
-        if (!(value >= floor(s))) return l2::Step::indefinite;
+        // Below the smallest value that can be by no more than rounding errors: it is the smallest.
+        const double noise = 64 * std::numeric_limits<typename Source::Value>::epsilon() * std::max(s.q[ip], s.q[iv]);
+        const double next = s.value - theta * (2 * fall - theta * bend);
+        if (!(next >= floor(s) - noise)) return l2::Step::indefinite;
+        const double value = std::max(next, floor(s));
         if (s.v[iv] + theta == s.v[iv] && s.v[ip] - theta == s.v[ip]) return l2::Step::stuck;
         s.v[iv] += theta;
         s.v[ip] = leaves ? 0.0 : s.v[ip] - theta;
@@ -99,11 +98,17 @@ void learn(l2::State& s, const l2::Params& p, const Source& source, const Stop& 
 }
 
 inline l2::Solution solution(const l2::State& s) {
-    const double scale = s.begun && s.value > 0 ? 1 / s.value : 0.0;
-    std::vector<double> v(s.v), outputs(s.r);
-    for (double& x : v) x *= scale;
-    for (double& x : outputs) x *= -scale;
-    return l2::solution(s, std::move(v), outputs, scale / 2);
+    const auto scaled = [&](double scale) {
+        std::vector<double> v(s.v), outputs(s.r);
+        for (double& x : v) x *= scale;
+        for (double& x : outputs) x *= -scale;
+        return l2::solution(s, std::move(v), outputs, s.value > 0 ? 1 / (2 * s.value) : s.penalties / 2);
+    };
+    if (!s.begun) return scaled(1.0);
+    l2::Solution out = scaled(s.value > 0 ? 1 / s.value : s.penalties);
+    // Errors are dear where c is large: the function that makes none, u / min F, gives the better bound then.
+    if (s.peaks.high < 0) out.primal = std::min(out.primal, scaled(-1 / s.peaks.high).primal);
+    return out;
 }
 
 }  // namespace hingeline::min_norm

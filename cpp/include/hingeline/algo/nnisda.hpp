@@ -29,8 +29,7 @@ struct Rule {
         if (!walk.refresh(start)) return l2::Step::interrupted;
         measure(s);
         if (violation(s) <= tol) return l2::Step::taken;
-        double sum = 0;
-        for (const double v : s.v) sum += v;
+        const double sum = l2::sum(s.v);
         if (!(sum > 0)) return l2::Step::taken;
         const double scale = sum / (sum - l2::dot(s.v, s.r));  // 1'v / v'Qv
         const bool sound = scale > 0 && scale * sum / 2 <= bound(s);
@@ -42,14 +41,12 @@ struct Rule {
     }
 
     double violation(const l2::State& s) const { return std::max({0.0, s.peaks.high, -s.peaks.low}); }
-    void measure(l2::State& s) const {
-        double sum = 0;
-        for (const double v : s.v) sum += v;
-        s.value = (sum + l2::dot(s.v, s.r)) / 2;
-    }
+    void measure(l2::State& s) const { s.value = (l2::sum(s.v) + l2::dot(s.v, s.r)) / 2; }
     double dual(const l2::State& s) const { return s.value; }
     /// The r of a row that violates by this much, not having any weight.
     double level(const l2::State&, double violation) const { return violation; }
+    /// Whether rounding errors have left a value that can be.
+    bool sound(const l2::State&) const { return true; }
     /// Whether the value has changed by more than rounding errors.
     bool better(double value, double before) const { return value > before + 1e-14 * std::abs(before); }
 
