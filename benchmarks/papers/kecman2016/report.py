@@ -70,8 +70,8 @@ def write_report(summary: Summary, folder: Path, load: str) -> Path:
     parts += [
         "## Is NORMA Pegaz?",
         f"Chessboard, {ERRATA_N:,} points, sigma = 0.1; the same order and the same step sizes. The paper says that "
-        "one epoch of both is the same. Differences are shares of the largest coefficient; support vectors have at least "
-        "10⁻¹² C.",
+        "one epoch of both is the same. Differences are shares of the largest coefficient; support vectors have at "
+        "least 10⁻¹² C.",
         tables.errata(summary),
         _first(summary),
         "## Readings, and what is otherwise",
