@@ -15,7 +15,7 @@ DIFFERENCES = """\
   gives neither the board nor the means: its errors on these two sets do not carry over.
 - **Epochs** are not said. Ours: 5, the default of the package, for all sets; nothing was tuned. *Averaged*: the mean
   of the coefficients over the last half of the steps.
-- **Folds.** Stratified and random, 5. Of the larger sets only the first one to three are run over the whole grid
+- **Folds.** Stratified and random, 5. Of the larger sets only the first one or two are run over the whole grid
   (column *folds*): that is the budget of SVC. For the two normals and the chessboard at C = 10⁴ all 5 are.
 - **Limit of SVC.** {limit:,} iterations in the grid; cells that reached it are named. Their time is too short and their
   error is that of an unfinished model. There is no limit in *One fit at C = 10⁴*.

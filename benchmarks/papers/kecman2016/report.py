@@ -12,7 +12,7 @@ from . import tables
 from .claims import SAME_ERROR, SAME_TIME, TIE, claims_table
 from .differences import DIFFERENCES
 from .figures import write_figures
-from .settings import CACHE_MB, ERRATA_N, FASTER, LARGE_SETS, LIMIT, ONLINE_N, REPEATS, SETS, WITHIN, rows
+from .settings import CACHE_MB, ERRATA_N, FASTER, LARGE_SIGMAS, LIMIT, ONLINE_N, REPEATS, SETS, WITHIN, rows
 from .summary import Summary
 
 
@@ -63,7 +63,7 @@ def write_report(summary: Summary, folder: Path, load: str) -> Path:
         f"{REPEATS} times (median), and as many new points are the test. *Target*: {FASTER:g} times as fast as SVC at "
         f"a test error at most {WITHIN} points above the better one.",
     ]
-    for name in LARGE_SETS:
+    for name in LARGE_SIGMAS:
         count = rows(name, summary.quick) or 0
         parts += [f"### {SETS[name].title.capitalize()}, {count:,} points", tables.large(summary, name)]
         parts += ["Cross-validation († SVC at its limit of iterations in some fold):", tables.large_cv(summary, name)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.papers.store import Store
 
-from .settings import CS, FOLDS, LARGE_C, LARGE_METHODS, LARGE_SETS, OL, SETS, SIGMAS, Job, rows
+from .settings import CS, FOLDS, LARGE_C, LARGE_METHODS, LARGE_SIGMAS, OL, SETS, SIGMAS, Job, rows
 
 Cell = dict[str, Any]
 Place = tuple[float, float]
@@ -79,7 +79,7 @@ class Summary:
     def measurements(self) -> list[Job]:
         """Runs at the large C whose cross-validation is done, each method with the sigma of its lowest error."""
         found = []
-        for name in LARGE_SETS:
+        for name in LARGE_SIGMAS:
             errors = {m: {s: error(c) for s, c in self.by_sigma(name, m).items()} for m in LARGE_METHODS}
             if all(errors.values()):
                 sigmas = {m: min(known, key=lambda s: known[s]) for m, known in errors.items()}
