@@ -80,6 +80,8 @@ GRID_METHODS = (SVC_, OL, OL_AVERAGE)
 # ---- Figures 5 to 8 ----------------------------------------------------------------------------------
 
 ONLINE_N = 4992
+#: Of FOLDS.
+ONLINE_FOLDS = 2
 #: listed: the paper's lists in NumPy; ours: the estimator.
 WAYS = {"listed": (OL, "norma-literal", "pegaz"), "ours": (OL, "norma-literal", "norma", "pegaz")}
 
@@ -154,7 +156,7 @@ def jobs(kinds: list[str], names: list[str], quick: bool) -> list[Job]:
                 for method in LARGE_METHODS if large else GRID_METHODS:
                     at = {"name": name, "n": n, "C": C, "fold": fold, "method": method}
                     found.append(Job("cv", at, {"sigmas": LARGE_SIGMAS[name] if large else SIGMAS}))
-    for fold in range(1 if quick else FOLDS):
+    for fold in range(1 if quick else ONLINE_FOLDS):
         for way, methods in WAYS.items():
             at = {"n": QUICK_N["chessboard"] if quick else ONLINE_N, "way": way, "fold": fold}
             found += [Job("online", {**at, "method": method}) for method in methods]
