@@ -65,8 +65,8 @@ def write_report(summary: Summary, folder: Path, load: str) -> Path:
         "![Times over the grid](times.png)",
         tables.independence(summary),
         "## NORMA, Pegaz and OL SVM (Figures 5 to 8)",
-        f"Chessboard, {ONLINE_N:,} points, {ONLINE_FOLDS} of 5 folds, the same grid, 5 epochs. Figures 5 and 6: the lists as printed, in "
-        "NumPy.",
+        f"Chessboard, {ONLINE_N:,} points, {ONLINE_FOLDS} of 5 folds, the same grid, 5 epochs. Figures 5 "
+        "and 6: the lists as printed, in NumPy.",
         "![The lists](figure5.png)",
         "Figures 7 and 8: outputs are kept by all of them.",
         "![Ours](figure7.png)",
