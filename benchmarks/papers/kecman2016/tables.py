@@ -130,21 +130,39 @@ def online(summary: Summary) -> str:
     return table(header, lines) if lines else "Not run."
 
 
+def reached(rows: list[dict[str, Any]]) -> set[str]:
+    """Titles of those that are as fast and as good as wanted."""
+    svc = next(row for row in rows if row["method"] == SVC_)
+    enough = [r for r in rows if svc["seconds"] >= FASTER * r["seconds"] and error(r) <= error(svc) + WITHIN]
+    return {_title(row) for row in enough}
+
+
+def _title(row: dict[str, Any]) -> str:
+    return METHODS[row["method"]].title + ("" if row["method"] == SVC_ else f", {row['precision']}")
+
+
+def both(summary: Summary) -> str:
+    """Which settings reach the target on all sets."""
+    found = [reached(result["rows"]) for _, result in summary.of("large")]
+    names = sorted(set.intersection(*found)) if found else []
+    return f"Settings that reach the target on both sets: {'; '.join(names) or 'none'}."
+
+
 def large(summary: Summary, name: str) -> str:
     """One fit of each method at the large C."""
     found = [r["rows"] for _, r in summary.of("large", name=name)]
     if not found:
         return "Not run."
     svc = next(row for row in found[0] if row["method"] == SVC_)
+    good = reached(found[0])
     lines = []
     for row in found[0]:
-        title = METHODS[row["method"]].title + ("" if row["method"] == SVC_ else f", {row['precision']}")
-        faster, more = svc["seconds"] / row["seconds"], error(row) - error(svc)
-        reached = "-" if row is svc else "yes" if faster >= FASTER and more <= WITHIN else "no"
+        title, faster = _title(row), svc["seconds"] / row["seconds"]
+        met = "-" if row is svc else "yes" if title in good else "no"
         known = summary.by_sigma(name, row["method"])
         cells = [f"{row['sigma']:g}", f"{error(known[row['sigma']]):.2f}" if known else "-", f"{error(row):.2f}"]
         cells += [number(row["seconds"]), f"{min(row['tries']):.3g} to {max(row['tries']):.3g}", f"{faster:.1f}"]
-        lines.append([title, *cells, f"{row['n_support']:,}", f"{row['steps']:,}", reached])
+        lines.append([title, *cells, f"{row['n_support']:,}", f"{row['steps']:,}", met])
     header = ["", "sigma", "CV error %", "test error %", "fit, s", "smallest to largest", "times as fast as SVC", "SVs"]
     return table([*header, "steps", "target"], lines)
 
