@@ -3,6 +3,7 @@
 # make paper-ertekin2011    tables and figures of the LASVM-NC paper, ours beside the published; hours, can be interrupted
 # make paper-laskov2006     figures of the incremental SVM paper, the same way; about an hour
 # make paper-keerthi2005    tables and figure of the finite Newton paper, the same way; about 20 minutes
+# make paper-kecman2016     tables and figures of the OL SVM paper, the same way; about 25 minutes
 # Each target sets itself up in .venv; the second time is quick.
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench bench-incremental bench-linear bench-distributed ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 lint format stub clean
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench bench-incremental bench-linear bench-distributed ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
 
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
@@ -64,6 +65,9 @@ paper-laskov2006: $(INSTALLED) $(GROUP)demo
 
 paper-keerthi2005: $(INSTALLED) $(GROUP)demo $(GROUP)bench
 	$(BIN)/python -m benchmarks.papers.keerthi2005 $(ARGS)
+
+paper-kecman2016: $(INSTALLED) $(GROUP)demo
+	$(BIN)/python -m benchmarks.papers.kecman2016 $(ARGS)
 
 lint: $(INSTALLED) $(GROUP)lint
 	$(BIN)/ruff check .
