@@ -745,5 +745,6 @@ def test_a_fit_that_begins_with_itself_is_checked():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored by what it runs beside
     for made, case, found in interrupts():
         print(json.dumps({"machine": made.__name__, "case": case, **found}), flush=True)

@@ -25,6 +25,7 @@ from hingeline._online import OnlineMachines
 from .copies import COPIES
 from .oracle.naive_lasvm import NaiveLasvm
 from .oracle.qp import box_qp, dual_value, primal_value, shifted_box
+from .streams import BAD_CHUNKS, MOODS, MoodyKernel, raises
 
 VARIANTS = ["nc", "g", "i", "full", "lasvm"]
 WITHOUT_BIAS = ["nc", "g", "i", "full"]
@@ -1009,49 +1010,6 @@ def test_precomputed_is_computed():
 
 
 # ---- failures ------------------------------------------------------------------------------------------
-
-
-class MoodyKernel:
-    """A linear kernel that spoils its result while `mood` is set, after some good calls."""
-
-    def __init__(self):
-        self.mood, self.calls, self.patience = None, 0, 1
-
-    def __call__(self, A, B):
-        self.calls += 1
-        K = sum(A[:, [k]] * B[:, k] for k in range(A.shape[1]))  # the same bits in every block, unlike A @ B.T
-        return K if self.mood is None or self.calls <= self.patience else self.mood(K)
-
-    def sulk(self, mood, patience):
-        self.mood, self.calls, self.patience = mood, 0, patience
-
-
-def raises(kind):
-    def mood(K):
-        raise kind("mine")  # a new one each time: the traceback of an old one would keep models alive
-
-    return mood
-
-
-MOODS = {
-    "raises": raises(ZeroDivisionError),
-    "NaN": lambda K: K * np.nan,
-    "shape": lambda K: K[:, :-1],
-    "text": lambda K: np.full(K.shape, "x"),
-    "exit": raises(SystemExit),
-}
-BAD_CHUNKS = {
-    "NaN": lambda X, y: (np.where(np.arange(len(y))[:, None] == 7, np.nan, X), y, {}),
-    "features": lambda X, y: (X[:, :-1], y, {}),
-    "labels": lambda X, y: (X, np.column_stack([y, y]), {}),
-    "number of labels": lambda X, y: (X, y[:-1], {}),
-    "continuous": lambda X, y: (X, y + 0.5, {}),
-    "no rows": lambda X, y: (X[:0], y[:0], {}),
-    "weights": lambda X, y: (X, y, {"sample_weight": -np.ones(len(y))}),
-    "number of weights": lambda X, y: (X, y, {"sample_weight": np.ones(3)}),
-    "too large": lambda X, y: (X * 1e200, y, {}),
-    "mixed labels": lambda X, y: (X, np.array(["a", "b", "c"])[y], {}),
-}
 
 
 @pytest.mark.parametrize("new_class", [False, True], ids=["", "new class"])
