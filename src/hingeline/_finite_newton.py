@@ -30,8 +30,9 @@ EXACT = 1e-10
 ROUNDING = 1e-13
 #: Newton's first system need not be solved to more than this many conjugate gradient steps (heuristic 1 of the paper).
 FIRST_CAP = 10
-#: A first solution, from a sample, need not be better than this, nor take more iterations.
-FIRST_TOL, FIRST_ITERATIONS = 1e-3, 3
+#: A first solution, from a sample, need not be better than this, nor take more iterations where the sample is more than
+#: this part of the rows.
+FIRST_TOL, FIRST_ITERATIONS, LARGE_SAMPLE = 1e-3, 3, 0.05
 #: Widths of the smoothed hinge: each is this part of the one before; the first from a good start; iterations for one.
 SHARPER, SEEDED_TAU, MOST_SHARPENING = 0.25, 0.25, 50
 #: After so few iterations for one width the next may be much smaller.
@@ -563,7 +564,7 @@ class Minimiser:
             self.true_lam * share,
             loss=self.loss,
             tol=max(FIRST_TOL, self.tol),
-            max_iter=min(FIRST_ITERATIONS, self.max_iter),
+            max_iter=min(FIRST_ITERATIONS, self.max_iter) if share > LARGE_SAMPLE else self.max_iter,
             solver="gram",
         )
         for _ in first.run():
