@@ -1,6 +1,31 @@
-"""What may go wrong in a stream: kernel functions with moods, and chunks that must be refused."""
+"""Rows for streams, and what may go wrong in one: kernel functions with moods, and chunks that must be refused."""
 
 import numpy as np
+
+
+def noisy(n, d=2, seed=0, flips=0.1, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = (X[:, 0] * X[:, -1] + 0.3 * X[:, 0] > 0) ^ (rng.random(n) < flips)
+    return X.astype(dtype), y.astype(int)
+
+
+def blobs(n, n_classes=4, d=6, seed=0, dtype=np.float64):
+    """Overlapping classes, half of the entries zero."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    y[:n_classes] = np.arange(n_classes)
+    centres = 1.5 * rng.standard_normal((n_classes, d))
+    X = (centres[y] + rng.standard_normal((n, d))) * (rng.random((n, d)) < 0.5)
+    return X.astype(dtype), y
+
+
+def some_weights(n, seed=0):
+    return np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 3.0], n, p=[0.1, 0.3, 0.3, 0.3])
+
+
+def plus_minus(y):
+    return np.where(y == 1, 1.0, -1.0)
 
 
 class MoodyKernel:

@@ -136,18 +136,6 @@ OTHER_PARAMETERS_ONLINE = {
 }
 
 
-def test_parameters_of_lasvc_go_round():
-    model = LASVC()
-    defaults = model.get_params()
-    assert defaults.keys() == OTHER_PARAMETERS_ONLINE.keys()
-    assert all(defaults[name] != value for name, value in OTHER_PARAMETERS_ONLINE.items())
-    assert model.set_params(**OTHER_PARAMETERS_ONLINE).get_params() == OTHER_PARAMETERS_ONLINE
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(*problem())
-    assert vars(clone(model)) == OTHER_PARAMETERS_ONLINE
-
-
 OTHER_PARAMETERS_SGD = {
     "rule": "olsvm-reg",
     "C": 2.0,
@@ -170,13 +158,18 @@ OTHER_PARAMETERS_SGD = {
 }
 
 
-def test_parameters_of_kernel_sgd_go_round():
-    model = KernelSGDClassifier()
+@pytest.mark.parametrize(
+    ("model", "others"), [(LASVC(), OTHER_PARAMETERS_ONLINE), (KernelSGDClassifier(), OTHER_PARAMETERS_SGD)]
+)
+def test_parameters_of_streams_go_round(model, others):
     defaults = model.get_params()
-    assert defaults.keys() == OTHER_PARAMETERS_SGD.keys()
-    assert all(defaults[name] != value for name, value in OTHER_PARAMETERS_SGD.items())
-    assert model.set_params(**OTHER_PARAMETERS_SGD).get_params() == OTHER_PARAMETERS_SGD
-    assert vars(clone(model.fit(*problem()))) == OTHER_PARAMETERS_SGD
+    assert defaults.keys() == others.keys()
+    assert all(defaults[name] != value for name, value in others.items())
+    assert model.set_params(**others).get_params() == others
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(*problem())
+    assert vars(clone(model)) == others
 
 
 def test_clone_has_parameters_and_no_model():

@@ -24,7 +24,7 @@ from hingeline.kernel_sgd import SgdMachines
 from .copies import COPIES
 from .oracle.naive_kernel_sgd import RATES, naive_kernel_sgd
 from .oracle.qp import box_qp, primal_value, shifted_box
-from .streams import BAD_CHUNKS, MOODS, MoodyKernel, raises
+from .streams import BAD_CHUNKS, MOODS, MoodyKernel, blobs, noisy, plus_minus, raises, some_weights
 from .watching import Recorder
 
 RULES = ["olsvm", "olsvm-reg", "norma", "norma-literal", "pegaz"]
@@ -32,31 +32,6 @@ BIASED = ["olsvm", "olsvm-reg"]
 STRETCH = 1024  # steps between truncations
 MODEL = ("support_", "dual_coef_", "intercept_", "n_support_", "n_iter_", "n_violations_", "truncated_", "classes_")
 COUNTS = ("decision_scale_", "n_samples_seen_", "stop_reason_")
-
-
-def noisy(n, d=3, seed=0, flips=0.1, dtype=np.float64):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d))
-    y = (X[:, 0] * X[:, -1] + 0.3 * X[:, 0] > 0) ^ (rng.random(n) < flips)
-    return X.astype(dtype), y.astype(int)
-
-
-def blobs(n, n_classes=4, d=6, seed=0, dtype=np.float64):
-    """Overlapping classes, half of the entries zero."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, n_classes, n)
-    y[:n_classes] = np.arange(n_classes)
-    centres = 1.5 * rng.standard_normal((n_classes, d))
-    X = (centres[y] + rng.standard_normal((n, d))) * (rng.random((n, d)) < 0.5)
-    return X.astype(dtype), y
-
-
-def some_weights(n, seed=0):
-    return np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 3.0], n, p=[0.1, 0.3, 0.3, 0.3])
-
-
-def plus_minus(y):
-    return np.where(y == 1, 1.0, -1.0)
 
 
 def stream(model, X, y, cuts=(), weights=None, classes=None):
@@ -213,7 +188,7 @@ def test_a_margin_of_one_by_hand():
 
 def test_the_first_sample_is_wiped():
     # phi = 0 at t = 1 and t = 2 with the rate of the paper.
-    X = noisy(2)[0]
+    X = noisy(2, 3)[0]
     model = KernelSGDClassifier(rule="norma", gamma=1.0).partial_fit(X, [0, 1], [0, 1])
     assert model.support_.tolist() == [1] and model.dual_coef_.tolist() == [[1.0]]
     assert model.n_violations_.tolist() == [2]
@@ -236,7 +211,7 @@ def agree(model, twin, n):
 @pytest.mark.parametrize("rule", RULES)
 def test_fit_is_the_twin(rule, learning_rate, C):
     n = 130
-    X, y = noisy(n, seed=1)
+    X, y = noisy(n, 3, seed=1)
     label = plus_minus(y)
     K = kernel_matrix(KernelSGDClassifier(gamma=0.7), X)
     order = {weighted: np.random.RandomState(3).permutation(n) for weighted in (False, True)}
@@ -282,7 +257,7 @@ def trajectory(model, K, y, order, start=0, state=None):
 def test_averages_of_a_stream(rule, learning_rate):
     # The mean over the steps behind the last power of two but one: a half to three quarters of all.
     n = 70
-    X, y = noisy(n, seed=2)
+    X, y = noisy(n, 3, seed=2)
     for variant in variants(rule):
         model = KernelSGDClassifier(rule=rule, average=True, C=3.0, learning_rate=learning_rate, gamma=0.7, **variant)
         states = list(trajectory(model, kernel_matrix(model, X), plus_minus(y), range(n)))
@@ -298,7 +273,7 @@ def test_averages_of_a_stream(rule, learning_rate):
 def test_averages_from_fit_to_stream(rule):
     # The window of a fit gives way when two of the stream have begun, at 64 and 128.
     n, known = 170, 20
-    X, y = noisy(n, seed=3)
+    X, y = noisy(n, 3, seed=3)
     model = KernelSGDClassifier(rule=rule, average=True, C=3.0, gamma=0.7, n_epochs=2, random_state=0)
     order = np.random.RandomState(0).permutation(known)
     steps = [*order, *order, *range(known, n)]
@@ -316,7 +291,7 @@ def test_averages_from_fit_to_stream(rule):
 @pytest.mark.parametrize("rule", RULES)
 def test_fit_then_partial_fit_is_the_twin(rule, average):
     n, known = 200, 120
-    X, y = noisy(n, seed=4)
+    X, y = noisy(n, 3, seed=4)
     for variant in variants(rule):
         model = KernelSGDClassifier(rule=rule, C=2.0, gamma=0.7, n_epochs=2, random_state=0, **variant)
         K, label = kernel_matrix(model, X), plus_minus(y)
@@ -341,7 +316,7 @@ def test_fit_then_partial_fit_is_the_twin(rule, average):
 def test_a_scale_that_shrinks_for_long(rule, decay_first, average):
     # The product of the decays is about exp(-2 sqrt(2 T)): below 2^-256 after 4,000 steps, twice after 16,000.
     n, n_epochs, C = 50, 500, 10.0
-    X, y = noisy(n, seed=5)
+    X, y = noisy(n, 3, seed=5)
     model = KernelSGDClassifier(rule=rule, decay_first=decay_first, average=average, C=C, gamma=0.7, truncate=0)
     model.set_params(n_epochs=n_epochs, random_state=1).fit(X, y)
     t = np.arange(3, n * n_epochs + 1)
@@ -360,7 +335,7 @@ def test_a_scale_that_shrinks_for_long(rule, decay_first, average):
 @pytest.mark.parametrize("C", [0.7, 2.0, 20.0, 200.0])
 def test_norma_that_decays_first_is_pegaz(C, weighted):
     n = 150
-    X, y = noisy(n, seed=6)
+    X, y = noisy(n, 3, seed=6)
     weights = some_weights(n) if weighted else None
     for n_epochs, average in [(1, False), (3, False), (10, False), (3, True)]:
         options = {"C": C, "learning_rate": "inverse", "gamma": 0.7, "random_state": 0, "n_epochs": n_epochs}
@@ -380,7 +355,7 @@ def test_norma_that_decays_first_is_pegaz(C, weighted):
 
 
 def test_literal_norma_differs_from_the_second_epoch_on():
-    X, y = noisy(100, seed=7)
+    X, y = noisy(100, 3, seed=7)
     options = {"C": 2.0, "gamma": 0.7, "learning_rate": "inverse", "random_state": 0, "truncate": 0}
     for n_epochs in (1, 2):
         norma, literal = (
@@ -397,7 +372,7 @@ def test_literal_norma_differs_from_the_second_epoch_on():
 @pytest.mark.parametrize("rule", ["pegaz", "norma"])
 def test_pegaz_goes_to_the_qp(rule, weighted):
     n, C = 100, 20.0
-    X, y = noisy(n, seed=8)
+    X, y = noisy(n, 3, seed=8)
     K, label = rbf_kernel(X, gamma=0.7), plus_minus(y)
     weights = np.random.default_rng(0).uniform(0.5, 1.5, n) if weighted else np.ones(n)
     c = C * weights / n
@@ -418,7 +393,7 @@ def test_pegaz_goes_to_the_qp(rule, weighted):
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 def test_olsvm_reg_goes_to_the_qp(weighted):
     n, C = 100, 2.0
-    X, y = noisy(n, seed=9)
+    X, y = noisy(n, 3, seed=9)
     K, label = rbf_kernel(X, gamma=0.7), plus_minus(y)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], n) if weighted else np.ones(n)
     best = primal_value(K, label, box_qp(K, label, *shifted_box(label, C * weights)), C * weights)
@@ -435,7 +410,7 @@ def test_olsvm_reg_goes_to_the_qp(weighted):
 def test_the_box_of_olsvm_reg_is_exact(C, bias):
     n = 150
     for seed in range(4):
-        X, y = noisy(n, seed=seed)
+        X, y = noisy(n, 3, seed=seed)
         weights = np.random.default_rng(seed).uniform(0.1, 3.0, n)
         model = KernelSGDClassifier(rule="olsvm-reg", C=C, gamma=0.7, n_epochs=7, bias=bias, random_state=seed)
         alpha = coefficients(model.fit(X, y, sample_weight=weights), n) * plus_minus(y)
@@ -444,7 +419,7 @@ def test_the_box_of_olsvm_reg_is_exact(C, bias):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_steps_of_a_sample_have_its_sign(rule):
-    X, y = noisy(200, seed=10)
+    X, y = noisy(200, 3, seed=10)
     model = KernelSGDClassifier(rule=rule, gamma=0.7, C=3.0, random_state=0).fit(X, y)
     assert (np.sign(model.dual_coef_[0]) == plus_minus(y[model.support_])).all()
     other = clone(model).fit(X, 1 - y)
@@ -453,7 +428,7 @@ def test_steps_of_a_sample_have_its_sign(rule):
 
 
 def test_decay_first_is_for_norma():
-    X, y = noisy(150)
+    X, y = noisy(150, 3)
     for rule in ("olsvm", "olsvm-reg", "pegaz"):
         models = [KernelSGDClassifier(rule=rule, decay_first=d, gamma=0.7, random_state=0) for d in (False, True)]
         same(*(model.fit(X, y) for model in models))
@@ -493,7 +468,7 @@ def dropping_twin(K, y, order, *, rule, C, n_epochs, learning_rate, truncate):
 @pytest.mark.parametrize("rule", ["olsvm", "norma", "pegaz"])
 def test_what_is_dropped_in_epochs(rule, learning_rate):
     n, truncate = 300, 0.2
-    X, y = noisy(n, seed=11)
+    X, y = noisy(n, 3, seed=11)
     options = {"rule": rule, "C": 20.0, "learning_rate": learning_rate, "n_epochs": 15}
     model = KernelSGDClassifier(**options, gamma=0.7, truncate=truncate, random_state=0).fit(X, y)
     order = np.random.RandomState(0).permutation(n)
@@ -509,8 +484,8 @@ def test_what_is_dropped_in_epochs(rule, learning_rate):
 @pytest.mark.parametrize("learning_rate", list(RATES))
 @pytest.mark.parametrize("rule", RULES)
 def test_what_is_dropped_from_a_stream(rule, learning_rate):
-    X, y = noisy(2 * STRETCH, seed=12)
-    queries = noisy(200, seed=13)[0]
+    X, y = noisy(2 * STRETCH, 3, seed=12)
+    queries = noisy(200, 3, seed=13)[0]
     options = {"rule": rule, "C": 5.0, "gamma": 0.7, "learning_rate": learning_rate}
     weights = np.random.default_rng(0).choice([0.02, 0.5, 1.0], len(y))  # Pegaz has coefficients of one size otherwise
     whole, model = (KernelSGDClassifier(**options, truncate=truncate) for truncate in (0, 0.1))
@@ -553,7 +528,7 @@ def test_a_step_may_hang_on_what_was_dropped():
 
 
 def test_just_as_large_is_large_enough():
-    X, y = noisy(STRETCH, seed=25)
+    X, y = noisy(STRETCH, 3, seed=25)
     weights = np.where(np.arange(STRETCH) % 3 == 0, 0.5, 1.0)
     model = KernelSGDClassifier(rule="pegaz", C=1.0, gamma=0.7, truncate=0.5)
     stream(model, X, y, weights=weights)
@@ -564,8 +539,8 @@ def test_just_as_large_is_large_enough():
 
 
 def test_truncation_keeps_norma_small():
-    X, y = noisy(6000, seed=14)
-    queries = noisy(300, seed=15)[0]
+    X, y = noisy(6000, 3, seed=14)
+    queries = noisy(300, 3, seed=15)[0]
     options = {"rule": "norma", "C": 20.0, "gamma": 0.7}
     whole, model = (stream(KernelSGDClassifier(**options, truncate=t), X, y) for t in (0, 1e-12))
     assert len(model.support_) < 0.7 * len(whole.support_)
@@ -659,7 +634,7 @@ def test_row_by_row(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_margins_are_those_of_the_model_before(rule):
-    X, y = noisy(120, seed=16)
+    X, y = noisy(120, 3, seed=16)
     label = plus_minus(y)
     options = {"rule": rule, "gamma": 0.7, "C": 3.0, "bias": rule in BIASED}
     one = stream(KernelSGDClassifier(**options), X, y)
@@ -698,7 +673,7 @@ def test_fit_is_a_stream_in_random_order(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_margins_of_epochs_are_those_of_the_first(rule):
-    X, y = noisy(1300, seed=17)
+    X, y = noisy(1300, 3, seed=17)
     options = {"rule": rule, "gamma": 0.7, "C": 3.0, "truncate": 0, "random_state": 0}
     one, three = (KernelSGDClassifier(**options, n_epochs=k).fit(X, y) for k in (1, 3))
     np.testing.assert_array_equal(one.admission_margin_, three.admission_margin_)
@@ -728,7 +703,7 @@ def test_save_and_resume(rule, form, copied):
 @pytest.mark.parametrize("rule", ["norma", "pegaz"])
 def test_save_and_resume_behind_a_truncation(rule):
     # The scale, what was dropped, and the place between two truncations.
-    X, y = noisy(6000, seed=18)
+    X, y = noisy(6000, 3, seed=18)
     weights = np.random.default_rng(0).choice([0.02, 0.5, 1.0], len(y))
     options = {"rule": rule, "gamma": 0.7, "C": 3.0, "truncate": 0.1}
     one = stream(KernelSGDClassifier(**options), X, y, weights=weights)
@@ -739,7 +714,7 @@ def test_save_and_resume_behind_a_truncation(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_clone_knows_nothing(rule):
-    X, y = noisy(60)
+    X, y = noisy(60, 3)
     model = stream(KernelSGDClassifier(rule=rule, gamma=1.0), X, y)
     fresh = clone(model)
     assert vars(fresh) == model.get_params()
@@ -785,7 +760,7 @@ def test_form_may_change_between_chunks():
 
 
 def test_precision_is_that_of_the_first_chunk():
-    X, y = noisy(100, dtype=np.float32)
+    X, y = noisy(100, 3, dtype=np.float32)
     one = stream(KernelSGDClassifier(gamma=1.0), X, y)
     model = KernelSGDClassifier(gamma=1.0).partial_fit(X[:40], y[:40], [0, 1])
     same(one, model.partial_fit(X[40:].astype(np.float64), y[40:]))
@@ -845,7 +820,7 @@ def test_weight_zero_is_no_row(rule, n_classes):
 
 
 def test_a_chunk_without_weight():
-    X, y = noisy(60)
+    X, y = noisy(60, 3)
     model = stream(KernelSGDClassifier(gamma=0.7), X, y)
     before = coefficients(model, 60)
     model.partial_fit(X, y, sample_weight=np.zeros(60))
@@ -878,7 +853,7 @@ def test_class_weight_is_sample_weight(rule, how):
 
 
 def test_balanced():
-    X, y = noisy(200, seed=19)
+    X, y = noisy(200, 3, seed=19)
     y[:90] = 1
     weights = 200 / (2 * np.bincount(y))
     same(
@@ -888,7 +863,7 @@ def test_balanced():
 
 
 def test_order_is_that_of_random_state():
-    X, y = noisy(200)
+    X, y = noisy(200, 3)
     fits = [KernelSGDClassifier(gamma=1.0, random_state=seed).fit(X, y) for seed in (0, 0, 1)]
     same(fits[0], fits[1])
     assert (coefficients(fits[0], 200) != coefficients(fits[2], 200)).any()
@@ -925,7 +900,7 @@ def test_any_source_of_kernel_values(rule, n_epochs):
 @pytest.mark.parametrize("rule", RULES)
 def test_other_kernels_are_the_twin(rule, kernel):
     n = 120
-    X, y = noisy(n, seed=20)
+    X, y = noisy(n, 3, seed=20)
     model = KernelSGDClassifier(rule=rule, C=0.5, n_epochs=2, random_state=0, truncate=0, **kernel).fit(X, y)
     order = np.random.RandomState(0).permutation(n)
     K = kernel_matrix(model, X)
@@ -1096,7 +1071,7 @@ def test_a_class_that_is_declared_and_never_comes(multi_class):
 
 def test_machines_that_have_seen_nothing():
     # Only class 0 so far: the machine of 1 against 2 has nothing to say.
-    X, _ = noisy(30)
+    X, _ = noisy(30, 3)
     model = KernelSGDClassifier(gamma=0.7).partial_fit(X, np.zeros(30, dtype=int), [0, 1, 2])
     assert model.n_iter_.tolist() == [30, 30, 0] and np.isfinite(model.decision_function(X)).all()
     assert set(model.stop_reason_) <= {"pass", "interrupted", "stopped"}
@@ -1111,7 +1086,7 @@ def test_machines_that_have_seen_nothing():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_one_class_only(rule):
-    X, _ = noisy(80)
+    X, _ = noisy(80, 3)
     model = KernelSGDClassifier(rule=rule, gamma=1.0, C=5.0).partial_fit(X, np.ones(80), [0.0, 1.0])
     assert (model.predict(X) == 1).all()
     model.partial_fit(X + 3, np.zeros(80))
@@ -1130,7 +1105,7 @@ def test_new_classes_may_be_declared_later():
 
 
 def test_history():
-    X, y = noisy(100, seed=21)
+    X, y = noisy(100, 3, seed=21)
     model = KernelSGDClassifier(gamma=0.7, n_epochs=200, C=3.0, random_state=0).fit(X, y)
     history = model.history_
     assert list(history) == ["machine", "step", "seconds", "n_support", "violations", "kernel_evals"]
@@ -1155,7 +1130,7 @@ def test_history():
 
 def test_kernel_values_are_counted():
     # Row by row a row meets the expansion and nothing else.
-    X, y = noisy(60, seed=26)
+    X, y = noisy(60, 3, seed=26)
     model, needed, held = KernelSGDClassifier(gamma=0.7), 0, 0
     for k in range(60):
         model.partial_fit(X[k : k + 1], y[k : k + 1], [0, 1])
@@ -1163,13 +1138,13 @@ def test_kernel_values_are_counted():
         held = len(model.support_)
         assert model.n_kernel_evals_ == needed
     # In epochs a column for each sample that ever violates, as long as all fit; hardly any for nothing.
-    model = KernelSGDClassifier(gamma=0.7, C=10.0, n_epochs=20, random_state=0).fit(*noisy(1000, seed=27))
+    model = KernelSGDClassifier(gamma=0.7, C=10.0, n_epochs=20, random_state=0).fit(*noisy(1000, 3, seed=27))
     assert model.n_kernel_evals_ % 1000 == 0
     assert len(model.support_) <= model.n_kernel_evals_ / 1000 <= 1.3 * len(model.support_)
 
 
 def test_stop_reasons():
-    X, y = noisy(300, seed=22)
+    X, y = noisy(300, 3, seed=22)
     assert KernelSGDClassifier(gamma=1.0).fit(X, y).stop_reason_.tolist() == ["pass"]
     assert stream(KernelSGDClassifier(gamma=1.0), X, y).stop_reason_.tolist() == ["pass"]
     model = KernelSGDClassifier(gamma=1.0, random_state=0).set_callbacks(Recorder(stop_at=2)).fit(X, y)
@@ -1286,7 +1261,7 @@ def test_refused_by_the_first_partial_fit(options, arguments, match):
 
 @pytest.mark.parametrize("rule", ["norma", "norma-literal", "pegaz"])
 def test_no_bias_but_for_olsvm(rule):
-    X, y = noisy(30)
+    X, y = noisy(30, 3)
     model = KernelSGDClassifier(rule=rule, bias=True)
     for learn in (lambda: model.fit(X, y), lambda: model.partial_fit(X, y, [0, 1])):
         with pytest.raises(ValueError, match=f"bias=True needs rule='olsvm' or 'olsvm-reg'. Got rule='{rule}'"):
@@ -1308,7 +1283,7 @@ def test_no_bias_but_for_olsvm(rule):
     ids=str,
 )
 def test_a_stream_keeps_its_rule(change):
-    X, y = noisy(60)
+    X, y = noisy(60, 3)
     model = stream(KernelSGDClassifier(gamma=1.0), X, y)
     before = snapshot(model)
     (name,) = change
@@ -1319,7 +1294,7 @@ def test_a_stream_keeps_its_rule(change):
 
 
 def test_what_may_change_in_a_stream():
-    X, y = noisy(120, seed=23)
+    X, y = noisy(120, 3, seed=23)
     label = plus_minus(y)
     for rule in RULES:
         model = KernelSGDClassifier(rule=rule, gamma=0.7)
@@ -1341,7 +1316,7 @@ def test_what_may_change_in_a_stream():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rule", RULES)
 def test_extreme_C(rule, dtype, C, how):
-    X, y = noisy(60, dtype=dtype)
+    X, y = noisy(60, 3, dtype=dtype)
     model = KernelSGDClassifier(rule=rule, C=C, gamma=0.7, random_state=0, n_epochs=1 + 2 * (how == "fit"), truncate=0)
     stream(model, X, y) if how == "stream" else model.fit(X, y)
     alpha = coefficients(model, 60)
@@ -1357,7 +1332,7 @@ def test_extreme_C(rule, dtype, C, how):
 
 
 def test_products_that_leave_the_range():
-    X, y = noisy(30)
+    X, y = noisy(30, 3)
     for kernel, scale in [("linear", 1e60), ("poly", 1e45)]:
         with pytest.raises(ValueError, match=r"leaves the range of float64"):
             KernelSGDClassifier(kernel=kernel, gamma=1.0, C=1e90).fit(scale * X, y)
@@ -1590,7 +1565,7 @@ def test_the_shape_is_that_of_the_fit():
 
 
 def test_a_model_keeps_only_its_rows():
-    X, y = noisy(3000, seed=24)
+    X, y = noisy(3000, 3, seed=24)
     model = KernelSGDClassifier(gamma=0.7, C=10.0, random_state=0).fit(X, y)
     assert len(model.support_) < 2000 and model._online.model.n_stored == len(model.support_)
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])

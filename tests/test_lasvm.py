@@ -25,7 +25,7 @@ from hingeline._online import OnlineMachines
 from .copies import COPIES
 from .oracle.naive_lasvm import NaiveLasvm
 from .oracle.qp import box_qp, dual_value, primal_value, shifted_box
-from .streams import BAD_CHUNKS, MOODS, MoodyKernel, raises
+from .streams import BAD_CHUNKS, MOODS, MoodyKernel, blobs, noisy, plus_minus, raises, some_weights
 
 VARIANTS = ["nc", "g", "i", "full", "lasvm"]
 WITHOUT_BIAS = ["nc", "g", "i", "full"]
@@ -33,31 +33,6 @@ WITHOUT_BIAS = ["nc", "g", "i", "full"]
 LIVELY = {"C": 5.0, "s": -0.5, "clean_period": 16, "max_non_sv": 3, "warm_sv": 5, "gamma": 1.0}
 MODEL = ("support_", "dual_coef_", "intercept_", "n_support_", "n_iter_", "gap_", "gap_target_", "dual_", "classes_")
 COUNTS = ("n_expansion_", "decision_scale_", "n_kernel_evals_", "n_kernel_needed_", "n_samples_seen_", "stop_reason_")
-
-
-def noisy(n, d=2, seed=0, flips=0.1, dtype=np.float64):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d))
-    y = (X[:, 0] * X[:, -1] + 0.3 * X[:, 0] > 0) ^ (rng.random(n) < flips)
-    return X.astype(dtype), y.astype(int)
-
-
-def blobs(n, n_classes=4, d=6, seed=0, dtype=np.float64):
-    """Overlapping classes, half of the entries zero."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, n_classes, n)
-    y[:n_classes] = np.arange(n_classes)
-    centres = 1.5 * rng.standard_normal((n_classes, d))
-    X = (centres[y] + rng.standard_normal((n, d))) * (rng.random((n, d)) < 0.5)
-    return X.astype(dtype), y
-
-
-def some_weights(n, seed=0):
-    return np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 3.0], n, p=[0.1, 0.3, 0.3, 0.3])
-
-
-def plus_minus(y):
-    return np.where(y == 1, 1.0, -1.0)
 
 
 def stream(model, X, y, cuts=(), weights=None, classes=None):

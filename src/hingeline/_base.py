@@ -250,6 +250,29 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         self.classes_ = classes
         return X, np.ascontiguousarray(codes, dtype=np.int64)
 
+    def _gram_within(self, X: Any) -> tuple[_core.Gram | None, int]:
+        """Kernel values of X, where they are to be computed, and the bytes that a copy of its rows leaves of the cache."""
+        cache_bytes = int(self.cache_size * 2**20)
+        if self.kernel == "precomputed" or callable(self.kernel):
+            return None, cache_bytes
+        gram = self._gram(X, copy_bytes=cache_bytes // 2)
+        return gram, cache_bytes - gram.copy_bytes
+
+    def _advance(self, machine: Any, X: Any, gram: Any, threads: int) -> Callable[[int | None], bool]:
+        """A function that lets the core's machines learn for some steps (None: all), and says whether any are left."""
+
+        def advance(steps: int | None) -> bool:
+            limit = 2**62 if steps is None else steps
+            if gram is not None:
+                machine.learn(gram, threads, limit)
+            elif callable(self.kernel):
+                machine.learn_function(self._kernel_function(X), limit)
+            else:
+                machine.learn(_core.Matrix(X), threads, limit)
+            return bool(machine.n_running)
+
+        return advance
+
     def _require_no_balance(self) -> None:
         if isinstance(self.class_weight, str):
             raise ValueError(

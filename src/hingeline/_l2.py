@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from . import _core, _params
+from . import _params
 from ._base import KERNEL_RULES, LARGEST, KernelClassifier, all_or_nothing, require_two_weighted
 from ._callbacks import run_in_slices, with_callbacks
 from ._multiclass import assemble, pairs
@@ -44,9 +44,8 @@ class L2Classifier(KernelClassifier):
 
     _rules = L2_RULES
 
-    def _machines(self, codes: np.ndarray, penalties: np.ndarray, **options: Any) -> Any:
-        """The core's machines."""
-        raise NotImplementedError
+    #: The core's machines, from codes, penalties and options.
+    _machines: Callable[..., Any]
 
     @property
     def _one_vs_rest(self) -> bool:
@@ -119,30 +118,16 @@ class L2Classifier(KernelClassifier):
 
     def _machine(self, X: Any, codes: np.ndarray, penalties: np.ndarray) -> tuple[Any, Callable[[int | None], bool]]:
         """The core's machines, and a function that lets them learn."""
-        cache_bytes = int(self.cache_size * 2**20)
-        computed = self.kernel != "precomputed" and not callable(self.kernel)
-        gram = self._gram(X, copy_bytes=cache_bytes // 2) if computed else None
+        gram, cache_bytes = self._gram_within(X)
         machine = self._machines(
             codes,
             penalties,
             bias=bool(self.bias),
             tol=float(self.tol),
             max_iter=2**62 if self.max_iter < 0 else int(self.max_iter),
-            cache_bytes=cache_bytes - (gram.copy_bytes if gram else 0),
+            cache_bytes=cache_bytes,
         )
-        threads = self._training_threads()
-
-        def advance(steps: int | None) -> bool:
-            limit = 2**62 if steps is None else steps
-            if gram is not None:
-                machine.learn(gram, threads, limit)
-            elif callable(self.kernel):
-                machine.learn_function(self._kernel_function(X), limit)
-            else:
-                machine.learn(_core.Matrix(X), threads, limit)
-            return bool(machine.n_running)
-
-        return machine, advance
+        return machine, self._advance(machine, X, gram, self._training_threads())
 
     # ---- where to begin ------------------------------------------------------------------------------
 

@@ -208,9 +208,7 @@ class WorstViolatorSVC(KernelClassifier):
     def _machine(self, X: Any, codes: np.ndarray) -> tuple[_core.Ollawv, Callable[[int | None], bool]]:
         """The class pairs, and a function that lets them learn."""
         n_classes, threads = len(self.classes_), self._threads()
-        cache_bytes = int(self.cache_size * 2**20)
-        computed = self.kernel != "precomputed" and not callable(self.kernel)
-        gram = self._gram(X, copy_bytes=cache_bytes // 2) if computed else None
+        gram, cache_bytes = self._gram_within(X)
         machine = _core.Ollawv(
             codes,
             self.class_weight_,
@@ -220,20 +218,9 @@ class WorstViolatorSVC(KernelClassifier):
             margin=float(self.margin),
             cap=float(self.cap),
             bias=bool(self.bias),
-            cache_bytes=cache_bytes - (gram.copy_bytes if gram else 0),
+            cache_bytes=cache_bytes,
         )
-
-        def advance(steps: int | None) -> bool:
-            limit = 2**62 if steps is None else steps
-            if gram is not None:
-                machine.learn(gram, threads, limit)
-            elif callable(self.kernel):
-                machine.learn_function(self._kernel_function(X), limit)
-            else:
-                machine.learn(_core.Matrix(X), threads, limit)
-            return bool(machine.n_running)
-
-        return machine, advance
+        return machine, self._advance(machine, X, gram, threads)
 
     def _first_rows(self, codes: np.ndarray, n_classes: int) -> np.ndarray:
         """Row that each class pair starts with."""
