@@ -251,7 +251,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         return X, np.ascontiguousarray(codes, dtype=np.int64)
 
     def _gram_within(self, X: Any) -> tuple[_core.Gram | None, int]:
-        """Kernel values of X, where they are to be computed, and the bytes that a copy of its rows leaves of the cache."""
+        """Kernel values of X, if they are to be computed, and the bytes that a copy of its rows leaves of the cache."""
         cache_bytes = int(self.cache_size * 2**20)
         if self.kernel == "precomputed" or callable(self.kernel):
             return None, cache_bytes
