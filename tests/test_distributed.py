@@ -20,7 +20,8 @@ dask = pytest.importorskip("dask", reason="Dask is not installed (pip install 'h
 da = pytest.importorskip("dask.array", reason="dask.array is not installed (pip install 'hingeline[dask]')")
 pytest.importorskip("distributed", reason="distributed is not installed (pip install 'hingeline[dask]')")
 
-from hingeline import distributed as hd  # noqa: E402
+import hingeline.linear.dask as hd  # noqa: E402
+from hingeline.linear.dask import rows as dask_rows  # noqa: E402
 
 N, D, CHUNK = 1500, 6, 400
 
@@ -307,8 +308,8 @@ def test_ctrl_c_leaves_a_model(monkeypatch):
             raise KeyboardInterrupt
         return whole(self, *args, **options)
 
-    whole = hd.DaskRows._round
-    monkeypatch.setattr(hd.DaskRows, "_round", broken)
+    whole = dask_rows.DaskRows._round
+    monkeypatch.setattr(dask_rows.DaskRows, "_round", broken)
     model = FiniteNewtonSVC(tol=1e-9)
     with pytest.raises(KeyboardInterrupt):
         model.fit(chunked(X), labels(score, 2))
@@ -342,7 +343,7 @@ def test_a_bar_in_a_terminal(monkeypatch):
 
         def __exit__(self, *args): ...
 
-    monkeypatch.setattr(hd, "progress", lambda wanted, total, label: told.append(wanted) or Bar())
+    monkeypatch.setattr(dask_rows, "progress", lambda wanted, total, label: told.append(wanted) or Bar())
     X, score = rows()
     FiniteNewtonSVC(tol=1e-9).fit(chunked(X), labels(score, 2))
     assert told[0] is None
@@ -409,8 +410,8 @@ def test_a_worker_dies(cluster, solver, tmp_path, monkeypatch):
                 open(flag, "w").close()
             return real(*values)
 
-        real = hd.persist if solver == "cg" else hd.compute
-        monkeypatch.setattr(hd, "persist" if solver == "cg" else "compute", compute)
+        real = dask_rows.persist if solver == "cg" else dask_rows.compute
+        monkeypatch.setattr(dask_rows, "persist" if solver == "cg" else "compute", compute)
         ours = FiniteNewtonSVC(tol=1e-6, solver=solver).fit(X, y)
         assert len(rounds) >= 3
         assert not os.path.exists(flag)
@@ -512,14 +513,14 @@ def test_read_libsvm_refuses(tmp_path):
 
 
 def test_cached_text_is_parsed_once(tmp_path, monkeypatch):
-    from hingeline import _libsvm
+    from hingeline.linear.dask import libsvm
 
     X, score = rows(200)
     file = tmp_path / "rows.txt"
     dump_svmlight_file(X, labels(score, 2), str(file))
     parsed = []
-    real = _libsvm.load_svmlight_file
-    monkeypatch.setattr(_libsvm, "load_svmlight_file", lambda *a, **k: parsed.append(1) or real(*a, **k))
+    real = libsvm.load_svmlight_file
+    monkeypatch.setattr(libsvm, "load_svmlight_file", lambda *a, **k: parsed.append(1) or real(*a, **k))
     Z, y = hd.read_libsvm(str(tmp_path / "*.txt"), blocksize=5000, cache=tmp_path / "cache")
     FiniteNewtonSVC().fit(Z, y).score(Z, y)
     assert len(parsed) == Z.numblocks[0]

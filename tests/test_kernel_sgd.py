@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
 from hingeline import KernelSGDClassifier
-from hingeline.kernel_sgd import SgdMachines
+from hingeline.online.kernel_sgd import SgdMachines
 
 from .copies import COPIES
 from .oracle.naive_kernel_sgd import RATES, naive_kernel_sgd
@@ -788,7 +788,7 @@ def test_cache_and_threads_change_nothing(rule, options):
 @pytest.mark.parametrize("rule", RULES)
 def test_slices_change_nothing(rule, n_epochs, slices, monkeypatch):
     X, y = blobs(1200, 2, d=3)
-    monkeypatch.setattr("hingeline._callbacks.N_SLICES", slices)
+    monkeypatch.setattr("hingeline.base.fit.N_SLICES", slices)
     for average in (False, True):
         options = {"rule": rule, "n_epochs": n_epochs, "average": average, "gamma": 0.3, "C": 3.0, "random_state": 0}
         options |= {"truncate": 0.1, "bias": rule in BIASED}

@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from hingeline import LASVC
-from hingeline._online import OnlineMachines
+from hingeline.online.ensemble import OnlineMachines
 
 from .copies import COPIES
 from .oracle.naive_lasvm import NaiveLasvm
@@ -857,7 +857,7 @@ def test_epochs_in_any_pieces(variant, period, monkeypatch):
     one = LASVC(**options).fit(X, y)
     assert one.history_["step"].max() <= 3 * np.bincount(y)[np.argsort(np.bincount(y))[1:]].sum()
     for size in (1, 50):
-        monkeypatch.setattr("hingeline._training.CHUNK", size)
+        monkeypatch.setattr("hingeline.online.training.CHUNK", size)
         same(one, LASVC(**options).fit(X, y))
 
 

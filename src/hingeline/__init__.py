@@ -3,15 +3,15 @@
 from importlib.metadata import version
 
 from . import datasets, metrics
-from .finite_newton import FiniteNewtonPath, FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
-from .incremental import IncrementalSVC
-from .kernel_sgd import KernelSGDClassifier
-from .lasvm import LASVC
-from .min_norm import MinNormSVC
-from .nnisda import NNISDAClassifier
-from .ollawv import WorstViolatorSVC
-from .one_class import IncrementalOneClassSVM
-from .ordinal import FiniteNewtonOrdinal
+from .batch.min_norm import MinNormSVC
+from .batch.nnisda import NNISDAClassifier
+from .batch.ollawv import WorstViolatorSVC
+from .exact.incremental import IncrementalSVC
+from .exact.one_class import IncrementalOneClassSVM
+from .linear.finite_newton import FiniteNewtonPath, FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
+from .linear.ordinal import FiniteNewtonOrdinal
+from .online.kernel_sgd import KernelSGDClassifier
+from .online.lasvm import LASVC
 
 __version__ = version("hingeline")
 __all__ = [

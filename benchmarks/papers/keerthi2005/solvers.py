@@ -70,14 +70,14 @@ class Paper:
     """CG with the heuristics of section 4.6, equation (13) to stop, and β-seeding. Private parts of the package."""
 
     def __init__(self, X: Any, y: np.ndarray, n_jobs: int) -> None:
-        from hingeline._linear_rows import LocalProblem
+        from hingeline.linear.rows import LocalProblem
 
         weights, planes = np.asarray(y, dtype=float)[np.newaxis], np.zeros(1, dtype=np.int64)
         self._problem = LocalProblem(X, weights, planes, thresholds=1, offset=1.0, threads=n_jobs)
 
     def _run(self, C: float, before: Any, first_cap: int | None, rounds: tuple[float, ...]) -> tuple[Any, float, int]:
         """From zero or from where an earlier one ended: what it is after it, passes, iterations."""
-        from hingeline._finite_newton import Minimiser
+        from hingeline.linear.minimiser import Minimiser
 
         one = Minimiser(
             self._problem, np.array([1 / C]), None if before is None else before.points, loss="squared_hinge",

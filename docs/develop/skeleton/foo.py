@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hingeline import _params
-from hingeline._base import KERNEL_RULES, KernelClassifier
-from hingeline._callbacks import run_in_slices, with_callbacks
+from hingeline.base import params
+from hingeline.base.classifier import KernelClassifier
+from hingeline.base.fit import run_in_slices, with_callbacks
+from hingeline.base.kernel import KERNEL_RULES
 
 
 class FooSVC(KernelClassifier):
@@ -38,12 +39,12 @@ class FooSVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.decision_function_shape = decision_function_shape
 
-    _rules = {"C": _params.real(above=0.0), **KERNEL_RULES}
+    _rules = {"C": params.real(above=0.0), **KERNEL_RULES}
 
     @with_callbacks
     def fit(self, X: Any, y: Any) -> FooSVC:
         """Learn from training data."""
-        _params.check(self, self._rules)
+        params.check(self, self._rules)
         X, codes = self._validate_fit(X, y)
         self._gamma = self._resolve_gamma(X)
 

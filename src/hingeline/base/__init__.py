@@ -1,0 +1,1 @@
+"""Shared by all estimators: rows, kernel values, labels, the fit template, parameter checks, progress."""

@@ -1,0 +1,213 @@
+"""The one way through a call that learns: callbacks, slices, Ctrl-C, all-or-nothing, publishing.
+
+An estimator prepares a :class:`Training`; :func:`run` carries it out. scikit-learn's callbacks (SLEP023, experimental
+in 1.9) see one task per slice, so that a progress bar moves, a scoring monitor sees the current model, and a callback
+may ask to stop. Without callbacks there is one slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from . import params
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    HAVE_CALLBACKS = True
+except ImportError:  # the interface may change without a deprecation cycle
+    HAVE_CALLBACKS = False
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Replacement of scikit-learn's mixin where it does not exist."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Replacement of scikit-learn's decorator."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "Training", "all_or_nothing", "run", "run_in_slices", "with_callbacks"]
+
+#: Slices of a fit that has callbacks.
+N_SLICES = 50
+
+
+class Training:
+    """One call that learns. Subclasses override what they need.
+
+    Attributes
+    ----------
+    X, y : array-like
+        Training data as callbacks see them; y may be None.
+    n_steps : int
+        Upper bound or estimate of the number of steps, for the length of progress bars. The last slice does all steps
+        that are left.
+    """
+
+    X: Any = None
+    y: Any = None
+    n_steps: int = 1
+
+    def advance(self, steps: int | None) -> bool:
+        """Do at most `steps` steps (None: all). True if steps are left."""
+        raise NotImplementedError
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        """Fitted attributes of the current model; `unfinished` is the stop reason of machines that could go on."""
+        raise NotImplementedError
+
+    def end(self, unfinished: str) -> None:
+        """Called once after the last step and before the attributes are published.
+
+        `unfinished` is '' if all steps were made, 'stopped' after a callback asked to stop, 'interrupted' after Ctrl-C.
+        """
+
+    def warn(self) -> None:
+        """Issue warnings about the published model, such as ConvergenceWarning."""
+
+
+T = TypeVar("T", bound=Training)
+
+
+def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool = True) -> T:
+    """Carry out one call that learns.
+
+    Parameters are checked first. An error anywhere leaves the fitted attributes of the estimator as they were. Ctrl-C
+    during the steps publishes the current model and raises KeyboardInterrupt.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Estimator whose attributes are published and whose callbacks are invoked. It has a table ``_rules``.
+    prepare : callable
+        Validates and encodes `data` and returns the training.
+    *data : object
+        Arguments of `prepare`.
+    callbacks : bool
+        Whether to invoke callbacks; False for calls other than ``fit``.
+
+    Returns
+    -------
+    Training
+        The training, after its end.
+    """
+    params.check(estimator, estimator._rules)
+    before = _fitted(estimator)
+    training, interrupt = None, None
+    try:
+        training = prepare(*data)
+        try:
+            more = _advance(estimator, training, callbacks and HAVE_CALLBACKS)
+        except KeyboardInterrupt as error:
+            more, interrupt = True, error
+        unfinished = "interrupted" if interrupt else "stopped" if more else ""
+        training.end(unfinished)
+        for name, value in training.attributes(unfinished).items():
+            setattr(estimator, name, value)
+    except BaseException:
+        for name in _fitted(estimator):
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
+    if interrupt is not None:
+        raise interrupt
+    training.warn()
+    return training
+
+
+def _advance(estimator: Any, training: Training, callbacks: bool) -> bool:
+    """Make the steps of a training, in slices if the estimator has callbacks. True if steps are left."""
+    if not callbacks:
+        return training.advance(None)
+    watched = bool(getattr(estimator, "_skl_callbacks", None))
+    slices = min(N_SLICES, max(training.n_steps, 1)) if watched else 0
+    context = estimator._init_callback_context(max_subtasks=slices)
+    data = {"estimator": estimator, "X": training.X, "y": training.y}
+
+    def attributes() -> dict[str, Any]:
+        return training.attributes("stopped")
+
+    context.call_on_fit_task_begin(**data)
+    more = True if watched else training.advance(None)
+    steps = -(-training.n_steps // max(slices, 1))
+    for k in range(slices):
+        task = context.subcontext(task_name="steps")
+        task.call_on_fit_task_begin(**data)
+        more = training.advance(steps if k + 1 < slices else None)
+        stop = task.call_on_fit_task_end(**data, reconstruction_attributes=attributes)
+        if stop or not more:
+            break
+    context.call_on_fit_task_end(**data, reconstruction_attributes=attributes)
+    return more
+
+
+def _fitted(estimator: Any) -> dict[str, Any]:
+    """Attributes that belong to the fitted model."""
+    return {name: value for name, value in vars(estimator).items() if _is_fitted_attribute(name)}
+
+
+def _is_fitted_attribute(name: str) -> bool:
+    return name in ("_gamma", "_model", "_online") or (name.endswith("_") and not name.startswith("_"))
+
+
+def run_in_slices(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    advance: Callable[[int | None], bool],
+    most_steps: int,
+    attributes: Callable[[], dict[str, Any]],
+) -> None:
+    """Run ``advance(steps)`` until it returns False or a callback asks to stop.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its callbacks are told.
+    X, y : array-like
+        Training data as the callbacks see them.
+    advance : callable
+        Does at most the given number of steps (None: all) and says whether any are left.
+    most_steps : int
+        Upper bound of the steps, or a guess, for the length of the progress bar; the last slice does what is left.
+    attributes : callable
+        Fitted attributes of the model as it is now.
+    """
+    if not HAVE_CALLBACKS:
+        advance(None)
+        return
+    watched = bool(getattr(estimator, "_skl_callbacks", None))
+    slices = min(N_SLICES, max(most_steps, 1)) if watched else 0
+    context = estimator._init_callback_context(max_subtasks=slices)
+    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+    if watched:
+        steps = -(-most_steps // slices)
+        more = True
+        for last in range(1 - slices, 1):
+            task = context.subcontext(task_name="steps")
+            task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+            more = advance(steps if last < 0 else None)
+            stop = task.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=attributes)
+            if stop or not more:
+                break
+    else:
+        advance(None)
+    context.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=attributes)
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[Callable[[], None]]:
+    """Undo changes to fitted attributes when the block fails, unless it has called what it was given."""
+    before = {name: value for name, value in vars(estimator).items() if _is_fitted_attribute(name)}
+    keep: list[bool] = []
+    try:
+        yield lambda: keep.append(True)
+    except BaseException:
+        if not keep:
+            for name in [name for name in vars(estimator) if _is_fitted_attribute(name)]:
+                delattr(estimator, name)
+            vars(estimator).update(before)
+        raise

@@ -1,0 +1,146 @@
+"""Several classes: which pair is which, from machines to LIBSVM's arrays, and from decision values to classes.
+
+Pairs run in the order (0, 1), (0, 2), ..., (c-2, c-1). A positive value of machine (i, j) speaks for the first
+class i; with two classes only, as everywhere in scikit-learn, a positive value speaks for ``classes_[1]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight
+
+from . import params
+from .rows import LARGEST
+
+
+def pairs(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """First and second class of every pair."""
+    first, second = np.triu_indices(n_classes, k=1)
+    return first, second
+
+
+def pair_outputs(n_classes: int) -> np.ndarray:
+    """Machine fed by line m of ``dual_coef_`` for the support vectors of class i, as an array [i, m].
+
+    LIBSVM's layout: the support vectors of class i have one coefficient for each other class, in order.
+    """
+    number = np.zeros((n_classes, n_classes), dtype=np.int64)
+    first, second = pairs(n_classes)
+    number[first, second] = number[second, first] = np.arange(len(first))
+    off_diagonal = ~np.eye(n_classes, dtype=bool)
+    return number[off_diagonal].reshape(n_classes, n_classes - 1)
+
+
+def assemble(machines: list[dict[str, Any]], n_classes: int, *, one_vs_rest: bool = False) -> dict[str, np.ndarray]:
+    """Union of the machines' support vectors in LIBSVM's layout.
+
+    Parameters
+    ----------
+    machines : list of dict
+        Each with the numbers of its support vectors ('chosen'), their classes ('code') and coefficients ('coef'); in
+        the order of :func:`pairs`, or of the classes.
+    n_classes : int
+        Number of classes.
+    one_vs_rest : bool
+        Whether there is one machine per class, each with its own line of coefficients.
+
+    Returns
+    -------
+    dict
+        'support' (numbers, class after class, ascending within a class), 'n_support' of each class, 'dual_coef' of
+        shape (n_classes - 1, n_support) or (n_classes, n_support), and 'pick', where each support vector first occurs
+        in the machines' arrays put end to end.
+    """
+    chosen = np.concatenate([machine["chosen"] for machine in machines])
+    codes = np.concatenate([machine["code"] for machine in machines])
+    numbers, first = np.unique(chosen, return_index=True)
+    order = np.argsort(codes[first], kind="stable")
+    place = np.empty(len(numbers), dtype=np.intp)
+    place[order] = np.arange(len(numbers))
+    dual_coef = np.zeros((n_classes if one_vs_rest else n_classes - 1, len(numbers)))
+    for k, machine in enumerate(machines):
+        if one_vs_rest:
+            line = np.full(len(machine["coef"]), k)
+        else:
+            i, j = (side[k] for side in pairs(n_classes))
+            line = np.where(machine["code"] == i, j - 1, i)
+        dual_coef[line, place[np.searchsorted(numbers, machine["chosen"])]] = machine["coef"]
+    support = numbers[order]
+    fits = len(support) == 0 or support.max() < 2**31
+    return {
+        "support": support.astype(np.int32) if fits else support,
+        "n_support": np.bincount(codes[first], minlength=n_classes).astype(np.int32),
+        "dual_coef": dual_coef,
+        "pick": first[order],
+    }
+
+
+def one_vs_rest_shape(decisions: np.ndarray, scale: np.ndarray, n_classes: int) -> np.ndarray:
+    """Votes of the pairs, with ties broken by the sum of scaled decision values.
+
+    The sum of the signed values, each divided by the largest value that its machine has seen, is squeezed into
+    (-1/3, 1/3): it decides between classes with equal votes and never beats a vote.
+    """
+    first, second = pairs(n_classes)
+    votes = np.zeros((decisions.shape[0], n_classes))
+    confidence = np.zeros_like(votes)
+    scaled = decisions / np.where(scale > 0, scale, 1.0)
+    for k, (i, j) in enumerate(zip(first, second, strict=True)):
+        wins = decisions[:, k] > 0
+        votes[:, i] += wins
+        votes[:, j] += ~wins
+        confidence[:, i] += scaled[:, k]
+        confidence[:, j] -= scaled[:, k]
+    squeezed: np.ndarray = votes + confidence / (3 * (np.abs(confidence) + 1))
+    return squeezed
+
+
+class WeightedLabels:
+    """Weights of samples and classes. A subclass has the constructor parameter ``class_weight``."""
+
+    class_weight: Any
+    classes_: np.ndarray
+
+    def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
+        """Checked weights of the samples; they may be `all_zero` or not."""
+        weights: np.ndarray = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=all_zero
+        )
+        if weights.max(initial=0.0) > LARGEST:
+            raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
+        return weights
+
+    def _check_class_weight(self) -> None:
+        given = list(self.class_weight.values()) if isinstance(self.class_weight, Mapping) else []
+        rule = params.real(above=0.0, most=LARGEST)
+        if not all(rule.accepts(weight) for weight in given):
+            raise ValueError(
+                f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}; leave the rows of a "
+                "class out to give it no weight."
+            )
+
+    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
+        self._check_class_weight()
+        weights: np.ndarray = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=self.classes_[codes]
+        ).astype(np.float64)
+        return weights
+
+
+def require_two(classes: np.ndarray) -> None:
+    """Refuse labels of one class only."""
+    if len(classes) < 2:
+        raise ValueError(
+            "The number of classes has to be greater than one; got 1 class "
+            f"({classes[0]!r}). Give y at least two different labels."
+        )
+
+
+def require_two_weighted(codes: np.ndarray, weights: np.ndarray) -> None:
+    """Refuse weights that leave samples of one class only."""
+    if len(np.unique(codes[weights > 0])) < 2:
+        raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")

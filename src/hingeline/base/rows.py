@@ -1,0 +1,54 @@
+"""Rows as estimators take them: validation, precision, threads."""
+
+from __future__ import annotations
+
+from multiprocessing import current_process
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count, effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .fit import CallbackSupportMixin
+
+#: Numbers beyond this have products that leave the range of a double.
+LARGEST = 1e100
+
+
+class RowEstimator(CallbackSupportMixin, BaseEstimator):
+    """Base of all that takes rows, dense or CSR. A subclass has the constructor parameter ``n_jobs``."""
+
+    #: Precisions that rows may have.
+    _dtypes: Any = (np.float64, np.float32)
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return True
+
+    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
+        """Checked X (and y, where given); `finite` says whether to look for infinity and NaN in X now."""
+        checked = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr" if self._takes_sparse else False,
+            accept_large_sparse=True,
+            dtype=list(self._dtypes),
+            ensure_all_finite=finite,
+            reset=reset,
+        )
+        return checked
+
+    def _validate_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._check_rows(X, reset=False)
+
+    def _threads(self) -> int:
+        """Number of threads behind ``n_jobs``, by joblib's rules.
+
+        joblib would allow one only inside a daemonic process, which may not have children; threads may run there.
+        """
+        if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
+            return int(effective_n_jobs(self.n_jobs))
+        return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))

@@ -1,0 +1,1 @@
+"""Kernel classifiers that learn from all rows at once."""

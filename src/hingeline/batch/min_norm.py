@@ -1,0 +1,186 @@
+"""MNSVM: the L2-SVM as the point of a convex hull with the smallest norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..base import params
+from .l2 import L2_RULES, L2Classifier
+
+
+class MinNormSVC(L2Classifier):
+    """Kernel classifier with squared hinge loss, as the minimal-norm point of a convex hull (MNSVM).
+
+    Minimises ``1/2 (||w||**2 + b**2) + C/2 sum(max(0, 1 - y f(x))**2)``: the squared hinge loss with a penalised
+    bias. Up to a factor its solution is the point with the smallest norm in the convex hull of the training samples,
+    each times its label. Every step moves weight from a support vector to the sample that violates the conditions of
+    the optimum most. The solution is unique, and that of :class:`NNISDAClassifier`.
+
+    Multi-class problems are split one-vs-one, or solved all at once. Results do not depend on ``n_jobs`` or
+    ``cache_size``, to the bit.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of errors. Errors are squared: the best value is not that of :class:`sklearn.svm.SVC`.
+    tol : float, default=1e-3
+        Training stops when no sample violates the conditions of the optimum by more. A violation is measured in units
+        of the margin; the objective is then within about two parts in ``1 / tol`` of the optimum.
+    max_iter : int, default=-1
+        Most steps for a machine; -1: no limit.
+    step : {'imdm', 'mdm'}, default='imdm'
+        Which support vector a step takes weight from: the one that brings the largest decrease (IMDM), or the one
+        with the largest margin (MDM). IMDM takes fewer steps, each a little dearer.
+    bias : bool, default=True
+        Whether to learn an intercept, which is penalised like the weights.
+    kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
+        A callable gets two sets of rows and returns the matrix of kernel values between them; it is called on blocks
+        of rows, never on the whole training set at once.
+    gamma : {'scale', 'auto'} or float, default='scale'
+        Coefficient of 'rbf', 'poly' and 'sigmoid'; 'scale' is ``1 / (n_features * X.var())``, 'auto' is
+        ``1 / n_features``.
+    degree : int, default=3
+        Degree of 'poly'.
+    coef0 : float, default=0.0
+        Constant of 'poly' and 'sigmoid'.
+    class_weight : dict or 'balanced', default=None
+        Factor on C for the samples of a class.
+    cache_size : float, default=200
+        Megabytes for kernel columns and for a compressed copy of X where that speeds things up.
+    n_jobs : int, default=None
+        Threads for class pairs and for prediction; None means 1 (unless in a :obj:`joblib.parallel_backend` context),
+        -1 all processors.
+    decision_function_shape : {'ovr', 'ovo'}, default='ovr'
+        Shape of :meth:`decision_function` with more than two classes.
+    multi_class : {'ovo', 'all'}, default='ovo'
+        More than two classes: a machine for each pair, or one machine for all of them, in which the classes point
+        to the corners of a simplex.
+    warm_start : bool, default=False
+        Whether :meth:`fit` begins where the last one ended, if samples, classes and labels are those of then.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    support_ : ndarray of shape (n_support,)
+        Training rows that are support vectors, class after class.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_support, n_features)
+        These rows; empty with ``kernel='precomputed'``.
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support) or (n_classes, n_support)
+        Signed coefficients in LIBSVM's layout; with ``multi_class='all'`` and more than two classes one line for each.
+    intercept_ : ndarray of shape (n_decisions,)
+        Constants: sums of the signed coefficients, or zeros without bias.
+    coef_ : ndarray of shape (n_decisions, n_features)
+        Weights of the features, with a linear kernel only.
+    n_iter_ : ndarray of shape (n_machines,)
+        Steps of each machine.
+    objective_ : ndarray of shape (n_machines,)
+        Dual objective of each machine.
+    duality_gap_ : ndarray of shape (n_machines,)
+        Primal objective less dual objective: the objective is at most this far from the optimum. NaN where Ctrl-C came
+        at a moment when it was not known.
+    violation_ : ndarray of shape (n_machines,)
+        The largest violation that is left, or NaN likewise.
+    n_kernel_evals_ : int
+        Kernel values computed in training.
+    history_ : dict of ndarray
+        Columns 'pair', 'step', 'seconds', 'n_support', 'violation', 'objective', 'kernel_evals'.
+    stop_reason_ : ndarray of str of shape (n_machines,)
+        'tol' (reached), 'max_iter', 'precision' (rounding errors allow no more), 'indefinite' (the kernel is not
+        positive semi-definite), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+    decision_scale_ : ndarray of shape (n_decisions,)
+        Largest decision value that each machine has seen in training; breaks ties between votes.
+    shape_fit_ : tuple of int
+        Shape of X in fit.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string names.
+
+    See Also
+    --------
+    NNISDAClassifier : The same solution by steps on one sample, mostly more of them.
+    FiniteNewtonSVC : The same problem with a linear kernel, for many samples.
+    WorstViolatorSVC : No quadratic programme, one step for each support vector.
+    sklearn.svm.SVC : Hinge loss, bias not penalised.
+
+    Notes
+    -----
+    Support vectors are rows of the training data and are stored in the model.
+
+    References
+    ----------
+    R. Strack, V. Kecman, B. Strack, Q. Li, "Sphere support vector machines for large classification tasks",
+    Neurocomputing 101, 2013.
+
+    G. A. Melki, "Fast online training of L1 support vector machines", in "Novel support vector machines for diverse
+    learning paradigms", dissertation, Virginia Commonwealth University, 2018, where it is compared with OLLAWV.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hingeline import MinNormSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MinNormSVC(C=10, gamma=0.5).fit(X, y)
+    >>> clf.score(X, y) > 0.95
+    True
+    >>> clf.stop_reason_.tolist()
+    ['tol', 'tol', 'tol']
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        bias: bool = True,
+        step: str = "imdm",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        cache_size: float = 200,
+        n_jobs: int | None = None,
+        multi_class: str = "ovo",
+        decision_function_shape: str = "ovr",
+        warm_start: bool = False,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.bias = bias
+        self.step = step
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.multi_class = multi_class
+        self.decision_function_shape = decision_function_shape
+        self.warm_start = warm_start
+
+    _rules = {
+        **L2_RULES,
+        "step": params.one_of("imdm", "mdm"),
+        "multi_class": params.one_of("ovo", "all"),
+    }
+
+    def _machines(self, codes: np.ndarray, penalties: np.ndarray, **options: Any) -> _core.MinNorm:
+        n_classes = len(self.classes_)
+        return _core.MinNorm(
+            codes,
+            penalties,
+            n_classes,
+            improved=self.step == "imdm",
+            all_at_once=self.multi_class == "all" and n_classes > 2,
+            **options,
+        )

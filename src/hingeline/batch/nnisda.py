@@ -1,0 +1,157 @@
+"""NNISDA: the L2-SVM by steps on one sample at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .l2 import L2Classifier
+
+
+class NNISDAClassifier(L2Classifier):
+    """Kernel classifier with squared hinge loss, trained one sample at a time (NNISDA).
+
+    Minimises ``1/2 (||w||**2 + b**2) + C/2 sum(max(0, 1 - y f(x))**2)``: the squared hinge loss with a penalised
+    bias. Its dual has no constraint but that coefficients are not negative, so a step needs one sample only. Every step
+    takes the sample that violates the conditions of the optimum most and sets its coefficient to what is best given
+    the others. The solution is unique, and that of :class:`MinNormSVC`.
+
+    Multi-class problems are split one-vs-one. Results do not depend on ``n_jobs`` or ``cache_size``, to the bit.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of errors. Errors are squared: the best value is not that of :class:`sklearn.svm.SVC`.
+    tol : float, default=1e-3
+        Training stops when no sample violates the conditions of the optimum by more. A violation is measured in units
+        of the margin: ``y f(x)`` of a support vector differs from its target by at most this.
+    max_iter : int, default=-1
+        Most steps for a class pair; -1: no limit.
+    bias : bool, default=True
+        Whether to learn an intercept, which is penalised like the weights.
+    kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
+        A callable gets two sets of rows and returns the matrix of kernel values between them; it is called on blocks
+        of rows, never on the whole training set at once.
+    gamma : {'scale', 'auto'} or float, default='scale'
+        Coefficient of 'rbf', 'poly' and 'sigmoid'; 'scale' is ``1 / (n_features * X.var())``, 'auto' is
+        ``1 / n_features``.
+    degree : int, default=3
+        Degree of 'poly'.
+    coef0 : float, default=0.0
+        Constant of 'poly' and 'sigmoid'.
+    class_weight : dict or 'balanced', default=None
+        Factor on C for the samples of a class.
+    cache_size : float, default=200
+        Megabytes for kernel columns and for a compressed copy of X where that speeds things up.
+    n_jobs : int, default=None
+        Threads for class pairs and for prediction; None means 1 (unless in a :obj:`joblib.parallel_backend` context),
+        -1 all processors.
+    decision_function_shape : {'ovr', 'ovo'}, default='ovr'
+        Shape of :meth:`decision_function` with more than two classes.
+    warm_start : bool, default=False
+        Whether :meth:`fit` begins where the last one ended, if samples, classes and labels are those of then.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    support_ : ndarray of shape (n_support,)
+        Training rows that are support vectors, class after class.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_support, n_features)
+        These rows; empty with ``kernel='precomputed'``.
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support)
+        Signed coefficients in LIBSVM's layout.
+    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Constants: sums of the signed coefficients, or zeros without bias.
+    coef_ : ndarray of shape (n_classes * (n_classes - 1) / 2, n_features)
+        Weights of the features, with a linear kernel only.
+    n_iter_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Steps of each class pair.
+    objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Dual objective of each class pair.
+    duality_gap_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Primal objective less dual objective: the objective is at most this far from the optimum. NaN where Ctrl-C came
+        at a moment when it was not known.
+    violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        The largest violation that is left, or NaN likewise.
+    n_kernel_evals_ : int
+        Kernel values computed in training.
+    history_ : dict of ndarray
+        Columns 'pair', 'step', 'seconds', 'n_support', 'violation', 'objective', 'kernel_evals'.
+    stop_reason_ : ndarray of str of shape (n_classes * (n_classes - 1) / 2,)
+        'tol' (reached), 'max_iter', 'precision' (rounding errors allow no more), 'indefinite' (the kernel is not
+        positive semi-definite), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+    decision_scale_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Largest decision value that each machine has seen in training; breaks ties between votes.
+    shape_fit_ : tuple of int
+        Shape of X in fit.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string names.
+
+    See Also
+    --------
+    MinNormSVC : The same solution by steps on two samples, mostly fewer of them.
+    FiniteNewtonSVC : The same problem with a linear kernel, for many samples.
+    WorstViolatorSVC : No quadratic programme, one step for each support vector.
+    sklearn.svm.SVC : Hinge loss, bias not penalised.
+
+    Notes
+    -----
+    Support vectors are rows of the training data and are stored in the model.
+
+    References
+    ----------
+    G. A. Melki, "Fast online training of L1 support vector machines", in "Novel support vector machines for diverse
+    learning paradigms", dissertation, Virginia Commonwealth University, 2018, where it is compared with OLLAWV.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hingeline import NNISDAClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = NNISDAClassifier(C=10, gamma=0.5).fit(X, y)
+    >>> clf.score(X, y) > 0.95
+    True
+    >>> clf.stop_reason_.tolist()
+    ['tol', 'tol', 'tol']
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        bias: bool = True,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        cache_size: float = 200,
+        n_jobs: int | None = None,
+        decision_function_shape: str = "ovr",
+        warm_start: bool = False,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.bias = bias
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.decision_function_shape = decision_function_shape
+        self.warm_start = warm_start
+
+    def _machines(self, codes: np.ndarray, penalties: np.ndarray, **options: Any) -> _core.Nnisda:
+        return _core.Nnisda(codes, penalties, len(self.classes_), **options)

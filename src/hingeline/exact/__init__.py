@@ -1,0 +1,1 @@
+"""Exact incremental and decremental estimators."""

@@ -1,0 +1,418 @@
+"""Exact incremental one-class SVM: a sphere or a plane around points that come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import OutlierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from .. import _core
+from ..base import params
+from ..base.fit import all_or_nothing, with_callbacks
+from ..base.rows import LARGEST
+from .ensemble import INCREMENTAL_RULES, IncrementalEstimator, IncrementalMachines
+
+#: Rows of a kernel function's diagonal that are computed together.
+DIAGONAL_BLOCK = 64
+
+
+class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
+    """One-class SVM that learns and forgets exactly.
+
+    After every call the model is the optimum over the points it holds. ``shape='plane'`` separates them from the origin
+    and equals :class:`sklearn.svm.OneClassSVM`; ``shape='sphere'`` is the smallest sphere that leaves a share of them
+    outside (support vector data description). For kernels with constant ``K(x, x)``, such as 'rbf', both draw the same
+    border.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Share of outliers, in (0, 1]: at most that share lies outside and at least that share are support vectors. It
+        stays the same as points come and go.
+    C : float, default=None
+        Bound of the coefficients, which add up to 1, instead of `nu`. The model is defined as soon as ``1 / C`` points
+        are held.
+    shape : {'plane', 'sphere'}, default='plane'
+        What is put around the points.
+    kernel : {'linear', 'poly', 'rbf'} or callable, default='rbf'
+        A positive semi-definite kernel. A callable gets two sets of rows and returns the matrix of kernel values
+        between them.
+    gamma : {'scale', 'auto'} or float, default='scale'
+        Coefficient of 'rbf' and 'poly'; 'scale' is ``1 / (n_features * X.var())`` for X of the first call, 'auto' is
+        ``1 / n_features``.
+    degree : int, default=3
+        Degree of 'poly'.
+    coef0 : float, default=0.0
+        Constant of 'poly', not negative.
+    window : int, default=None
+        Most points held; when another one comes, one goes by `window_rule`.
+    window_rule : {'oldest', 'relevance'}, default='oldest'
+        Which point goes: the one that came first, or the one with the smallest coefficient (of several the innermost).
+    memory_limit : float, default=1024
+        Megabytes for kernel rows and inverses. Rows of the margin set must fit; other rows are kept as far as they do.
+    n_jobs : int, default=None
+        Threads; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all processors.
+
+    Attributes
+    ----------
+    offset_ : float
+        ``decision_function(X) = score_samples(X) - offset_``.
+    radius_ : float
+        Radius of the sphere.
+    center_ : ndarray of shape (n_features,)
+        Its centre, with a linear kernel only.
+    ids_ : list
+        Ids of the points held, in the order in which they came.
+    n_samples_, n_samples_seen_ : int
+        Points held, and points that have come so far.
+    support_ : ndarray of shape (n_support,)
+        Numbers of the support vectors; points are numbered as they come.
+    support_vectors_ : {ndarray, sparse array} of shape (n_support, n_features)
+        These rows.
+    n_support_ : ndarray of shape (1,)
+        Their number.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Coefficients: up to 1 each as in :class:`sklearn.svm.OneClassSVM` ('plane'), adding up to 1 ('sphere').
+    intercept_ : ndarray of shape (1,)
+        Constant of the decision function.
+    n_iter_, n_margin_, n_refinements_, n_corrections_, n_rebuilds_, n_restarts_ : ndarray of shape (1,)
+        As in :class:`IncrementalSVC`.
+    condition_, memory_, profile_, bytes_touched_
+        As in :class:`IncrementalSVC`.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string names.
+
+    See Also
+    --------
+    IncrementalSVC : The same with labels.
+    sklearn.svm.OneClassSVM : The batch problem.
+
+    References
+    ----------
+    P. Laskov, C. Gehl, S. Krueger, K.-R. Mueller, "Incremental support vector learning: analysis, implementation and
+    applications", JMLR 7, 2006.
+
+    D. M. J. Tax, R. P. W. Duin, "Support vector data description", Machine Learning 54, 2004.
+
+    Examples
+    --------
+    A window over a stream:
+
+    >>> import numpy as np
+    >>> from hingeline import IncrementalOneClassSVM
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = IncrementalOneClassSVM(nu=0.1, gamma=0.5, window=100)
+    >>> for row in X:
+    ...     model = model.partial_fit([row])
+    >>> model.n_samples_
+    100
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float | None = None,
+        shape: str = "plane",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        window: int | None = None,
+        window_rule: str = "oldest",
+        memory_limit: float = 1024,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.shape = shape
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.window = window
+        self.window_rule = window_rule
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+
+    _rules = {
+        "nu": params.real(above=0.0, most=1.0),
+        "C": params.real(above=0.0, most=LARGEST) | params.nothing(),
+        "shape": params.one_of("plane", "sphere"),
+        **INCREMENTAL_RULES,
+    }
+
+    # ---- learning ------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> IncrementalOneClassSVM:
+        """Learn from training data, row after row.
+
+        Ctrl-C ends training early and leaves the optimum of the rows learnt so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        IncrementalOneClassSVM
+            The fitted estimator.
+        """
+        params.check(self, self._rules)
+        with all_or_nothing(self) as keep:
+            X = self._check_rows(X, reset=True)
+            machines = self._begin(X)
+            self._fit_rows(machines, X, None, *self._unlabelled(X), keep)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> IncrementalOneClassSVM:
+        """Add points, in the order given.
+
+        An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        IncrementalOneClassSVM
+            The estimator.
+        """
+        self.add(X)
+        return self
+
+    def add(self, X: Any, ids: Any = None) -> list[Any]:
+        """Add points, in the order given, and say under which ids they can be forgotten.
+
+        An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far (see ``ids_``).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        ids : sequence of int or str, default=None
+            One for each sample; several samples may carry the same. None: samples are numbered as they come. Give ids
+            for all samples of a model or for none.
+
+        Returns
+        -------
+        list
+            The ids.
+        """
+        params.check(self, self._rules)
+        with all_or_nothing(self) as keep:
+            first = "_online" not in vars(self)
+            X = self._check_rows(X, reset=first)
+            machines = self._begin(X) if first else self._ready_machines()
+            self._require_moderate(X)
+            given = machines.named(ids, X.shape[0])
+            return self._add_rows(machines, X, *self._unlabelled(X), given, keep)
+
+    def set_nu(self, nu: float) -> IncrementalOneClassSVM:
+        """Follow the exact path to another nu; it also becomes the parameter of the estimator, and C None.
+
+        Parameters
+        ----------
+        nu : float
+            The new share.
+
+        Returns
+        -------
+        IncrementalOneClassSVM
+            The estimator.
+        """
+        return self._move("nu", nu, C=None, nu=nu)
+
+    def set_C(self, C: float) -> IncrementalOneClassSVM:
+        """Follow the exact path to another C; it also becomes the parameter of the estimator.
+
+        Parameters
+        ----------
+        C : float
+            The new bound.
+
+        Returns
+        -------
+        IncrementalOneClassSVM
+            The estimator.
+        """
+        return self._move("C", C, C=C, nu=self.nu)
+
+    def _move(self, name: str, value: Any, **wanted: Any) -> IncrementalOneClassSVM:
+        machines = self._ready_machines("C", "nu")
+        rule = params.real(above=0.0, most=LARGEST) if name == "C" else self._rules["nu"]
+        if not rule.accepts(value):
+            raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
+        machines.bound(self._source(), *self._bounds(**wanted), self._training_threads())
+        for key, now in wanted.items():
+            setattr(self, key, now)
+        machines.frozen = self._frozen()
+        return self
+
+    # ---- decisions -----------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distances to the border, positive inside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``score_samples(X) - offset_``: for 'sphere' the squared radius minus the squared distance to the centre.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Scores: the larger, the more like the points held.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``sum_i dual_coef_[i] K(x_i, x)`` ('plane'), or minus the squared distance to the centre ('sphere').
+        """
+        X = self._validate_predict(X)
+        fitted = self._fitted()
+        coef = fitted.dual_coef_ / self._scale(fitted)
+        weights = _core.Weights(
+            np.ascontiguousarray(coef),
+            np.array([coef.shape[1]], dtype=np.int64),
+            np.zeros((1, 1), dtype=np.int64),
+            np.zeros(1),
+        )
+        sums = self._sums(X, weights, fitted.support_vectors_).ravel()
+        if self._online.problem == "plane":
+            return sums
+        return 2.0 * sums - self._diagonal(X) - fitted._square[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """+1 for inliers, -1 for outliers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """Coefficients of the support vectors."""
+        fitted = self._held_now()
+        return fitted.dual_coef_ / self._scale(fitted)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Constant of the decision function."""
+        fitted = self._held_now()
+        return 2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / self._scale(fitted)
+
+    @property
+    def offset_(self) -> float:
+        """What `score_samples` is compared with."""
+        return -float(self.intercept_[0]) if self._held().problem == "plane" else -(self.radius_**2)
+
+    @property
+    def radius_(self) -> float:
+        """Radius of the sphere; only with ``shape='sphere'``."""
+        if self._held().problem != "sphere":
+            raise AttributeError("radius_ is only available with shape='sphere'")
+        fitted = self._held_now()
+        square = 2.0 * fitted.intercept_[0] + fitted._square[0]
+        return float(np.sqrt(max(square, 0.0)))
+
+    @property
+    def center_(self) -> np.ndarray:
+        """Centre of the sphere; only with ``shape='sphere'`` and a linear kernel."""
+        if self._held().problem != "sphere" or self.kernel != "linear":
+            raise AttributeError("center_ is only available with shape='sphere' and kernel='linear'")
+        return np.asarray(self.dual_coef_ @ self.support_vectors_).ravel()
+
+    # ---- parts ---------------------------------------------------------------------------------------
+
+    def _begin(self, X: Any) -> IncrementalMachines:
+        if self.C is not None and self.window is not None and self.window * self.C < 1:
+            raise ValueError(
+                f"window={self.window} points with C={self.C:g} can never bear a weight of 1; raise window to "
+                f"{int(np.ceil(1 / self.C))}, raise C, or use nu."
+            )
+        self._gamma = self._resolve_gamma(X)
+        self._require_moderate(X)
+        machines = IncrementalMachines(
+            self.shape, *self._bounds(C=self.C, nu=self.nu), self._frozen(), not sp.issparse(X)
+        )
+        self._configure(machines)
+        return machines
+
+    @staticmethod
+    def _unlabelled(X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Classes and weights of rows that have none."""
+        return np.zeros(X.shape[0], dtype=np.int64), np.ones(X.shape[0])
+
+    @staticmethod
+    def _bounds(C: float | None, nu: float) -> tuple[float, float]:
+        """C and nu as the core takes them."""
+        return (1.0, float(nu)) if C is None else (float(C), 0.0)
+
+    def _frozen(self) -> dict[str, Any]:
+        nu = self.nu if self.C is None else None  # has no say beside C
+        return {**super()._frozen(), "shape": self.shape, "nu": nu, "C": self.C}
+
+    def _scale(self, fitted: Any) -> float:
+        """`OneClassSVM` has coefficients up to 1."""
+        return float(fitted._C) if self._held().problem == "plane" else 1.0
+
+    def _held_now(self) -> Any:
+        self._held()  # says so when nothing has been fitted
+        return self._fitted()
+
+    def _diagonal(self, X: Any) -> np.ndarray:
+        """K(x, x) of rows."""
+        if callable(self.kernel):
+            cuts = range(0, X.shape[0], DIAGONAL_BLOCK)
+            blocks = [X[at : at + DIAGONAL_BLOCK] for at in cuts]
+            return np.concatenate([np.diagonal(self._call_kernel(block, block)) for block in blocks])
+        if self.kernel == "rbf":
+            return np.ones(X.shape[0])
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+        return squares if self.kernel == "linear" else (self._gamma * squares + self.coef0) ** self.degree
+
+    def _validate_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        machines = self._online
+        if not machines.attributes()["_ready"]:
+            needed = 1 if self.C is None else int(np.ceil(1.0 / machines.model.C - 1e-12))
+            raise NotFittedError(
+                f"The model is defined by {needed} points or more; it holds {len(machines.id_of)}. Add points"
+                + (", raise C, or use nu." if needed > 1 else ".")
+            )
+        return super()._validate_predict(X)

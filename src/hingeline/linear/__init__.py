@@ -1,0 +1,1 @@
+"""Linear estimators by the modified finite Newton method."""

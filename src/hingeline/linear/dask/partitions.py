@@ -1,0 +1,347 @@
+"""Dask collections as lists of partitions that belong together, and a first look at them.
+
+Nothing here is kept in a worker's memory behind Dask's back: what a later round needs of the labels is a result of a
+task like any other, which Dask recomputes when it is lost.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.validation import _check_feature_names, column_or_1d
+
+from ...base.rows import LARGEST
+from ..estimator import class_codes
+from ..rows import ROWS_PER_WEIGHT, THIN
+
+try:
+    import dask
+    import dask.array as da
+    from dask.delayed import Delayed, delayed
+except ImportError as error:
+    raise ImportError("Dask collections need Dask: pip install 'hingeline[dask]'.") from error
+
+#: Bytes that a sample of the rows may take in the process that drives.
+SAMPLE_BYTES = 256 << 20
+#: Results that are added up in one task.
+SPLIT_EVERY = 8
+
+
+class Kept(NamedTuple):
+    """What rounds need of a partition beside its rows: numbers into the labels found there, and weights."""
+
+    codes: np.ndarray
+    weights: np.ndarray | None
+
+
+class Look(NamedTuple):
+    """What a first look at a partition has found."""
+
+    n_rows: int
+    n_features: int
+    entries: int
+    dense: bool
+    found: np.ndarray
+    counts: np.ndarray
+    weight_sum: float
+    sample: Any
+    sample_codes: np.ndarray
+    sample_weights: np.ndarray
+
+
+# ---- tasks -----------------------------------------------------------------------------------------
+
+
+def as_rows(block: Any) -> Any:
+    """A partition as an array of numbers or as CSR."""
+    return check_array(
+        block,
+        accept_sparse="csr",
+        accept_large_sparse=True,
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        input_name="X",
+    )
+
+
+def _labels(block: Any, n_rows: int, number: int) -> np.ndarray:
+    y = column_or_1d(np.asarray(block), warn=True)
+    if len(y) != n_rows:
+        raise ValueError(f"y has {len(y)} rows in partition {number}, where X has {n_rows}.")
+    if y.dtype.kind in "fO":
+        assert_all_finite(y, input_name=f"y (partition {number})")
+    return y
+
+
+def _weights(block: Any, n_rows: int, number: int) -> np.ndarray | None:
+    if block is None:
+        return None
+    weights = np.ascontiguousarray(block, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one number per row of X. Got shape {weights.shape} in partition {number}, "
+            f"where X has {n_rows} rows."
+        )
+    assert_all_finite(weights, input_name=f"sample_weight (partition {number})")
+    if weights.min(initial=0.0) < 0:
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if weights.max(initial=0.0) > LARGEST:
+        raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
+    return weights
+
+
+def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_bytes: float) -> tuple[Kept, Look]:
+    """Check a partition; keep its labels, take a sample of its rows."""
+    X = as_rows(X)
+    n_rows = X.shape[0]
+    y = _labels(y, n_rows, number)
+    weights = _weights(sample_weight, n_rows, number)
+    sparse = sp.issparse(X)
+    assert_all_finite(X.data if sparse else X, input_name=f"X (partition {number})")
+    found, codes = class_codes(y) if n_rows else (y, np.zeros(0, dtype=np.int64))
+    small = np.min_scalar_type(max(len(found) - 1, 0))
+    entries = int(X.nnz if sparse else X.size)
+    row_bytes = (X.itemsize if not sparse else X.data.itemsize + X.indices.itemsize) * entries / max(n_rows, 1)
+    stride = max(stride, int(np.ceil(row_bytes * n_rows / max(most_bytes, 1.0))))
+    count = n_rows // stride if most_bytes else 0
+    places = np.arange(count) * stride + np.random.default_rng(number).integers(0, stride, size=count)
+    look = Look(
+        n_rows=n_rows,
+        n_features=X.shape[1],
+        entries=entries,
+        dense=not sparse,
+        found=found,
+        counts=np.bincount(codes, minlength=len(found)),
+        weight_sum=float(n_rows if weights is None else weights.sum()),
+        sample=X[places],
+        sample_codes=codes[places],
+        sample_weights=np.ones(count) if weights is None else weights[places],
+    )
+    return Kept(codes.astype(small), weights), look
+
+
+def _count(block: Any) -> int:
+    return int(block.shape[0])
+
+
+# ---- collections -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Vectors that travel with the tasks may be large: that is meant."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+        yield
+
+
+def compute(*values: Delayed) -> tuple[Any, ...]:
+    """Results, from the active client if there is one, otherwise from Dask's scheduler in this process."""
+    with quietly():
+        results: tuple[Any, ...] = dask.compute(*values, traverse=False)
+    return results
+
+
+def persist(*values: Delayed) -> tuple[Delayed, ...]:
+    """Values that stay where they were computed until nobody wants them any more."""
+    with quietly():
+        results: tuple[Delayed, ...] = dask.persist(*values, traverse=False)
+    return results
+
+
+def literal(value: Any) -> Delayed:
+    """One copy of a value for all tasks that want it."""
+    return delayed(value, traverse=False, pure=False)
+
+
+def tree(function: Callable[[list[Any]], Any], values: Sequence[Delayed]) -> Delayed:
+    """Add up a few at a time, near where they are; the order is always the same."""
+    level = list(values)
+    while True:
+        level = [delayed(function)(level[at : at + SPLIT_EVERY]) for at in range(0, len(level), SPLIT_EVERY)]
+        if len(level) == 1:
+            return level[0]
+
+
+def _is_frame(collection: Any) -> bool:
+    return hasattr(collection, "npartitions") and hasattr(collection, "to_delayed") and hasattr(collection, "_meta")
+
+
+def _blocks(collection: Any, name: str) -> tuple[list[Delayed], list[int | None]]:
+    """Partitions and their numbers of rows, None where these are not known."""
+    if isinstance(collection, da.Array):
+        if collection.ndim == 2 and collection.numblocks[1] > 1:
+            collection = collection.rechunk({1: -1})
+        sizes = [None if np.isnan(size) else int(size) for size in collection.chunks[0]]
+        return collection.to_delayed().ravel().tolist(), sizes
+    if _is_frame(collection):
+        blocks = list(collection.to_delayed())
+        return blocks, [None] * len(blocks)
+    raise TypeError(
+        f"{name} must be a Dask array or dataframe (or NumPy, beside a Dask X). Got {type(collection).__name__}."
+    )
+
+
+def is_dask(value: Any) -> bool:
+    """Whether a value is one of Dask's collections."""
+    return bool(dask.is_dask_collection(value))
+
+
+class Partitions:
+    """X and what belongs to it, partition by partition.
+
+    Parameters
+    ----------
+    X : dask array or dataframe
+        Rows; several chunks of columns are brought together.
+    **others : dask array, dataframe or series, or array-like, or None
+        One value per row of X, by the name of the argument.
+    """
+
+    def __init__(self, X: Any, **others: Any) -> None:
+        if getattr(X, "ndim", 2) != 2:
+            raise ValueError(f"X must have two dimensions. Got a Dask collection with {X.ndim}.")
+        self.n_features = int(X.shape[1]) if not np.isnan(X.shape[1]) else -1
+        if self.n_features < 0:
+            raise ValueError("X must have a known number of features; give Dask its `meta` or `shape`.")
+        self.names = X._meta if _is_frame(X) else None
+        self.blocks, self.sizes = _blocks(X, "X")
+        self.others = {name: self._aligned(name, value) for name, value in others.items()}
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    @property
+    def known(self) -> bool:
+        """Whether all numbers of rows are known."""
+        return None not in self.sizes
+
+    def _know(self) -> None:
+        """Count rows, with a pass over X, where their numbers are not known."""
+        if not self.known:
+            self.sizes = list(compute(*[delayed(_count)(block) for block in self.blocks]))
+
+    def _require_total(self, name: str, rows: int) -> None:
+        total = sum(size for size in self.sizes if size is not None)
+        if rows != total:
+            raise ValueError(f"X and {name} have different numbers of rows: {total} and {rows}.")
+
+    def _aligned(self, name: str, value: Any) -> list[Any]:
+        """Partitions of a value that go with those of X."""
+        if value is None:
+            return [None] * len(self)
+        if not is_dask(value):
+            array = column_or_1d(np.asarray(value), warn=True)
+            self._know()
+            self._require_total(name, len(array))
+            return [literal(part) for part in np.split(array, np.cumsum([size or 0 for size in self.sizes])[:-1])]
+        blocks, sizes = _blocks(value, name)
+        if None not in sizes and isinstance(value, da.Array):
+            if not self.known and len(blocks) != len(self):
+                self._know()
+            if self.known:
+                self._require_total(name, sum(size or 0 for size in sizes))
+                if sizes != self.sizes:
+                    blocks, sizes = _blocks(value.rechunk({0: tuple(self.sizes)}), name)
+        if len(blocks) != len(self):
+            raise ValueError(
+                f"X has {len(self)} partitions and {name} has {len(blocks)}. Take both from the same collection, or "
+                "let Dask count the rows so that they can be aligned: `compute_chunk_sizes()` of an array, "
+                "`to_dask_array(lengths=True)` of a dataframe."
+            )
+        return blocks
+
+
+class Survey:
+    """The first pass: what the partitions hold, their labels, and a sample of their rows.
+
+    Parameters
+    ----------
+    X, y, sample_weight : dask collections
+        As in ``fit``; y and weights may be NumPy's.
+    thresholds : int
+        Weights of a machine beside those of the features, about.
+    """
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any, thresholds: int = 1) -> None:
+        if y is None:
+            raise ValueError("This estimator requires y to be passed, but the target y is None.")
+        self.parts = parts = Partitions(X, y=y, sample_weight=sample_weight)
+        stride = THIN
+        if parts.known:  # rows that are few for the weights make a larger share of them the sample
+            wanted = ROWS_PER_WEIGHT * (parts.n_features + thresholds)
+            stride = min(sum(size or 0 for size in parts.sizes) // wanted, THIN)
+        share = SAMPLE_BYTES / max(len(parts), 1) if stride > 1 else 0.0
+        pairs = [
+            delayed(look_at, nout=2)(block, label, weight, number, stride, share)
+            for number, (block, label, weight) in enumerate(
+                zip(parts.blocks, parts.others["y"], parts.others["sample_weight"], strict=True)
+            )
+        ]
+        both = persist(*[kept for kept, _ in pairs], *[look for _, look in pairs])
+        self.kept = list(both[: len(pairs)])
+        self.looks: list[Look] = list(compute(*both[len(pairs) :]))
+        self.n_rows = sum(look.n_rows for look in self.looks)
+        self.n_features = parts.n_features
+        self._check()
+        some = [look for look in self.looks if look.n_rows]
+        self.dense = all(look.dense for look in some)
+        self.entries_per_row = sum(look.entries for look in some) / self.n_rows
+        self.labels = np.unique(np.concatenate([look.found for look in some]))
+        self.places = [np.searchsorted(self.labels, look.found) if look.n_rows else None for look in self.looks]
+        self.counts = np.zeros(len(self.labels), dtype=np.int64)
+        for look, place in zip(self.looks, self.places, strict=True):
+            if place is not None:
+                self.counts[place] += look.counts
+
+    def _check(self) -> None:
+        if self.n_rows == 0:
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape=(0, {self.n_features})) while a minimum of 1 is required."
+            )
+        if self.n_features == 0:
+            raise ValueError(
+                f"Found array with 0 feature(s) (shape=({self.n_rows}, 0)) while a minimum of 1 is required."
+            )
+        for number, look in enumerate(self.looks):
+            if look.n_rows and look.n_features != self.n_features:
+                raise ValueError(
+                    f"X has {look.n_features} features in partition {number}, {self.n_features} were announced."
+                )
+        if sum(look.weight_sum for look in self.looks) == 0:
+            raise ValueError("sample_weight must not be zero for all rows.")
+
+    def describe(self, estimator: Any) -> None:
+        """Tell an estimator the number of its features, and their names."""
+        if self.parts.names is not None:
+            _check_feature_names(estimator, self.parts.names, reset=True)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        estimator.n_features_in_ = self.n_features
+
+    def sample(self) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Rows, numbers into ``labels``, weights. The partitions' samples are given away."""
+        some = [
+            (look, place)
+            for look, place in zip(self.looks, self.places, strict=True)
+            if place is not None and len(look.sample_codes)
+        ]
+        empty = np.zeros((0, self.n_features))
+        if not some:
+            return empty, np.zeros(0, dtype=np.int64), np.zeros(0)
+        rows = [look.sample for look, _ in some]
+        X = sp.vstack(rows, format="csr") if any(map(sp.issparse, rows)) else np.concatenate(rows)
+        codes = np.concatenate([place[look.sample_codes] for look, place in some])
+        weights = np.concatenate([look.sample_weights for look, _ in some])
+        self.looks = [
+            look._replace(sample=empty, sample_codes=codes[:0], sample_weights=weights[:0]) for look in self.looks
+        ]
+        return X, codes, weights

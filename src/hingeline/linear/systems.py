@@ -1,0 +1,267 @@
+"""Newton's systems of linear machines: by Cholesky, by conjugate gradients, or by both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import daxpy
+
+from .rows import ACTIVE, Source
+
+if TYPE_CHECKING:
+    from .minimiser import Newton
+
+#: Conjugate gradient steps for one system.
+MOST_STEPS = 5000
+#: Residual of a Newton system relative to the gradient at which conjugate gradients may stop: far from the minimum
+#: systems are solved crudely (what heuristic 2 of the paper does in two rounds).
+FORCING = 0.1
+#: How far gaps have to fall with a Hessian that should be good, because few rows change: this part of the active ones.
+SKETCHED_FALL, SETTLED = 0.1, 0.01
+#: Where a crude solution leaves this part of the gap, systems are solved so much better.
+POOR_FALL, POOR_FORCING = 0.5, 0.3
+#: A Hessian that needs so much added to have a factor is to be made anew.
+POOR_FACTOR = 1e-11
+#: A thin sketch has at least so many rows for each weight, and stands as long as this part of them has curvature.
+THIN_ROWS, STALE = 4, 0.6
+
+
+def _factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
+    """Cholesky factor of hessian + shift I, from the lower triangle.
+
+    More shift where rounding leaves no factor; the second value says how much, relative to the largest entry.
+    """
+    scale = float(np.diagonal(hessian).max(initial=0.0))
+    for extra in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0):
+        work = hessian.copy()
+        work.flat[:: len(work) + 1] += shift + extra * scale
+        try:
+            # Rows of the lower triangle are columns of the upper one to LAPACK.
+            return cho_factor(work.T, lower=False, overwrite_a=True, check_finite=False), extra
+        except LinAlgError:
+            continue
+    raise FloatingPointError("the Hessian has no factor")
+
+
+def _solve(factor: Any, right: np.ndarray) -> np.ndarray:
+    solution: np.ndarray = cho_solve(factor, right, check_finite=False)
+    return solution
+
+
+def power_of_two(most: int) -> int:
+    """The largest that is not more."""
+    return 1 << (most.bit_length() - 1)
+
+
+def inner(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Inner products of lines."""
+    return np.array([x @ y for x, y in zip(a, b, strict=True)])
+
+
+def _add(factors: np.ndarray, lines: np.ndarray, to: np.ndarray) -> None:
+    """Add multiples of lines, in place: these vectors may be long."""
+    for factor, line, sum_ in zip(factors, lines, to, strict=True):
+        daxpy(line, sum_, a=factor)
+
+
+class Exact:
+    """Newton's systems by Cholesky; the Hessian follows the rows that change their piece of the loss.
+
+    Where there are many more rows than weights, one row in `sketch` tells almost as much about the Hessian as all do.
+    The steps are a little worse, and cost much less. So do products in single precision, unless they are to be
+    `precise` from the start.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        n_machines: int,
+        length: int,
+        sketch: int = 1,
+        thin: bool = False,
+        *,
+        precise: bool = False,
+    ) -> None:
+        self.source = source
+        self.sketch = sketch
+        self.thin = thin
+        self.precise = precise
+        self.source.set_sketch(sketch, precise)
+        self.hessians = [np.zeros((length, length)) for _ in range(n_machines)]
+        self.known = np.zeros(n_machines, dtype=bool)
+        self.active = np.zeros(n_machines)  # rows with curvature when a Hessian was made (thin), or a step ago
+        self.poor = np.zeros(n_machines, dtype=bool)
+        self.factors: dict[int, tuple[float, Any]] = {}
+
+    def begin(self, newton: Newton, which: np.ndarray) -> None:
+        """Make Hessians at the points reached, where they are not known."""
+        if self.thin and not self.known[which].all():
+            self._thicken(newton.margins[which, ACTIVE].max())
+        for machine in which[~self.known[which]].tolist():
+            self.hessians[machine].fill(0.0)
+            self.source.hessian(machine, self.hessians[machine])
+            if not (self.precise or np.isfinite(np.diagonal(self.hessians[machine])).all()):
+                self._take_all()  # single precision has too short a range
+                self.hessians[machine].fill(0.0)
+                self.source.hessian(machine, self.hessians[machine])
+            self.factors.pop(machine, None)
+            self.known[machine] = True
+            self.active[machine] = newton.margins[machine, ACTIVE]
+
+    def forget(self, which: np.ndarray) -> None:
+        """The loss is another one: the Hessians are not known any more."""
+        self.known[which] = False
+
+    def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
+        """Make Hessians anew where they have become bad ones.
+
+        A thin sketch stands until many rows have lost their curvature. Any other follows the rows; if it does not bring
+        the gap down although hardly any row changes, all rows count from now on, and to full precision.
+        """
+        active = newton.margins[which, ACTIVE]
+        if self.thin:
+            self.known[which] = active >= STALE * self.active[which]
+        else:
+            settled = np.abs(active - self.active[which]) <= SETTLED * active
+            self.active[which] = active
+            if not self.precise and (settled & (newton.gap[which] > SKETCHED_FALL * before)).any():
+                self._take_all()
+                self.known[:] = False
+        # What has been added and taken away in turns may have lost its digits.
+        if self.poor[which].any():
+            if not self.thin:
+                self._take_all()
+            self.known[which[self.poor[which]]] = False
+            self.poor[which] = False
+        self.begin(newton, which)
+
+    def _thicken(self, active: float) -> None:
+        """Where rows with curvature have become few, a thin sketch takes more of them, or all and is none any more."""
+        sketch = min(self.sketch, power_of_two(max(1, int(active) // (THIN_ROWS * len(self.hessians[0])))))
+        if sketch < self.sketch:
+            self.sketch, self.thin = sketch, sketch > 1
+            self.known[:] = False
+            self.source.set_sketch(sketch, self.precise)
+
+    def _take_all(self) -> None:
+        self.precise = True
+        self.sketch = 1 if not self.thin else self.sketch
+        self.source.set_sketch(self.sketch, True)
+
+    def _factor_of(self, machine: int, penalty: float) -> Any:
+        factor, extra = _factor(self.hessians[machine], penalty)
+        self.poor[machine] = extra > POOR_FACTOR
+        return factor
+
+    def following(self, which: np.ndarray) -> list[Any]:
+        """Matrices that a move of the source updates."""
+        return [None if self.thin else self.hessians[machine] for machine in which]
+
+    def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """Newton's directions; from a thin sketch, by conjugate gradients with it as the preconditioner."""
+        if not self.thin:
+            return np.array([_solve(self._factor_of(m, lam[i]), -gradient[i]) for i, m in enumerate(which)])
+        for machine, penalty in zip(which.tolist(), lam.tolist(), strict=True):
+            if self.factors.get(machine, (None, None))[0] != penalty:
+                self.factors[machine] = penalty, self._factor_of(machine, penalty)
+
+        def smooth(lines: np.ndarray, of: np.ndarray) -> np.ndarray:
+            return np.array([_solve(self.factors[m][1], x) for m, x in zip(which[of].tolist(), lines, strict=True)])
+
+        goal = np.maximum(goal, FORCING * np.sqrt(inner(gradient, gradient)))
+        return conjugate_gradients(self.source, which, lam, gradient, goal, smooth, MOST_STEPS)
+
+
+class Conjugate:
+    """Newton's systems by conjugate gradients on the rows with curvature.
+
+    Weights are scaled by the square root of the Hessian's diagonal at the first point: half way between no
+    preconditioner and the diagonal itself. Of the three it is the fastest or nearly so, for text and for other rows.
+    """
+
+    def __init__(self, source: Source, *, cap: int | None, forcing: float = FORCING) -> None:
+        self.source = source
+        self.cap = cap
+        self.forcing = forcing
+        self.diagonal: dict[int, np.ndarray] = {}
+
+    def begin(self, newton: Newton, which: np.ndarray) -> None:
+        """Look at the diagonals, once."""
+        for machine in which.tolist():
+            if machine not in self.diagonal:
+                self.diagonal[machine] = self.source.diagonal(machine)
+
+    def forget(self, which: np.ndarray) -> None:
+        """Nothing is kept from step to step."""
+
+    def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
+        """Solve systems better from now on if the last solutions have not led far."""
+        if (newton.gap[which] > POOR_FALL * before).any():
+            self.forcing *= POOR_FORCING
+
+    def following(self, which: np.ndarray) -> list[Any]:
+        """No matrix follows the source."""
+        return [None] * len(which)
+
+    def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """Newton's directions, to a residual of `goal` or `forcing` times the gradient."""
+        scale = 1.0 / np.sqrt(np.array([self.diagonal[m] + lam[i] for i, m in enumerate(which.tolist())]))
+        goal = np.maximum(goal, self.forcing * np.sqrt(inner(gradient, gradient)))
+        cap = MOST_STEPS if self.cap is None else self.cap
+        self.cap = None
+        return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: scale[of] * lines, cap)
+
+
+def conjugate_gradients(
+    source: Source,
+    which: np.ndarray,
+    lam: np.ndarray,
+    gradient: np.ndarray,
+    goal: np.ndarray,
+    smooth: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    cap: int,
+) -> np.ndarray:
+    """Solve (H + lam) step = -gradient for several machines side by side.
+
+    Parameters
+    ----------
+    source : Source
+        Multiplies with H.
+    which : ndarray
+        Machines.
+    lam, gradient, goal : ndarray
+        Penalties, gradients, norms of the residuals that are small enough.
+    smooth : callable
+        Preconditioner: gets lines and their places among `which`.
+    cap : int
+        Steps at most.
+    """
+    steps = np.zeros_like(gradient)
+    left = np.arange(len(which))
+    step, residual = steps, -gradient
+    z = smooth(residual, left)
+    p = z.copy()
+    rho = inner(residual, z)
+    for _ in range(cap):
+        product = source.curvature(which[left], p)
+        _add(lam, p, product)
+        length = rho / inner(p, product)
+        _add(length, p, step)
+        _add(-length, product, residual)
+        on = np.sqrt(inner(residual, residual)) > goal
+        if not on.all():
+            steps[left[~on]] = step[~on]
+            left, lam, goal, rho = left[on], lam[on], goal[on], rho[on]
+            step, residual, p = step[on], residual[on], p[on]
+            if len(left) == 0:
+                return steps
+        z = smooth(residual, left)
+        fresh = inner(residual, z)
+        p *= (fresh / rho)[:, None]
+        p += z
+        rho = fresh
+    steps[left] = step
+    return steps

@@ -1,0 +1,1 @@
+"""Kernel classifiers that learn from a stream."""

@@ -1,0 +1,354 @@
+"""The LASVM family: online kernel SVMs, some of which stay small on noisy labels."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..base import params
+from ..base.fit import all_or_nothing, run_in_slices, with_callbacks
+from ..base.kernel import KERNEL_RULES
+from ..base.labels import require_two_weighted
+from ..base.rows import LARGEST
+from .ensemble import OnlineMachines
+from .stream import StreamClassifier
+from .training import Training
+
+#: Largest C times weight where coefficients meet single precision: products with kernel values stay in range.
+LARGEST_SINGLE = 1e30
+#: Examples between cleanings where there are none: positions of examples turned away still close up.
+SWEEP_PERIOD = 256
+
+
+class LASVC(StreamClassifier):
+    """Online kernel SVM: LASVM-NC, LASVM-G, LASVM-I, FULL SVM or LASVM.
+
+    Examples are looked at one by one. Each may enter the expansion, after which a few optimisation steps are made on
+    what the expansion holds; examples that do not become support vectors leave it again. One pass is usually enough.
+
+    ===========  =====  ==========================================================================================
+    `variant`    bias   what it does
+    ===========  =====  ==========================================================================================
+    ``'nc'``     no     ramp loss: examples on the wrong side by more than ``1 - s`` get no vote. Sparsest on noisy
+                        labels.
+    ``'i'``      no     ignores examples that are not on the ramp when they come. Fewest kernel values.
+    ``'g'``      no     hinge loss, steps until the duality gap is within its noise.
+    ``'full'``   no     as ``'g'`` without ever forgetting an example; with ``finish=True`` the exact optimum.
+    ``'lasvm'``  yes    one pair of steps per example; with ``finish=True`` the optimum that `sklearn.svm.SVC` has.
+    ===========  =====  ==========================================================================================
+
+    :meth:`partial_fit` learns from a stream: the model after any number of chunks equals, to the bit, the model after
+    one call with all rows (for a numeric `gamma`). Results do not depend on `n_jobs` or `cache_size` either. (A
+    callable kernel must give the same value for the same two rows whatever is beside them, which BLAS does not to the
+    last bit, and a precomputed one must be symmetric.)
+
+    Parameters
+    ----------
+    variant : {'nc', 'g', 'i', 'full', 'lasvm'}, default='nc'
+        Algorithm.
+    C : float, default=1.0
+        Weight of the loss.
+    s : float, default=-1.0
+        Left end of the ramp, below 1. Examples with ``y f(x) < s`` count as outliers in 'nc' and are ignored in 'i'.
+        The other variants only count them.
+    tau : float, default=1e-3
+        Gradients that differ by no more than this are not worked on.
+    clean_period : int or None, default=256
+        Examples between cleanings of 'nc', 'g' and 'i'; None: none before the end.
+    max_non_sv : int, default=100
+        Examples with coefficient zero that a cleaning leaves.
+    warm_sv : int, default=100
+        Support vectors that must be exceeded before the ramp has a say in 'nc' and 'i'.
+    n_epochs : int, default=1
+        Passes over the data in :meth:`fit`, each in a new random order.
+    finish : bool, default=False
+        Whether :meth:`fit` goes on optimising until the duality gap is at most ``tol`` times the primal objective:
+        the gap of the problem restricted to the expansion, which for 'full' and 'lasvm' becomes the whole problem.
+    tol : float, default=1e-3
+        Relative duality gap wanted from `finish`.
+    max_iter : int, default=-1
+        Most steps of `finish` for a machine; -1: no limit.
+    kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
+        A callable gets two sets of rows and returns the matrix of kernel values between them.
+    gamma : {'scale', 'auto'} or float, default='scale'
+        Coefficient of 'rbf', 'poly' and 'sigmoid'; 'scale' is ``1 / (n_features * X.var())``, 'auto' is
+        ``1 / n_features``. :meth:`partial_fit` takes X of its first call for 'scale'.
+    degree : int, default=3
+        Degree of 'poly'.
+    coef0 : float, default=0.0
+        Constant of 'poly' and 'sigmoid'.
+    class_weight : dict or 'balanced', default=None
+        Factor on C for the samples of a class; 'balanced' only in :meth:`fit`.
+    cache_size : float, default=200
+        Megabytes for kernel values of the expansion. What does not fit is computed again when needed.
+    random_state : int, RandomState instance or None, default=None
+        Order of the examples in :meth:`fit`.
+    n_jobs : int, default=None
+        Threads for training and prediction; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1
+        all processors.
+    multi_class : {'ovo', 'ovr'}, default='ovo'
+        Machines for each pair of classes, or for each class against the rest.
+    decision_function_shape : {'ovr', 'ovo'}, default='ovr'
+        Shape of :meth:`decision_function` with more than two classes and ``multi_class='ovo'``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels known so far.
+    support_ : ndarray of shape (n_support,)
+        Numbers of the support vectors, class after class: rows of X in :meth:`fit`; in :meth:`partial_fit` samples
+        are numbered on.
+    support_vectors_ : {ndarray, sparse array} of shape (n_support, n_features)
+        These rows; empty with ``kernel='precomputed'``.
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support)
+        Signed coefficients in LIBSVM's layout; one line per class with ``multi_class='ovr'`` and more than two.
+    intercept_ : ndarray of shape (n_machines,)
+        Constants; zero for all variants but 'lasvm'.
+    coef_ : ndarray of shape (n_machines, n_features)
+        Weights of the features, with a linear kernel only.
+    n_iter_ : ndarray of shape (n_machines,)
+        Optimisation steps.
+    n_samples_seen_ : int
+        Samples given so far.
+    n_expansion_ : ndarray of shape (n_machines,)
+        Examples held, support vectors or not.
+    gap_ : ndarray of shape (n_machines,)
+        Duality gap; of the problem restricted to the expansion, or of the whole one after ``finish=True`` with 'full'
+        or 'lasvm'.
+    gap_target_ : ndarray of shape (n_machines,)
+        Noise of the gap when the last example came: what the variants without bias work towards.
+    dual_ : ndarray of shape (n_machines,)
+        Dual objective.
+    stop_reason_ : ndarray of str of shape (n_machines,)
+        'pass' (all examples seen), 'gap' (`finish` reached `tol`), 'max_iter', 'precision' (`finish` got as far as
+        rounding errors allow), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+    ramp_counts_ : dict of ndarray of shape (n_machines, 3)
+        Examples left of, on and right of the ramp when they came: 'admitted' to the expansion, 'cleaned' from it
+        again, 'skipped'.
+    admission_margin_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ``y f(x)`` of the samples of the last call when their turn came. With more than two classes: in the machine
+        that tells a sample from each class, or in the machine of each class with ``multi_class='ovr'``. NaN where a
+        machine has not seen a sample.
+    n_kernel_evals_, n_kernel_needed_, n_kernel_recomputed_ : int
+        Kernel values computed in training; those that the algorithm needs; those computed again, for want of memory or
+        because a model was read from a file.
+    history_ : dict of ndarray
+        Columns 'machine', 'step' (examples), 'seconds', 'n_support', 'n_expansion', 'dual', 'gap', 'target',
+        'kernel_evals', 'kernel_needed'.
+    decision_scale_ : ndarray of shape (n_machines,)
+        Largest decision value that each machine has seen in training; breaks ties between votes.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string names.
+
+    See Also
+    --------
+    WorstViolatorSVC : Fewer kernel values on clean data; not online.
+    sklearn.svm.SVC : The exact optimum of the soft-margin problem.
+
+    Notes
+    -----
+    Support vectors, and a few more rows of the training data, are stored in the model.
+
+    References
+    ----------
+    S. Ertekin, L. Bottou, C. L. Giles, "Nonconvex online support vector machines", IEEE TPAMI 33(2), 2011.
+
+    A. Bordes, S. Ertekin, J. Weston, L. Bottou, "Fast kernel classifiers with online and active learning", JMLR 6,
+    2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from hingeline import LASVC
+    >>> X, y = make_moons(500, noise=0.15, random_state=0)
+    >>> LASVC(C=10, gamma=2, random_state=0).fit(X, y).score(X, y) > 0.95
+    True
+
+    A stream, in two chunks:
+
+    >>> clf = LASVC(C=10, gamma=2)
+    >>> clf = clf.partial_fit(X[:200], y[:200], classes=[0, 1]).partial_fit(X[200:], y[200:])
+    >>> clf.n_samples_seen_
+    500
+    """
+
+    def __init__(
+        self,
+        *,
+        variant: str = "nc",
+        C: float = 1.0,
+        s: float = -1.0,
+        tau: float = 1e-3,
+        clean_period: int | None = 256,
+        max_non_sv: int = 100,
+        warm_sv: int = 100,
+        n_epochs: int = 1,
+        finish: bool = False,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        cache_size: float = 200,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        multi_class: str = "ovo",
+        decision_function_shape: str = "ovr",
+    ) -> None:
+        self.variant = variant
+        self.C = C
+        self.s = s
+        self.tau = tau
+        self.clean_period = clean_period
+        self.max_non_sv = max_non_sv
+        self.warm_sv = warm_sv
+        self.n_epochs = n_epochs
+        self.finish = finish
+        self.tol = tol
+        self.max_iter = max_iter
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.multi_class = multi_class
+        self.decision_function_shape = decision_function_shape
+
+    _rules = {
+        "variant": params.one_of("nc", "g", "i", "full", "lasvm"),
+        "C": params.real(above=0.0, most=LARGEST),
+        "s": params.real(below=1.0),
+        "tau": params.real(least=0.0),
+        "clean_period": params.integer(least=1) | params.nothing(),
+        "max_non_sv": params.integer(least=0),
+        "warm_sv": params.integer(least=0),
+        "n_epochs": params.integer(least=1),
+        "finish": params.boolean(),
+        "tol": params.real(least=0.0),
+        "max_iter": params.integer(least=-1),
+        **KERNEL_RULES,
+        "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
+        "multi_class": params.one_of("ovo", "ovr"),
+        "decision_function_shape": params.one_of("ovr", "ovo"),
+    }
+
+    # ---- fit -----------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LASVC:
+        """Learn from training data, in random order.
+
+        Ctrl-C ends training early and leaves a usable model behind.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
+            ``kernel='precomputed'`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C. Samples of weight zero are left out.
+
+        Returns
+        -------
+        LASVC
+            The fitted estimator.
+        """
+        params.check(self, self._rules)
+        with all_or_nothing(self) as keep:
+            X, codes = self._validate_fit(X, y)
+            weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
+            require_two_weighted(codes, weights)
+            boxes = self._boxes(weights, X.dtype)
+            self._gamma = self._resolve_gamma(X)
+            self._require_moderate(X)
+            machines = self._machines(X)
+            machines.know(self.classes_)
+            training = Training(self, machines, X, codes, boxes)
+            try:
+                run_in_slices(
+                    self,
+                    X,
+                    self.classes_[codes],
+                    advance=training.advance,
+                    most_steps=self.n_epochs * len(training.order),
+                    attributes=lambda: {
+                        **machines.attributes(),
+                        "classes_": self.classes_,
+                        "_gamma": self._gamma,
+                    },
+                )
+            except KeyboardInterrupt:
+                self._publish(training.end("interrupted"), training.margins)
+                keep()
+                raise
+            self._publish(training.end("" if training.done else "stopped"), training.margins)
+        self._warn_about_gap()
+        return self
+
+    #: Keyword arguments of the core in a stream.
+    _in_stream = {"known": False, "evicts": True, "undo": True}
+
+    # ---- parts ---------------------------------------------------------------------------------------
+
+    def _options(self) -> dict[str, Any]:
+        """Arguments of the core's machines."""
+        return {
+            "variant": self.variant,
+            "C": float(self.C),
+            "s": float(self.s),
+            "tau": float(self.tau),
+            "period": self.clean_period or SWEEP_PERIOD,
+            "most_non_sv": 2**62 if self.clean_period is None else int(self.max_non_sv),
+            "warm_support": int(self.warm_sv),
+            "cache_bytes": int(self.cache_size * 2**20),
+        }
+
+    def _machines(self, X: Any) -> OnlineMachines:
+        """Machines that know nothing yet."""
+        return OnlineMachines(self._options(), self._frozen(), X.dtype)
+
+    def _frozen(self) -> dict[str, Any]:
+        return {**super()._frozen(), "variant": self.variant}
+
+    def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
+        """C times the weights, which is where coefficients end."""
+        boxes: np.ndarray = self.C * weights
+        largest = LARGEST if dtype == np.float64 else LARGEST_SINGLE
+        if boxes.max(initial=0.0) > largest:
+            raise ValueError(
+                f"C times the weights must not exceed {largest:g} for {dtype} data. Got {boxes.max():g}; lower C or "
+                "the weights."
+            )
+        return boxes
+
+    def _warn_about_gap(self) -> None:
+        if not self.finish:
+            return
+        primal = self.dual_ + self.gap_
+        missed = np.flatnonzero(self.gap_ > self.tol * primal)
+        if not len(missed) or "stopped" in self.stop_reason_:
+            return
+        worst = missed[np.argmax(self.gap_[missed] / primal[missed])]
+        warnings.warn(
+            f"{len(missed)} of {len(primal)} machines did not reach the duality gap wanted: it is "
+            f"{self.gap_[worst]:.3g}, wanted {self.tol * primal[worst]:.3g} (tol={self.tol:g}); the reason is "
+            f"'{self.stop_reason_[worst]}'. "
+            "Raise max_iter or tol, scale the features, or lower C.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
