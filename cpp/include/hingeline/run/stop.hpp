@@ -69,6 +69,7 @@ class Interrupt {
         }
         return flag_.load(std::memory_order_relaxed);
     }
+    void request() { flag_.store(true, std::memory_order_relaxed); }
 
   private:
     std::function<bool()> poll_;
