@@ -6,8 +6,8 @@
 #include <string>
 
 #include "hingeline/algo/inverse.hpp"
-#include "hingeline/kernel/parallel.hpp"
 #include "hingeline/kernel/self_gram.hpp"
+#include "hingeline/vector/parallel.hpp"
 
 namespace hingeline::incremental {
 
