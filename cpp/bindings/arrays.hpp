@@ -10,7 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "hingeline/data/rows.hpp"
-#include "hingeline/data/wipe.hpp"
+#include "hingeline/core/wipe.hpp"
 #include "hingeline/run/stop.hpp"
 
 namespace hingeline::bindings {
