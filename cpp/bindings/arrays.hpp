@@ -1,9 +1,6 @@
 // From Python objects to views and back. No arithmetic.
 #pragma once
 
-#include <concepts>
-#include <mutex>
-
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -12,7 +9,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "hingeline/data/wipe.hpp"
+#include <concepts>
+#include <mutex>
+
+#include "hingeline/core/wipe.hpp"
 #include "hingeline/model/ensemble.hpp"
 
 namespace hingeline::bindings {
@@ -105,8 +105,8 @@ class Session {
     Session* outer_;
 };
 
-/// A model with its lock. One call at a time: another thread waits without the GIL. A kernel function may read the model
-/// that it is called for, but not change it.
+/// A model with its lock. One call at a time: another thread waits without the GIL. A kernel function may read the
+/// model that it is called for, but not change it.
 template <class M> class Locked {
   public:
     template <class... Args>

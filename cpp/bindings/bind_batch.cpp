@@ -11,7 +11,8 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
          "learn",
          [](Locked<M>& l, const PyValues& values, int threads, Index most) {
              bool more = false;
-             l.change([&](M& model, Interrupt* interrupt) { more = model.learn(values.values, threads, most, interrupt); });
+             l.change(
+                 [&](M& model, Interrupt* interrupt) { more = model.learn(values.values, threads, most, interrupt); });
              return more;
          },
          nb::arg("values"), nb::arg("threads"), nb::arg("most"), "Up to `most` steps of every machine; are there more?")
@@ -46,8 +47,8 @@ void bind_batch(nb::module_& m) {
           [](Locked<L2Machines>* self, const std::string& rule, bool at_once, Contiguous1<std::int64_t> codes,
              Contiguous1<double> penalties, Index classes, bool fit_intercept, double tol, Index max_iter,
              std::size_t cache_bytes) {
-              const auto chosen = choice<L2Rule>(
-                  rule, {{"nnisda", L2Rule::nnisda}, {"mdm", L2Rule::mdm}, {"imdm", L2Rule::imdm}});
+              const auto chosen =
+                  choice<L2Rule>(rule, {{"nnisda", L2Rule::nnisda}, {"mdm", L2Rule::mdm}, {"imdm", L2Rule::imdm}});
               new (self) Locked<L2Machines>(start_l2(chosen, at_once, {fit_intercept, tol, max_iter, cache_bytes},
                                                      listed(codes), classes, listed(penalties)));
           },

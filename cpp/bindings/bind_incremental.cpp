@@ -119,8 +119,7 @@ void bind_incremental(nb::module_& m) {
                     const Ids wanted = ids(rows, model.n_rows());
                     const Index d = model.rows().columns();
                     std::vector<double> out(static_cast<std::size_t>(wanted.count * d));
-                    for (Index r = 0; r < wanted.count; ++r)
-                        spread(model.rows().view(), wanted[r], out.data() + r * d);
+                    for (Index r = 0; r < wanted.count; ++r) spread(model.rows().view(), wanted[r], out.data() + r * d);
                     return to_numpy(std::move(out), {rows.shape(0), static_cast<std::size_t>(d)});
                 });
             },

@@ -117,7 +117,8 @@ void bind_kernel(nb::module_& m) {
     nb::class_<PySource>(m, "Source", "Where kernel values come from: a Kernel, a Matrix of them, or a function.")
         .def(nb::init<nb::object>(), nb::arg("from"));
     nb::class_<PyValues>(m, "Values", "Kernel values between the rows of a matrix.")
-        .def(nb::init<nb::object, nb::object, std::size_t>(), nb::arg("source"), nb::arg("x"), nb::arg("copy_bytes") = 0)
+        .def(nb::init<nb::object, nb::object, std::size_t>(), nb::arg("source"), nb::arg("x"),
+             nb::arg("copy_bytes") = 0)
         .def("columns", &columns, nb::arg("queries"), nb::arg("base"), "K[queries][:, base].")
         .def_prop_ro("copy_bytes", [](const PyValues& v) { return v.values.copy_bytes(); });
     nb::class_<Lines>(m, "Lines", "Coefficients of support vectors in LIBSVM's layout.")

@@ -7,8 +7,8 @@ namespace hingeline::bindings {
 
 namespace {
 
-using lasvm::Lasvm;
 using kernel_sgd::KernelSgd;
+using lasvm::Lasvm;
 using Numbers1 = Contiguous1<std::int64_t>;
 
 Margins margins_of(const Writable2<double>& m, Index rows, Index classes) {
@@ -122,7 +122,8 @@ void bind_lasvm(nb::module_& m) {
                 return to_numpy(std::move(out));
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
-            nb::kw_only(), nb::arg("threads"), "Add losses outside the expansion to the gaps; the examples with a loss.")
+            nb::kw_only(), nb::arg("threads"),
+            "Add losses outside the expansion to the gaps; the examples with a loss.")
         .def("forget_outside", [](L& l) { l.read([](Lasvm& model) { model.forget_outside(); }); })
         .def(
             "finish",
@@ -136,9 +137,7 @@ void bind_lasvm(nb::module_& m) {
             nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("threads"), "Optimise; the most steps made.")
         .def(
             "end",
-            [](L& l, const PySource& source) {
-                l.change([&](Lasvm& model, Interrupt*) { model.end(source.source); });
-            },
+            [](L& l, const PySource& source) { l.change([&](Lasvm& model, Interrupt*) { model.end(source.source); }); },
             nb::arg("source"))
         .def(
             "reached", [](L& l, double tol) { return l.read([&](Lasvm& model) { return model.reached(tol); }); },
@@ -174,9 +173,8 @@ void bind_kernel_sgd(nb::module_& m) {
             [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
                Contiguous1<double> boxes, Index epochs) {
                 const PyChunk given{&x, rows, ids, codes, boxes, {}};
-                l.read([&](KernelSgd& model) {
-                    model.begin(source.source, given.checked(model.classes.size()), epochs);
-                });
+                l.read(
+                    [&](KernelSgd& model) { model.begin(source.source, given.checked(model.classes.size()), epochs); });
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
             nb::kw_only(), nb::arg("epochs"), "Examples for `advance`.")
@@ -193,7 +191,8 @@ void bind_kernel_sgd(nb::module_& m) {
             nb::arg("source"), nb::arg("steps"), nb::kw_only(), nb::arg("margins"), nb::arg("threads"),
             "So many steps of every machine; are there more?")
         .def("end", [](L& l) { l.read([](KernelSgd& model) { model.end(); }); })
-        .def_prop_ro("most_examples", [](L& l) { return l.read([](KernelSgd& model) { return model.most_examples(); }); });
+        .def_prop_ro("most_examples",
+                     [](L& l) { return l.read([](KernelSgd& model) { return model.most_examples(); }); });
     define(c);
 }
 

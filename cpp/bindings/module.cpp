@@ -1,5 +1,5 @@
 #include "arrays.hpp"
-#include "hingeline/kernel/ops.hpp"
+#include "hingeline/vector/layout.hpp"
 
 namespace hingeline::bindings {
 
@@ -116,7 +116,7 @@ NB_MODULE(_core, m) {
     using namespace hingeline::bindings;
     m.doc() = "Compiled core of hingeline; see the estimators for documentation.";
     m.def(
-        "isa", [] { return std::string(hingeline::ops<float>().name); },
+        "isa", [] { return std::string(hingeline::instruction_set()); },
         "Instruction set in use: 'avx512', 'avx2' or 'baseline'.");
     nb::class_<Matrix>(m, "Matrix", "View of a dense or CSR matrix.")
         .def(nb::init<nb::object>(), nb::arg("x"))

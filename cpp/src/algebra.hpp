@@ -1,5 +1,5 @@
 // Sums of rows, and a symmetric matrix stored as the rows of its lower triangle: what exact methods spend their time
-// on. Part of ops.cpp: everything has internal linkage (see there).
+// on. Part of tables.cpp: everything has internal linkage (see there).
 #pragma once
 
 #include "passes.hpp"

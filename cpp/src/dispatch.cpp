@@ -1,4 +1,4 @@
-// Picks the widest instruction set that both the build and the processor have.
+// Chooses the widest instruction set that both the build and the processor have.
 #include <cstdlib>
 #include <cstring>
 
@@ -8,12 +8,12 @@ namespace hingeline {
 
 namespace {
 
+#ifdef HINGELINE_X86
 enum class Isa { baseline, avx2, avx512 };
 
 /// HINGELINE_ISA in the environment may ask for a narrower set (tests, comparisons), never a wider one.
 Isa choose() {
     Isa isa = Isa::baseline;
-#ifdef HINGELINE_X86
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt"))
         isa = Isa::avx2;
@@ -24,30 +24,35 @@ Isa choose() {
         if (std::strcmp(wish, "baseline") == 0) isa = Isa::baseline;
         if (std::strcmp(wish, "avx2") == 0 && isa == Isa::avx512) isa = Isa::avx2;
     }
-#endif
     return isa;
 }
+#endif
 
-Isa isa() {
-    static const Isa chosen = choose();
+const Tables& find() {
+#ifdef HINGELINE_X86
+    const Isa isa = choose();
+    if (isa == Isa::avx512) return avx512::tables;
+    if (isa == Isa::avx2) return avx2::tables;
+#endif
+    return baseline::tables;
+}
+
+const Tables& tables() {
+    static const Tables& chosen = find();
     return chosen;
 }
 
 }  // namespace
 
-template <> const Ops<float>& ops<float>() {
-#ifdef HINGELINE_X86
-    if (isa() == Isa::avx512) return avx512::table_f32;
-    if (isa() == Isa::avx2) return avx2::table_f32;
-#endif
-    return baseline::table_f32;
-}
-template <> const Ops<double>& ops<double>() {
-#ifdef HINGELINE_X86
-    if (isa() == Isa::avx512) return avx512::table_f64;
-    if (isa() == Isa::avx2) return avx2::table_f64;
-#endif
-    return baseline::table_f64;
-}
+const char* instruction_set() { return tables().f32.name; }
+
+template <> const TileOps<float>& tile_ops<float>() { return tables().f32.tiles; }
+template <> const TileOps<double>& tile_ops<double>() { return tables().f64.tiles; }
+template <> const PassOps<float>& pass_ops<float>() { return tables().f32.passes; }
+template <> const PassOps<double>& pass_ops<double>() { return tables().f64.passes; }
+template <> const LinearOps<float>& linear_ops<float>() { return tables().f32.linear; }
+template <> const LinearOps<double>& linear_ops<double>() { return tables().f64.linear; }
+const PackedOps& packed_ops() { return tables().packed; }
+const MarginOps& margin_ops() { return tables().margins; }
 
 }  // namespace hingeline

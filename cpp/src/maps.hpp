@@ -1,4 +1,4 @@
-// Kernel maps: dot products and squared norms to kernel values, several registers in lockstep. Part of ops.cpp.
+// Kernel maps: dot products and squared norms to kernel values, several registers in lockstep. Part of tables.cpp.
 #pragma once
 
 #include "simd.hpp"

@@ -1,5 +1,5 @@
-// Passes over the expansion of an online SVM: a step, what it leaves to gain, an output. Part of ops.cpp: everything
-// has internal linkage (see there).
+// Passes over the examples: one step of an algorithm and the choice of the next (vector/passes.hpp). Part of
+// tables.cpp: everything has internal linkage (see there).
 #pragma once
 
 #include "simd.hpp"
@@ -160,6 +160,47 @@ Extremes pair_pass(T* g, const T* k, const T* l, double a, const T* up, const T*
 
 template <class T> Extremes ascend_pair(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n) {
     return k ? pair_pass<T, true>(g, k, l, a, up, dn, n) : pair_pass<T, false>(g, k, l, a, up, dn, n);
+}
+
+template <class T> Least add_and_least(double* z, const T* k, double a, double b, Index n) {
+    using V = Vec<double>;
+    constexpr int W = lanes<double>;
+    constexpr int group = 4;         // independent minima hide the latency of the comparisons
+    constexpr Index stretch = 1024;  // the first position of the least value is sought in one stretch only
+    const double infinity = static_cast<double>(INFINITY);
+    double best = infinity;
+    Index best_from = 0;
+    for (Index from = 0; from < n; from += stretch) {
+        const Index to = n - from < stretch ? n : from + stretch;
+        V low[group];
+        for (int g = 0; g < group; ++g) low[g] = splat<V>(infinity);
+        Index i = from;
+        for (; i + group * W <= to; i += group * W)
+            for (int g = 0; g < group; ++g) {
+                double* at = z + i + g * W;
+                const V value = load<V>(at) + (load_double(k + i + g * W) * a + b);
+                store(at, value);
+                low[g] = value < low[g] ? value : low[g];
+            }
+        double least = infinity;
+        for (int g = 0; g < group; ++g) {
+            double lane[W];
+            store(lane, low[g]);
+            for (int w = 0; w < W; ++w) least = lane[w] < least ? lane[w] : least;
+        }
+        for (; i < to; ++i) {
+            z[i] = z[i] + madd(static_cast<double>(k[i]), a, b);
+            least = z[i] < least ? z[i] : least;
+        }
+        if (least < best) {
+            best = least;
+            best_from = from;
+        }
+    }
+    if (best == infinity) return {infinity, n};
+    Index at = best_from;
+    while (z[at] != best) ++at;
+    return {best, at};
 }
 
 template <class T, int Terms>

@@ -1,11 +1,11 @@
-// Registers of the instruction set this file is compiled for: vector types of the compiler, or single values
-// where it has none. Part of ops.cpp: everything has internal linkage (see there).
+// Registers of the instruction set this file is compiled for: vector types of the compiler, or single values if it has
+// none. Part of tables.cpp: everything has internal linkage (see there).
 #pragma once
 
 #include <math.h>
 #include <string.h>
 
-#include "hingeline/kernel/ops.hpp"
+#include "tables.hpp"
 #if defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__aarch64__) && !defined(_MSC_VER)

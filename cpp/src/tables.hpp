@@ -1,23 +1,36 @@
-// The tables that ops.cpp defines, one pair per instruction set of the build.
+// The tables that tables.cpp defines, one set per instruction set of the build.
 #pragma once
 
-#include "hingeline/kernel/ops.hpp"
+#include "hingeline/vector/linear.hpp"
+#include "hingeline/vector/passes.hpp"
+#include "hingeline/vector/tiles.hpp"
 
 namespace hingeline {
 
+template <class T> struct TypedTables {
+    const char* name;  // of the instruction set
+    TileOps<T> tiles;
+    PassOps<T> passes;
+    LinearOps<T> linear;
+};
+
+struct Tables {
+    TypedTables<float> f32;
+    TypedTables<double> f64;
+    PackedOps packed;
+    MarginOps margins;
+};
+
 namespace baseline {
-extern const Ops<float> table_f32;
-extern const Ops<double> table_f64;
-}  // namespace baseline
+extern const Tables tables;
+}
 #ifdef HINGELINE_X86
 namespace avx2 {
-extern const Ops<float> table_f32;
-extern const Ops<double> table_f64;
-}  // namespace avx2
+extern const Tables tables;
+}
 namespace avx512 {
-extern const Ops<float> table_f32;
-extern const Ops<double> table_f64;
-}  // namespace avx512
+extern const Tables tables;
+}
 #endif
 
 }  // namespace hingeline

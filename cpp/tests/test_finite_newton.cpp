@@ -114,8 +114,8 @@ void lines_case(Random& random, const Matrix<T>& m, const Form& form, const std:
     CHECK(near(dots, expected), n, d);
     CHECK(near(sums, back), n, d);
     if (n == 0) return;
-    const int lanes = ops<double>().lanes;
-    for (int vectors = 1; vectors <= ops<double>().max_vectors; ++vectors) {
+    const int lanes = tile_ops<double>().lanes;
+    for (int vectors = 1; vectors <= tile_ops<double>().max_vectors; ++vectors) {
         const Index width = vectors * lanes;
         Numbers panel = random_numbers(random, d * width), tile((n + row_step) * width), product(n * width, 0.0);
         lines.tile_dots(panel.data(), vectors, tile.data());
@@ -242,7 +242,7 @@ void margins_case(Random& random, Index n, const Clip& clip, bool exact) {
     Numbers v = draw();
     for (double& s : v)
         if (uniform(random) < 0.15) s = uniform(random) < 0.5 ? 0.0 : -0.0;
-    const auto& op = ops<double>();
+    const auto& op = margin_ops();
     const double offset = n % 3 ? 0.25 : 0.0, aimed = n % 2 ? -0.5 : 0.25;
 
     MarginSums sums{};
@@ -317,8 +317,8 @@ CASE(rows_that_stay_on_their_piece_have_no_bend) {
             Numbers moved, bend(n, 0.0), turn(n, 0.0);
             for (Index i = 0; i < n; ++i) moved.push_back(y[i] + delta * (target[i] - y[i]));
             const double offsets[] = {0, 0, 0};
-            ops<double>().shift(y.data(), target.data(), moved.data(), v.data(), n, offsets, clip, delta, bend.data(),
-                                turn.data());
+            margin_ops().shift(y.data(), target.data(), moved.data(), v.data(), n, offsets, clip, delta, bend.data(),
+                               turn.data());
             Index bent = 0, flat = 0, stayed = 0;
             for (Index i = 0; i < n; ++i) {
                 const Loss a(clip, y[i], v[i]), b(clip, target[i], v[i]), c(clip, moved[i], v[i]);

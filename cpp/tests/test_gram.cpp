@@ -80,7 +80,7 @@ template <class T, class S> std::vector<T> tiles_of(const Gram<T>& gram, const R
     for (Index from = 0; from < queries.count; from += split) {
         const Index count = std::min(split, queries.count - from);
         gram.load(rows, part(queries, from, count), scratch);
-        const int width = scratch.panel.vectors() * ops<T>().lanes;
+        const int width = scratch.panel.vectors() * tile_ops<T>().lanes;
         const bool done = gram.values(base, scratch, [&](Index at, int rows_here) {
             for (int r = 0; r < rows_here; ++r)
                 for (Index q = 0; q < count; ++q)
@@ -146,7 +146,7 @@ template <class T> void same_in_every_way(const Forms<T>& f, const Kernel& kerne
     const Ids everything = Ids::run(0, f.n);
     const auto reference = block_of(Gram<T>(kernel, f.all[0].second, 0), everything, everything, 1);
     check_reference(kernel, f, reference);
-    const Index lanes = ops<T>().lanes, block = Gram<T>::block();
+    const Index lanes = tile_ops<T>().lanes, block = Gram<T>::block();
     for (const auto& [name, rows] : f.all)
         for (const std::size_t budget : {std::size_t{0}, plenty}) {
             const Gram<T> gram(kernel, rows, budget);
@@ -251,7 +251,7 @@ CASE(queries_of_the_other_precision) {
 
 template <class T> void panel_case() {
     Random random(4);
-    const int lanes = ops<T>().lanes, block = lanes * ops<T>().max_vectors;
+    const int lanes = tile_ops<T>().lanes, block = lanes * tile_ops<T>().max_vectors;
     Panel<T> panel;  // one for all: nothing of an earlier filling may show through
     for (const auto& [n, d, density] : {std::tuple<Index, Index, double>{70, 9, 1.0},
                                         {70, 5000, 0.01},
@@ -281,7 +281,7 @@ template <class T> void panel_case() {
                     for (int q = 0; q < width; ++q) {
                         T norm = 0;
                         const T* row = f.x.data() + list[std::min(q, count - 1)] * d;
-                        ops<T>().norms(&row, 1, d, &norm);
+                        tile_ops<T>().norms(&row, 1, d, &norm);
                         CHECK(same_bits(panel.norms()[q], norm), name, d, q);
                     }
                     const std::vector<T> given(static_cast<std::size_t>(n), T(3));

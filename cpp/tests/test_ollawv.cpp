@@ -103,7 +103,7 @@ template <class T> bool fuses() {
     const T k = T(1) + T(0x1p-20);
     const double a = 1 + 0x1p-40;
     double z = 0;
-    return ops<T>().add_and_least(&z, &k, a, -(static_cast<double>(k) * a), 1).value != 0;
+    return pass_ops<T>().add_and_least(&z, &k, a, -(static_cast<double>(k) * a), 1).value != 0;
 }
 
 /// Two of three classes of a random problem: row numbers have gaps, some labels are wrong.

@@ -131,7 +131,7 @@ template <class Source> class Search {
     std::optional<double> regard() {
         const T* row = row_of(s.n);
         if (!row) return std::nullopt;
-        const Glance at = ops<T>().glance(row, s[line::alpha], g(), s[line::box], s.n);
+        const Glance at = pass_ops<T>().glance(row, s[line::alpha], g(), s[line::box], s.n);
         s.lines[line::diagonal][s.n] = static_cast<double>(row[s.n]);
         s.kernel_evals += s.n + 1;
         set_target(at);
@@ -240,14 +240,14 @@ template <class Source> class Search {
         const T* row = row_of(t);
         if (!row) return false;
         shift(t, lambda, room, bound);
-        s.ascent = ops<T>().ascend(g(), row, -lambda, up(), dn(), s.n);
+        s.ascent = pass_ops<T>().ascend(g(), row, -lambda, up(), dn(), s.n);
         ++s.steps;
         return true;
     }
     /// REPROCESS; false when there is nothing to gain.
     bool reprocess(double tau) {
         if (s.ascent.worst <= tau) {
-            const Extremes x = ops<T>().ascend_pair(g(), nullptr, nullptr, 0, up(), dn(), s.n);
+            const Extremes x = pass_ops<T>().ascend_pair(g(), nullptr, nullptr, 0, up(), dn(), s.n);
             if (!(std::max(x.high, 0.0) - std::min(x.low, 0.0) > tau)) return false;
         }
         return s.ascent.at >= 0 && step(s.ascent.at);
@@ -261,8 +261,8 @@ template <class Source> class Search {
         return single ? std::max(s.noise(), 3e-7 * (1.0 + largest)) : s.noise();
     }
     /// sum alpha K over a kernel row.
-    double output(const T* row) { return ops<T>().glance(row, s[line::alpha], g(), s[line::box], s.n).output; }
-    void rescan() { s.ascent = ops<T>().ascend(g(), nullptr, 0, up(), dn(), s.n); }
+    double output(const T* row) { return pass_ops<T>().glance(row, s[line::alpha], g(), s[line::box], s.n).output; }
+    void rescan() { s.ascent = pass_ops<T>().ascend(g(), nullptr, 0, up(), dn(), s.n); }
 
     /// Kernel row of position t; null when interrupted.
     const T* row_of(Index t) {

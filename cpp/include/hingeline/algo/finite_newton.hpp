@@ -97,10 +97,10 @@ template <class T> class Part {
                     const Index k = which[q];
                     Slope& sum = parts[size(piece * which.count + q)];
                     for (Index r = 0; r < s_; ++r) {
-                        const Slope one = ops<double>().slope(y_.data() + k * n_ + from, target_.data() + k * n_ + from,
-                                                              signed_weights(k, r, from, some, signs), some,
-                                                              offsets_[size(k * s_ + r)],
-                                                              target_offsets_[size(k * s_ + r)], clip_, deltas[q]);
+                        const Slope one = margin_ops().slope(y_.data() + k * n_ + from, target_.data() + k * n_ + from,
+                                                             signed_weights(k, r, from, some, signs), some,
+                                                             offsets_[size(k * s_ + r)],
+                                                             target_offsets_[size(k * s_ + r)], clip_, deltas[q]);
                         sum.first += one.first;
                         sum.second += one.second;
                     }
@@ -183,8 +183,8 @@ template <class T> class Part {
         for (Index from = 0; from < n_; from += lines_most)
             for (Index r = 0; r < s_; ++r) {
                 const Index some = std::min(lines_most, n_ - from);
-                ops<double>().margins(y_.data() + k * n_ + from, signed_weights(k, r, from, some, signs), some,
-                                      offsets_[size(k * s_ + r)], clip_, out.data() + from);
+                margin_ops().margins(y_.data() + k * n_ + from, signed_weights(k, r, from, some, signs), some,
+                                     offsets_[size(k * s_ + r)], clip_, out.data() + from);
             }
         return out;
     }
@@ -295,9 +295,9 @@ template <class T> class Part {
     double violation_in(Index k, Index r, Index from, Index some, double margin, bool curved,
                         std::vector<double>& signs) const {
         const double offsets[2] = {offsets_[size(k * s_ + r)], target_offsets_[size(k * s_ + r)]};
-        return ops<double>().violation(y_.data() + k * n_ + from, target_.data() + k * n_ + from,
-                                       signed_weights(k, r, from, some, signs), some, offsets, clip_, margin,
-                                       curved ? 1.0 : 0.0);
+        return margin_ops().violation(y_.data() + k * n_ + from, target_.data() + k * n_ + from,
+                                      signed_weights(k, r, from, some, signs), some, offsets, clip_, margin,
+                                      curved ? 1.0 : 0.0);
     }
 
     template <class Form> void pass_of(const Form& x, Ids which, const Groups& groups, Index piece, Index pieces,
@@ -318,8 +318,8 @@ template <class T> class Part {
                     const double* y = outputs.data() + k * n_ + from;
                     std::fill_n(pull.data(), some, 0.0);
                     for (Index r = 0; r < s_; ++r) {
-                        const MarginSums one = ops<double>().margins(y, signed_weights(k, r, from, some, signs), some,
-                                                                     offsets[size(k * s_ + r)], clip_, pull.data());
+                        const MarginSums one = margin_ops().margins(y, signed_weights(k, r, from, some, signs), some,
+                                                                    offsets[size(k * s_ + r)], clip_, pull.data());
                         sums[size(g.first + q)] += one;
                         if (r < m_.thresholds) tail[(g.first + q) * m_.thresholds + r] += m_.offset * one.weighted;
                     }
@@ -342,8 +342,8 @@ template <class T> class Part {
     /// Weights of `some` rows of machine k where the loss is curved: h[r * lines_most + i].
     void weigh(Index k, Index from, Index some, std::vector<double>& signs, std::vector<double>& h) const {
         for (Index r = 0; r < s_; ++r) {
-            ops<double>().weights(y_.data() + k * n_ + from, signed_weights(k, r, from, some, signs), some,
-                                  offsets_[size(k * s_ + r)], clip_, h.data() + r * lines_most);
+            margin_ops().weights(y_.data() + k * n_ + from, signed_weights(k, r, from, some, signs), some,
+                                 offsets_[size(k * s_ + r)], clip_, h.data() + r * lines_most);
         }
     }
     /// What a turn of row i counts for in the Hessian. Rows are picked, some neighbours at a time, by a number that has
@@ -492,8 +492,8 @@ template <class T> class Part {
             std::fill(turns.begin(), turns.end(), 0.0);
             for (Index r = 0; r < s_; ++r) {
                 const double at[3] = {offsets_[size(k * s_ + r)], target_offsets_[size(k * s_ + r)], offsets[size(r)]};
-                sums += ops<double>().shift(y, target, moved.data(), signed_weights(k, r, from, some, signs), some, at,
-                                            clip_, delta, bends.data() + r * lines_most, turns.data() + r * lines_most);
+                sums += margin_ops().shift(y, target, moved.data(), signed_weights(k, r, from, some, signs), some, at,
+                                           clip_, delta, bends.data() + r * lines_most, turns.data() + r * lines_most);
             }
             std::copy_n(moved.data(), some, y);
             for (Index i = 0; i < some; ++i) {

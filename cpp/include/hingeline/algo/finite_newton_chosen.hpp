@@ -3,7 +3,7 @@
 #pragma once
 
 #include "hingeline/algo/moments.hpp"
-#include "hingeline/data/large.hpp"
+#include "hingeline/core/large.hpp"
 #include "hingeline/data/lines.hpp"
 #include "hingeline/run/team.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "hingeline/kernel/ops.hpp"
+#include "hingeline/vector/tiles.hpp"
 
 namespace hingeline::finite_newton {
 
@@ -20,7 +20,7 @@ struct Groups {
     /// `machines` lines of `length` values, of which the first d are weights of features.
     /// They must outlive this.
     Groups(Index machines, Index d, Index length, const double* lines) : d_(d), length_(length), lines_(lines) {
-        const auto& op = ops<double>();
+        const auto& op = tile_ops<double>();
         const Index most = Index{op.lanes} * op.max_vectors;
         for (Index first = 0; first < machines; first += most) {
             const Index count = std::min(most, machines - first);
@@ -38,7 +38,7 @@ struct Groups {
             }
     }
     const double* panel(const Group& g) const { return g.vectors ? panels_.data() + g.at : lines_ + g.first * length_; }
-    static Index lanes_of(const Group& g) { return g.vectors ? Index{g.vectors} * ops<double>().lanes : 1; }
+    static Index lanes_of(const Group& g) { return g.vectors ? Index{g.vectors} * tile_ops<double>().lanes : 1; }
     /// Zeros to the lanes of a tile that have no machine.
     static void clear_spare(const Group& g, Index rows, std::vector<double>& tile) {
         for (Index i = 0, w = lanes_of(g); i < rows; ++i)

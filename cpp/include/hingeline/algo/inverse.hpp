@@ -8,8 +8,8 @@
 #include <cmath>
 #include <utility>
 
-#include "hingeline/data/wipe.hpp"
-#include "hingeline/kernel/ops.hpp"
+#include "hingeline/core/wipe.hpp"
+#include "hingeline/vector/passes.hpp"
 
 namespace hingeline {
 
@@ -39,13 +39,13 @@ class Inverse {
     }
 
     /// y = Q x.
-    void multiply(const double* x, double* y) const { ops<double>().packed_multiply(q_.data(), m_, x, y); }
+    void multiply(const double* x, double* y) const { packed_ops().multiply(q_.data(), m_, x, y); }
 
     /// A point enters: b = -Q (1, K_Mk), kappa = K_kk + (1, K_Mk) b > 0.
     void append(const double* b, double kappa) {
         const std::size_t wanted = q_.size() + static_cast<std::size_t>(m_ + 1);
         if (wanted > q_.capacity()) q_.reserve(wanted + wanted / 2);  // before anything changes: it may throw
-        ops<double>().packed_update(q_.data(), m_, 1.0 / kappa, &b, 1);
+        packed_ops().update(q_.data(), m_, 1.0 / kappa, &b, 1);
         for (Index j = 0; j < m_; ++j) q_.push_back(b[j] / kappa);
         q_.push_back(1.0 / kappa);
         ++m_;
@@ -93,7 +93,7 @@ class Inverse {
         if (m_ == 2) return clear();
         exchange(p, last);
         const double* row = &at(last, 0);
-        ops<double>().packed_update(q_.data(), last, -1.0 / row[last], &row, 1);
+        packed_ops().update(q_.data(), last, -1.0 / row[last], &row, 1);
         shorten(last);
     }
 
@@ -156,7 +156,7 @@ class Inverse {
             row.resize(static_cast<std::size_t>(m_), 0.0);
             pointers.push_back(row.data());
         }
-        ops<double>().packed_update(q_.data(), m_, scale, pointers.data(), static_cast<Index>(pointers.size()));
+        packed_ops().update(q_.data(), m_, scale, pointers.data(), static_cast<Index>(pointers.size()));
     }
     double& at(Index i, Index j) { return q_[static_cast<std::size_t>(i * (i + 1) / 2 + j)]; }
     Index m_ = 0;

@@ -32,7 +32,7 @@
 #include <cmath>
 
 #include "hingeline/algo/online_state.hpp"
-#include "hingeline/data/large.hpp"
+#include "hingeline/core/large.hpp"
 #include "hingeline/kernel/columns.hpp"
 
 namespace hingeline::kernel_sgd {
@@ -188,7 +188,7 @@ template <class Source> class Loop {
         w_.o.assign(at(padded(w_.to - w_.from)), 0.0);
         s_.kernel_evals += s_.size() * (w_.to - w_.from);
         const bool whole = columns_.sweep(Ids::of(s_.row), [&](Index first, Index count, const T* const* columns) {
-            ops<T>().combine(columns, s_.a.data() + first, count, 0, padded(w_.to - w_.from), w_.o.data());
+            pass_ops<T>().combine(columns, s_.a.data() + first, count, 0, padded(w_.to - w_.from), w_.o.data());
         });
         if (!whole) w_.from = from, w_.to = to;
         return whole;
@@ -297,7 +297,7 @@ template <class Source> class Loop {
         for (Average& mean : s_.averages) mean.held[at(entry)] -= d * mean.scales;
         if (!column) return;
         const Index from = w_.several() ? 0 : (i - w_.from) / pass_step * pass_step;
-        ops<T>().combine(&column, &d, 1, from, padded(w_.to - w_.from), w_.o.data());
+        pass_ops<T>().combine(&column, &d, 1, from, padded(w_.to - w_.from), w_.o.data());
         if (!w_.several()) columns_.erase(w_.examples[at(i)].row);
     }
 

@@ -22,6 +22,7 @@
 
 #include "hingeline/kernel/columns.hpp"
 #include "hingeline/run/trace.hpp"
+#include "hingeline/vector/passes.hpp"
 
 namespace hingeline::l2 {
 
@@ -176,7 +177,8 @@ template <class Source> class Walk {
         s.peaks = none;
         over_classes([&](int, Index from, Index count) {
             merge(s.peaks,
-                  ops<T>().add_and_peaks(s.r.data() + from, nullptr, 0, nullptr, 0, 0, s.v.data() + from, count), from);
+                  pass_ops<T>().add_and_peaks(s.r.data() + from, nullptr, 0, nullptr, 0, 0, s.v.data() + from, count),
+                  from);
         });
     }
 
@@ -186,8 +188,8 @@ template <class Source> class Walk {
         const double top = s.r[static_cast<std::size_t>(at)], own = s.q[static_cast<std::size_t>(at)];
         over_classes([&](int code, Index from, Index count) {
             const double a = -2 * s.sign(code, s.code[static_cast<std::size_t>(at)]);
-            const Most some = ops<T>().best_partner(s.r.data() + from, k + from, s.q.data() + from, s.v.data() + from,
-                                                    top, a, own + (bias_ ? a : 0.0), count);
+            const Most some = pass_ops<T>().best_partner(s.r.data() + from, k + from, s.q.data() + from,
+                                                         s.v.data() + from, top, a, own + (bias_ ? a : 0.0), count);
             if (some.at < 0 || some.value < best.value) return;
             if (some.value > best.value || row(from + some.at) < row(best.at)) best = {some.value, from + some.at};
         });
@@ -262,8 +264,8 @@ template <class Source> class Walk {
             const double a = -d * s.sign(code, s.code[static_cast<std::size_t>(i)]);
             const double c = l ? -e * s.sign(code, s.code[static_cast<std::size_t>(j)]) : 0.0;
             merge(all,
-                  ops<T>().add_and_peaks(r + from, k + from, a, l ? l + from : nullptr, c, bias_ ? a + c : 0.0,
-                                         s.v.data() + from, count),
+                  pass_ops<T>().add_and_peaks(r + from, k + from, a, l ? l + from : nullptr, c, bias_ ? a + c : 0.0,
+                                              s.v.data() + from, count),
                   from);
         });
         return all;

@@ -42,11 +42,13 @@ template <class Source> class PairSearch {
         const double lambda = curvature > 0 ? std::min({slope / curvature, up, dn}) : std::min(up, dn);
         search.shift(i, lambda, up, s[line::hi][i]);
         search.shift(j, -lambda, dn, s[line::lo][j]);
-        extremes_ = ops<T>().ascend_pair(search.g(), row_i, row_j, -lambda, search.up(), search.dn(), s.n);
+        extremes_ = pass_ops<T>().ascend_pair(search.g(), row_i, row_j, -lambda, search.up(), search.dn(), s.n);
         ++s.steps;
         return true;
     }
-    void look() { extremes_ = ops<T>().ascend_pair(search.g(), nullptr, nullptr, 0, search.up(), search.dn(), s.n); }
+    void look() {
+        extremes_ = pass_ops<T>().ascend_pair(search.g(), nullptr, nullptr, 0, search.up(), search.dn(), s.n);
+    }
     bool reprocess(double tau) { return pair(extremes_.high_at, extremes_.low_at, tau); }
     bool complete() const { return extremes_.high_at >= 0 && extremes_.low_at >= 0; }
     double violation() const { return complete() ? extremes_.high - extremes_.low : 0.0; }

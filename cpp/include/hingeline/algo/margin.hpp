@@ -37,7 +37,7 @@ template <class Source> struct Margin {
     static constexpr double smallest_pivot = 1e-280;  // its inverse, and products with it, stay in range
     static constexpr double suspicious = 1e-6;        // kappa below this, times Hmax: not believed without refinement
 
-    static const Ops<double>& op() { return ops<double>(); }
+    static const PassOps<double>& op() { return pass_ops<double>(); }
     Place& place(Index i) { return s.place[static_cast<std::size_t>(i)]; }
     Index m() const { return static_cast<Index>(s.margin.size()); }
     Index padded() const { return (s.n + pass_step - 1) / pass_step * pass_step; }

@@ -15,7 +15,7 @@ template <class Form, class V> class Moments;
 template <class T, class V> class Moments<DenseRows<T>, V> {
   public:
     Moments(Index d, double* a, Index ld) : d_(d), ld_(ld), a_(a) {
-        const auto& op = ops<V>();
+        const auto& op = tile_ops<V>();
         width_ = vectors * op.lanes;
         panels_ = (d + width_ - 1) / width_;
         depth_ = d < 512 ? 128 : 512;  // a large matrix leaves the caches between two products
@@ -39,7 +39,7 @@ template <class T, class V> class Moments<DenseRows<T>, V> {
     }
     void flush() {
         if (filled_ == 0) return;
-        const auto& op = ops<V>();
+        const auto& op = tile_ops<V>();
         const Index lines = panels_ * width_;
         const Index vectors_deep = (filled_ + op.lanes - 1) / op.lanes, deep = vectors_deep * op.lanes;
         // Rows beyond the last one are zero in the copy that carries h, hence of no effect whatever the panel holds.

@@ -5,6 +5,7 @@
 
 #include "hingeline/kernel/columns.hpp"
 #include "hingeline/run/trace.hpp"
+#include "hingeline/vector/passes.hpp"
 
 namespace hingeline::ollawv {
 
@@ -126,7 +127,8 @@ template <class Source> class Share {
         for (int k = 0; k < 2; ++k) {
             Part& part = part_[k];
             const Index count = static_cast<Index>(part.row.size());
-            const Least least = ops<T>().add_and_least(part.z.data(), column, part.label * L, part.label * B, count);
+            const Least least =
+                pass_ops<T>().add_and_least(part.z.data(), column, part.label * L, part.label * B, count);
             if (least.at < count)
                 best = std::min(best, Candidate{least.value, part.row[static_cast<std::size_t>(least.at)], k});
             column += count;

@@ -10,10 +10,11 @@
 #include <cmath>
 #include <utility>
 
-#include "hingeline/kernel/parallel.hpp"
 #include "hingeline/loss/ramp.hpp"
 #include "hingeline/run/stop.hpp"
 #include "hingeline/run/trace.hpp"
+#include "hingeline/vector/parallel.hpp"
+#include "hingeline/vector/passes.hpp"
 
 namespace hingeline::online {
 

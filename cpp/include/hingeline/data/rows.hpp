@@ -1,5 +1,5 @@
-// Rows: a view of a matrix, dense or CSR, that owns nothing. The only place where the two differ is here
-// and in `gram.hpp`, which asks once per block.
+// Rows: a view of a matrix, dense or CSR, that owns nothing. Code differs between the two forms here and in the classes
+// built on it (Store, Lines, Panel, Gram), which ask once per block of rows, never per entry.
 #pragma once
 
 #include <algorithm>
@@ -10,23 +10,12 @@
 #include <stdexcept>
 #include <string>
 #include <variant>
-#include <vector>
 
-#include "hingeline/data/wipe.hpp"
-#include "hingeline/kernel/ops.hpp"
+#include "hingeline/core/ids.hpp"
+#include "hingeline/core/wipe.hpp"
+#include "hingeline/vector/layout.hpp"
 
 namespace hingeline {
-
-/// Which rows, in which order: a list of row numbers, or a run of consecutive ones.
-struct Ids {
-    const Index* list = nullptr;
-    Index first = 0;
-    Index count = 0;
-    static Ids run(Index first, Index count) { return {nullptr, first, count}; }
-    static Ids of(const std::vector<Index>& v) { return {v.data(), 0, static_cast<Index>(v.size())}; }
-    Index operator[](Index i) const { return list ? list[i] : first + i; }
-    Ids part(Index at, Index some) const { return list ? Ids{list + at, 0, some} : run(first + at, some); }
-};
 
 /// Element (i, j) is data[i * row_stride + j * column_stride]; strides count elements and may be negative.
 template <class T> struct DenseRows {
@@ -60,7 +49,7 @@ template <class T> Index column_count(const Rows<T>& rows) {
     return std::visit([](const auto& r) { return r.d; }, rows);
 }
 
-/// Entries that are stored.
+/// Number of stored entries.
 template <class T> Index entry_count(const Rows<T>& rows) {
     return std::visit(
         [](const auto& r) {
@@ -88,31 +77,29 @@ template <class T> void spread(const Rows<T>& rows, Index i, T* out) {
 }
 
 /// A CSR matrix that owns its arrays.
-template <class T, class I, template <class...> class Array = std::vector> struct OwnedCsr {
-    Array<T> values;
-    Array<I> columns;
-    Array<I> starts;
+template <class T, class I, template <class...> class Storage = Array> struct OwnedCsr {
+    Storage<T> values;
+    Storage<I> columns;
+    Storage<I> starts;
     Index d = 0;
-    CsrRows<T, I> view() const {
-        return {values.data(), columns.data(), starts.data(), static_cast<Index>(starts.size()) - 1, d};
-    }
+    CsrRows<T, I> view() const { return {values.data(), columns.data(), starts.data(), starts.size() - 1, d}; }
 };
 
-/// Check the arrays of a CSR matrix (a stale or hostile one must not be read out of bounds). Returns
-/// nothing when the view can be used as it is, and a sorted copy with duplicates added up otherwise.
+/// Check the arrays of a CSR matrix, so that a damaged one is never read out of bounds. Returns nothing if the view can
+/// be used as it is, otherwise a sorted copy with duplicates summed.
 template <class T, class I> std::optional<OwnedCsr<T, I>> canonical(const CsrRows<T, I>& x, Index stored) {
     if (x.starts[0] != 0) throw std::invalid_argument("CSR: indptr must start with 0");
     for (Index i = 0; i < x.n; ++i)
         if (x.starts[i + 1] < x.starts[i] || x.starts[i + 1] > stored)
             throw std::invalid_argument("CSR: indptr must ascend and end within the stored entries");
-    // Steps that do not ascend, first within all entries, then those between one row and the next: sorted rows have no
-    // others. The loop over all entries has no branches.
+    // Count the steps to a column that is not larger: over all entries, and between one row and the next. The rows are
+    // sorted if the two counts agree. The loop over all entries has no branches.
     Index falls = 0, between = 0;
     const Index all = static_cast<Index>(x.starts[x.n]);
     for (Index j = 1; j < all; ++j) falls += x.columns[j] <= x.columns[j - 1];
     for (Index i = 1, last = 0; i < x.n; ++i) {
         const Index j = static_cast<Index>(x.starts[i]);
-        if (j == last || j == all || j == 0) continue;  // an empty row before this one, or none behind it
+        if (j == last || j == all || j == 0) continue;  // no entry before this row, or none after it
         between += x.columns[j] <= x.columns[j - 1];
         last = j;
     }
@@ -130,7 +117,7 @@ template <class T, class I> std::optional<OwnedCsr<T, I>> canonical(const CsrRow
     OwnedCsr<T, I> out;
     out.d = x.d;
     out.starts.push_back(0);
-    std::vector<std::pair<I, T>> entries;
+    Array<std::pair<I, T>> entries;
     for (Index i = 0; i < x.n; ++i) {
         entries.clear();
         for (Index j = x.starts[i]; j < x.starts[i + 1]; ++j) entries.emplace_back(x.columns[j], x.values[j]);
@@ -152,7 +139,7 @@ template <class T, class I> std::optional<OwnedCsr<T, I>> canonical(const CsrRow
 /// Sparse tiles cost about 2.5 times a dense tile's time per entry.
 inline constexpr double tiles_break_even = 0.35;
 
-/// Entries that differ from zero, when they are at most a part `break_even` of all and a compressed copy fits `budget`
+/// Number of nonzero entries, if they are at most the fraction `break_even` of all and a compressed copy fits `budget`
 /// bytes.
 template <class T>
 std::optional<Index> few_entries(const DenseRows<T>& x, std::size_t budget, double break_even = tiles_break_even) {
@@ -174,7 +161,7 @@ std::optional<Index> few_entries(const DenseRows<T>& x, std::size_t budget, doub
     return stored;
 }
 
-/// A compressed copy of dense rows with few entries. Kernel values are the same to the bit (kernel/ops.hpp).
+/// A compressed copy of dense rows with few nonzero entries. Kernel values keep their bits (vector/tiles.hpp).
 template <class T> std::optional<OwnedCsr<T, std::int32_t, Wiped>> compressed(const DenseRows<T>& x, std::size_t budget,
                                                                               double break_even = tiles_break_even) {
     const std::optional<Index> few = few_entries(x, budget, break_even);
@@ -182,12 +169,12 @@ template <class T> std::optional<OwnedCsr<T, std::int32_t, Wiped>> compressed(co
     const Index d = x.d, stored = *few;
     OwnedCsr<T, std::int32_t, Wiped> out;
     out.d = d;
-    // Every entry is written to the place of the next one to keep: no branch that could be guessed wrongly.
-    out.values.resize(static_cast<std::size_t>(stored) + 1);
-    out.columns.resize(static_cast<std::size_t>(stored) + 1);
-    out.starts.reserve(static_cast<std::size_t>(x.n) + 1);
+    // Every entry is written where the next nonzero one goes: no branch to mispredict.
+    out.values.resize(stored + 1);
+    out.columns.resize(stored + 1);
+    out.starts.reserve(x.n + 1);
     out.starts.push_back(0);
-    std::size_t at = 0;
+    Index at = 0;
     for (Index i = 0; i < x.n; ++i) {
         const T* row = x.row(i);
         for (Index k = 0; k < d; ++k) {
@@ -209,25 +196,24 @@ struct BitRows {
     const std::uint64_t* row(Index i) const { return words.data() + i * per_row; }
 };
 
-/// The rows as bits when every entry is 0 or 1, there are fewer words than ones in a row, and the copy fits
-/// `budget` bytes.
+/// The rows as bits if every entry is 0 or 1, a row has fewer words than ones on average, and the copy fits `budget`
+/// bytes.
 template <class T> std::optional<BitRows> as_bits(const Rows<T>& rows, std::size_t budget) {
     return std::visit(
         [&](const auto& x) -> std::optional<BitRows> {
             if constexpr (std::is_same_v<std::decay_t<decltype(x)>, DenseRows<T>>) {
-                return std::nullopt;  // many entries differ from zero: dense tiles serve them
+                return std::nullopt;  // dense tiles are faster for rows with many nonzero entries
             } else {
                 const Index stored = x.starts[x.n];
                 const Index per_row = (x.d + 63) / 64;
                 if (per_row * x.n > stored || static_cast<std::size_t>(per_row * x.n) > budget / 8) return std::nullopt;
                 for (Index j = 0; j < stored; ++j)
                     if (x.values[j] != T(1)) return std::nullopt;
-                BitRows out{Wiped<std::uint64_t>(static_cast<std::size_t>(per_row * x.n), 0), per_row};
+                BitRows out{Wiped<std::uint64_t>(per_row * x.n, 0), per_row};
                 for (Index i = 0; i < x.n; ++i) {
                     const auto row = x.row(i);
                     for (Index j = 0; j < row.count; ++j)
-                        out.words[static_cast<std::size_t>(i * per_row + row.column[j] / 64)] |=
-                            std::uint64_t{1} << (row.column[j] % 64);
+                        out.words[i * per_row + row.column[j] / 64] |= std::uint64_t{1} << (row.column[j] % 64);
                 }
                 return out;
             }

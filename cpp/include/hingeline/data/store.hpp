@@ -1,29 +1,29 @@
-// Store: rows that a model keeps. It owns them, grows at the end, and lets rows go by moving the last ones into
-// the holes. Dense or CSR, as its first rows were; rows of the other form are converted on the way in, which leaves
-// their kernel values as they are (kernel/ops.hpp).
+// Store: rows that a model owns. It grows at the end and removes rows by moving the last ones into the holes. It is
+// dense or CSR, as its constructor says; rows of the other form are converted when they are appended, which does not
+// change their kernel values (vector/tiles.hpp).
 #pragma once
 
 #include <utility>
 
+#include "hingeline/core/wipe.hpp"
 #include "hingeline/data/rows.hpp"
-#include "hingeline/data/wipe.hpp"
 
 namespace hingeline {
 
-/// How positions close up when some go: `moves` are (from, to) pairs, both ascending, `size` is what remains.
+/// How positions close up when some are removed: `moves` are (from, to) pairs, both ascending, `size` is the new size.
 struct Closing {
-    std::vector<std::pair<Index, Index>> moves;
+    Array<std::pair<Index, Index>> moves;
     Index size = 0;
 };
 
-/// Survivors behind the new end fill the holes before it, first into first.
-inline Closing close_up(const std::vector<char>& keep) {
+/// Positions kept behind the new end fill the holes before it, the first into the first.
+inline Closing close_up(const Array<char>& keep) {
     Closing c;
     c.size = static_cast<Index>(std::count_if(keep.begin(), keep.end(), [](char k) { return k != 0; }));
     Index from = c.size;
     for (Index to = 0; to < c.size; ++to) {
-        if (keep[static_cast<std::size_t>(to)]) continue;
-        while (!keep[static_cast<std::size_t>(from)]) ++from;
+        if (keep[to]) continue;
+        while (!keep[from]) ++from;
         c.moves.emplace_back(from++, to);
     }
     return c;
@@ -67,7 +67,7 @@ template <class T> class Store {
         n_ += ids.count;
     }
 
-    /// Let the rows from `size` on go.
+    /// Remove the rows from `size` on.
     void truncate(Index size) {
         n_ = size;
         if (auto* dense = std::get_if<0>(&rows_))
@@ -78,14 +78,14 @@ template <class T> class Store {
             cut(std::get<2>(rows_));
     }
 
-    /// Let the rows go that are not to be kept. What they held is overwritten or released.
-    void close(const std::vector<char>& keep, const Closing& closing) {
+    /// Remove the rows that are not kept. Their values are overwritten or released.
+    void close(const Array<char>& keep, const Closing& closing) {
         if (closing.size == n_) return;
         if (auto* dense = std::get_if<0>(&rows_)) {
             for (const auto& [from, to] : closing.moves)
                 std::copy_n(dense->data() + from * d_, d_, dense->data() + to * d_);
             shorten(*dense, closing.size * d_);
-            constexpr std::size_t slack = std::size_t{1} << 18;  // values that are not worth giving back
+            constexpr Index slack = Index{1} << 18;  // values that are not worth releasing
             if (dense->capacity() > 2 * dense->size() + slack) dense->shrink_to_fit();
         } else if (auto* narrow = std::get_if<1>(&rows_)) {
             gather(*narrow, keep, closing);
@@ -101,7 +101,7 @@ template <class T> class Store {
     template <class X> void add(const X& x, Ids ids) {
         constexpr bool from_dense = std::is_same_v<X, DenseRows<T>>;
         if (auto* dense = std::get_if<0>(&rows_)) {
-            dense->resize(static_cast<std::size_t>((n_ + ids.count) * d_));
+            dense->resize((n_ + ids.count) * d_);
             for (Index i = 0; i < ids.count; ++i) spread(Rows<T>(x), ids[i], dense->data() + (n_ + i) * d_);
             return;
         }
@@ -138,11 +138,10 @@ template <class T> class Store {
         }
     }
 
-    /// Wider indices before more entries come than 32 bits count.
+    /// Switch to 64-bit indices before the number of entries exceeds 32 bits.
     void widen(Index more) {
         auto* narrow = std::get_if<1>(&rows_);
-        if (!narrow || static_cast<Index>(narrow->values.size()) <= INT32_MAX - std::min<Index>(more, INT32_MAX))
-            return;
+        if (!narrow || narrow->values.size() <= INT32_MAX - std::min<Index>(more, INT32_MAX)) return;
         Csr<std::int64_t> wide{std::move(narrow->values), {}, {}, d_};
         wide.columns.assign(narrow->columns.begin(), narrow->columns.end());
         wide.starts.assign(narrow->starts.begin(), narrow->starts.end());
@@ -150,9 +149,9 @@ template <class T> class Store {
     }
 
     template <class V> static void shorten(V& values, Index size) {
-        if (static_cast<std::size_t>(size) >= values.size()) return;
-        std::fill(values.begin() + static_cast<std::ptrdiff_t>(size), values.end(), typename V::value_type(0));
-        values.resize(static_cast<std::size_t>(size));
+        if (size >= values.size()) return;
+        std::fill(values.begin() + size, values.end(), typename V::value_type(0));
+        values.resize(size);
     }
 
     template <class I> void cut(Csr<I>& x) const {
@@ -161,11 +160,11 @@ template <class T> class Store {
         shorten(x.values, x.starts.back());
     }
 
-    template <class I> void gather(Csr<I>& x, const std::vector<char>& keep, const Closing& closing) const {
-        std::vector<Index> from(static_cast<std::size_t>(closing.size));
+    template <class I> void gather(Csr<I>& x, const Array<char>& keep, const Closing& closing) const {
+        Array<Index> from(closing.size);
         for (Index i = 0; i < closing.size; ++i)
-            if (keep[static_cast<std::size_t>(i)]) from[static_cast<std::size_t>(i)] = i;
-        for (const auto& [source, to] : closing.moves) from[static_cast<std::size_t>(to)] = source;
+            if (keep[i]) from[i] = i;
+        for (const auto& [source, to] : closing.moves) from[to] = source;
         Csr<I> out{{}, {}, {0}, d_};
         out.values.reserve(x.values.size());
         out.columns.reserve(x.columns.size());

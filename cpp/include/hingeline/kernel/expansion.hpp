@@ -43,10 +43,10 @@ template <class T> struct GatheredTiles {
     mutable Ids current{};
     void load(Ids ids, Scratch<T>&) const { current = ids; }
     int vectors(const Scratch<T>&) const {
-        return static_cast<int>((current.count + ops<T>().lanes - 1) / ops<T>().lanes);
+        return static_cast<int>((current.count + tile_ops<T>().lanes - 1) / tile_ops<T>().lanes);
     }
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
-        const int width = vectors(s) * ops<T>().lanes;
+        const int width = vectors(s) * tile_ops<T>().lanes;
         T* tile = s.tile.reserve(static_cast<std::size_t>(tile_rows * width));
         for (Index at = 0; at < base.count; at += tile_rows) {
             if (s.interrupted()) return false;
@@ -64,7 +64,7 @@ template <class T> struct GatheredTiles {
 /// out[i * outputs + o] for i < n. False when interrupted, and then `out` is not to be used.
 template <class T, class Tiles>
 bool decide(const Tiles& prototype, const Coefficients& c, Index n, int threads, Interrupt* interrupt, double* out) {
-    const auto& op = ops<T>();
+    const auto& op = tile_ops<T>();
     const Index block = op.lanes * op.max_vectors;
     std::atomic<bool> complete{true};
     std::vector<Scratch<T>> scratch(static_cast<std::size_t>(std::max(threads, 1)));

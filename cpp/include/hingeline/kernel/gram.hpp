@@ -55,7 +55,7 @@ template <class T> class Gram {
 
     /// Squared norms of rows; throws for one that is too large.
     static Wiped<T> norms_of(const Rows<T>& rows) {
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         Wiped<T> out(static_cast<std::size_t>(row_count(rows)));
         Scratch<T> s;
         std::visit(
@@ -89,12 +89,12 @@ template <class T> class Gram {
         return kernel_.kind == KernelKind::poly ? poly_bound(largest_norm_) : 1.0;
     }
     /// Queries that one call of `columns` takes at most.
-    static int block() { return ops<T>().lanes * ops<T>().max_vectors; }
+    static int block() { return tile_ops<T>().lanes * tile_ops<T>().max_vectors; }
     /// The fewest queries that are worth a call: fewer would cost as much. Queries fill a strip of rows, the lanes
     /// of a register, or nothing.
     int grain() const {
         if (!std::holds_alternative<DenseRows<T>>(base_)) return 1;
-        return short_rows() ? std::min(strip_rows, block()) : ops<T>().lanes;
+        return short_rows() ? std::min(strip_rows, block()) : tile_ops<T>().lanes;
     }
     /// Whether a block is cheaper than its queries one by one.
     bool blocks_pay() const { return !bits_; }
@@ -114,11 +114,11 @@ template <class T> class Gram {
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         const auto* dense = std::get_if<DenseRows<T>>(&base_);
         constexpr Index spread_limit = 1 << 20;  // features of a query that are worth laying out one by one
-        const bool few = !dense && queries.count * 4 <= ops<T>().lanes && column_count(base_) <= spread_limit;
+        const bool few = !dense && queries.count * 4 <= tile_ops<T>().lanes && column_count(base_) <= spread_limit;
         if (bits_ || few) return one_by_one(queries, base, columns, s);
         if (short_rows()) return base_in_panels(*dense, queries, base, columns, s);
         s.panel.fill(rows_, queries, dense != nullptr, norms_.data());
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         return tiles(
             base, s,
             [&](Index at, int rows) {
@@ -137,7 +137,7 @@ template <class T> class Gram {
     /// Tiles of kernel values between the rows `base` and the queries loaded: sink(at, rows) with the values in
     /// s.tile. False when interrupted.
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         const int width = s.panel.vectors() * op.lanes;
         return tiles(
             base, s,
@@ -167,7 +167,7 @@ template <class T> class Gram {
 
     template <class R, class Sink, class Before>
     bool tiles_of(const R& rows, Ids base, Scratch<T>& s, Sink&& sink, Before&& before) const {
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         const int width = s.panel.vectors() * op.lanes;
         s.tile.reserve(static_cast<std::size_t>(tile_rows * width));
         s.row_norms.reserve(tile_rows);
@@ -184,19 +184,19 @@ template <class T> class Gram {
 
     void dots(const DenseRows<T>& x, Ids base, Index at, int count, Scratch<T>& s) const {
         point_at(x, base, at, count, tile_rows, s);
-        ops<T>().dense(s.panel.values(), s.panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
+        tile_ops<T>().dense(s.panel.values(), s.panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
     }
     void dots(const CsrRows<T, std::int32_t>& x, Ids base, Index at, int count, Scratch<T>& s) const {
         s.sparse32.resize(tile_rows);
         for (int r = 0; r < count; ++r) s.sparse32[r] = x.row(base[at + r]);
-        ops<T>().sparse32(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse32.data(), count,
-                          s.tile.data());
+        tile_ops<T>().sparse32(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse32.data(), count,
+                               s.tile.data());
     }
     void dots(const CsrRows<T, std::int64_t>& x, Ids base, Index at, int count, Scratch<T>& s) const {
         s.sparse64.resize(tile_rows);
         for (int r = 0; r < count; ++r) s.sparse64[r] = x.row(base[at + r]);
-        ops<T>().sparse64(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse64.data(), count,
-                          s.tile.data());
+        tile_ops<T>().sparse64(s.panel.values(), s.panel.vectors(), s.panel.slots(), s.sparse64.data(), count,
+                               s.tile.data());
     }
 
     /// s.rows[0..padded): contiguous rows at..at+count of `ids`, the last one repeated.
@@ -215,7 +215,7 @@ template <class T> class Gram {
     }
 
     bool base_in_panels(const DenseRows<T>& x, Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         const int width = block(), count = static_cast<int>(queries.count);
         const int padded = (count + row_step - 1) / row_step * row_step;
         s.tile.reserve(static_cast<std::size_t>(padded * width));
@@ -246,7 +246,7 @@ template <class T> class Gram {
     /// Query after query against sparse rows or bits; the rows go by in stretches that stay in the first cache.
     bool one_by_one(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         constexpr Index stretch = 8 * line_step;
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         T* dots = s.tile.reserve(stretch);
         T* norms = s.row_norms.reserve(stretch);
         const Index d = column_count(base_);
@@ -282,9 +282,9 @@ template <class T> class Gram {
         rows.resize(static_cast<std::size_t>(std::max<Index>(count, tile_rows)));
         for (Index r = 0; r < count; ++r) rows[static_cast<std::size_t>(r)] = x.row(base[at + r]);
         if constexpr (sizeof(I) == 4)
-            ops<T>().sparse_one32(s.copies.data(), rows.data(), count, s.tile.data());
+            tile_ops<T>().sparse_one32(s.copies.data(), rows.data(), count, s.tile.data());
         else
-            ops<T>().sparse_one64(s.copies.data(), rows.data(), count, s.tile.data());
+            tile_ops<T>().sparse_one64(s.copies.data(), rows.data(), count, s.tile.data());
     }
 
     /// The lines that a tile will write are fetched while its dot products are computed.

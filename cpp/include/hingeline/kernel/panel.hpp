@@ -3,48 +3,13 @@
 #pragma once
 
 #include <limits>
-#include <new>
 #include <string>
 
+#include "hingeline/core/aligned.hpp"
 #include "hingeline/data/rows.hpp"
-#include "hingeline/data/wipe.hpp"
+#include "hingeline/vector/tiles.hpp"
 
 namespace hingeline {
-
-/// 64-byte aligned storage without initialisation, grown but never shrunk, overwritten before it is given back.
-template <class T> class Aligned {
-  public:
-    Aligned() = default;
-    Aligned(Aligned&& o) noexcept : data_(o.data_), size_(o.size_) { o.data_ = nullptr, o.size_ = 0; }
-    Aligned& operator=(Aligned&& o) noexcept {
-        std::swap(data_, o.data_);
-        std::swap(size_, o.size_);
-        return *this;
-    }
-    ~Aligned() { release(); }
-    /// At least `size` values; what was held is lost when it has to grow.
-    T* reserve(std::size_t size) {
-        if (size > size_) {
-            release();
-            data_ = static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{64}));
-            size_ = size;
-        }
-        return data_;
-    }
-    T* data() { return data_; }
-    const T* data() const { return data_; }
-    std::size_t size() const { return size_; }
-
-  private:
-    void release() {
-        wipe(data_, size_ * sizeof(T));
-        ::operator delete(data_, std::align_val_t{64});
-        data_ = nullptr;
-        size_ = 0;
-    }
-    T* data_ = nullptr;
-    std::size_t size_ = 0;
-};
 
 /// Bound of squared norms and kernel values in double: their products with coefficients stay finite.
 inline constexpr double largest_value = 1e200;
@@ -65,7 +30,7 @@ template <class T> class Panel {
     /// Lay rows `ids` out; `norms` (by row number) saves computing them again. With `whole` the panel has a
     /// line for every feature, which dense base rows need.
     template <class S> void fill(const Rows<S>& rows, Ids ids, bool whole, const T* norms = nullptr) {
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         count_ = static_cast<int>(ids.count);
         vectors_ = (count_ + op.lanes - 1) / op.lanes;
         const int width = vectors_ * op.lanes;
@@ -89,7 +54,7 @@ template <class T> class Panel {
 
   private:
     template <class S> void lay(const DenseRows<S>& x, Ids ids, bool, const T* norms) {
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         compact_ = false;
         const int width = vectors_ * op.lanes;
         T* to = values_.reserve(static_cast<std::size_t>(x.d) * width);
@@ -115,7 +80,7 @@ template <class T> class Panel {
     }
 
     template <class S, class I> void lay(const CsrRows<S, I>& x, Ids ids, bool whole, const T* norms) {
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         const int width = vectors_ * op.lanes;
         compact_ = !whole && x.d > direct_limit;
         if (compact_) assign_slots(x, ids);

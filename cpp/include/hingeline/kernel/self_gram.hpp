@@ -240,7 +240,7 @@ template <class T> class SelfGram {
 
     /// The columns of the rows held that belong to new lines: strips of positions are turned in the first cache.
     void transpose(Index before, const std::vector<Aligned<T>>& lines) {
-        const auto& op = ops<T>();
+        const auto& op = tile_ops<T>();
         constexpr Index strip = 64;
         const Index fresh = static_cast<Index>(lines.size()), width = op.lanes * op.max_vectors;
         Aligned<T> turned;

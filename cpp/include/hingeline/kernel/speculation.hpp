@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "hingeline/kernel/ops.hpp"
+#include "hingeline/core/index.hpp"
 
 namespace hingeline {
 

@@ -10,29 +10,28 @@
 
 namespace hingeline {
 
-/// Machines of one kind. `Kind` has Params (with cache_bytes), State (with reason, trace and kernel_evals), size(state),
-/// learn(state, params, values, stop, threads).
+/// Machines of one kind. `Kind` has Params (with cache_bytes), State (with reason, trace and kernel_evals),
+/// size(state), learn(state, params, values, stop, threads).
 template <class Kind> class Batch {
   public:
     using State = typename Kind::State;
     typename Kind::Params params;
-    std::vector<State> machines;
+    Array<State> machines;
 
-    Batch(Kind kind, typename Kind::Params p, std::vector<Index> codes, Index classes)
+    Batch(Kind kind, typename Kind::Params p, Array<Index> codes, Index classes)
         : params(p), kind_(std::move(kind)), codes_(std::move(codes)), classes_(classes) {}
 
     /// Up to `most` steps of every machine; whether steps are left.
     bool learn(const Values& values, int threads, Index most, Interrupt* interrupt) {
-        if (values.size() != static_cast<Index>(codes_.size()))
+        if (values.size() != std::ssize(codes_))
             throw std::invalid_argument("one label per row of the kernel matrix expected");
         values.visit([&](const auto& v) {
             run_pairs(
-                static_cast<Index>(machines.size()), threads, interrupt,
-                [&](Index i) { return kind_.size(machines[static_cast<std::size_t>(i)]); },
+                std::ssize(machines), threads, interrupt, [&](Index i) { return kind_.size(machines[i]); },
                 [&](Index i, int team, int at_a_time) {
                     auto mine = params;
                     mine.cache_bytes /= static_cast<std::size_t>(at_a_time);
-                    kind_.learn(machines[static_cast<std::size_t>(i)], mine, v, Stop{most, interrupt}, team);
+                    kind_.learn(machines[i], mine, v, Stop{most, interrupt}, team);
                 });
         });
         return std::any_of(machines.begin(), machines.end(), [](const State& s) {
@@ -43,7 +42,7 @@ template <class Kind> class Batch {
     /// Fitted attributes by name; `unfinished` is the stop reason of machines that could go on.
     Record attributes(const std::string& unfinished) const {
         Record out;
-        std::vector<Index> order(machines.size());
+        Array<Index> order(machines.size());
         std::iota(order.begin(), order.end(), Index{0});
         kind_.put(out, machines, order, codes_, classes_, params);
         put_each(out, "stop_reason", machines, order, [&](const State& s) {
@@ -55,11 +54,11 @@ template <class Kind> class Batch {
         put_history(out, machines, order, [](const State& s) -> const Trace& { return s.trace; });
         return out;
     }
-    const std::vector<Index>& codes() const { return codes_; }
+    const Array<Index>& codes() const { return codes_; }
 
   private:
     Kind kind_;
-    std::vector<Index> codes_;
+    Array<Index> codes_;
     Index classes_;
 };
 
@@ -75,13 +74,13 @@ struct OllawvKind {
     template <class V> static void learn(State& s, const Params& p, const V& values, const Stop& stop, int threads) {
         ollawv::learn(s, p, values, stop, threads);
     }
-    static void put(Record& out, const std::vector<State>& machines, const std::vector<Index>& order,
-                    const std::vector<Index>& codes, Index classes, const Params&) {
-        std::vector<Terms> terms;
+    static void put(Record& out, const Array<State>& machines, const Array<Index>& order, const Array<Index>& codes,
+                    Index classes, const Params&) {
+        Array<Terms> terms;
         for (const State& s : machines) {
             Terms one;
-            for (std::size_t k = 0; k < s.chosen.size(); ++k)
-                one.add(s.chosen[k], s.chosen[k], codes[static_cast<std::size_t>(s.chosen[k])], s.a[k]);
+            for (Index k = 0; k < std::ssize(s.chosen); ++k)
+                one.add(s.chosen[k], s.chosen[k], codes[s.chosen[k]], s.a[k]);
             one.intercept = s.b;
             terms.push_back(std::move(one));
         }
@@ -94,20 +93,19 @@ struct OllawvKind {
 using Ollawv = Batch<OllawvKind>;
 
 /// All class pairs; `first` is the row that each begins with.
-inline Ollawv start_ollawv(const ollawv::Params& params, std::vector<Index> codes, const std::vector<double>& weights,
-                           const std::vector<Index>& first) {
-    const Index n = static_cast<Index>(codes.size()), classes = static_cast<Index>(weights.size());
+inline Ollawv start_ollawv(const ollawv::Params& params, Array<Index> codes, const Array<double>& weights,
+                           const Array<Index>& first) {
+    const Index n = codes.size(), classes = weights.size();
     const auto rows = rows_by_class(codes.data(), n, classes);
-    if (static_cast<Index>(first.size()) != classes * (classes - 1) / 2)
+    if (first.size() != classes * (classes - 1) / 2)
         throw std::invalid_argument("one first row per class pair expected");
     const double label = first_label(classes);
-    std::vector<ollawv::State> machines;
-    for (std::size_t i = 0; i < rows.size(); ++i)
-        for (std::size_t j = i + 1; j < rows.size(); ++j) {
+    Array<ollawv::State> machines;
+    for (Index i = 0; i < std::ssize(rows); ++i)
+        for (Index j = i + 1; j < std::ssize(rows); ++j) {
             const Index begin = first[machines.size()];
-            const Index code = begin < 0 || begin >= n ? -1 : codes[static_cast<std::size_t>(begin)];
-            if (code != static_cast<Index>(i) && code != static_cast<Index>(j))
-                throw std::invalid_argument("the first row must belong to its class pair");
+            const Index code = begin < 0 || begin >= n ? -1 : codes[begin];
+            if (code != i && code != j) throw std::invalid_argument("the first row must belong to its class pair");
             machines.push_back(
                 ollawv::start({label, weights[i], rows[i], {}}, {-label, weights[j], rows[j], {}}, begin));
         }
@@ -147,30 +145,30 @@ struct L2Kind {
         else
             min_norm::learn(s, p, values, stop, rule == L2Rule::imdm);
     }
-    void put(Record& out, const std::vector<State>& machines, const std::vector<Index>& order,
-             const std::vector<Index>& codes, Index classes, const Params& params) const {
+    void put(Record& out, const Array<State>& machines, const Array<Index>& order, const Array<Index>& codes,
+             Index classes, const Params& params) const {
         const bool at_once = classes > 2 && machines.size() == 1;
         const double label = first_label(classes);
-        std::vector<l2::Solution> found;
+        Array<l2::Solution> found;
         for (const State& s : machines)
             found.push_back(rule == L2Rule::nnisda ? nnisda::solution(s) : min_norm::solution(s));
-        std::vector<Terms> lines;
-        for (Index line = 0; line < (at_once ? classes : static_cast<Index>(machines.size())); ++line) {
-            const std::size_t m = at_once ? 0 : static_cast<std::size_t>(line);
+        Array<Terms> lines;
+        for (Index line = 0; line < (at_once ? classes : std::ssize(machines)); ++line) {
+            const Index m = at_once ? 0 : line;
             const State& s = machines[m];
             Terms one;
-            for (std::size_t i = 0; i < s.row.size(); ++i)
+            for (Index i = 0; i < std::ssize(s.row); ++i)
                 if (found[m].v[i] > 0) {
                     const double sign = at_once ? (s.code[i] == line ? 1.0 : s.other) : s.code[i] ? -label : label;
-                    one.add(s.row[i], s.row[i], codes[static_cast<std::size_t>(s.row[i])], found[m].v[i] * sign);
+                    one.add(s.row[i], s.row[i], codes[s.row[i]], found[m].v[i] * sign);
                 }
-            if (params.bias) one.intercept = pairwise_sum(one.coef.data(), static_cast<Index>(one.coef.size()));
+            if (params.bias) one.intercept = pairwise_sum(one.coef.data(), one.coef.size());
             lines.push_back(std::move(one));
         }
         put_joint(out, lines, classes, at_once);
         Numeric<double> scale, dual, gap, violation;
         for (const l2::Solution& s : found) {
-            scale.values.insert(scale.values.end(), at_once ? static_cast<std::size_t>(classes) : 1, s.largest);
+            scale.values.insert(scale.values.end(), at_once ? classes : 1, s.largest);
             dual.values.push_back(s.dual), gap.values.push_back(s.primal - s.dual);
             violation.values.push_back(s.violation);
         }
@@ -184,29 +182,28 @@ struct L2Kind {
 using L2Machines = Batch<L2Kind>;
 
 /// All class pairs, or all classes at once; `penalties` by row.
-inline L2Machines start_l2(L2Rule rule, bool at_once, const l2::Params& params, std::vector<Index> codes, Index classes,
-                           const std::vector<double>& penalties) {
+inline L2Machines start_l2(L2Rule rule, bool at_once, const l2::Params& params, Array<Index> codes, Index classes,
+                           const Array<double>& penalties) {
     if (penalties.size() != codes.size()) throw std::invalid_argument("one penalty per row expected");
-    const auto rows = rows_by_class(codes.data(), static_cast<Index>(codes.size()), classes);
+    const auto rows = rows_by_class(codes.data(), codes.size(), classes);
     L2Machines out({rule}, params, std::move(codes), classes);
     if (at_once) {
         out.machines.push_back(l2::start(rows, penalties.data()));
         return out;
     }
-    for (std::size_t i = 0; i < rows.size(); ++i)
-        for (std::size_t j = i + 1; j < rows.size(); ++j)
+    for (Index i = 0; i < std::ssize(rows); ++i)
+        for (Index j = i + 1; j < std::ssize(rows); ++j)
             out.machines.push_back(l2::start({rows[i], rows[j]}, penalties.data()));
     return out;
 }
 
 /// Start values of a machine that has not begun: v by row.
 inline void guess(L2Machines& all, Index machine, const double* v, Index n) {
-    if (machine < 0 || machine >= static_cast<Index>(all.machines.size()) ||
-        n != static_cast<Index>(all.codes().size()))
+    if (machine < 0 || machine >= all.machines.size() || n != all.codes().size())
         throw std::invalid_argument("a guess names a machine and has one value per row");
-    l2::State& s = all.machines[static_cast<std::size_t>(machine)];
+    l2::State& s = all.machines[machine];
     if (s.begun) throw std::invalid_argument("a guess comes before the first step");
-    for (std::size_t i = 0; i < s.row.size(); ++i) {
+    for (Index i = 0; i < std::ssize(s.row); ++i) {
         const double value = v[s.row[i]];
         s.v[i] = value > 0 && std::isfinite(value) ? value : 0.0;
     }

@@ -1,8 +1,8 @@
 // Ensemble: two-class machines over one set of rows, and the labels that they tell apart.
 //
-// Labels have codes in the order in which they became known, and a place among the labels as they sort. One-vs-one has a
-// machine for each pair of codes whose positive class is the label that sorts last. One-vs-rest has one machine for two
-// labels and one per label for more.
+// Labels have codes in the order in which they became known, and a place among the labels as they sort. One-vs-one has
+// a machine for each pair of codes whose positive class is the label that sorts last. One-vs-rest has one machine for
+// two labels and one per label for more.
 #pragma once
 
 #include "hingeline/algo/online_state.hpp"
@@ -11,9 +11,6 @@
 #include "hingeline/run/team.hpp"
 
 namespace hingeline {
-
-/// Ctrl-C, where it comes out of a kernel function.
-struct Interrupted : std::exception {};
 
 /// The sides of a two-class machine: class `positive` against class `negative`, or against all others (-1).
 struct Sides {
@@ -27,9 +24,9 @@ struct Sides {
 /// Labels that are known, by code.
 struct Classes {
     bool one_vs_rest = false;
-    std::vector<Index> place;  // of each code among the labels as they sort
-    Index size() const { return static_cast<Index>(place.size()); }
-    Index at(Index code) const { return place[static_cast<std::size_t>(code)]; }
+    Array<Index> place;  // of each code among the labels as they sort
+    Index size() const { return place.size(); }
+    Index at(Index code) const { return place[code]; }
     /// A label becomes known that sorts at `where`.
     void insert(Index where) {
         if (where < 0 || where > size()) throw std::invalid_argument("place of a label out of range");
@@ -37,11 +34,11 @@ struct Classes {
         place.push_back(where);
     }
     /// Numbers of the machines in the order of their classes.
-    template <class Machines> std::vector<Index> order(const Machines& machines) const {
-        std::vector<Index> out(machines.size());
+    template <class Machines> Array<Index> order(const Machines& machines) const {
+        Array<Index> out(machines.size());
         std::iota(out.begin(), out.end(), Index{0});
         const auto key = [&](Index m) {
-            const Sides& s = machines[static_cast<std::size_t>(m)];
+            const Sides& s = machines[m];
             return s.negative < 0 ? std::pair(at(s.positive), Index{0}) : std::pair(at(s.negative), at(s.positive));
         };
         std::sort(out.begin(), out.end(), [&](Index a, Index b) { return key(a) < key(b); });
@@ -60,7 +57,7 @@ struct Chunk {
     Ids rows;
     const Index *id = nullptr, *code = nullptr;
     const double* box = nullptr;
-    std::vector<Arrival> arrivals{};
+    Array<Arrival> arrivals{};
     Index size() const { return rows.count; }
     double largest_box() const { return *std::max_element(box, box + size()); }
 };
@@ -79,7 +76,7 @@ struct Margins {
 template <class M> struct Ensemble {
     using State = decltype(M::state);
     Classes classes;
-    std::vector<M> machines;
+    Array<M> machines;
     HeldRows rows;
     Index n_seen = 0;
     std::string unfinished;  // why the last call ended early
@@ -103,18 +100,18 @@ template <class M> struct Ensemble {
             machines.push_back({{larger, classes.one_vs_rest ? -1 : fresh + old - larger}});
         }
     }
-    std::vector<Index> order() const { return classes.order(machines); }
+    Array<Index> order() const { return classes.order(machines); }
 
     /// Append the rows of a chunk; the position of the first. -1 for a precomputed kernel, which needs no rows.
     Index append(const Source& source, const Chunk& chunk) {
         return source.precomputed() ? -1 : rows.append(*chunk.x, chunk.rows);
     }
     /// The examples [from, to) of a chunk that machine m learns from; `where` gets their places in the chunk.
-    std::vector<online::Example> examples(Index m, const Chunk& chunk, Index first, Index from, Index to,
-                                          std::vector<Index>& where) const {
-        std::vector<online::Example> out;
+    Array<online::Example> examples(Index m, const Chunk& chunk, Index first, Index from, Index to,
+                                    Array<Index>& where) const {
+        Array<online::Example> out;
         for (Index i = from; i < to; ++i) {
-            const double y = machines[static_cast<std::size_t>(m)].label(chunk.code[i]);
+            const double y = machines[m].label(chunk.code[i]);
             if (y == 0 || chunk.box[i] == 0) continue;
             out.push_back({first < 0 ? chunk.rows[i] : first + i, chunk.id[i], chunk.code[i], y * chunk.box[i]});
             where.push_back(i);
@@ -125,16 +122,16 @@ template <class M> struct Ensemble {
     /// Drop rows that no machine holds.
     void settle() {
         if (!rows.started()) return;
-        std::vector<char> keep(static_cast<std::size_t>(rows.size()), 0);
+        Array<char> keep(rows.size(), 0);
         for (const M& m : machines)
-            for (const Index row : m.state.row) keep[static_cast<std::size_t>(row)] = 1;
+            for (const Index row : m.state.row) keep[row] = 1;
         const Closing closing = close_up(keep);
-        std::vector<Index> now(keep.size());
+        Array<Index> now(keep.size());
         std::iota(now.begin(), now.end(), Index{0});
-        for (const auto& [from, to] : closing.moves) now[static_cast<std::size_t>(from)] = to;
+        for (const auto& [from, to] : closing.moves) now[from] = to;
         rows.close(keep, closing);
         for (M& m : machines)
-            for (Index& row : m.state.row) row = now[static_cast<std::size_t>(row)];
+            for (Index& row : m.state.row) row = now[row];
     }
     void release() {
         for (M& m : machines) m.release();
@@ -143,7 +140,7 @@ template <class M> struct Ensemble {
     /// All that a failed call must bring back; rows behind `n_rows` came with the call.
     struct Before {
         Classes classes;
-        std::vector<State> states;
+        Array<State> states;
         bool had_rows;
         Index n_rows, n_seen;
         std::string unfinished;
@@ -156,7 +153,7 @@ template <class M> struct Ensemble {
     void undo(Before&& b) {
         classes = std::move(b.classes);
         machines.resize(b.states.size());
-        for (std::size_t i = 0; i < machines.size(); ++i) {
+        for (Index i = 0; i < std::ssize(machines); ++i) {
             machines[i].state = std::move(b.states[i]);
             machines[i].release();
         }
@@ -176,13 +173,13 @@ template <class M> struct Ensemble {
         unfinished = "interrupted";
         const auto stopped = [&] { return interrupt && interrupt->requested(); };
         try {
-            std::size_t next = 0;
+            Index next = 0;
             Index at = 0;
             while (!stopped()) {
-                while (next < chunk.arrivals.size() && chunk.arrivals[next].at <= at)
+                while (next < std::ssize(chunk.arrivals) && chunk.arrivals[next].at <= at)
                     add_class(chunk.arrivals[next++].place);
                 if (at == chunk.size()) break;
-                const Index end = next < chunk.arrivals.size() ? chunk.arrivals[next].at : chunk.size();
+                const Index end = next < std::ssize(chunk.arrivals) ? chunk.arrivals[next].at : chunk.size();
                 work(at, end);
                 at = end;
             }
@@ -249,17 +246,17 @@ void restore_ensemble(E& e, const Record& record, const char* kind, Index versio
     ensemble_fields(in, fresh);
     fresh.unfinished = record.get<std::string>("unfinished");
     const Index classes = fresh.classes.size();
-    std::vector<char> seen(static_cast<std::size_t>(classes), 0);
+    Array<char> seen(classes, 0);
     for (const Index p : fresh.classes.place)
-        require_sound(p >= 0 && p < classes && !std::exchange(seen[static_cast<std::size_t>(p)], 1), "place");
+        require_sound(p >= 0 && p < classes && !std::exchange(seen[p], 1), "place");
     require_sound(fresh.n_seen >= 0, "n_seen");
     if (held) fresh.rows.append(*held, Ids::run(0, row_count(*held)));
     const auto& machines = record.get<std::vector<Record>>("machines");
-    const Index wanted = classes < 2                   ? 0
+    const Index wanted = classes < 2                  ? 0
                          : !fresh.classes.one_vs_rest ? classes * (classes - 1) / 2
                          : classes == 2               ? 1
                                                       : classes;
-    require_sound(static_cast<Index>(machines.size()) == wanted, "machines");
+    require_sound(std::ssize(machines) == wanted, "machines");
     for (const Record& one : machines) {
         M m{};
         Reader from{one};
@@ -267,9 +264,9 @@ void restore_ensemble(E& e, const Record& record, const char* kind, Index versio
         require_sound(m.positive >= 0 && m.positive < classes && m.negative >= -1 && m.negative < classes &&
                           m.positive != m.negative && (m.negative < 0) == fresh.classes.one_vs_rest,
                       "sides of a machine");
-        const std::size_t n = m.state.row.size();
-        require_sound(m.state.id.size() == n && m.state.code.size() == n, "lengths of a machine's arrays");
-        for (std::size_t i = 0; i < n; ++i)
+        const Index n = std::ssize(m.state.row);
+        require_sound(std::ssize(m.state.id) == n && std::ssize(m.state.code) == n, "lengths of a machine's arrays");
+        for (Index i = 0; i < n; ++i)
             require_sound(m.state.row[i] >= 0 && (!held || m.state.row[i] < fresh.rows.size()) &&
                               m.state.code[i] >= 0 && m.state.code[i] < classes,
                           "rows or classes of a machine");

@@ -14,22 +14,22 @@ template <class Archive, class U> void fields(Archive& a, U& u) {
     a("C", s.C), a("mu", s.mu);
     a("steps", s.counts.steps), a("rebuilds", s.counts.rebuilds), a("corrections", s.counts.corrections);
     a("restarts", s.counts.restarts), a("refinements", s.counts.refinements), a("bytes", s.counts.bytes);
-    a.array("seconds", s.counts.seconds, static_cast<std::size_t>(Part::count));
+    a.array("seconds", s.counts.seconds, static_cast<Index>(Part::count));
     a("place", s.place), a("margin", s.margin);
     if constexpr (Archive::reads) {
         s.n = static_cast<Index>(s.place.size());
         s.lines.resize(s.n);
-        std::vector<double> packed;
+        Array<double> packed;
         a("inverse", packed);
-        const std::size_t m = s.margin.size();
-        require_sound(packed.size() == (m ? (m + 1) * (m + 2) / 2 : 0), "inverse");
-        if (m) s.q.load(packed.data(), static_cast<Index>(m) + 1);
-        wipe(packed.data(), packed.size() * sizeof(double));
+        const Index m = std::ssize(s.margin);
+        require_sound(std::ssize(packed) == (m ? (m + 1) * (m + 2) / 2 : 0), "inverse");
+        if (m) s.q.load(packed.data(), m + 1);
+        wipe(packed.data(), static_cast<std::size_t>(packed.size()) * sizeof(double));
     } else {
         a("inverse", s.q.packed());
     }
     const char* names[] = {"alpha", "gradient", "target", "upper", "lower"};
-    for (int k = 0; k < line::count; ++k) a.array(names[k], s.lines[k], static_cast<std::size_t>(s.n));
+    for (int k = 0; k < line::count; ++k) a.array(names[k], s.lines[k], s.n);
 }
 
 /// Refuse values that no machine over n points can have.
@@ -37,20 +37,18 @@ inline void check(const Unit& u, Index n, Index classes) {
     const State& s = u.state;
     require_sound(u.positive >= 0 && u.positive < std::max<Index>(classes, 1), "positive");
     require_sound(s.n == n && s.C > 0 && s.refreshed_at >= 0, "size of a machine");
-    for (const Index count : {s.counts.steps, s.counts.rebuilds, s.counts.corrections, s.counts.restarts,
-                              s.counts.refinements})
+    for (const Index count :
+         {s.counts.steps, s.counts.rebuilds, s.counts.corrections, s.counts.restarts, s.counts.refinements})
         require_sound(count >= 0, "counts");
-    std::size_t inside = 0;
+    Index inside = 0;
     for (const Place p : s.place) {
         require_sound(p >= Place::out && p <= Place::high, "place");
         inside += p == Place::margin;
     }
-    std::vector<char> named(static_cast<std::size_t>(n), 0);
+    Array<char> named(n, 0);
     for (const Index k : s.margin)
-        require_sound(k >= 0 && k < n && s.place[static_cast<std::size_t>(k)] == Place::margin &&
-                          !std::exchange(named[static_cast<std::size_t>(k)], 1),
-                      "margin");
-    require_sound(inside == s.margin.size(), "margin");
+        require_sound(k >= 0 && k < n && s.place[k] == Place::margin && !std::exchange(named[k], 1), "margin");
+    require_sound(inside == std::ssize(s.margin), "margin");
 }
 
 class Incremental {
@@ -60,7 +58,7 @@ class Incremental {
     Model model;
     Classes classes;
     std::size_t cache_bytes = 0;
-    std::vector<Index> evicted;  // serials of points that have gone since the caller last asked
+    Array<Index> evicted;  // serials of points that have gone since the caller last asked
 
     Incremental(Problem problem, double C, double nu) {
         model.problem = problem, model.C = C, model.nu = nu;
@@ -81,20 +79,19 @@ class Incremental {
         const Index fresh = classes.size() - 1;
         if (fresh == 0) return;
         if (fresh == 1) return model.add(classes.at(1) > classes.at(0) ? 1 : 0);
-        if (fresh == 2)
-            model.units.push_back({1 - model.units.front().positive, mirrored(model.units.front().state)});
+        if (fresh == 2) model.units.push_back({1 - model.units.front().positive, mirrored(model.units.front().state)});
         model.add(fresh);
     }
 
-    /// Learn from points in their order; their labels may be new. An error leaves the model as it was. Ctrl-C leaves the
-    /// optimum of the points learnt so far, `last()` being the last of them.
+    /// Learn from points in their order; their labels may be new. An error leaves the model as it was. Ctrl-C leaves
+    /// the optimum of the points learnt so far, `last()` being the last of them.
     void learn(const Source& source, const Chunk& chunk, int threads, Interrupt* interrupt) {
         prepare();
         const Index size = chunk.size();
         std::optional<Before> b;  // one point is all or nothing by itself
         if (size > 1 || model.crowded() || !chunk.arrivals.empty()) b = before();
         const Index stored = store_.size();
-        const std::size_t gone = evicted.size();
+        const Index gone = evicted.size();
         std::optional<Store<double>> rows;  // where points may leave before the call ends
         Wiped<double> lengths;
         if (model.window > 0 && size > model.kernel.block()) rows = store_, lengths = norms_;
@@ -108,7 +105,7 @@ class Incremental {
                 return;
             }
             store_.truncate(stored);
-            norms_.resize(static_cast<std::size_t>(std::min<Index>(stored, static_cast<Index>(norms_.size()))));
+            norms_.resize(std::min<Index>(stored, std::ssize(norms_)));
             model.truncate(stored);
         };
         try {
@@ -128,8 +125,8 @@ class Incremental {
         }
     }
     /// Remove points exactly. An error or Ctrl-C leaves the model as it was.
-    void forget(const Source& source, const std::vector<Index>& serials, int threads, Interrupt* interrupt) {
-        const std::vector<Index> which = positions(serials);
+    void forget(const Source& source, const Array<Index>& serials, int threads, Interrupt* interrupt) {
+        const Array<Index> which = positions(serials);
         const auto leave = [&] {
             close();
             wipe_stack();
@@ -152,30 +149,28 @@ class Incremental {
         });
     }
     /// Outputs at points of the machines without that point, machine after machine in the order of the classes.
-    std::vector<double> leave_one_out(const Source& source, const std::vector<Index>& serials, int threads,
-                                      Interrupt* interrupt) {
-        const std::vector<Index> which = positions(serials);
-        std::vector<double> values(which.size() * model.units.size());
-        change(source, threads, interrupt, [&](const auto& kernel, auto& scratch) {
-            model.leave_one_out(kernel, scratch, which, values.data());
-        });
-        std::vector<double> out;
+    Array<double> leave_one_out(const Source& source, const Array<Index>& serials, int threads, Interrupt* interrupt) {
+        const Array<Index> which = positions(serials);
+        Array<double> values(which.size() * model.units.size());
+        change(source, threads, interrupt,
+               [&](const auto& kernel, auto& scratch) { model.leave_one_out(kernel, scratch, which, values.data()); });
+        Array<double> out;
         for (const Index m : order())
-            out.insert(out.end(), values.begin() + m * static_cast<Index>(which.size()),
-                       values.begin() + (m + 1) * static_cast<Index>(which.size()));
+            out.insert(out.end(), values.begin() + m * which.size(), values.begin() + (m + 1) * which.size());
         return out;
     }
     /// Coefficients by value of C, machine and point (as named), constants and sizes of margin sets.
-    Record path(const Source& source, const std::vector<double>& Cs, const std::vector<Index>& serials, int threads,
+    Record path(const Source& source, const Array<double>& Cs, const Array<Index>& serials, int threads,
                 Interrupt* interrupt) {
-        const std::vector<Index> which = positions(serials), by_class = order();
-        Numeric<double> coef{{}, {Cs.size(), by_class.size(), which.size()}}, constant{{}, {Cs.size(), by_class.size()}};
-        Numeric<Index> margin{{}, {Cs.size(), by_class.size()}};
+        const Array<Index> which = positions(serials), by_class = order();
+        Numeric<double> coef{{}, shape(Cs.size(), by_class.size(), which.size())},
+            constant{{}, shape(Cs.size(), by_class.size())};
+        Numeric<Index> margin{{}, shape(Cs.size(), by_class.size())};
         const auto visit = [&](const auto& values, auto& scratch) {
             for (const double C : Cs) {
                 model.bound(values, scratch, C);
                 for (const Index m : by_class) {
-                    const State& s = model.units[static_cast<std::size_t>(m)].state;
+                    const State& s = model.units[m].state;
                     for (const Index c : which) coef.values.push_back(s[line::alpha][c]);
                     constant.values.push_back(s.constant());
                     margin.values.push_back(static_cast<Index>(s.margin.size()));
@@ -198,11 +193,10 @@ class Incremental {
         return worst;
     }
     /// Condition number of each machine's margin system, in the order of the classes.
-    std::vector<double> condition(const Source& source, int threads, Interrupt* interrupt) {
-        std::vector<double> out;
+    Array<double> condition(const Source& source, int threads, Interrupt* interrupt) {
+        Array<double> out;
         change(source, threads, interrupt, [&](const auto& values, auto& scratch) {
-            for (const Index m : order())
-                out.push_back(model.machine(model.units[static_cast<std::size_t>(m)], values, scratch).condition());
+            for (const Index m : order()) out.push_back(model.machine(model.units[m], values, scratch).condition());
         });
         return out;
     }
@@ -211,9 +205,9 @@ class Incremental {
     Record attributes() const {
         Record out;
         if (model.units.empty()) return out;
-        const std::vector<Index> by_class = order();
-        std::vector<Terms> terms;
-        for (const Index m : by_class) terms.push_back(terms_of(model.units[static_cast<std::size_t>(m)].state));
+        const Array<Index> by_class = order();
+        Array<Terms> terms;
+        for (const Index m : by_class) terms.push_back(terms_of(model.units[m].state));
         put_joint(out, terms, classes.size(), classes.size() > 2);
         const auto put = [&](const char* name, auto&& f) {
             put_each(out, name, model.units, by_class, [&](const Unit& u) { return f(u.state); });
@@ -281,8 +275,10 @@ class Incremental {
             fresh.model.units.push_back(std::move(u));
         }
         const Index n = fresh.classes.size();
-        require_sound(static_cast<Index>(fresh.model.units.size()) == (n < 2 ? Index{model.problem != Problem::classes}
-                                                                             : n == 2 ? 1 : n), "machines");
+        require_sound(std::ssize(fresh.model.units) == (n < 2    ? Index{model.problem != Problem::classes}
+                                                        : n == 2 ? 1
+                                                                 : n),
+                      "machines");
         fresh.take_rows(held);
         store_ = std::move(fresh.store_);
         norms_ = std::move(fresh.norms_);
@@ -291,12 +287,11 @@ class Incremental {
         model.last = -1;
         model.kernel_seconds = fresh.model.kernel_seconds;
     }
-    std::vector<Index> order() const {
-        std::vector<Index> out(model.units.size());
+    Array<Index> order() const {
+        Array<Index> out(model.units.size());
         std::iota(out.begin(), out.end(), Index{0});
         std::sort(out.begin(), out.end(), [&](Index a, Index b) {
-            return classes.at(model.units[static_cast<std::size_t>(a)].positive) <
-                   classes.at(model.units[static_cast<std::size_t>(b)].positive);
+            return classes.at(model.units[a].positive) < classes.at(model.units[b].positive);
         });
         return out;
     }
@@ -305,7 +300,7 @@ class Incremental {
     /// What a call may have to bring back.
     struct Before {
         Classes classes;
-        std::vector<Unit> units;
+        Array<Unit> units;
         Points points;
         Index n, last;
         double C, nu;
@@ -330,17 +325,17 @@ class Incremental {
     }
     void check_points() const {
         const Points& p = model.points;
-        const std::size_t n = p.serial.size();
+        const Index n = std::ssize(p.serial);
         const Index count = classes.size();
-        std::vector<char> seen(static_cast<std::size_t>(count), 0);
+        Array<char> seen(count, 0);
         for (const Index where : classes.place)
-            require_sound(where >= 0 && where < count && !std::exchange(seen[static_cast<std::size_t>(where)], 1),
-                          "place");
+            require_sound(where >= 0 && where < count && !std::exchange(seen[where], 1), "place");
         require_sound(model.problem == Problem::classes || count == 1, "place");
-        require_sound(p.code.size() == n && p.weight.size() == n && p.diagonal.size() == n, "lengths of the points");
+        require_sound(std::ssize(p.code) == n && std::ssize(p.weight) == n && std::ssize(p.diagonal) == n,
+                      "lengths of the points");
         require_sound(model.C > 0 && model.nu >= 0 && model.nu <= (model.problem == Problem::classes ? 0 : 1), "C");
         std::unordered_map<Index, bool> named;
-        for (std::size_t i = 0; i < n; ++i)
+        for (Index i = 0; i < n; ++i)
             require_sound(p.code[i] >= 0 && p.code[i] < count && p.serial[i] >= 0 && p.weight[i] >= 0 &&
                               !std::exchange(named[p.serial[i]], true),
                           "points");
@@ -360,8 +355,7 @@ class Incremental {
         Terms out;
         for (Index i = 0; i < s.n; ++i)
             if (const double alpha = s[line::alpha][i]; alpha != 0)
-                out.add(i, model.points.serial[static_cast<std::size_t>(i)],
-                        classes.at(model.points.code[static_cast<std::size_t>(i)]), alpha);
+                out.add(i, model.points.serial[i], classes.at(model.points.code[i]), alpha);
         out.intercept = s.constant();
         return out;
     }
@@ -370,10 +364,10 @@ class Incremental {
         for (const Unit& u : model.units) all += u.state.q.bytes();
         return all;
     }
-    std::vector<Index> positions(const std::vector<Index>& serials) const {
+    Array<Index> positions(const Array<Index>& serials) const {
         std::unordered_map<Index, Index> where;
-        for (Index i = 0; i < model.n; ++i) where[model.points.serial[static_cast<std::size_t>(i)]] = i;
-        std::vector<Index> out;
+        for (Index i = 0; i < model.n; ++i) where[model.points.serial[i]] = i;
+        Array<Index> out;
         for (const Index serial : serials) {
             const auto found = where.find(serial);
             if (found == where.end()) throw std::invalid_argument("no such point, or named twice");
@@ -391,7 +385,7 @@ class Incremental {
         const Index first = store_.size();
         store_.append(*rows, chunk.rows.part(from, count));
         const Wiped<double> lengths = Gram<double>::norms_of(store_.view(first));
-        norms_.resize(static_cast<std::size_t>(first));
+        norms_.resize(first);
         norms_.insert(norms_.end(), lengths.begin(), lengths.end());
         for (Index i = from; i < from + count; ++i) model.points.push(chunk.id[i], chunk.code[i], chunk.box[i]);
     }
@@ -403,14 +397,12 @@ class Incremental {
     /// Dead points and those that wait leave, with their rows.
     void close() {
         for (Index i = 0; i < model.n; ++i)
-            if (model.points.dead[static_cast<std::size_t>(i)])
-                evicted.push_back(model.points.serial[static_cast<std::size_t>(i)]);
+            if (model.points.dead[i]) evicted.push_back(model.points.serial[i]);
         const Closing c = model.close();
         store_.close(model.kept(), c);
-        for (const auto& [from, to] : c.moves)
-            norms_[static_cast<std::size_t>(to)] = norms_[static_cast<std::size_t>(from)];
+        for (const auto& [from, to] : c.moves) norms_[to] = norms_[from];
         std::fill(norms_.begin() + c.size, norms_.end(), 0.0);
-        norms_.resize(static_cast<std::size_t>(c.size));
+        norms_.resize(c.size);
     }
     /// Kernel rows may use what the inverses leave of the cache.
     void prepare() {
@@ -419,18 +411,16 @@ class Incremental {
     }
     /// f(kernel values, scratch); Ctrl-C ends it early.
     template <class F> void run(const Source& source, int threads, Interrupt* interrupt, F&& f) {
-        std::vector<Scratch<double>> scratch(static_cast<std::size_t>(std::max(threads, 1)));
+        Array<Scratch<double>> scratch(std::max(threads, 1));
         for (auto& s : scratch) s.interrupt = interrupt;
         prepare();
         try {
             with_values(source, store_.view(), norms_, [&](const auto& values) { f(values, scratch); });
-        } catch (const incremental::Interrupted&) {
-        } catch (const hingeline::Interrupted&) {
+        } catch (const Interrupted&) {
         }
     }
     /// A call on the points held that leaves them as they are when it fails or is interrupted, or always (`look`).
-    template <class F>
-    void change(const Source& source, int threads, Interrupt* interrupt, F&& f, bool look = false) {
+    template <class F> void change(const Source& source, int threads, Interrupt* interrupt, F&& f, bool look = false) {
         Before b = before();
         try {
             run(source, threads, interrupt, f);

@@ -14,10 +14,10 @@ namespace hingeline {
 
 /// Support vectors of one machine.
 struct Terms {
-    std::vector<Index> row;    // in the rows held
-    std::vector<Index> id;     // as the caller numbers examples
-    std::vector<Index> code;   // class, as it sorts among the labels
-    std::vector<double> coef;  // signed
+    Array<Index> row;    // in the rows held
+    Array<Index> id;     // as the caller numbers examples
+    Array<Index> code;   // class, as it sorts among the labels
+    Array<double> coef;  // signed
     double intercept = 0;
     void add(Index r, Index number, Index label, double value) {
         row.push_back(r), id.push_back(number), code.push_back(label), coef.push_back(value);
@@ -26,48 +26,45 @@ struct Terms {
 
 /// The union of the support vectors: class after class, ascending within a class.
 struct Joint {
-    std::vector<Index> id, row, n_support;
-    std::vector<double> dual_coef;  // one line after another
+    Array<Index> id, row, n_support;
+    Array<double> dual_coef;  // one line after another
     Index lines = 0;
 };
 
-inline Joint join(const std::vector<Terms>& machines, Index classes, bool one_vs_rest) {
+inline Joint join(const Array<Terms>& machines, Index classes, bool one_vs_rest) {
     struct Entry {
         Index id, code, row;
     };
-    std::vector<Entry> all;
+    Array<Entry> all;
     for (const Terms& m : machines)
-        for (std::size_t i = 0; i < m.id.size(); ++i) all.push_back({m.id[i], m.code[i], m.row[i]});
+        for (Index i = 0; i < std::ssize(m.id); ++i) all.push_back({m.id[i], m.code[i], m.row[i]});
     std::stable_sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.id < b.id; });
     all.erase(std::unique(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.id == b.id; }),
               all.end());
-    std::vector<Index> place(all.size());  // of an entry in the union
+    Array<Index> place(all.size());  // of an entry in the union
     std::iota(place.begin(), place.end(), Index{0});
-    std::vector<Index> order = place;
-    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
-        return all[static_cast<std::size_t>(a)].code < all[static_cast<std::size_t>(b)].code;
-    });
+    Array<Index> order = place;
+    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return all[a].code < all[b].code; });
     Joint out;
     out.lines = one_vs_rest ? classes : std::max<Index>(classes - 1, 1);
-    out.n_support.assign(static_cast<std::size_t>(classes), 0);
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        const Entry& e = all[static_cast<std::size_t>(order[k])];
-        place[static_cast<std::size_t>(order[k])] = static_cast<Index>(k);
+    out.n_support.assign(classes, 0);
+    for (Index k = 0; k < std::ssize(order); ++k) {
+        const Entry& e = all[order[k]];
+        place[order[k]] = static_cast<Index>(k);
         out.id.push_back(e.id), out.row.push_back(e.row);
-        ++out.n_support[static_cast<std::size_t>(e.code)];
+        ++out.n_support[e.code];
     }
     const auto find = [&](Index id) {
         const auto at = std::lower_bound(all.begin(), all.end(), id, [](const Entry& e, Index x) { return e.id < x; });
-        return place[static_cast<std::size_t>(at - all.begin())];
+        return place[at - all.begin()];
     };
-    const std::size_t width = all.size();
-    out.dual_coef.assign(static_cast<std::size_t>(out.lines) * width, 0.0);
+    const Index width = all.size();
+    out.dual_coef.assign(out.lines * width, 0.0);
     Index first = 0, second = 1;
-    for (std::size_t m = 0; m < machines.size(); ++m) {
-        for (std::size_t i = 0; i < machines[m].id.size(); ++i) {
-            const Index line = one_vs_rest ? static_cast<Index>(m) : machines[m].code[i] == first ? second - 1 : first;
-            out.dual_coef[static_cast<std::size_t>(line) * width +
-                          static_cast<std::size_t>(find(machines[m].id[i]))] = machines[m].coef[i];
+    for (Index m = 0; m < std::ssize(machines); ++m) {
+        for (Index i = 0; i < std::ssize(machines[m].id); ++i) {
+            const Index line = one_vs_rest ? m : machines[m].code[i] == first ? second - 1 : first;
+            out.dual_coef[line * width + find(machines[m].id[i])] = machines[m].coef[i];
         }
         if (++second == classes) second = ++first + 1;
     }
@@ -81,49 +78,48 @@ template <class List> void put_list(Record& record, const char* name, const List
 }
 
 /// Fields 'support', 'row', 'n_support', 'dual_coef' and 'intercept' of the machines, which are in order.
-inline void put_joint(Record& record, const std::vector<Terms>& machines, Index classes, bool one_vs_rest) {
+inline void put_joint(Record& record, const Array<Terms>& machines, Index classes, bool one_vs_rest) {
     Joint joint = join(machines, classes, one_vs_rest);
     Numeric<double> intercept;
     for (const Terms& m : machines) intercept.values.push_back(m.intercept + 0.0);  // no negative zeros
-    const std::size_t width = joint.id.size();
+    const Index width = joint.id.size();
     put_list(record, "support", joint.id);
     put_list(record, "row", joint.row);
     put_list(record, "n_support", joint.n_support);
-    record.put("dual_coef", Numeric<double>{{joint.dual_coef.begin(), joint.dual_coef.end()},
-                                            {static_cast<std::size_t>(joint.lines), width}});
+    record.put("dual_coef",
+               Numeric<double>{{joint.dual_coef.begin(), joint.dual_coef.end()}, shape(joint.lines, width)});
     record.put("intercept", std::move(intercept));
 }
 
 /// A field with one number per machine: f(machine), for machines in the given order.
 template <class Machines, class F>
-void put_each(Record& record, const char* name, const Machines& machines, const std::vector<Index>& order, F&& f) {
+void put_each(Record& record, const char* name, const Machines& machines, const Array<Index>& order, F&& f) {
     using T = std::decay_t<decltype(f(machines.front()))>;
     if constexpr (std::is_convertible_v<T, std::string>) {
         std::vector<std::string> out;
-        for (const Index m : order) out.push_back(f(machines[static_cast<std::size_t>(m)]));
+        for (const Index m : order) out.push_back(f(machines[m]));
         record.put(name, std::move(out));
     } else {
         Numeric<std::conditional_t<std::is_floating_point_v<T>, double, Index>> out;
-        for (const Index m : order) out.values.push_back(f(machines[static_cast<std::size_t>(m)]));
+        for (const Index m : order) out.values.push_back(f(machines[m]));
         record.put(name, std::move(out));
     }
 }
 
 /// Field 'history': the traces of the machines one after another, with a column 'machine'.
 template <class Machines, class F>
-void put_history(Record& record, const Machines& machines, const std::vector<Index>& order, F&& trace_of) {
+void put_history(Record& record, const Machines& machines, const Array<Index>& order, F&& trace_of) {
     Record out;
     if (order.empty()) return;
     Numeric<Index> which;
-    for (std::size_t k = 0; k < order.size(); ++k)
-        which.values.insert(which.values.end(), trace_of(machines[static_cast<std::size_t>(order[k])]).size(),
-                            static_cast<Index>(k));
+    for (Index k = 0; k < std::ssize(order); ++k)
+        which.values.insert(which.values.end(), trace_of(machines[order[k]]).size(), static_cast<Index>(k));
     out.put("machine", std::move(which));
     const auto& columns = trace_of(machines.front()).columns();
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-        std::vector<double> values;
+    for (Index c = 0; c < std::ssize(columns); ++c) {
+        Array<double> values;
         for (const Index m : order) {
-            const auto& some = trace_of(machines[static_cast<std::size_t>(m)]).columns()[c].values;
+            const auto& some = trace_of(machines[m]).columns()[c].values;
             values.insert(values.end(), some.begin(), some.end());
         }
         if (columns[c].whole)

@@ -12,7 +12,7 @@ namespace hingeline::kernel_sgd {
 struct Machine : Sides {
     State state{};
     Window window{};
-    std::vector<Index> where{};
+    Array<Index> where{};
     void release() { window = {}, where.clear(); }
 };
 
@@ -23,21 +23,20 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
     a("scale", s.sigma), a("intercept", s.b), a("flushed", s.flushed), a("dropped", s.dropped), a("largest", s.largest);
     a("step", s.t), a("violations", s.violations), a("kernel_evals", s.kernel_evals), a("note_every", s.note_every);
     a("reason", s.reason), a("trace", s.trace);
-    std::vector<Index> from;
-    std::vector<double> scales, intercepts, held;
+    Array<Index> from;
+    Array<double> scales, intercepts, held;
     for (const auto& mean : s.averages) {
         from.push_back(mean.from), scales.push_back(mean.scales), intercepts.push_back(mean.b);
         held.insert(held.end(), mean.held.begin(), mean.held.end());
     }
     a("average_from", from), a("average_scales", scales), a("average_intercept", intercepts), a("average_held", held);
     if constexpr (Archive::reads) {
-        const std::size_t count = from.size(), n = s.row.size();
+        const Index count = from.size(), n = std::ssize(s.row);
         require_sound(count <= 2 && scales.size() == count && intercepts.size() == count && held.size() == count * n,
                       "averages");
-        for (std::size_t k = 0; k < count; ++k)
-            s.averages.push_back({from[k], scales[k], intercepts[k],
-                                  {held.begin() + static_cast<std::ptrdiff_t>(k * n),
-                                   held.begin() + static_cast<std::ptrdiff_t>((k + 1) * n)}});
+        for (Index k = 0; k < count; ++k)
+            s.averages.push_back(
+                {from[k], scales[k], intercepts[k], {held.begin() + k * n, held.begin() + (k + 1) * n}});
     }
 }
 
@@ -81,8 +80,7 @@ class KernelSgd : public Ensemble<Machine> {
     }
     /// Up to `steps` steps of every machine; whether steps are left.
     bool advance(const Source& source, Index steps, const Margins& margins, int threads, Interrupt* interrupt) {
-        if (margins.rows != static_cast<Index>(codes_.size()))
-            throw std::invalid_argument("one line of margins per example expected");
+        if (margins.rows != std::ssize(codes_)) throw std::invalid_argument("one line of margins per example expected");
         try {
             run(source, codes_.data(), steps, margins, threads, interrupt);
         } catch (const Interrupted&) {
@@ -104,9 +102,9 @@ class KernelSgd : public Ensemble<Machine> {
     /// Fitted attributes by name.
     Record attributes() const {
         Record out;
-        const std::vector<Index> by_class = order();
-        std::vector<Terms> terms;
-        for (const Index m : by_class) terms.push_back(oriented(terms_of(machines[static_cast<std::size_t>(m)].state)));
+        const Array<Index> by_class = order();
+        Array<Terms> terms;
+        for (const Index m : by_class) terms.push_back(oriented(terms_of(machines[m].state)));
         put_joint(out, terms, classes.size(), classes.one_vs_rest && classes.size() > 2);
         const auto put = [&](const char* name, auto&& f) {
             put_each(out, name, machines, by_class, [&](const Machine& m) { return f(m.state); });
@@ -133,16 +131,16 @@ class KernelSgd : public Ensemble<Machine> {
   private:
     static Terms terms_of(const State& s) {
         Terms out;
-        const std::vector<double> all = s.coefficients(out.intercept);
-        for (std::size_t e = 0; e < all.size(); ++e)
+        const Array<double> all = s.coefficients(out.intercept);
+        for (Index e = 0; e < std::ssize(all); ++e)
             if (all[e] != 0) out.add(s.row[e], s.id[e], s.code[e], all[e]);
         return out;
     }
     void open(const Chunk& chunk, Index first, Index from, Index to, Index epochs, bool stream) {
-        for (std::size_t m = 0; m < machines.size(); ++m) {
+        for (Index m = 0; m < std::ssize(machines); ++m) {
             Machine& machine = machines[m];
             machine.where.clear();
-            machine.window = Window(examples(static_cast<Index>(m), chunk, first, from, to, machine.where), epochs);
+            machine.window = Window(examples(m, chunk, first, from, to, machine.where), epochs);
             plan_average(machine.state, params, stream ? 0 : machine.window.total);
         }
     }
@@ -150,20 +148,19 @@ class KernelSgd : public Ensemble<Machine> {
              Interrupt* interrupt) {
         constexpr std::size_t everything = std::numeric_limits<std::size_t>::max() / 2;
         Values(source, rows.view(), everything).visit([&](const auto& values) {
-            const Index count = static_cast<Index>(machines.size());
+            const Index count = std::ssize(machines);
             require_rows(values.size());
             run_tasks(count, threads, interrupt, [&](Index m, int) {
-                Machine& machine = machines[static_cast<std::size_t>(m)];
+                Machine& machine = machines[m];
                 double largest = 0;
                 for (const Example& e : machine.window.examples) largest = std::max(largest, std::abs(e.box));
                 require_range(values, params.C * largest, false);
                 Params mine = params;
                 mine.cache_bytes /= static_cast<std::size_t>(std::clamp<Index>(threads, 1, count));
-                std::vector<double> z(machine.where.size(), std::numeric_limits<double>::quiet_NaN());
+                Array<double> z(machine.where.size(), std::numeric_limits<double>::quiet_NaN());
                 const auto put = [&] {
-                    for (std::size_t i = 0; i < z.size(); ++i)
-                        if (z[i] == z[i])
-                            margins.put(machine, machine.where[i], codes[machine.where[i]], z[i]);
+                    for (Index i = 0; i < std::ssize(z); ++i)
+                        if (z[i] == z[i]) margins.put(machine, machine.where[i], codes[machine.where[i]], z[i]);
                 };
                 try {
                     kernel_sgd::learn(machine.state, machine.window, mine, values, Stop{steps, interrupt}, z.data());
@@ -175,7 +172,7 @@ class KernelSgd : public Ensemble<Machine> {
             });
         });
     }
-    std::vector<Index> codes_;  // of the examples given to `begin`
+    Array<Index> codes_;  // of the examples given to `begin`
 };
 
 }  // namespace hingeline::kernel_sgd

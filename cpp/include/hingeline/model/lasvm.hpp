@@ -42,7 +42,7 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
         s.lines.resize(s.n);
     }
     const char* names[] = {"alpha", "gradient", "lower", "upper", "box", "diagonal"};
-    for (int k = 0; k < online::line::count; ++k) a.array(names[k], s.lines[k], static_cast<std::size_t>(s.n));
+    for (int k = 0; k < online::line::count; ++k) a.array(names[k], s.lines[k], s.n);
     a("ascent_gap", s.ascent.gap), a("ascent_worst", s.ascent.worst), a("ascent_at", s.ascent.at);
     a("intercept", s.b), a("target", s.target), a("largest", s.largest), a("last_margin", s.last_margin);
     a("visited", s.visited), a("steps", s.steps), a("refreshed_at", s.refreshed_at), a("note_every", s.note_every);
@@ -56,12 +56,12 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
 /// Refuse values that no machine can have, and count what follows from the others.
 inline void check(Machine& m) {
     online::State& s = m.state;
-    const auto n = static_cast<std::size_t>(s.n);
-    require_sound(s.zone.size() == n && s.dead.size() == n, "lengths of a machine's arrays");
-    for (std::size_t t = 0; t < n; ++t)
-        require_sound(static_cast<int>(s.zone[t]) >= 0 && static_cast<int>(s.zone[t]) <= 2 &&
-                          (s.dead[t] == 0 || s.dead[t] == 1),
-                      "zone or dead");
+    const Index n = s.n;
+    require_sound(std::ssize(s.zone) == n && std::ssize(s.dead) == n, "lengths of a machine's arrays");
+    for (Index t = 0; t < n; ++t)
+        require_sound(
+            static_cast<int>(s.zone[t]) >= 0 && static_cast<int>(s.zone[t]) <= 2 && (s.dead[t] == 0 || s.dead[t] == 1),
+            "zone or dead");
     require_sound(s.ascent.at >= -1 && s.ascent.at < s.n, "ascent_at");
     for (const Index count : {s.visited, s.steps, s.refreshed_at, s.kernel_evals, s.kernel_needed, s.kernel_recomputed})
         require_sound(count >= 0, "counts");
@@ -71,7 +71,7 @@ inline void check(Machine& m) {
     for (Index t = 0; t < s.n; ++t) {
         const double alpha = s[online::line::alpha][t];
         require_sound(s[online::line::lo][t] <= alpha && alpha <= s[online::line::hi][t], "alpha");
-        s.n_dead += s.dead[static_cast<std::size_t>(t)];
+        s.n_dead += s.dead[t];
         s.support[s.y(t) > 0] += alpha != 0;
     }
 }
@@ -112,10 +112,10 @@ class Lasvm : public Ensemble<Machine> {
     }
     /// Optimise what the machines hold; the most steps that one of them made.
     Index finish(const Source& source, double tol, Index most, int threads, Interrupt* interrupt) {
-        std::vector<Index> steps(machines.size(), 0);
+        Array<Index> steps(machines.size(), 0);
         each(source, threads, interrupt, [&](auto& search, Index m) {
-            steps[static_cast<std::size_t>(m)] = variant_ == Variant::lasvm ? online::finish_pairs(search, tol, most)
-                                                                            : online::finish(search, tol, most);
+            steps[m] = variant_ == Variant::lasvm ? online::finish_pairs(search, tol, most)
+                                                  : online::finish(search, tol, most);
         });
         return steps.empty() ? 0 : *std::max_element(steps.begin(), steps.end());
     }
@@ -134,23 +134,23 @@ class Lasvm : public Ensemble<Machine> {
     }
     /// Losses of the examples of a chunk that no expansion holds are added to the duality gaps; the places in the chunk
     /// of those that have one.
-    std::vector<Index> outside(const Source& source, const Chunk& chunk, int threads, Interrupt* interrupt) {
-        std::vector<char> marked(static_cast<std::size_t>(chunk.size()), 0);
+    Array<Index> outside(const Source& source, const Chunk& chunk, int threads, Interrupt* interrupt) {
+        Array<char> marked(chunk.size(), 0);
         outside_loss_.resize(machines.size(), 0.0);
         const Index first = append(source, chunk);
         std::mutex mutex;
         each(source, threads, interrupt, [&](auto& search, Index m) {
-            std::vector<Index> where, with_loss;
+            Array<Index> where, with_loss;
             const auto some = examples(m, chunk, first, 0, chunk.size(), where);
             const auto loss = online::outside(search, some, with_loss);
             std::lock_guard lock(mutex);
-            outside_loss_[static_cast<std::size_t>(m)] += loss.value_or(std::numeric_limits<double>::quiet_NaN());
-            for (const Index i : with_loss) marked[static_cast<std::size_t>(where[static_cast<std::size_t>(i)])] = 1;
+            outside_loss_[m] += loss.value_or(std::numeric_limits<double>::quiet_NaN());
+            for (const Index i : with_loss) marked[where[i]] = 1;
         });
         settle();
-        std::vector<Index> out;
+        Array<Index> out;
         for (Index i = 0; i < chunk.size(); ++i)
-            if (marked[static_cast<std::size_t>(i)]) out.push_back(i);
+            if (marked[i]) out.push_back(i);
         return out;
     }
     void forget_outside() { outside_loss_.clear(); }
@@ -162,7 +162,7 @@ class Lasvm : public Ensemble<Machine> {
     }
     /// Whether the duality gap of every machine is at most `tol` of its primal objective.
     bool reached(double tol) const {
-        for (std::size_t m = 0; m < machines.size(); ++m) {
+        for (Index m = 0; m < std::ssize(machines); ++m) {
             const double gap = gap_of(m);
             if (!(gap <= tol * (machines[m].state.dual() + gap))) return false;
         }
@@ -177,9 +177,9 @@ class Lasvm : public Ensemble<Machine> {
     /// Fitted attributes by name.
     Record attributes() const {
         Record out;
-        const std::vector<Index> by_class = order();
-        std::vector<Terms> terms;
-        for (const Index m : by_class) terms.push_back(oriented(terms_of(machines[static_cast<std::size_t>(m)].state)));
+        const Array<Index> by_class = order();
+        Array<Terms> terms;
+        for (const Index m : by_class) terms.push_back(oriented(terms_of(machines[m].state)));
         put_joint(out, terms, classes.size(), classes.one_vs_rest && classes.size() > 2);
         const auto put = [&](const char* name, auto&& f) {
             put_each(out, name, machines, by_class, [&](const Machine& m) { return f(m.state); });
@@ -189,9 +189,10 @@ class Lasvm : public Ensemble<Machine> {
         put("n_expansion", [](const auto& s) { return s.n_live(); });
         put("dual_objective", [](const auto& s) { return s.dual(); });
         put("duality_gap_target", [](const auto& s) { return s.target; });
-        put("stop_reason", [&](const auto& s) { return unfinished.empty() ? std::string(name(s.reason)) : unfinished; });
+        put("stop_reason",
+            [&](const auto& s) { return unfinished.empty() ? std::string(name(s.reason)) : unfinished; });
         Numeric<double> gap;
-        for (const Index m : by_class) gap.values.push_back(gap_of(static_cast<std::size_t>(m)));
+        for (const Index m : by_class) gap.values.push_back(gap_of(m));
         out.put("duality_gap", std::move(gap));
         Index evals = 0, needed = 0, recomputed = 0;
         for (const Machine& m : machines) {
@@ -224,20 +225,20 @@ class Lasvm : public Ensemble<Machine> {
   private:
     static Terms terms_of(const online::State& s) {
         Terms out;
-        for (std::size_t t = 0; t < static_cast<std::size_t>(s.n); ++t)
+        for (Index t = 0; t < s.n; ++t)
             if (const double alpha = s[online::line::alpha][t]; alpha != 0)
                 out.add(s.row[t], s.id[t], s.code[t], alpha);
         out.intercept = s.b;
         return out;
     }
-    double gap_of(std::size_t m) const {
+    double gap_of(Index m) const {
         return machines[m].state.ascent.gap + (outside_loss_.empty() ? 0.0 : outside_loss_[m]);
     }
-    void put_tally(Record& to, const char* name, const std::vector<Index>& by_class,
+    void put_tally(Record& to, const char* name, const Array<Index>& by_class,
                    online::Tally online::State::* tally) const {
-        Numeric<Index> out{{}, {by_class.size(), 3}};
+        Numeric<Index> out{{}, shape(by_class.size(), 3)};
         for (const Index m : by_class) {
-            const auto& count = (machines[static_cast<std::size_t>(m)].state.*tally).count;
+            const auto& count = (machines[m].state.*tally).count;
             out.values.insert(out.values.end(), count, count + 3);
         }
         to.put(name, std::move(out));
@@ -248,10 +249,10 @@ class Lasvm : public Ensemble<Machine> {
         constexpr std::size_t everything = std::numeric_limits<std::size_t>::max() / 2;
         Values(source, rows.view(), everything).visit([&](const auto& values) {
             using K = std::decay_t<decltype(values)>;
-            const Index count = static_cast<Index>(machines.size());
+            const Index count = std::ssize(machines);
             require_rows(values.size());
             run_tasks(count, threads, interrupt, [&](Index m, int) {
-                Machine& machine = machines[static_cast<std::size_t>(m)];
+                Machine& machine = machines[m];
                 online::Params mine = params;
                 mine.threads = static_cast<int>(std::max<Index>(1, threads / std::max<Index>(count, 1)));
                 auto& kernel = machine.kernel<typename K::Value>(params.cache_bytes / static_cast<std::size_t>(count));
@@ -265,13 +266,12 @@ class Lasvm : public Ensemble<Machine> {
                int threads, Interrupt* interrupt, bool known, bool evicts) {
         each(source, threads, interrupt, [&](auto& search, Index m) {
             search.require_range(chunk.largest_box());
-            std::vector<Index> where;
+            Array<Index> where;
             const auto some = examples(m, chunk, first, from, to, where);
-            std::vector<double> z(some.size(), std::numeric_limits<double>::quiet_NaN());
+            Array<double> z(some.size(), std::numeric_limits<double>::quiet_NaN());
             const auto put = [&] {
-                for (std::size_t i = 0; i < z.size(); ++i)
-                    if (z[i] == z[i])
-                        margins.put(machines[static_cast<std::size_t>(m)], where[i], chunk.code[where[i]], z[i]);
+                for (Index i = 0; i < std::ssize(z); ++i)
+                    if (z[i] == z[i]) margins.put(machines[m], where[i], chunk.code[where[i]], z[i]);
             };
             try {
                 learn_one(search, some, known, evicts, z.data());
@@ -282,8 +282,8 @@ class Lasvm : public Ensemble<Machine> {
             put();
         });
     }
-    template <class Search> void learn_one(Search& search, const std::vector<online::Example>& examples, bool known,
-                                           bool evicts, double* margins) {
+    template <class Search>
+    void learn_one(Search& search, const Array<online::Example>& examples, bool known, bool evicts, double* margins) {
         using namespace online;
         switch (variant_) {
             case Variant::lasvm:
@@ -300,7 +300,7 @@ class Lasvm : public Ensemble<Machine> {
     }
 
     Variant variant_;
-    std::vector<double> outside_loss_;  // by machine, after `outside`
+    Array<double> outside_loss_;  // by machine, after `outside`
 };
 
 }  // namespace hingeline::lasvm

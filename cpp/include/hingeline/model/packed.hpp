@@ -10,24 +10,23 @@ namespace hingeline {
 /// Coefficients in LIBSVM's layout: `lines` lines over groups of support vectors that follow one another, group g
 /// feeding output outputs[g][m] from line m.
 struct Lines {
-    std::vector<double> values;
+    Array<double> values;
     Coefficients coefficients;
 
-    Lines(std::vector<double> coef, Index support, const std::vector<Index>& group_sizes,
-          const std::vector<Index>& outputs, std::vector<double> bias)
+    Lines(Array<double> coef, Index support, const Array<Index>& group_sizes, const Array<Index>& outputs,
+          Array<double> bias)
         : values(std::move(coef)) {
-        const auto groups = group_sizes.size();
-        const std::size_t lines = support ? values.size() / static_cast<std::size_t>(support)
-                                          : outputs.size() / std::max<std::size_t>(groups, 1);
+        const Index groups = group_sizes.size();
+        const Index lines = support ? values.size() / support : outputs.size() / std::max<Index>(groups, 1);
         coefficients.values = values.data();
         coefficients.support = support;
         coefficients.bias = std::move(bias);
         if (outputs.size() != groups * lines)
             throw std::invalid_argument("outputs must have one line per group and one column per line of coefficients");
         Index first = 0;
-        for (std::size_t g = 0; g < groups; ++g) {
+        for (Index g = 0; g < groups; ++g) {
             Group group{first, group_sizes[g], {}};
-            for (std::size_t m = 0; m < lines; ++m) {
+            for (Index m = 0; m < lines; ++m) {
                 const Index o = outputs[g * lines + m];
                 if (o < 0 || o >= coefficients.outputs()) throw std::invalid_argument("output number out of range");
                 group.outputs.push_back(o);
@@ -47,13 +46,14 @@ class Packed {
     /// Computed kernel values against `support`, which must outlive this.
     Packed(const Kernel& kernel, const AnyRows& support) {
         constexpr std::size_t own_size = std::size_t{1} << 62;  // a compressed copy is smaller than the rows
-        std::visit(
-            [&](const auto& x) { gram_ = std::make_unique<Gram<ValueOf<decltype(x)>>>(kernel, x, own_size); }, support);
+        std::visit([&](const auto& x) { gram_ = std::make_unique<Gram<ValueOf<decltype(x)>>>(kernel, x, own_size); },
+                   support);
         n_ = row_count(support), d_ = column_count(support);
     }
     /// Decision values of rows, one line each: out[i * outputs + o]. False when interrupted.
     bool decide(const Lines& lines, const AnyRows& x, int threads, Interrupt* interrupt, double* out) const {
-        if (n_ != lines.coefficients.support) throw std::invalid_argument("one coefficient per support vector expected");
+        if (n_ != lines.coefficients.support)
+            throw std::invalid_argument("one coefficient per support vector expected");
         if (d_ != column_count(x)) throw std::invalid_argument("queries and support vectors differ in their features");
         return std::visit(
             [&](const auto& gram, const auto& rows) {

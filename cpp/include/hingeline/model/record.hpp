@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "hingeline/data/wipe.hpp"
+#include "hingeline/core/wipe.hpp"
 #include "hingeline/run/trace.hpp"
 
 namespace hingeline {
@@ -34,6 +34,11 @@ template <class T> struct Numeric {
     Wiped<T> values;
     std::vector<std::size_t> shape{};
 };
+
+/// Lengths of the dimensions.
+template <class... Lengths> std::vector<std::size_t> shape(Lengths... lengths) {
+    return {static_cast<std::size_t>(lengths)...};
+}
 
 struct Record;
 using Value = std::variant<bool, Index, double, std::string, Numeric<Index>, Numeric<double>, Numeric<std::int8_t>,
@@ -63,29 +68,29 @@ struct Writer {
     Record record;
 
     template <class T> void operator()(const char* name, const T& value) {
-        if constexpr (std::is_same_v<T, bool>)
+        if constexpr (requires { value.data(); })
+            array(name, value.data(), std::ssize(value));
+        else if constexpr (std::is_same_v<T, bool>)
             record.put(name, value);
         else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>)
             record.put(name, static_cast<Index>(value));
         else
             record.put(name, static_cast<double>(value));
     }
-    template <class T, class A> void operator()(const char* name, const std::vector<T, A>& values) {
-        array(name, values.data(), values.size());
-    }
     void operator()(const char* name, const Trace& trace) {
         Record columns;
-        for (const Trace::Column& c : trace.columns()) columns.put(c.name, Numeric<double>{{c.values.begin(), c.values.end()}});
+        for (const Trace::Column& c : trace.columns())
+            columns.put(c.name, Numeric<double>{{c.values.begin(), c.values.end()}});
         columns.put("paused_at", trace.paused_at());
         record.put(name, std::vector<Record>{std::move(columns)});
     }
     /// `count` consecutive numbers whose number is known to the reader too.
-    template <class T> void array(const char* name, const T* values, std::size_t count) {
+    template <class T> void array(const char* name, const T* values, Index count) {
         using Stored = std::conditional_t<std::is_floating_point_v<T>, double,
                                           std::conditional_t<sizeof(T) == 1, std::int8_t, Index>>;
         Numeric<Stored> out;
         out.values.reserve(count);
-        for (std::size_t i = 0; i < count; ++i) out.values.push_back(static_cast<Stored>(values[i]));
+        for (Index i = 0; i < count; ++i) out.values.push_back(static_cast<Stored>(values[i]));
         record.put(name, std::move(out));
     }
 };
@@ -96,47 +101,45 @@ struct Reader {
     const Record& record;
 
     template <class T> void operator()(const char* name, T& value) const {
-        if constexpr (std::is_same_v<T, bool>)
+        if constexpr (requires { value.data(); }) {
+            const auto& from = numbers<typename T::value_type>(name);
+            value.resize(from.size());
+            copy(name, from, value.data());
+        } else if constexpr (std::is_same_v<T, bool>)
             value = record.get<bool>(name);
         else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>)
             value = static_cast<T>(record.get<Index>(name));
         else
             value = finite(name, record.get<double>(name));
     }
-    template <class T, class A> void operator()(const char* name, std::vector<T, A>& values) const {
-        const auto& from = numbers<T>(name);
-        values.resize(from.size());
-        copy(name, from, values.data());
-    }
     void operator()(const char* name, Trace& trace) const {
         const auto& nested = record.get<std::vector<Record>>(name);
         require_sound(nested.size() == 1, name);
         const Reader columns{nested.front()};
-        const std::size_t rows = columns.numbers<double>(trace.columns().front().name.c_str()).size();
+        const Index rows = std::ssize(columns.numbers<double>(trace.columns().front().name.c_str()));
         for (Trace::Column& c : trace.columns()) {
             const auto& from = columns.numbers<double>(c.name.c_str());
             c.values.assign(from.begin(), from.end());
-            require_sound(c.values.size() == rows, name);
+            require_sound(std::ssize(c.values) == rows, name);
         }
         double paused = 0;
         columns("paused_at", paused);
         trace.resume_from(paused);
     }
-    template <class T> void array(const char* name, T* values, std::size_t count) const {
+    template <class T> void array(const char* name, T* values, Index count) const {
         const auto& from = numbers<T>(name);
-        require_sound(from.size() == count, name);
+        require_sound(std::ssize(from) == count, name);
         copy(name, from, values);
     }
 
   private:
     template <class T> using Stored =
-        std::conditional_t<std::is_floating_point_v<T>, double,
-                           std::conditional_t<sizeof(T) == 1, std::int8_t, Index>>;
+        std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<sizeof(T) == 1, std::int8_t, Index>>;
     template <class T> const Wiped<Stored<T>>& numbers(const char* name) const {
         return record.get<Numeric<Stored<T>>>(name).values;
     }
     template <class T, class From> static void copy(const char* name, const From& from, T* to) {
-        for (std::size_t i = 0; i < from.size(); ++i)
+        for (Index i = 0; i < std::ssize(from); ++i)
             if constexpr (std::is_floating_point_v<T>)
                 to[i] = static_cast<T>(finite(name, from[i]));
             else

@@ -17,7 +17,8 @@ class HeldRows {
         return visit([](const auto& store) { return store.columns(); }, Index{0});
     }
     AnyRows view() const {
-        return visit([](const auto& store) { return AnyRows(store.view()); }, AnyRows(Rows<double>(DenseRows<double>{})));
+        return visit([](const auto& store) { return AnyRows(store.view()); },
+                     AnyRows(Rows<double>(DenseRows<double>{})));
     }
     /// Append some of `rows`; the position of the first.
     Index append(const AnyRows& rows, Ids which) {
@@ -39,7 +40,7 @@ class HeldRows {
         change([&](auto& store) { store.truncate(size); });
     }
     /// Drop the rows that are not to be kept; the last ones fill the holes.
-    void close(const std::vector<char>& keep, const Closing& closing) {
+    void close(const Array<char>& keep, const Closing& closing) {
         change([&](auto& store) { store.close(keep, closing); });
     }
     void clear() { store_ = std::monostate{}; }

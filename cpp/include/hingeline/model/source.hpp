@@ -19,8 +19,8 @@ inline Index column_count(const AnyRows& rows) {
 }
 
 /// Precision of the rows.
-template <class R> using ValueOf = std::remove_const_t<std::remove_pointer_t<
-    decltype(std::variant_alternative_t<0, std::decay_t<R>>::data)>>;
+template <class R> using ValueOf =
+    std::remove_const_t<std::remove_pointer_t<decltype(std::variant_alternative_t<0, std::decay_t<R>>::data)>>;
 
 struct Source {
     std::variant<Kernel, AnyRows, Called<double>::Function> from;
@@ -42,9 +42,7 @@ class Values {
     Values(const Source& source, const AnyRows& rows, std::size_t copy_bytes) {
         if (const auto* kernel = std::get_if<0>(&source.from))
             std::visit(
-                [&](const auto& x) {
-                    values_ = std::make_unique<Gram<ValueOf<decltype(x)>>>(*kernel, x, copy_bytes);
-                },
+                [&](const auto& x) { values_ = std::make_unique<Gram<ValueOf<decltype(x)>>>(*kernel, x, copy_bytes); },
                 rows);
         else if (const auto* matrix = std::get_if<1>(&source.from))
             std::visit(

@@ -1,13 +1,12 @@
-// What a learner writes down as it goes: columns of numbers, one row per moment. It never prints.
+// Trace: what an algorithm records while it runs, as columns of numbers, one row per record. It never prints.
 #pragma once
 
 #include <chrono>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "hingeline/kernel/ops.hpp"
+#include "hingeline/core/array.hpp"
 
 namespace hingeline {
 
@@ -16,29 +15,29 @@ class Trace {
     struct Column {
         std::string name;
         bool whole;  // holds integers
-        std::vector<double> values{};
+        Array<double> values{};
     };
-    /// Columns in the order of the values that `add` takes; one called "seconds" is filled by the clock.
+    /// Columns in the order of the values that `add` takes; a column named "seconds" is filled by the clock.
     Trace(std::initializer_list<Column> columns) : columns_(columns) {}
 
-    const std::vector<Column>& columns() const { return columns_; }
-    std::vector<Column>& columns() { return columns_; }
-    const std::vector<double>& column(const std::string& name) const {
+    const Array<Column>& columns() const { return columns_; }
+    Array<Column>& columns() { return columns_; }
+    const Array<double>& column(const std::string& name) const {
         for (const Column& c : columns_)
             if (c.name == name) return c.values;
         throw std::out_of_range("no such column: " + name);
     }
-    std::size_t size() const { return columns_.front().values.size(); }
+    Index size() const { return columns_.front().values.size(); }
 
     void add(std::initializer_list<double> values) {
         auto value = values.begin();
         for (Column& c : columns_) c.values.push_back(c.name == "seconds" ? elapsed() : *value++);
     }
-    /// Keep every second row, the last of each pair.
+    /// Keep every second row, the later of each pair.
     void thin() {
         for (Column& c : columns_) {
-            std::size_t kept = 0;
-            for (std::size_t i = 1; i < c.values.size(); i += 2) c.values[kept++] = c.values[i];
+            Index kept = 0;
+            for (Index i = 1; i < c.values.size(); i += 2) c.values[kept++] = c.values[i];
             c.values.resize(kept);
         }
     }
@@ -58,7 +57,7 @@ class Trace {
   private:
     using Clock = std::chrono::steady_clock;
     double elapsed() const { return before_ + std::chrono::duration<double>(Clock::now() - started_).count(); }
-    std::vector<Column> columns_;
+    Array<Column> columns_;
     Clock::time_point started_{};
     double before_ = 0;
 };

@@ -1,10 +1,11 @@
-// Long arrays in large pages: the first touch of a small page costs as much as the work on its numbers. Where the
-// system leaves the choice to the program, it has to ask.
+// Large: long arrays in large pages (2 MB). The first access to a small page costs as much as the arithmetic on its
+// values. On Linux a program has to ask for large pages.
 #pragma once
 
 #include <cstddef>
 #include <new>
-#include <vector>
+
+#include "hingeline/core/array.hpp"
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -19,7 +20,7 @@ template <class T> struct LargePages {
     T* allocate(std::size_t count) {
         void* memory = ::operator new(count * sizeof(T), alignment(count));
 #ifdef MADV_HUGEPAGE
-        if (large(count)) madvise(memory, count * sizeof(T), MADV_HUGEPAGE);  // a wish: it may be refused
+        if (large(count)) madvise(memory, count * sizeof(T), MADV_HUGEPAGE);  // a hint: the system may ignore it
 #endif
         return static_cast<T*>(memory);
     }
@@ -32,6 +33,6 @@ template <class T> struct LargePages {
     static std::align_val_t alignment(std::size_t count) { return std::align_val_t{large(count) ? page : 64}; }
 };
 
-template <class T> using Large = std::vector<T, LargePages<T>>;
+template <class T> using Large = Array<T, LargePages<T>>;
 
 }  // namespace hingeline

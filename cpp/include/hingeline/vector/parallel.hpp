@@ -1,7 +1,10 @@
-// Parallel: several arrays of one length, laid out for the passes of kernel/ops.hpp.
+// Parallel: several arrays of one length, aligned and padded for the passes (vector/passes.hpp).
 #pragma once
 
-#include "hingeline/kernel/panel.hpp"
+#include <algorithm>
+
+#include "hingeline/core/aligned.hpp"
+#include "hingeline/vector/layout.hpp"
 
 namespace hingeline {
 
@@ -24,13 +27,13 @@ template <class T, int Count> class Parallel {
     const T* operator[](int k) const { return data_.data() + k * pitch(); }
     Index size() const { return size_; }
 
-    /// New values are zero.
+    /// New values are zero, and so is the padding.
     void resize(Index n) {
         if (n > capacity_) {
             Parallel wider;
             wider.capacity_ = (n + n / 4 + pass_step) / pass_step * pass_step;
             wider.size_ = size_;
-            const auto all = static_cast<std::size_t>(Count * wider.pitch());
+            const Index all = Count * wider.pitch();
             std::fill_n(wider.data_.reserve(all), all, T(0));
             for (int k = 0; k < Count && size_ > 0; ++k) std::copy_n((*this)[k], size_, wider[k]);
             *this = std::move(wider);
@@ -43,7 +46,8 @@ template <class T, int Count> class Parallel {
     }
 
   private:
-    /// Arrays a whole number of pages apart would have their loads and stores mistaken for each other's.
+    /// An odd number of cache lines beyond the capacity: with arrays a whole number of pages apart, a load would wait
+    /// for an unrelated store to the same page offset (4K aliasing).
     Index pitch() const { return capacity_ + 17 * Index{64 / sizeof(T)}; }
     Aligned<T> data_;
     Index capacity_ = 0, size_ = 0;

@@ -1,14 +1,15 @@
-// What a model has forgotten must not lie about in memory that was given back: storage that is overwritten first.
+// Storage that is overwritten before it is released, so that rows a model has forgotten do not stay in memory.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <vector>
+
+#include "hingeline/core/array.hpp"
 
 namespace hingeline {
 
-/// Zeros, whatever the compiler thinks of writing to memory that nobody reads again.
+/// Write zeros. The barrier keeps the compiler from removing stores to memory that is not read again.
 inline void wipe(void* p, std::size_t bytes) {
     if (bytes == 0) return;
 #if defined(__GNUC__) || defined(__clang__)
@@ -20,7 +21,7 @@ inline void wipe(void* p, std::size_t bytes) {
 #endif
 }
 
-/// Zeros on the part of the stack that calls from here have used.
+/// Write zeros to the part of the stack that earlier calls have used.
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((noinline))
 #endif
@@ -41,7 +42,7 @@ template <class T> struct WipingAllocator {
     template <class U> bool operator==(const WipingAllocator<U>&) const { return true; }
 };
 
-/// A vector that overwrites what it gives back.
-template <class T> using Wiped = std::vector<T, WipingAllocator<T>>;
+/// An array that overwrites the memory it releases.
+template <class T> using Wiped = Array<T, WipingAllocator<T>>;
 
 }  // namespace hingeline

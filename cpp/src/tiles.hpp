@@ -1,13 +1,8 @@
-// Vector arithmetic of the kernel engine; see kernel/ops.hpp for the layout and the law.
-//
-// Compiled once per instruction set with HINGELINE_ISA (a namespace) and HINGELINE_VECTOR_BYTES set.
-// Nothing here may emit a function that another translation unit could share: a linker would be free
-// to keep the copy built for the widest set. Hence no standard library templates, everything in the
-// set's own namespace, and internal linkage for all but the two tables.
-#include "algebra.hpp"
-#include "linear.hpp"
+// Tiles of dot products and kernel values; see vector/tiles.hpp for the layout and the law of the same bits. Part of
+// tables.cpp: everything has internal linkage (see there).
+#pragma once
+
 #include "maps.hpp"
-#include "simd.hpp"
 
 namespace hingeline::HINGELINE_ISA {
 namespace {
@@ -328,98 +323,5 @@ template <class T> void accumulate(const T* tile, int width, int row_count, cons
     }
 }
 
-template <class T> Least add_and_least(double* z, const T* k, double a, double b, Index n) {
-    using V = Vec<double>;
-    constexpr int W = lanes<double>;
-    constexpr int group = 4;         // independent minima hide the latency of the comparisons
-    constexpr Index stretch = 1024;  // the first position of the least value is sought in one stretch only
-    const double infinity = static_cast<double>(INFINITY);
-    double best = infinity;
-    Index best_from = 0;
-    for (Index from = 0; from < n; from += stretch) {
-        const Index to = n - from < stretch ? n : from + stretch;
-        V low[group];
-        for (int g = 0; g < group; ++g) low[g] = splat<V>(infinity);
-        Index i = from;
-        for (; i + group * W <= to; i += group * W)
-            for (int g = 0; g < group; ++g) {
-                double* at = z + i + g * W;
-                const V value = load<V>(at) + (load_double(k + i + g * W) * a + b);
-                store(at, value);
-                low[g] = value < low[g] ? value : low[g];
-            }
-        double least = infinity;
-        for (int g = 0; g < group; ++g) {
-            double lane[W];
-            store(lane, low[g]);
-            for (int w = 0; w < W; ++w) least = lane[w] < least ? lane[w] : least;
-        }
-        for (; i < to; ++i) {
-            z[i] = z[i] + madd(static_cast<double>(k[i]), a, b);
-            least = z[i] < least ? z[i] : least;
-        }
-        if (least < best) {
-            best = least;
-            best_from = from;
-        }
-    }
-    if (best == infinity) return {infinity, n};
-    Index at = best_from;
-    while (z[at] != best) ++at;
-    return {best, at};
-}
-
-template <class T> constexpr Ops<T> make_table() {
-    return {HL_STRING(HINGELINE_ISA),
-            lanes<T>,
-            max_vectors,
-            dense<T>,
-            sparse<T, std::int32_t>,
-            sparse<T, std::int64_t>,
-            sparse_one<T, std::int32_t>,
-            sparse_one<T, std::int64_t>,
-            bits_one<T>,
-            norms<T>,
-            pack<T>,
-            to_rows<T>,
-            to_columns<T>,
-            to_line<T>,
-            accumulate<T>,
-            add_and_least<T>,
-            add_and_peaks<T>,
-            best_partner<T>,
-            ascend<T>,
-            ascend_pair<T>,
-            glance<T>,
-            combine<T>,
-            inner<T>,
-            packed_multiply,
-            packed_update,
-            line_dots<T>,
-            sparse_line_dots<T, std::int32_t>,
-            sparse_line_dots<T, std::int64_t>,
-            line_add<T>,
-            sparse_line_add<T, std::int32_t>,
-            sparse_line_add<T, std::int64_t>,
-            sparse_pairs<T, std::int32_t>,
-            sparse_pairs<T, std::int64_t>,
-            sparse_tile_dots<T, std::int32_t>,
-            sparse_tile_dots<T, std::int64_t>,
-            tile_add,
-            sparse_tile_add<T, std::int32_t>,
-            sparse_tile_add<T, std::int64_t>,
-            margins,
-            weights,
-            violation,
-            slope,
-            shift};
-}
-
 }  // namespace
-
-extern const Ops<float> table_f32;
-extern const Ops<double> table_f64;
-const Ops<float> table_f32 = make_table<float>();
-const Ops<double> table_f64 = make_table<double>();
-
 }  // namespace hingeline::HINGELINE_ISA

@@ -1,0 +1,77 @@
+// PassOps: one pass over the examples per step of an algorithm, with the choice of the next step in the same pass.
+// PackedOps: a symmetric matrix stored as the rows of its lower triangle.
+#pragma once
+
+#include "hingeline/vector/layout.hpp"
+
+namespace hingeline {
+
+/// The smallest value and the first position that holds it.
+struct Least {
+    double value;
+    Index at;
+};
+/// Gradients g with room `up` to rise and room `dn` to fall: the sum of max(up g, -dn g), the largest |g| with room in
+/// its direction, and its first position (a rise before a fall; -1: none).
+struct Ascent {
+    double gap, worst;
+    Index at;
+};
+/// The largest gradient with room to rise and the smallest with room to fall, with their first positions (-1: none).
+struct Extremes {
+    double high, low;
+    Index high_at, low_at;
+};
+/// The largest value, and the smallest among positions with v > 0, with their first positions (-1: none).
+struct Peaks {
+    double high, low;
+    Index high_at, low_at;
+};
+/// The largest value above zero and its first position (-1: none).
+struct Most {
+    double value;
+    Index at;
+};
+/// sum a k, and the sums of h and h^2 over a != 0, where h = c g.
+struct Glance {
+    double output, sum, squares;
+};
+
+template <class T> struct PassOps {
+    /// z[i] += a * k[i] + b; returns the least z and its first position.
+    Least (*add_and_least)(double* z, const T* k, double a, double b, Index n);
+    /// r[i] += a * k[i] + c * l[i] + b, each term only where its array is not null (k null: r is not changed); returns
+    /// the largest r, and the smallest where v > 0. No NaN may arise.
+    Peaks (*add_and_peaks)(double* r, const T* k, double a, const T* l, double c, double b, const double* v, Index n);
+    /// With fall = top - r[i] >= 0 and bend = q[i] + a * k[i] + b: the largest gain theta * (2 fall - theta * bend),
+    /// where theta = min(fall / bend, v[i]), or v[i] if bend <= 0. v >= 0.
+    Most (*best_partner)(const double* r, const T* k, const double* q, const double* v, double top, double a, double b,
+                         Index n);
+    /// g[i] += a * k[i] (no change where k is null), and the ascent left. Arrays padded as for `pass_step`. In single
+    /// precision a is taken in two parts, so that only the sum is rounded.
+    Ascent (*ascend)(T* g, const T* k, double a, const T* up, const T* dn, Index n);
+    /// g[i] += a * (k[i] - l[i]) (no change where k is null), and the extremes then.
+    Extremes (*ascend_pair)(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n);
+    /// Accumulates in double.
+    Glance (*glance)(const T* k, const double* a, const T* g, const double* c, Index n);
+    /// sums[i] += sum_r weights[r] * rows[r][i], r ascending, for from <= i < to; both multiples of `pass_step`.
+    void (*combine)(const T* const* rows, const double* weights, Index count, Index from, Index to, double* sums);
+    /// sum_i k[i] * a[i]; arrays padded as for `pass_step`.
+    double (*inner)(const T* k, const double* a, Index n);
+};
+
+template <class T> const PassOps<T>& pass_ops();
+template <> const PassOps<float>& pass_ops<float>();
+template <> const PassOps<double>& pass_ops<double>();
+
+/// A is symmetric of order m: the rows of its lower triangle, one behind the other.
+struct PackedOps {
+    /// y = A x.
+    void (*multiply)(const double* a, Index m, const double* x, double* y);
+    /// A += scale sum_k b_k b_k^T.
+    void (*update)(double* a, Index m, double scale, const double* const* b, Index count);
+};
+
+const PackedOps& packed_ops();
+
+}  // namespace hingeline

@@ -1,0 +1,391 @@
+// Passes over the examples and packed matrices, for every instruction set and both precisions.
+#include <cmath>
+#include <limits>
+
+#include "check.hpp"
+#include "data.hpp"
+#include "tables.hpp"
+
+namespace hingeline {
+
+namespace {
+
+using namespace testing;
+
+template <class T> void least_case(const TypedTables<T>& op, Random& random, Index n, bool ties) {
+    // Numbers of 24 bits: k * a is exact, so that fused or not makes no difference.
+    std::vector<double> z;
+    std::vector<T> k;
+    for (Index i = 0; i < n; ++i) {
+        z.push_back(ties ? static_cast<double>(below(random, 3)) : uniform(random, -5.0, 5.0));
+        k.push_back(ties ? T(1) : static_cast<T>(static_cast<float>(uniform(random, -1.0, 1.0))));
+        if (below(random, 4) == 0) z.back() = std::numeric_limits<double>::infinity();
+    }
+    const double a = static_cast<float>(uniform(random, -2.0, 2.0)), b = uniform(random, -1.0, 1.0);
+    auto expected = z;
+    Least naive{std::numeric_limits<double>::infinity(), n};
+    for (Index i = 0; i < n; ++i) {
+        expected[i] += static_cast<double>(k[i]) * a + b;
+        if (expected[i] < naive.value) naive = {expected[i], i};
+    }
+    const Least least = op.passes.add_and_least(z.data(), k.data(), a, b, n);
+    CHECK(same_bits(z, expected), op.name, n, ties);
+    CHECK(same_bits(least.value, naive.value), op.name, n, ties);
+    CHECK(least.at == naive.at, op.name, n, ties, least.at, naive.at);
+}
+
+CASE(add_and_least) {
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        Random random(14);
+        for (const Index n : {0, 1, 2, 7, 8, 31, 32, 33, 1023, 1024, 1025, 2048, 5000})
+            for (int repeat = 0; repeat < 20; ++repeat) least_case(op, random, n, repeat % 2 == 1);
+        // The least value in every position, alone and with a later double.
+        for (Index at = 0; at < 2100; ++at) {
+            std::vector<double> z(2100, 1.0);
+            const std::vector<T> k(z.size(), T(0));
+            z[at] = z[(at + 2100) / 2] = -1.0;
+            const Least least = op.passes.add_and_least(z.data(), k.data(), 1.0, 0.0, 2100);
+            CHECK(least.at == at && least.value == -1.0, op.name, at, least.at);
+        }
+        std::vector<double> z(1500, std::numeric_limits<double>::infinity());
+        const std::vector<T> k(z.size(), T(1));
+        const Least none = op.passes.add_and_least(z.data(), k.data(), 3.0, -1e300, 1500);
+        CHECK(none.at == 1500 && none.value == std::numeric_limits<double>::infinity(), op.name);
+    });
+}
+
+// ---- passes over a dual with penalised bias ------------------------------------------------------
+
+/// Multiples of 1/8 make every operation exact and ties frequent.
+struct Eighths {
+    Random& random;
+    Index levels;
+    double operator()() { return static_cast<double>(below(random, 2 * levels + 1) - levels) / 8; }
+};
+
+template <class T>
+void peaks_case(const TypedTables<T>& op, Random& random, Index n, int terms, double room, Index levels) {
+    Eighths eighths{random, levels};
+    std::vector<double> r, v;
+    std::vector<T> k, l;
+    for (Index i = 0; i < n; ++i) {
+        r.push_back(eighths());
+        v.push_back(uniform(random) < room ? 0.5 : 0.0);
+        k.push_back(static_cast<T>(eighths()));
+        l.push_back(static_cast<T>(eighths()));
+    }
+    const double a = eighths(), b = eighths(), c = eighths();
+    auto expected = r;
+    Peaks naive{-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(), -1, -1};
+    for (Index i = 0; i < n; ++i) {
+        if (terms > 0) expected[i] += a * static_cast<double>(k[i]) + b;
+        if (terms > 1) expected[i] += c * static_cast<double>(l[i]);
+        if (expected[i] > naive.high) naive.high = expected[i], naive.high_at = i;
+        if (v[i] > 0 && expected[i] < naive.low) naive.low = expected[i], naive.low_at = i;
+    }
+    const Peaks peaks = op.passes.add_and_peaks(r.data(), terms > 0 ? k.data() : nullptr, a,
+                                                terms > 1 ? l.data() : nullptr, c, b, v.data(), n);
+    CHECK(same_bits(r, expected), op.name, n, terms);
+    CHECK(peaks.high == naive.high && peaks.low == naive.low, op.name, n, terms, peaks.high, peaks.low);
+    CHECK(peaks.high_at == naive.high_at, op.name, n, terms, peaks.high_at, naive.high_at);
+    CHECK(peaks.low_at == naive.low_at, op.name, n, terms, peaks.low_at, naive.low_at);
+}
+
+CASE(add_and_peaks) {
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        Random random(15);
+        for (const Index n : {0, 1, 2, 7, 8, 9, 31, 32, 33, 127, 128, 129, 255, 400, 1000, 1283})
+            for (int repeat = 0; repeat < 24; ++repeat)
+                peaks_case(op, random, n, repeat % 3, repeat % 4 ? 0.2 : 0.0, repeat % 2 ? 3 : 400);
+        // The peaks in every position, alone and with a later double.
+        for (Index at = 0; at < 700; ++at) {
+            std::vector<double> r(700, 0.0);
+            const std::vector<double> v(700, 1.0);
+            r[at] = r[(at + 700) / 2] = 1.0;
+            Peaks peaks =
+                op.passes.add_and_peaks(r.data(), static_cast<const T*>(nullptr), 0, nullptr, 0, 0, v.data(), 700);
+            CHECK(peaks.high == 1.0 && peaks.high_at == at, op.name, at, peaks.high_at);
+            r[at] = r[(at + 700) / 2] = -1.0;
+            peaks = op.passes.add_and_peaks(r.data(), static_cast<const T*>(nullptr), 0, nullptr, 0, 0, v.data(), 700);
+            CHECK(peaks.low == -1.0 && peaks.low_at == at, op.name, at, peaks.low_at);
+        }
+    });
+}
+
+template <class T> void partner_case(const TypedTables<T>& op, Random& random, Index n, double room, Index levels) {
+    Eighths eighths{random, levels};
+    std::vector<double> r, v, q;
+    std::vector<T> k;
+    const double top = static_cast<double>(levels) / 8;
+    for (Index i = 0; i < n; ++i) {
+        r.push_back(eighths());
+        v.push_back(uniform(random) < room ? static_cast<double>(below(random, 9)) / 8 : 0.0);
+        k.push_back(static_cast<T>(eighths()));
+        q.push_back(std::exp2(static_cast<double>(below(random, 5) - 1)));  // quotients by a power of two are exact
+    }
+    const bool flat = below(random, 2);  // then bend = q, and every operation is exact
+    const double a = flat ? 0.0 : eighths(), b = flat ? 0.0 : eighths();
+    Most naive{0, -1};
+    std::vector<double> gains;
+    for (Index i = 0; i < n; ++i) {
+        const double fall = top - r[i], bend = q[i] + (a * static_cast<double>(k[i]) + b);
+        const double theta = bend > 0 ? std::min(fall / bend, v[i]) : v[i];
+        gains.push_back(theta * (2 * fall - theta * bend));
+        if (gains.back() > naive.value) naive = {gains.back(), i};
+    }
+    const Most best = op.passes.best_partner(r.data(), k.data(), q.data(), v.data(), top, a, b, n);
+    CHECK((best.at < 0) == (naive.at < 0), op.name, n, best.at, naive.at);
+    CHECK(std::abs(best.value - naive.value) <= 1e-13 * naive.value, op.name, n, best.value, naive.value);
+    if (naive.at < 0) return;
+    if (flat) CHECK(best.at == naive.at, op.name, n, best.at, naive.at);
+    CHECK(gains[best.at] >= naive.value * (1 - 1e-13), op.name, n, best.at, naive.at);
+}
+
+CASE(best_partner) {
+    each_table([](const auto& op) {
+        Random random(16);
+        for (const Index n : {0, 1, 2, 7, 8, 9, 31, 32, 33, 127, 128, 129, 400, 1283})
+            for (int repeat = 0; repeat < 40; ++repeat)
+                partner_case(op, random, n, repeat % 4 ? 0.3 : 0.0, repeat % 3 ? 3 : 100);
+    });
+}
+
+// ---- passes over an expansion --------------------------------------------------------------------
+
+/// Arrays of n values with zeros up to the next multiple of `pass_step`, and a mark behind that.
+template <class X> std::vector<X> padded(std::vector<X> x) {
+    x.resize((x.size() + pass_step - 1) / pass_step * pass_step, X(0));
+    return x;
+}
+
+/// An expansion of n positions. Multiples of 1/8 below 2^10 make every operation exact and ties frequent.
+template <class T> struct Expansion {
+    Index n;
+    std::vector<T> g, up, dn, k, l;
+    std::vector<double> a, c;
+    Expansion(Random& random, Index n_, int levels, double room) : n(n_) {
+        const auto eighths = [&] { return static_cast<double>(below(random, 2 * levels + 1) - levels) / 8; };
+        for (Index i = 0; i < n; ++i) {
+            g.push_back(static_cast<T>(eighths()));
+            up.push_back(uniform(random) < room ? static_cast<T>(below(random, 8) + 1) / 8 : T(0));
+            dn.push_back(uniform(random) < room ? static_cast<T>(below(random, 8) + 1) / 8 : T(0));
+            k.push_back(static_cast<T>(eighths()));
+            l.push_back(static_cast<T>(eighths()));
+            a.push_back(below(random, 3) ? eighths() : 0.0);
+            c.push_back(eighths());
+        }
+        g = padded(g), up = padded(up), dn = padded(dn), k = padded(k), l = padded(l), a = padded(a), c = padded(c);
+    }
+};
+
+template <class T> Ascent naive_ascent(const Expansion<T>& e, const std::vector<T>& g) {
+    Ascent out{0, 0, -1};
+    const auto room = [&](Index i) { return g[i] > 0 ? e.up[i] : e.dn[i]; };
+    for (Index i = 0; i < e.n; ++i) {
+        out.gap += static_cast<double>(std::abs(g[i])) * static_cast<double>(room(i));
+        if (room(i) > 0) out.worst = std::max(out.worst, static_cast<double>(std::abs(g[i])));
+    }
+    for (const double sign : {1.0, -1.0})  // a rise before a fall
+        for (Index i = 0; i < e.n && out.at < 0 && out.worst > 0; ++i)
+            if (static_cast<double>(g[i]) == sign * out.worst && room(i) > 0) out.at = i;
+    return out;
+}
+
+template <class T> Extremes naive_extremes(const Expansion<T>& e, const std::vector<T>& g) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    Extremes out{-infinity, infinity, -1, -1};
+    for (Index i = 0; i < e.n; ++i) {
+        const double x = static_cast<double>(g[i]);
+        if (e.up[i] > 0 && x > out.high) out.high = x, out.high_at = i;
+        if (e.dn[i] > 0 && x < out.low) out.low = x, out.low_at = i;
+    }
+    return out;
+}
+
+template <class T> void pass_case(const TypedTables<T>& op, Random& random, Index n, int levels, double room) {
+    Expansion<T> e(random, n, levels, room);
+    const double a = static_cast<double>(below(random, 17) - 8) / 8;
+    auto moved = e.g, apart = e.g;
+    for (Index i = 0; i < n; ++i) {
+        moved[i] += static_cast<T>(a) * e.k[i];
+        apart[i] += static_cast<T>(a) * (e.k[i] - e.l[i]);
+    }
+    const auto check_ascent = [&](const Ascent& found, const Ascent& expected, const char* what) {
+        CHECK(found.gap == expected.gap && found.worst == expected.worst, op.name, what, n, room, found.gap,
+              expected.gap, found.worst, expected.worst);
+        CHECK(found.at == expected.at, op.name, what, n, levels, room, found.at, expected.at);
+    };
+    const auto check_extremes = [&](const Extremes& found, const Extremes& expected, const char* what) {
+        CHECK(found.high == expected.high && found.low == expected.low, op.name, what, n, room);
+        CHECK(found.high_at == expected.high_at && found.low_at == expected.low_at, op.name, what, n, found.high_at,
+              expected.high_at, found.low_at, expected.low_at);
+    };
+    auto g = e.g;
+    check_ascent(op.passes.ascend(g.data(), nullptr, 0, e.up.data(), e.dn.data(), n), naive_ascent(e, e.g), "look");
+    check_extremes(op.passes.ascend_pair(g.data(), nullptr, nullptr, 0, e.up.data(), e.dn.data(), n),
+                   naive_extremes(e, e.g), "look");
+    CHECK(same_bits(g, e.g), op.name, n);
+    check_ascent(op.passes.ascend(g.data(), e.k.data(), a, e.up.data(), e.dn.data(), n), naive_ascent(e, moved),
+                 "move");
+    CHECK(same_bits(g.data(), moved.data(), n), op.name, n);
+    g = e.g;
+    check_extremes(op.passes.ascend_pair(g.data(), e.k.data(), e.l.data(), a, e.up.data(), e.dn.data(), n),
+                   naive_extremes(e, apart), "move");
+    for (Index i = 0; i < n; ++i) CHECK(g[i] == apart[i], op.name, n, i);
+    for (Index i = n; i < static_cast<Index>(g.size()); ++i) CHECK(g[i] == 0, op.name, n, i);
+
+    Glance expected{0, 0, 0};
+    for (Index i = 0; i < n; ++i) {
+        expected.output += e.a[i] * static_cast<double>(e.k[i]);
+        const double h = e.a[i] != 0 ? e.c[i] * static_cast<double>(e.g[i]) : 0.0;
+        expected.sum += h;
+        expected.squares += h * h;
+    }
+    const Glance found = op.passes.glance(e.k.data(), e.a.data(), e.g.data(), e.c.data(), n);
+    CHECK(found.output == expected.output && found.sum == expected.sum && found.squares == expected.squares, op.name, n,
+          found.output, expected.output);
+}
+
+CASE(passes_over_an_expansion) {
+    each_table([](const auto& op) {
+        Random random(15);
+        for (const Index n : {0, 1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 1000, 2049})
+            for (int repeat = 0; repeat < 24; ++repeat)
+                pass_case(op, random, n,
+                          repeat % 3 == 0   ? 1
+                          : repeat % 3 == 1 ? 4
+                                            : 500,
+                          repeat % 4 == 0   ? 0.0
+                          : repeat % 4 == 1 ? 0.02
+                          : repeat % 4 == 2 ? 0.5
+                                            : 1.0);
+    });
+}
+
+CASE(ties_between_rises_and_falls) {
+    // A fall before a rise of the same size, at every pair of positions: the rise is chosen; of two falls the first.
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        const Index n = 400;
+        Random random(16);
+        for (int repeat = 0; repeat < 4000; ++repeat) {
+            std::vector<T> g(512, T(0)), up(512, T(1)), dn(512, T(1));
+            std::fill(up.begin() + n, up.end(), T(0)), std::fill(dn.begin() + n, dn.end(), T(0));
+            for (Index i = 0; i < n; ++i) g[i] = static_cast<T>(below(random, 5) - 2) / 8;
+            const Index lane = below(random, 32);
+            Index first = below(random, n), second = repeat % 2 ? below(random, n) : (first + 32 * lane) % n;
+            if (first > second) std::swap(first, second);
+            if (first == second) continue;
+            g[first] = T(-1), g[second] = T(1);
+            CHECK(op.passes.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n).at == second, op.name, first, second);
+            up[second] = 0;  // no room any more
+            CHECK(op.passes.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n).at == first, op.name, first, second);
+            g[second] = T(-1);
+            CHECK(op.passes.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n).at == first, op.name, first, second);
+            const Extremes x = op.passes.ascend_pair(g.data(), nullptr, nullptr, 0, up.data(), dn.data(), n);
+            CHECK(x.low == -1 && x.low_at == first, op.name, first, second, x.low_at);
+            dn[first] = 0;
+            CHECK(op.passes.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n).at == second, op.name, first, second);
+            dn[second] = 0;
+            const Ascent rest = op.passes.ascend(g.data(), nullptr, 0, up.data(), dn.data(), n);
+            CHECK(rest.worst <= 0.25 && rest.at != first && rest.at != second, op.name);
+        }
+    });
+}
+
+CASE(steps_in_single_precision_round_once) {
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        if (sizeof(T) == 8) return;
+        Random random(17);
+        const std::vector<T> none(512, T(0));
+        for (int repeat = 0; repeat < 50; ++repeat) {
+            std::vector<T> g, k;
+            for (int i = 0; i < 512; ++i) {
+                g.push_back(static_cast<T>(uniform(random, -2.0, 2.0)));
+                k.push_back(static_cast<T>(uniform(random)));
+            }
+            const auto before = g;
+            const double a = uniform(random, -3.0, 3.0);
+            op.passes.ascend(g.data(), k.data(), a, none.data(), none.data(), 512);
+            for (int i = 0; i < 512; ++i) {
+                const double exact = static_cast<double>(before[i]) + a * static_cast<double>(k[i]);
+                const double size = std::abs(static_cast<double>(before[i])) + std::abs(a);
+                CHECK(std::abs(static_cast<double>(g[i]) - exact) <= 1.01 * epsilon<T> * size, op.name, i, g[i], exact);
+            }
+        }
+    });
+}
+
+// ---- sums of rows, symmetric matrices --------------------------------------------------------------
+
+CASE(rows_are_summed_in_order) {
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        Random random(23);
+        for (const Index count : {0, 1, 3, 4, 7, 8, 21}) {
+            const Index n = 20 * pass_step, from = pass_step;  // more than one stretch
+            std::vector<std::vector<T>> rows;
+            std::vector<const T*> pointers;
+            std::vector<double> weights, sums(static_cast<std::size_t>(n), 0.5), expected = sums;
+            for (Index r = 0; r < count; ++r) {
+                rows.push_back(random_values<T>(random, 1, n));
+                weights.push_back(static_cast<double>(below(random, 9)) / 4 - 1);
+            }
+            for (const auto& row : rows) pointers.push_back(row.data());
+            op.passes.combine(pointers.data(), weights.data(), count, from, n, sums.data());
+            for (Index i = 0; i < n; ++i) {
+                for (Index r = 0; r < count && i >= from; ++r)
+                    expected[i] += weights[r] * static_cast<double>(rows[r][i]);
+                CHECK(std::abs(sums[i] - expected[i]) <= 1e-14 * (1 + count), op.name, count, i);
+            }
+            double product = 0;
+            const std::vector<T> k = padded(random_values<T>(random, 1, 100 + count));
+            const std::vector<double> a = padded(random_values<double>(random, 1, 100 + count));
+            for (std::size_t i = 0; i < k.size(); ++i) product += static_cast<double>(k[i]) * a[i];
+            CHECK(std::abs(op.passes.inner(k.data(), a.data(), static_cast<Index>(k.size())) - product) < 1e-13,
+                  op.name);
+        }
+    });
+}
+
+CASE(a_packed_matrix_is_symmetric) {
+    for (const Tables* set : instruction_sets()) {
+        const PackedOps& op = set->packed;
+        const char* name = set->f64.name;
+        Random random(29);
+        for (const Index m : {1, 2, 7, 8, 16, 17, 33, 50})
+            for (const Index count : {1, 3, 4, 9}) {
+                std::vector<double> a = random_values<double>(random, 1, m * (m + 1) / 2);
+                const auto at = [m](const std::vector<double>& p, Index i, Index j) {
+                    (void)m;
+                    return i >= j ? p[i * (i + 1) / 2 + j] : p[j * (j + 1) / 2 + i];
+                };
+                const std::vector<double> x = random_values<double>(random, 1, m);
+                std::vector<double> y(static_cast<std::size_t>(m), 7.0);
+                op.multiply(a.data(), m, x.data(), y.data());
+                for (Index i = 0; i < m; ++i) {
+                    double sum = 0;
+                    for (Index j = 0; j < m; ++j) sum += at(a, i, j) * x[j];
+                    CHECK(std::abs(y[i] - sum) < 1e-13, name, m, i);
+                }
+                std::vector<std::vector<double>> b;
+                std::vector<const double*> pointers;
+                for (Index k = 0; k < count; ++k) b.push_back(random_values<double>(random, 1, m));
+                for (const auto& v : b) pointers.push_back(v.data());
+                const std::vector<double> before = a;
+                op.update(a.data(), m, -0.5, pointers.data(), count);
+                for (Index i = 0; i < m; ++i)
+                    for (Index j = 0; j <= i; ++j) {
+                        double sum = at(before, i, j);
+                        for (const auto& v : b) sum -= 0.5 * v[i] * v[j];
+                        CHECK(std::abs(at(a, i, j) - sum) < 1e-13, name, m, i, j);
+                    }
+            }
+    }
+}
+
+}  // namespace
+}  // namespace hingeline

@@ -1,0 +1,100 @@
+"""Dependencies point down: #include lines of the C++ core and import statements of the package."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HEADERS = ROOT / "cpp" / "include" / "hingeline"
+PACKAGE = ROOT / "src" / "hingeline"
+
+# Folders of cpp/include/hingeline and what their headers may include besides headers of their own folder.
+INCLUDES = {
+    "core": set(),
+    "vector": {"core"},
+    "data": {"core", "vector"},
+    "run": {"core"},
+    "kernel": {"core", "vector", "data", "run"},
+    "loss": {"core"},
+    "algo": {"core", "vector", "data", "run", "kernel", "loss"},
+    "model": {"core", "vector", "data", "run", "kernel", "loss", "algo"},
+}
+
+# Sub-packages and the modules of hingeline that they may import besides their own. Families do not import one another.
+SHARED = {"_core", "base"}
+IMPORTS = {"base": {"_core"}} | dict.fromkeys(("batch", "online", "exact", "linear"), SHARED)
+
+
+def includes(path: Path) -> list[str]:
+    """Return the headers of the core that a C++ file includes, relative to cpp/include."""
+    return re.findall(r'^#include "(hingeline/[^"]+)"', path.read_text(), flags=re.MULTILINE)
+
+
+def imports(path: Path) -> Iterator[tuple[str, ...]]:
+    """Yield the dotted names that a Python file imports, relative ones made absolute."""
+    package = ("hingeline", *path.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else ()
+            base = (*start, *node.module.split(".")) if node.module else start
+            yield from ((*base, alias.name) for alias in node.names)
+
+
+def test_headers_include_only_what_lies_below():
+    wrong = []
+    for path in HEADERS.rglob("*.hpp"):
+        folder = path.relative_to(HEADERS).parts[0]
+        allowed = INCLUDES[folder] | {folder}
+        wrong += [
+            f"{path.relative_to(HEADERS)}: {name}" for name in includes(path) if name.split("/")[1] not in allowed
+        ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_includes_have_no_cycles():
+    graph = {f"hingeline/{path.relative_to(HEADERS)}": includes(path) for path in HEADERS.rglob("*.hpp")}
+    open_, done = [], set()
+
+    def visit(name: str) -> None:
+        if name in done:
+            return
+        assert name not in open_, " -> ".join([*open_, name])
+        assert name in graph, f"{open_[-1] if open_ else '?'} includes {name}, which does not exist"
+        open_.append(name)
+        for below in graph[name]:
+            visit(below)
+        done.add(open_.pop())
+
+    for name in graph:
+        visit(name)
+
+
+def test_the_core_knows_no_python():
+    for path in HEADERS.rglob("*.hpp"):
+        assert not re.search(r"#include <(Python\.h|nanobind/)", path.read_text()), path
+
+
+@pytest.mark.parametrize("folder", sorted(IMPORTS))
+def test_sub_packages_import_only_what_lies_below(folder):
+    wrong = []
+    for path in (PACKAGE / folder).rglob("*.py"):
+        ours = (name for name in imports(path) if name[0] == "hingeline")
+        others = (name for name in ours if len(name) < 2 or name[1] not in IMPORTS[folder] | {folder})
+        wrong += [f"{path.relative_to(PACKAGE)}: {'.'.join(name)}" for name in others]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_dask_is_imported_in_one_folder():
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        if path.is_relative_to(PACKAGE / "linear" / "dask"):
+            continue
+        wrong += [str(path.relative_to(PACKAGE)) for name in imports(path) if name[0] in ("dask", "distributed")]
+    assert not wrong, "\n".join(wrong)
