@@ -1,105 +1,146 @@
 // Exact incremental machines for Python.
-#include "incremental.hpp"
+#include "arrays.hpp"
+#include "hingeline/model/incremental.hpp"
 
 namespace hingeline::bindings {
 
 void bind_incremental(nb::module_& m) {
-    using I = exact::Incremental;
-    nb::class_<I>(m, "Incremental", "Exact incremental machines over shared points.")
-        .def(nb::init<const std::string&, double, double>(), nb::arg("problem"), nb::kw_only(), nb::arg("C"),
-             nb::arg("nu"))
-        .def("configure", &I::configure, nb::kw_only(), nb::arg("window"), nb::arg("oldest"), nb::arg("memory"),
-             "Options of the next call.")
+    using incremental::Incremental;
+    using incremental::Problem;
+    using L = Locked<Incremental>;
+    using Serials = Contiguous1<std::int64_t>;
+    nb::class_<L>(m, "Incremental", "Exact incremental machines over shared points.")
         .def(
-            "add",
-            [](I& i, Index positive, Index) {
-                const auto lock = i.enter();
-                i.model.add(positive);
+            "__init__",
+            [](L* self, const std::string& problem, double C, double nu) {
+                new (self) L(choice<Problem>(problem, {{"classes", Problem::classes},
+                                                       {"sphere", Problem::sphere},
+                                                       {"plane", Problem::plane}}),
+                             C, nu);
             },
-            nb::arg("positive"), nb::arg("negative") = -1)
+            nb::arg("problem"), nb::kw_only(), nb::arg("C"), nb::arg("nu"))
         .def(
-            "add_mirrored",
-            [](I& i, Index machine, Index positive) {
-                const auto lock = i.enter();
-                i.model.units.push_back({positive, incremental::mirrored(i.at(machine).state)});
+            "configure",
+            [](L& l, Index window, bool oldest, std::size_t cache_bytes) {
+                l.change([&](Incremental& model, Interrupt*) {
+                    model.model.window = window;
+                    model.model.rule = oldest ? incremental::Rule::oldest : incremental::Rule::relevance;
+                    model.cache_bytes = cache_bytes;
+                });
             },
-            nb::arg("machine"), nb::arg("positive"))
+            nb::kw_only(), nb::arg("window"), nb::arg("oldest"), nb::arg("cache_bytes"), "Options of the next call.")
+        .def(
+            "add_class",
+            [](L& l, Index place) { l.change([&](Incremental& model, Interrupt*) { model.add_class(place); }); },
+            nb::arg("place"), "A label becomes known that sorts at `place`.")
         .def(
             "learn",
-            [](I& i, nb::object source, const Matrix& x, Contiguous1<std::int64_t> rows,
-               Contiguous1<std::int64_t> serials, Contiguous1<std::int64_t> codes, Contiguous1<double> weights,
-               int threads) { i.learn(SourceSpec(source), Chunk{&x, rows, serials, codes, weights}, threads); },
+            [](L& l, const PySource& source, const Matrix& x, Serials rows, Serials serials, Serials codes,
+               Contiguous1<double> weights, std::vector<std::pair<Index, Index>> arrivals, int threads) {
+                const PyChunk given{&x, rows, serials, codes, weights, std::move(arrivals)};
+                l.change([&](Incremental& model, Interrupt* interrupt) {
+                    model.learn(source.source, given.checked(model.classes.size()), threads, interrupt);
+                });
+            },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("serials"), nb::arg("codes"), nb::arg("weights"),
-            nb::kw_only(), nb::arg("threads"))
+            nb::kw_only(), nb::arg("arrivals"), nb::arg("threads"), "Learn from points in their order.")
         .def(
             "evicted",
-            [](I& i) {
-                const auto lock = i.hold();
-                return to_numpy(std::exchange(i.evicted, {}));
-            },
+            [](L& l) { return l.read([](Incremental& model) { return to_numpy(std::exchange(model.evicted, {})); }); },
             "Points that have gone since the last time this was asked.")
         .def(
             "forget",
-            [](I& i, nb::object source, Contiguous1<std::int64_t> serials, int threads) {
-                i.forget(SourceSpec(source), serials, threads);
+            [](L& l, const PySource& source, Serials serials, int threads) {
+                l.change([&](Incremental& model, Interrupt* interrupt) {
+                    model.forget(source.source, listed(serials), threads, interrupt);
+                });
             },
             nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(
             "bound",
-            [](I& i, nb::object source, double C, double nu, int threads) {
-                i.bound(SourceSpec(source), C, nu, threads);
+            [](L& l, const PySource& source, double C, double nu, int threads) {
+                l.change([&](Incremental& model, Interrupt* interrupt) {
+                    model.bound(source.source, C, nu, threads, interrupt);
+                });
             },
             nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"))
         .def(
             "leave_one_out",
-            [](I& i, nb::object source, Contiguous1<std::int64_t> serials, int threads) {
-                return i.leave_one_out(SourceSpec(source), serials, threads);
+            [](L& l, const PySource& source, Serials serials, int threads) {
+                std::vector<double> values;
+                l.change([&](Incremental& model, Interrupt* interrupt) {
+                    values = model.leave_one_out(source.source, listed(serials), threads, interrupt);
+                });
+                return to_numpy(std::move(values), {l.model.model.units.size(), serials.size()});
             },
             nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(
             "path",
-            [](I& i, nb::object source, Contiguous1<double> Cs, Contiguous1<std::int64_t> serials, int threads) {
-                return i.path(SourceSpec(source), Cs, serials, threads);
+            [](L& l, const PySource& source, Contiguous1<double> Cs, Serials serials, int threads) {
+                Record path;
+                l.change([&](Incremental& model, Interrupt* interrupt) {
+                    path = model.path(source.source, listed(Cs), listed(serials), threads, interrupt);
+                });
+                return to_dict(std::move(path));
             },
             nb::arg("source"), nb::arg("Cs"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(
-            "violation", [](I& i, nb::object source, int threads) { return i.violation(SourceSpec(source), threads); },
+            "violation",
+            [](L& l, const PySource& source, int threads) {
+                double worst = 0;
+                l.change([&](Incremental& model, Interrupt* interrupt) {
+                    worst = model.violation(source.source, threads, interrupt);
+                });
+                return worst;
+            },
             nb::arg("source"), nb::kw_only(), nb::arg("threads"))
         .def(
             "condition",
-            [](I& i, nb::object source, Index machine, int threads) {
-                return i.condition(SourceSpec(source), machine, threads);
+            [](L& l, const PySource& source, int threads) {
+                std::vector<double> values;
+                l.change([&](Incremental& model, Interrupt* interrupt) {
+                    values = model.condition(source.source, threads, interrupt);
+                });
+                return to_numpy(std::move(values));
             },
-            nb::arg("source"), nb::arg("machine"), nb::kw_only(), nb::arg("threads"))
-        .def("result", &I::result, nb::arg("machine"))
-        .def("held", &I::held, "The points held, in the order of the stored rows.")
+            nb::arg("source"), nb::kw_only(), nb::arg("threads"))
+        .def("attributes", [](L& l) { return l.read([](Incremental& model) { return to_dict(model.attributes()); }); })
+        .def("points", [](L& l) { return l.read([](Incremental& model) { return to_dict(model.points()); }); })
         .def(
             "take",
-            [](I& i, Contiguous1<std::int64_t> rows) {
-                const auto lock = i.hold();
-                return taken(i.store, ids(rows, i.store.size()));
+            [](L& l, Serials rows) {
+                return l.read([&](Incremental& model) { return taken(model.rows(), ids(rows, model.n_rows())); });
             },
-            nb::arg("rows"), "Stored rows: an array, or the arrays of a CSR matrix.")
+            nb::arg("rows"), "Rows held: an array, or the arrays of a CSR matrix.")
         .def(
             "take_dense",
-            [](I& i, Contiguous1<std::int64_t> rows) {
-                const auto lock = i.hold();
-                const Ids wanted = ids(rows, i.store.size());
-                const Index d = i.store.columns();
-                std::vector<double> out(static_cast<std::size_t>(wanted.count * d));
-                for (Index r = 0; r < wanted.count; ++r) spread(i.store.view(), wanted[r], out.data() + r * d);
-                return to_numpy(std::move(out), {rows.shape(0), static_cast<std::size_t>(d)});
+            [](L& l, Serials rows) {
+                return l.read([&](Incremental& model) {
+                    const Ids wanted = ids(rows, model.n_rows());
+                    const Index d = model.rows().columns();
+                    std::vector<double> out(static_cast<std::size_t>(wanted.count * d));
+                    for (Index r = 0; r < wanted.count; ++r) spread(model.rows().view(), wanted[r], out.data() + r * d);
+                    return to_numpy(std::move(out), {rows.shape(0), static_cast<std::size_t>(d)});
+                });
             },
-            nb::arg("rows"), "Stored rows as an array.")
-        .def("states", &I::states, "All that learning on needs, but for the points and their rows.")
-        .def("restore", &I::restore, nb::arg("states"), nb::arg("points"), nb::arg("rows").none(), nb::arg("classes"))
-        .def_prop_ro("C", [](const I& i) { return i.model.C; })
-        .def_prop_ro("last_serial", [](const I& i) { return i.model.last; })
-        .def_prop_ro("kernel_seconds", [](const I& i) { return i.model.kernel_seconds; })
-        .def_prop_ro("n_stored", [](const I& i) { return i.store.size(); })
-        .def_prop_ro("n_features", [](const I& i) { return i.store.columns(); })
-        .def_prop_ro("has_rows", [](const I& i) { return i.store.size() > 0; })
-        .def_prop_ro("memory", [](const I& i) { return i.model.kernel.bytes() + i.inverse_bytes(); });
+            nb::arg("rows"), "Rows held, as an array.")
+        .def("save", [](L& l) { return l.read([](Incremental& model) { return to_dict(model.save()); }); })
+        .def(
+            "restore",
+            [](L& l, nb::dict state, nb::object rows) {
+                const Record record = from_dict(state);
+                const AnyRows* held = rows.is_none() ? nullptr : &nb::cast<const Matrix&>(rows).rows;
+                l.change([&](Incremental& model, Interrupt*) { model.restore(record, held); });
+            },
+            nb::arg("state"), nb::arg("rows").none(), "Back to what `save` gave; `rows` are those held then.")
+        .def_prop_ro("C", [](L& l) { return l.model.model.C; })
+        .def_prop_ro("last_serial", [](L& l) { return l.model.last(); })
+        .def_prop_ro("n_classes", [](L& l) { return l.model.classes.size(); })
+        .def_prop_ro("n_machines", [](L& l) { return l.model.model.units.size(); })
+        .def_prop_ro("n_rows", [](L& l) { return l.model.n_rows(); })
+        .def_prop_ro("n_features", [](L& l) { return l.model.rows().columns(); })
+        .def_prop_ro("has_rows", [](L& l) { return l.model.n_rows() > 0; })
+        .def_prop_ro("memory", [](L& l) { return l.model.bytes(); });
 }
 
 }  // namespace hingeline::bindings

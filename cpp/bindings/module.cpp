@@ -52,6 +52,64 @@ Matrix::Matrix(nb::object x) {
     throw nb::type_error("2-D float32 or float64 array or CSR matrix expected");
 }
 
+namespace {
+
+template <class T> void put(nb::dict& d, const std::string& name, Numeric<T>&& numbers) {
+    d[name.c_str()] = to_numpy(std::move(numbers.values), std::move(numbers.shape));
+}
+template <class T> bool take(Record& record, const std::string& name, nb::handle value) {
+    nb::ndarray<const T, nb::c_contig, nb::device::cpu> a;
+    if (!nb::try_cast(value, a, false)) return false;
+    record.put(name, Numeric<T>{{a.data(), a.data() + a.size()}});
+    return true;
+}
+
+}  // namespace
+
+nb::dict to_dict(Record record) {
+    nb::dict d;
+    for (auto& [name, value] : record.fields)
+        std::visit(
+            [&, &name = name](auto& v) {
+                using V = std::decay_t<decltype(v)>;
+                if constexpr (std::is_same_v<V, std::vector<Record>>) {
+                    nb::list all;
+                    for (Record& one : v) all.append(to_dict(std::move(one)));
+                    d[name.c_str()] = all;
+                } else if constexpr (requires { v.shape; }) {
+                    put(d, name, std::move(v));
+                } else {
+                    d[name.c_str()] = nb::cast(v);
+                }
+            },
+            value);
+    return d;
+}
+
+Record from_dict(const nb::dict& dict) {
+    Record record;
+    for (const auto& [key, value] : dict) {
+        const std::string name = nb::cast<std::string>(key);
+        if (nb::isinstance<nb::bool_>(value))
+            record.put(name, nb::cast<bool>(value));
+        else if (nb::isinstance<nb::int_>(value))
+            record.put(name, nb::cast<Index>(value));
+        else if (nb::isinstance<nb::float_>(value))
+            record.put(name, nb::cast<double>(value));
+        else if (nb::isinstance<nb::str>(value))
+            record.put(name, nb::cast<std::string>(value));
+        else if (nb::isinstance<nb::list>(value)) {
+            std::vector<Record> all;
+            for (nb::handle one : nb::cast<nb::list>(value)) all.push_back(from_dict(nb::cast<nb::dict>(one)));
+            record.put(name, std::move(all));
+        } else if (!take<Index>(record, name, value) && !take<double>(record, name, value) &&
+                   !take<std::int8_t>(record, name, value)) {
+            throw Damaged("field '" + name + "' has a type that is not known");
+        }
+    }
+    return record;
+}
+
 }  // namespace hingeline::bindings
 
 NB_MODULE(_core, m) {
@@ -84,12 +142,9 @@ NB_MODULE(_core, m) {
         .def_prop_ro("is_dense", [](const Matrix& x) {
             return std::visit([](const auto& rows) { return rows.index() == 0; }, x.rows);
         });
-    bind_expansion(m);
-    bind_ollawv(m);
-    bind_nnisda(m);
-    bind_min_norm(m);
-    bind_lasvm(m);
-    bind_kernel_sgd(m);
+    bind_kernel(m);
+    bind_batch(m);
+    bind_online(m);
     bind_incremental(m);
     bind_finite_newton(m);
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,17 +9,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .. import _core
 from .kernel import KernelEstimator
-from .labels import WeightedLabels, one_vs_rest_shape, pair_outputs, pairs, require_two
+from .labels import WeightedLabels, is_one_vs_rest, one_vs_rest_shape, pair_outputs, pairs, require_two
 from .rows import LARGEST
 
 
 class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     """Base of the kernel classifiers: labels and decision values.
 
-    A subclass has the parameter ``decision_function_shape`` where it has machines for pairs of classes, and publishes
-    ``n_support_, classes_, decision_scale_`` as well.
+    A subclass has the parameter ``decision_function_shape`` if it has machines for pairs of classes. It also publishes
+    ``n_support_, classes_, decision_scale_``.
     """
 
     # ---- validation ----------------------------------------------------------------------------------
@@ -33,7 +31,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             raise ValueError(f"kernel='precomputed' needs a square matrix of kernel values, X has shape {X.shape}.")
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        if precomputed and np.abs(X).max() > LARGEST:
+        if precomputed and np.abs(X).max() > min(LARGEST, np.finfo(X.dtype).max):
             raise ValueError(f"Precomputed kernel values beyond {LARGEST:g} leave the range of a double; scale them.")
         return X, y
 
@@ -44,29 +42,6 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         require_two(classes)
         self.classes_ = classes
         return X, np.ascontiguousarray(codes, dtype=np.int64)
-
-    def _gram_within(self, X: Any) -> tuple[_core.Gram | None, int]:
-        """Kernel values of X, if they are to be computed, and the bytes that a copy of its rows leaves of the cache."""
-        cache_bytes = int(self.cache_size * 2**20)
-        if self.kernel == "precomputed" or callable(self.kernel):
-            return None, cache_bytes
-        gram = self._gram(X, copy_bytes=cache_bytes // 2)
-        return gram, cache_bytes - gram.copy_bytes
-
-    def _advance(self, machine: Any, X: Any, gram: Any, threads: int) -> Callable[[int | None], bool]:
-        """A function that lets the core's machines learn for some steps (None: all), and says whether any are left."""
-
-        def advance(steps: int | None) -> bool:
-            limit = 2**62 if steps is None else steps
-            if gram is not None:
-                machine.learn(gram, threads, limit)
-            elif callable(self.kernel):
-                machine.learn_function(self._kernel_function(X), limit)
-            else:
-                machine.learn(_core.Matrix(X), threads, limit)
-            return bool(machine.n_running)
-
-        return advance
 
     def _require_no_balance(self) -> None:
         if isinstance(self.class_weight, str):
@@ -84,28 +59,27 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
 
     # ---- decisions -----------------------------------------------------------------------------------
 
-    @property
-    def _one_vs_rest(self) -> bool:
-        """Whether there is a machine per class rather than per pair."""
-        return False
-
-    def _weights(self, fitted: Any) -> _core.Weights:
-        n_classes = len(self.classes_)
-        n_machines = n_classes if self._one_vs_rest else len(pairs(n_classes)[0])
+    def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray]:
+        n_classes, one_vs_rest = len(fitted.classes_), is_one_vs_rest(fitted)
+        n_machines = n_classes if one_vs_rest else len(pairs(n_classes)[0])
         if np.shape(fitted.intercept_) != (n_machines,):
             raise ValueError(f"intercept_ must have shape {(n_machines,)}. Got {np.shape(fitted.intercept_)}.")
         groups = np.ascontiguousarray(fitted.n_support_, dtype=np.int64)
-        return _core.Weights(
-            np.ascontiguousarray(fitted.dual_coef_),
-            groups.sum(keepdims=True) if self._one_vs_rest else groups,
-            np.arange(n_machines)[np.newaxis] if self._one_vs_rest else pair_outputs(n_classes),
-            np.ascontiguousarray(fitted.intercept_, dtype=np.float64),
-        )
+        if one_vs_rest:
+            return groups.sum(keepdims=True), np.arange(n_machines)[np.newaxis]
+        return groups, pair_outputs(n_classes)
 
-    def _pair_decisions(self, X: Any) -> np.ndarray:
-        """Decision values of all machines, one column each."""
-        fitted = self._fitted()
-        return self._outputs(X, self._weights(fitted), fitted)
+    def _feature_weights(self, fitted: Any) -> np.ndarray:
+        if is_one_vs_rest(fitted):
+            return super()._feature_weights(fitted)
+        ends = np.cumsum(fitted.n_support_)
+        of_class = [slice(end - count, end) for end, count in zip(ends, fitted.n_support_, strict=True)]
+        rows = []
+        for i, j in zip(*pairs(len(fitted.classes_)), strict=True):
+            one = fitted.dual_coef_[j - 1, of_class[i]] @ fitted.support_vectors_[of_class[i]]
+            other = fitted.dual_coef_[i, of_class[j]] @ fitted.support_vectors_[of_class[j]]
+            rows.append(one + other)
+        return np.vstack(rows)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.
@@ -123,12 +97,13 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             in (-1/3, 1/3). Machines that set each class against the rest give one column per class.
         """
         X = self._validate_predict(X)
-        decisions = self._pair_decisions(X)
-        if len(self.classes_) == 2:
+        fitted = self._fitted()
+        decisions, n_classes = self._decide(X, fitted), len(fitted.classes_)
+        if n_classes == 2:
             return decisions.ravel()
-        if self._one_vs_rest or self.decision_function_shape == "ovo":
+        if is_one_vs_rest(fitted) or self.decision_function_shape == "ovo":
             return decisions
-        return one_vs_rest_shape(decisions, self.decision_scale_, len(self.classes_))
+        return one_vs_rest_shape(decisions, fitted.decision_scale_, n_classes)
 
     def predict(self, X: Any) -> np.ndarray:
         """Class labels.
@@ -148,27 +123,18 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             Labels out of ``classes_``.
         """
         X = self._validate_predict(X)
-        decisions = self._pair_decisions(X)
-        if len(self.classes_) == 2:
-            return self.classes_[(decisions.ravel() > 0).astype(np.intp)]
-        if self._one_vs_rest:
-            return self.classes_[decisions.argmax(axis=1)]
-        votes = one_vs_rest_shape(decisions, self.decision_scale_, len(self.classes_))
-        return self.classes_[votes.argmax(axis=1)]
+        fitted = self._fitted()
+        decisions, classes = self._decide(X, fitted), fitted.classes_
+        if len(classes) == 2:
+            return classes[(decisions.ravel() > 0).astype(np.intp)]
+        if not is_one_vs_rest(fitted):
+            decisions = one_vs_rest_shape(decisions, fitted.decision_scale_, len(classes))
+        return classes[decisions.argmax(axis=1)]
 
     @property
     def coef_(self) -> Any:
-        """Weights of the features, one row per machine; only with a linear kernel."""
+        """Weights of the features with a linear kernel, one row per machine; read-only."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available with kernel='linear'")
         check_is_fitted(self)
-        if self._one_vs_rest:
-            return self.dual_coef_ @ self.support_vectors_
-        ends = np.cumsum(self.n_support_)
-        of_class = [slice(end - count, end) for end, count in zip(ends, self.n_support_, strict=True)]
-        rows = []
-        for i, j in zip(*pairs(len(self.classes_)), strict=True):
-            one = self.dual_coef_[j - 1, of_class[i]] @ self.support_vectors_[of_class[i]]
-            other = self.dual_coef_[i, of_class[j]] @ self.support_vectors_[of_class[j]]
-            rows.append(one + other)
-        return np.vstack(rows)
+        return self._feature_weights(self._fitted())

@@ -1,6 +1,7 @@
-"""Two-class machines over one store of rows: the labels they know, and what they publish.
+"""Label bookkeeping and fitted attributes shared by all ensembles of machines that learn online.
 
-What the machines compute is the core's business; here is what they share, whatever they learn with.
+The core holds rows, machines and counts; this side holds label values. Labels have codes in the order in which they
+became known. The positive class of a machine is the label that sorts last of its two, or the one against the rest.
 """
 
 from __future__ import annotations
@@ -15,135 +16,124 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from .. import _core
-from .labels import assemble
+from .labels import libsvm_layout
 
-#: scikit-learn asks whether these exist in every call; the machines do not have them.
+#: scikit-learn asks for these in every call; ensembles do not have them.
 ASKED_ALWAYS = ("n_features_in_", "feature_names_in_")
 
 
-class ReadsMachines:
-    """An estimator whose fitted attributes are read from its machines when somebody asks."""
+class ReadsEnsemble:
+    """Estimator whose fitted attributes are read from its ensemble on demand."""
 
     def _fitted(self) -> Any:
-        """All attributes of one moment: another thread may be learning."""
-        machines = vars(self).get("_online")
-        return self if machines is None else SimpleNamespace(**machines.attributes())
+        """All attributes of one state: another thread may be learning."""
+        ensemble = vars(self).get("_model")
+        return self if ensemble is None else SimpleNamespace(**ensemble.attributes())
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(type(self), name):
-            return object.__getattribute__(self, name)  # raises again what brought us here
-        machines = vars(self).get("_online")
-        if machines is not None and name.endswith("_") and not name.startswith("_") and name not in ASKED_ALWAYS:
-            attributes = machines.attributes()
+            return object.__getattribute__(self, name)  # raises the original error of a property
+        ensemble = vars(self).get("_model")
+        if ensemble is not None and name.endswith("_") and not name.startswith("_") and name not in ASKED_ALWAYS:
+            attributes = ensemble.attributes()
             if name in attributes:
                 return attributes[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-class Machines:
-    """One-vs-one or one-vs-rest machines over one store of rows.
-
-    Labels have codes in the order in which they became known. The positive class of a machine is the label that sorts
-    last of its two, or the one that is set against the rest.
+class Ensemble:
+    """Machines of the core and the labels that they tell apart.
 
     Parameters
     ----------
-    model : object
-        The core's machines.
+    core : object
+        Machines of the core.
     frozen : dict
         Parameters that cannot change from one call to the next.
-    multi_class : {'ovo', 'ovr'}
-        Machines for each pair of classes, or for each class against the rest.
     """
 
-    #: What to do about a parameter that cannot change, where there is something.
+    #: What to do about a parameter that cannot change, where there is a remedy.
     remedies: dict[str, str] = {}
 
-    def __init__(self, model: Any, frozen: dict[str, Any], multi_class: str) -> None:
-        self.model = model
+    def __init__(self, core: Any, frozen: dict[str, Any]) -> None:
+        self.core = core
         self.frozen = frozen
-        self.multi_class = multi_class
-        self.labels: np.ndarray = np.array([])  # in the order in which they became known
-        self.machines: list[tuple[int, int]] = []
-        self.n_seen = 0
-        self.lock = RLock()  # of what is kept here beside the core
-        self._read: dict[str, Any] = {}
+        self.labels: np.ndarray = np.array([])  # by code; the core counts how many are known
+        self.lock = RLock()
+        self._read: dict[str, Any] | None = None
 
     # ---- labels --------------------------------------------------------------------------------------
 
     @property
     def classes(self) -> np.ndarray:
         """Labels, sorted."""
-        return np.unique(self.labels)
+        return np.unique(self.labels[: self.core.n_classes])
 
-    def know(self, labels: np.ndarray) -> None:
-        """Labels that may come from now on, and the machines they need."""
-        for k in range(len(labels)):
-            self._know(labels[k : k + 1])
+    def arrivals(self, y: np.ndarray, classes: Any = None) -> tuple[np.ndarray, list[tuple[int, int]]]:
+        """Labels by code with those that become known, and for each of the new ones when it does.
 
-    def _know(self, label: np.ndarray) -> None:
-        new = len(self.labels)
-        self._read = {}
-        self.labels = np.concatenate([self.labels, label]) if new else label
-        if self.multi_class == "ovo" or new < 2:
-            for old in range(new):
-                larger = new if self.labels[new] > self.labels[old] else old
-                smaller = new + old - larger
-                self._add(larger, smaller if self.multi_class == "ovo" else -1)
-            return
-        if new == 2:  # so far one machine told two classes apart; the other class gets its own now
-            self.model.add_mirrored(0, 1 - self.machines[0][0])
-            self.machines.append((1 - self.machines[0][0], -1))
-        self._add(new, -1)
+        Declared labels become known at the start. Others are not known before their first sample, so that results do
+        not depend on where a stream is cut into chunks.
 
-    def _add(self, positive: int, negative: int) -> None:
-        self.model.add(positive, negative)
-        self.machines.append((positive, negative))
+        Returns
+        -------
+        labels : ndarray
+            Known labels, then new ones.
+        arrivals : list of (int, int)
+            Position of the sample and place among the labels known by then, for each new label.
+        """
+        known = self.labels[: self.core.n_classes]
+        declared = self.unknown(classes)
+        values, first = np.unique(y, return_index=True)
+        self._require_same_kind(values, known if len(known) else declared)
+        fresh = np.flatnonzero(~np.isin(values, known) & ~np.isin(values, declared))
+        fresh = fresh[np.argsort(first[fresh])]
+        parts = [part for part in (known, declared, values[fresh]) if len(part)]
+        labels = np.concatenate(parts) if parts else values
+        times = [0] * len(declared) + first[fresh].tolist()
+        n_known = len(known)
+        return labels, [(at, int((labels[: n_known + k] < labels[n_known + k]).sum())) for k, at in enumerate(times)]
 
-    def codes(self, y: np.ndarray) -> np.ndarray:
-        """Codes of labels, all of them known."""
-        order = np.argsort(self.labels)
-        return np.ascontiguousarray(order[np.searchsorted(self.labels, y, sorter=order)], dtype=np.int64)
+    def codes(self, y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Codes of samples, given labels by code."""
+        order = np.argsort(labels)
+        return np.ascontiguousarray(order[np.searchsorted(labels, y, sorter=order)], dtype=np.int64)
 
-    def unknown(self, labels: Any) -> np.ndarray:
-        """Those of the labels that are not known, sorted."""
-        if labels is None:
-            return self.labels[:0]
-        values = np.unique(column_or_1d(labels))
+    def unknown(self, classes: Any) -> np.ndarray:
+        """Declared labels that are not known yet, sorted."""
+        known = self.labels[: self.core.n_classes]
+        if classes is None:
+            return known[:0]
+        values = np.unique(column_or_1d(classes))
         assert_all_finite(values, input_name="classes")
         check_classification_targets(values)
-        self._require_kin(values)
-        return values[~np.isin(values, self.labels)] if len(self.labels) else values
+        self._require_same_kind(values, known)
+        return values[~np.isin(values, known)] if len(known) else values
 
-    def parts(self, y: np.ndarray, declared: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
-        """Stretches of y, each with the label that becomes known at its start (the first: none).
+    def know(self, classes: np.ndarray) -> None:
+        """Make sorted labels known to an ensemble that knows none."""
+        self.labels = classes
+        for place in range(len(classes)):
+            self.core.add_class(place)
 
-        A label that nobody has declared is not known before its first sample, wherever a stream is cut into chunks.
-        """
-        labels, first = np.unique(y, return_index=True)
-        self._require_kin(labels, declared)
-        fresh = np.flatnonzero(~np.isin(labels, self.labels) & ~np.isin(labels, declared))
-        fresh = fresh[np.argsort(first[fresh])]
-        cuts = first[fresh].tolist()
-        news = [labels[:0], *(labels[k : k + 1] for k in fresh)]
-        return list(zip([0, *cuts], [*cuts, len(y)], news, strict=True))
-
-    def require_weights(self, weights: Any, y: np.ndarray) -> None:
-        """Keys of class_weight must be such as labels are."""
+    @staticmethod
+    def require_weights(weights: Any, y: np.ndarray) -> None:
+        """Require that keys of class_weight are of the same kind as labels."""
         keys = np.asarray(list(weights or {}))
         if len(keys) and _kind(keys) != _kind(y):
-            raise ValueError(f"The keys of class_weight are of type {keys.dtype}, the labels of type {y.dtype}.")
+            raise ValueError(f"The keys of class_weight have dtype {keys.dtype} but y has dtype {y.dtype}.")
 
-    def _require_kin(self, labels: np.ndarray, declared: Any = ()) -> None:
-        """Numbers and words have no common order."""
-        known = self.labels if len(self.labels) else np.asarray(declared)
-        if len(known) and _kind(known) != _kind(labels):
+    @staticmethod
+    def _require_same_kind(labels: np.ndarray, known: np.ndarray) -> None:
+        """Reject a mix of numeric and string labels."""
+        if len(known) and len(labels) and _kind(known) != _kind(labels):
             raise ValueError(
-                f"Labels of type {labels.dtype} cannot join labels of type {known.dtype}; give y and classes one type."
+                f"y has dtype {labels.dtype} but the labels seen so far have dtype {known.dtype}. Convert y to one "
+                "type."
             )
 
     def require_frozen(self, frozen: dict[str, Any]) -> None:
-        """Refuse other values of parameters that cannot change."""
+        """Require that parameters have not changed which cannot change."""
         for name, value in self.frozen.items():
             if frozen[name] != value:
                 raise ValueError(
@@ -151,59 +141,57 @@ class Machines:
                     f"{frozen[name]!r}); {self.remedies.get(name, 'use a new estimator')}."
                 )
 
-    # ---- rows ----------------------------------------------------------------------------------------
-
-    def _source(self, source: Any) -> Any:
-        """A function gets rows rather than their numbers in the store."""
-        if isinstance(source, _core.Kernel | _core.Matrix):
-            return source
-        return lambda queries, base: source(self.take(queries), self.take(base))
+    # ---- rows and attributes -------------------------------------------------------------------------
 
     def take(self, rows: np.ndarray) -> Any:
-        """Rows of the store."""
-        taken = self.model.take(np.ascontiguousarray(rows, dtype=np.int64))
+        """Rows held by the core."""
+        taken = self.core.take(np.ascontiguousarray(rows, dtype=np.int64))
         if not isinstance(taken, tuple):
             return taken
-        return sp.csr_array(taken, shape=(len(rows), self.model.n_features))
+        return sp.csr_array(taken, shape=(len(rows), self.core.n_features))
 
-    # ---- results -------------------------------------------------------------------------------------
+    def changed(self) -> None:
+        """Drop the attributes read from the core."""
+        self._read = None
 
     def attributes(self) -> dict[str, Any]:
-        """Fitted attributes of the model as it is now, read from the core once."""
+        """Fitted attributes of the current state, read from the core once."""
         with self.lock:
-            if not self._read:
-                self._read = self._attributes()
+            if self._read is None:
+                found = self.core.attributes()
+                rows = found.pop("row", None)
+                self._read = {f"{name}_": value for name, value in libsvm_layout(found).items()}
+                if rows is not None:
+                    self._read["support_vectors_"] = self.take(rows) if self.core.has_rows else np.empty((0, 0))
             return self._read
 
-    def _attributes(self) -> dict[str, Any]:
+    # ---- saved states --------------------------------------------------------------------------------
+
+    def _held_rows(self) -> Any:
+        """All rows that the core holds, or None."""
+        return Ensemble.take(self, np.arange(self.core.n_rows)) if self.core.has_rows else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self.lock:
+            state = {name: value for name, value in vars(self).items() if name not in ("core", "lock", "_read")}
+            return {**state, "state": self.core.save(), "rows": self._held_rows()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rows, saved = state.pop("rows"), state.pop("state")
+        vars(self).update(state, _read=None, lock=RLock())
+        self.core = self._new_core()
+        self.core.restore(saved, None if rows is None else _core.Matrix(rows))
+        if not self._is_sound(saved, rows):
+            raise ValueError("the saved state is damaged: labels or rows are missing")
+
+    def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
+        """Whether the labels and rows are there that the machines refer to."""
+        needs_rows = self.frozen["kernel"] != "precomputed" and any(len(m["row"]) for m in saved["machines"])
+        return len(self.labels) == self.core.n_classes and (rows is not None or not needs_rows)
+
+    def _new_core(self) -> Any:
+        """Empty machines of the core, for a saved state."""
         raise NotImplementedError
-
-    def sorted_machines(self) -> list[int]:
-        """Numbers of the machines in the order of their classes, as scikit-learn has them."""
-        place = np.searchsorted(self.classes, self.labels)
-
-        def key(m: int) -> tuple[int, ...]:
-            positive, negative = self.machines[m]
-            return (place[positive],) if negative < 0 else (place[negative], place[positive])
-
-        return sorted(range(len(self.machines)), key=key)
-
-    def _results(self) -> tuple[list[dict[str, Any]], dict[str, np.ndarray], np.ndarray]:
-        """Machines in the order of the classes, their joint expansion, and where its rows are stored.
-
-        With two classes positive values speak for the second; one-vs-one with more: machine (i, j) speaks for i.
-        """
-        classes = self.classes
-        place = np.searchsorted(classes, self.labels)
-        several = len(classes) > 2
-        found = [self.model.result(m) for m in range(len(self.machines))]
-        for result, (_, negative) in zip(found, self.machines, strict=True):
-            result["code"] = place[result["code"]]
-            if several and negative >= 0:
-                result["coef"], result["intercept"] = -result["coef"], -result["intercept"]
-        found = [found[m] for m in self.sorted_machines()]
-        union = assemble(found, len(classes), one_vs_rest=several and self.multi_class == "ovr")
-        return found, union, np.concatenate([result["row"] for result in found])[union["pick"]]
 
 
 def _kind(labels: np.ndarray) -> str:

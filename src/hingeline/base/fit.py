@@ -58,6 +58,10 @@ class Training:
         """Fitted attributes of the current model; `unfinished` is the stop reason of machines that could go on."""
         raise NotImplementedError
 
+    def snapshot(self) -> dict[str, Any]:
+        """Fitted attributes for callbacks, which may outlive the next step."""
+        return self.attributes("stopped")
+
     def end(self, unfinished: str) -> None:
         """Called once after the last step and before the attributes are published.
 
@@ -126,9 +130,6 @@ def _advance(estimator: Any, training: Training, callbacks: bool) -> bool:
     context = estimator._init_callback_context(max_subtasks=slices)
     data = {"estimator": estimator, "X": training.X, "y": training.y}
 
-    def attributes() -> dict[str, Any]:
-        return training.attributes("stopped")
-
     context.call_on_fit_task_begin(**data)
     more = True if watched else training.advance(None)
     steps = -(-training.n_steps // max(slices, 1))
@@ -136,10 +137,10 @@ def _advance(estimator: Any, training: Training, callbacks: bool) -> bool:
         task = context.subcontext(task_name="steps")
         task.call_on_fit_task_begin(**data)
         more = training.advance(steps if k + 1 < slices else None)
-        stop = task.call_on_fit_task_end(**data, reconstruction_attributes=attributes)
+        stop = task.call_on_fit_task_end(**data, reconstruction_attributes=training.snapshot)
         if stop or not more:
             break
-    context.call_on_fit_task_end(**data, reconstruction_attributes=attributes)
+    context.call_on_fit_task_end(**data, reconstruction_attributes=training.snapshot)
     return more
 
 
@@ -149,7 +150,7 @@ def _fitted(estimator: Any) -> dict[str, Any]:
 
 
 def _is_fitted_attribute(name: str) -> bool:
-    return name in ("_gamma", "_model", "_online") or (name.endswith("_") and not name.startswith("_"))
+    return name in ("_gamma", "_model") or (name.endswith("_") and not name.startswith("_"))
 
 
 def run_in_slices(

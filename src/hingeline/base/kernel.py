@@ -29,11 +29,14 @@ KERNEL_RULES = {
 
 
 class KernelEstimator(RowEstimator):
-    """Base of all that has a kernel: kernel values, sums of them.
+    """Base of all estimators with a kernel: the source of kernel values, and sums of them.
 
     A subclass has the constructor parameters ``kernel, gamma, degree, coef0, n_jobs`` and publishes ``support_,
     support_vectors_, dual_coef_, intercept_`` in LIBSVM's layout.
     """
+
+    #: Support vectors packed for prediction, with what they were packed from; not part of the saved state.
+    _expansion: tuple[Any, Any, Any] | None = None
 
     @property
     def _takes_sparse(self) -> bool:
@@ -48,40 +51,40 @@ class KernelEstimator(RowEstimator):
             X.sum_duplicates()
         return (X, checked[1]) if isinstance(checked, tuple) else X
 
-    # ---- kernels -------------------------------------------------------------------------------------
+    # ---- kernel values -------------------------------------------------------------------------------
 
-    def _resolve_gamma(self, X: Any) -> float:
-        """Number behind ``gamma``; scikit-learn's definition of 'scale' and 'auto'."""
+    def _resolve_gamma(self, X: Any, sample_weight: np.ndarray | None = None) -> float:
+        """Number behind ``gamma``; scikit-learn's definition of 'scale' and 'auto', the variance being weighted."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         if self.kernel == "precomputed" or callable(self.kernel):
             return 0.0
         if self.gamma == "auto":
             return 1.0 / X.shape[1]
-        variance = _variance(X)
-        if not np.isfinite(variance):  # such rows are refused by the core, by name
+        variance = _variance(X) if sample_weight is None else _weighted_variance(X, sample_weight)
+        if not np.isfinite(variance):  # the core rejects such rows and names them
             return 1.0
         if variance == 0 and self.kernel != "linear":
             warnings.warn(
-                "All entries of X are equal, so gamma='scale' has no scale to go by; gamma=1.0 is used.",
+                "gamma='scale' needs entries of X that differ; all are equal, so gamma=1.0 is used.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
     def _kernel(self) -> _core.Kernel:
         return _core.Kernel(self.kernel, self._gamma, float(self.coef0), int(self.degree))
 
-    def _gram(self, X: Any, copy_bytes: int) -> _core.Gram:
-        return _core.Gram(self._kernel(), _core.Matrix(X), copy_bytes)
+    def _source(self, matrix: _core.Matrix | None, take: Callable[[np.ndarray], Any]) -> _core.Source:
+        """Source of kernel values in training: computed, precomputed (in `matrix`), or a function of rows.
 
-    def _kernel_function(self, X: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """The user's kernel between rows of X given by their numbers."""
-
-        def values(queries: np.ndarray, base: np.ndarray) -> np.ndarray:
-            return self._call_kernel(X[queries], X[base])
-
-        return values
+        `take` gives the rows with the numbers that the core asks for.
+        """
+        if self.kernel == "precomputed":
+            return _core.Source(matrix)
+        if callable(self.kernel):
+            return _core.Source(lambda queries, base: self._call_kernel(take(queries), take(base)))
+        return _core.Source(self._kernel())
 
     def _call_kernel(self, A: Any, B: Any) -> np.ndarray:
         values = np.asarray(self.kernel(A, B))
@@ -98,48 +101,86 @@ class KernelEstimator(RowEstimator):
         return values
 
     def _require_moderate(self, X: Any) -> None:
-        """Refuse rows that are too large for the kernel, before any work."""
+        """Reject rows that are too large for the kernel, before any work."""
         if self.kernel in COMPUTED:
-            self._gram(X, copy_bytes=0)
+            _core.Values(_core.Source(self._kernel()), _core.Matrix(X), 0)
 
     def _training_threads(self) -> int:
-        """A kernel function has Python's lock, and one thread."""
+        """Callable kernels hold the GIL, so training uses one thread."""
         return 1 if callable(self.kernel) else self._threads()
 
-    # ---- outputs -------------------------------------------------------------------------------------
+    # ---- sums of kernel values -----------------------------------------------------------------------
 
     def _fitted(self) -> Any:
-        """What has been learnt, as it is now: an object with the fitted attributes."""
+        """Object with the fitted attributes of one state."""
         return self
 
-    def _outputs(self, X: Any, weights: _core.Weights, fitted: Any) -> np.ndarray:
-        """Sums of kernel values with the support vectors, one column per machine."""
-        if fitted.dual_coef_.shape[1] == 0:  # nothing has been learnt yet
+    def _decide(self, X: Any, fitted: Any) -> np.ndarray:
+        """Decision values of the machines for checked rows, one column each."""
+        lines, packed = self._packed(fitted)
+        if packed is not None:
+            return packed.decide(lines, _core.Matrix(X), self._threads())
+        if fitted.dual_coef_.shape[1] == 0:  # no support vector yet
             return np.tile(fitted.intercept_, (X.shape[0], 1))
         if self.kernel == "precomputed":
             columns = np.ascontiguousarray(fitted.support_, dtype=np.int64)
-            return _core.decide_gathered(_core.Matrix(X), columns, weights, self._threads())
-        return self._sums(X, weights, fitted.support_vectors_)
+            return _core.decide_gathered(lines, _core.Matrix(X), columns, self._threads())
+        return self._decide_called(X, lines, fitted.support_vectors_)
 
-    def _sums(self, X: Any, weights: _core.Weights, rows: Any) -> np.ndarray:
-        """Sums of kernel values with these rows, one column per output."""
-        threads = self._threads()
-        if not callable(self.kernel):
-            # Support vectors with many zeros are worth a compressed copy: at most their own size.
-            return _core.decide(self._gram(rows, copy_bytes=2**62), weights, _core.Matrix(X), threads)
-        everything = np.arange(rows.shape[0], dtype=np.int64)
-        block = max(1, CALLED_BLOCK_BYTES // (8 * max(rows.shape[0], 1)))
+    def _decide_called(self, X: Any, lines: _core.Lines, support: Any) -> np.ndarray:
+        """Decision values by a kernel function, in blocks of rows."""
+        everything = np.arange(support.shape[0], dtype=np.int64)
+        block = max(1, CALLED_BLOCK_BYTES // (8 * max(support.shape[0], 1)))
         parts = []
         for at in range(0, X.shape[0], block):
-            values = self._call_kernel(X[at : at + block], rows)
-            parts.append(_core.decide_gathered(_core.Matrix(values), everything, weights, threads))
+            values = self._call_kernel(X[at : at + block], support)
+            parts.append(_core.decide_gathered(lines, _core.Matrix(values), everything, self._threads()))
         return np.concatenate(parts)
+
+    def _packed(self, fitted: Any) -> tuple[_core.Lines, _core.Packed | None]:
+        """Coefficients and packed support vectors, built once and kept until the model changes.
+
+        With a linear kernel the rows that are packed are the weights of the features.
+        """
+        parts = (fitted.dual_coef_, fitted.support_vectors_)
+        values = (fitted.intercept_.tobytes(), self.kernel, vars(self).get("_gamma"), self.coef0, self.degree)
+        kept = self._expansion
+        if kept is not None and all(a is b for a, b in zip(kept[0], parts, strict=True)) and kept[1] == values:
+            return kept[2]
+        intercept = np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
+        lines, packed = _core.Lines(np.ascontiguousarray(fitted.dual_coef_), *self._layout(fitted), intercept), None
+        if self.kernel in COMPUTED and fitted.dual_coef_.shape[1]:
+            rows = fitted.support_vectors_
+            if self.kernel == "linear" and len(intercept) * rows.shape[1] <= max(_entries(rows), 1 << 20):
+                rows, n = np.ascontiguousarray(self._feature_weights(fitted), dtype=np.float64), len(intercept)
+                lines = _core.Lines(np.ones((1, n)), np.ones(n, dtype=np.int64), np.arange(n)[:, np.newaxis], intercept)
+            packed = _core.Packed(self._kernel(), _core.Matrix(rows))
+        self._expansion = (parts, values, (lines, packed))
+        return lines, packed
+
+    def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the groups of support vectors, and the machine that each line of a group feeds."""
+        return np.array([fitted.dual_coef_.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
+
+    def _feature_weights(self, fitted: Any) -> np.ndarray:
+        """Weights of the features with a linear kernel, one row per machine."""
+        return np.asarray(fitted.dual_coef_ @ fitted.support_vectors_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_expansion", None)
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def _entries(X: Any) -> int:
+    """Stored entries."""
+    return int(X.nnz if sp.issparse(X) else X.size)
 
 
 def _variance(X: Any) -> float:
@@ -157,3 +198,15 @@ def _blocks(values: np.ndarray) -> Iterator[np.ndarray]:
     step = max(1, (1 << 20) // (values.shape[1] if values.ndim == 2 else 1))
     for at in range(0, len(values), step):
         yield np.ascontiguousarray(values[at : at + step], dtype=np.float64)
+
+
+def _weighted_variance(X: Any, weights: np.ndarray) -> float:
+    """Variance of all entries where row i counts `weights[i]` times."""
+    total = weights.sum() * X.shape[1]
+    values = X.data if sp.issparse(X) else X
+    each = np.repeat(weights, np.diff(X.indptr)) if sp.issparse(X) else weights[:, np.newaxis]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        mean = (each * values).sum() / total
+        squares = (each * np.square(values - mean)).sum()
+        absent = total - each.sum() if sp.issparse(X) else 0.0
+        return float((squares + absent * mean**2) / total)

@@ -35,48 +35,23 @@ def pair_outputs(n_classes: int) -> np.ndarray:
     return number[off_diagonal].reshape(n_classes, n_classes - 1)
 
 
-def assemble(machines: list[dict[str, Any]], n_classes: int, *, one_vs_rest: bool = False) -> dict[str, np.ndarray]:
-    """Union of the machines' support vectors in LIBSVM's layout.
+def is_one_vs_rest(fitted: Any) -> bool:
+    """Whether there is a machine and a line of coefficients per class rather than per pair of classes."""
+    n_classes = len(fitted.classes_)
+    return bool(n_classes > 2 and fitted.dual_coef_.shape[0] == n_classes)
 
-    Parameters
-    ----------
-    machines : list of dict
-        Each with the numbers of its support vectors ('chosen'), their classes ('code') and coefficients ('coef'); in
-        the order of :func:`pairs`, or of the classes.
-    n_classes : int
-        Number of classes.
-    one_vs_rest : bool
-        Whether there is one machine per class, each with its own line of coefficients.
 
-    Returns
-    -------
-    dict
-        'support' (numbers, class after class, ascending within a class), 'n_support' of each class, 'dual_coef' of
-        shape (n_classes - 1, n_support) or (n_classes, n_support), and 'pick', where each support vector first occurs
-        in the machines' arrays put end to end.
-    """
-    chosen = np.concatenate([machine["chosen"] for machine in machines])
-    codes = np.concatenate([machine["code"] for machine in machines])
-    numbers, first = np.unique(chosen, return_index=True)
-    order = np.argsort(codes[first], kind="stable")
-    place = np.empty(len(numbers), dtype=np.intp)
-    place[order] = np.arange(len(numbers))
-    dual_coef = np.zeros((n_classes if one_vs_rest else n_classes - 1, len(numbers)))
-    for k, machine in enumerate(machines):
-        if one_vs_rest:
-            line = np.full(len(machine["coef"]), k)
-        else:
-            i, j = (side[k] for side in pairs(n_classes))
-            line = np.where(machine["code"] == i, j - 1, i)
-        dual_coef[line, place[np.searchsorted(numbers, machine["chosen"])]] = machine["coef"]
-    support = numbers[order]
-    fits = len(support) == 0 or support.max() < 2**31
-    return {
-        "support": support.astype(np.int32) if fits else support,
-        "n_support": np.bincount(codes[first], minlength=n_classes).astype(np.int32),
-        "dual_coef": dual_coef,
-        "pick": first[order],
-    }
+def libsvm_layout(found: dict[str, Any]) -> dict[str, Any]:
+    """Attributes as the core gives them, with LIBSVM's types and nested tables as dictionaries."""
+    for name in ("support", "n_support"):
+        if name in found and found[name].max(initial=0) < 2**31:
+            found[name] = found[name].astype(np.int32)
+    for name in ("history", "ramp_counts", "profile"):
+        if name in found:
+            found[name] = found[name][0]
+    if "stop_reason" in found:
+        found["stop_reason"] = np.array(found["stop_reason"])
+    return found
 
 
 def one_vs_rest_shape(decisions: np.ndarray, scale: np.ndarray, n_classes: int) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,12 +10,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _core
 from ..base import params
 from ..base.classifier import KernelClassifier
-from ..base.fit import all_or_nothing, run_in_slices, with_callbacks
+from ..base.fit import run, with_callbacks
 from ..base.kernel import KERNEL_RULES
-from ..base.labels import assemble, pairs, require_two_weighted
+from ..base.labels import is_one_vs_rest, pairs, require_two_weighted
 from ..base.rows import LARGEST
+from .training import BatchTraining
 
 #: Fitted attributes that say where another fit may begin.
 GUESS = ("shape_fit_", "classes_", "support_", "n_support_", "dual_coef_")
@@ -33,7 +34,7 @@ L2_RULES = {
     "C": params.real(above=0.0, most=LARGEST),
     "tol": params.real(least=0.0),
     "max_iter": params.integer(least=-1),
-    "bias": params.boolean(),
+    "fit_intercept": params.boolean(),
     **KERNEL_RULES,
     "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
     "decision_function_shape": params.one_of("ovr", "ovo"),
@@ -42,17 +43,13 @@ L2_RULES = {
 
 
 class L2Classifier(KernelClassifier):
-    """Base of the two. A subclass has the parameters of `L2_RULES`, and makes its machines in ``_machines``."""
+    """Base of the two. A subclass has the parameters of `L2_RULES`, and names its rule in ``_rule``."""
 
     _rules = L2_RULES
 
-    #: The core's machines, from codes, penalties and options.
-    _machines: Callable[..., Any]
-
-    @property
-    def _one_vs_rest(self) -> bool:
-        """Whether all classes are in one machine, and each has a line of coefficients."""
-        return len(self.classes_) > 2 and _all_at_once(self)
+    def _rule(self) -> tuple[str, bool]:
+        """Rule of the core, and whether one machine has all classes."""
+        raise NotImplementedError
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, dual_init: Any = None) -> Any:
@@ -78,34 +75,32 @@ class L2Classifier(KernelClassifier):
         object
             The fitted estimator.
         """
-        params.check(self, self._rules)
-        begin = self._begin(dual_init)
-        with all_or_nothing(self) as keep:
-            X, codes = self._validate_fit(X, y)
-            weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
-            require_two_weighted(codes, weights)
-            self._gamma = self._resolve_gamma(X)
-            self._require_moderate(X)
-            machine, advance = self._machine(X, codes, self._penalties(weights))
-            for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes, machine.n_machines)):
-                machine.guess(k, guess)
-            largest = int(np.sort(np.bincount(codes))[-2:].sum())
-            try:
-                run_in_slices(
-                    self,
-                    X,
-                    self.classes_[codes],
-                    advance=advance,
-                    most_steps=self.max_iter if self.max_iter >= 0 else STEPS_PER_SAMPLE * largest,
-                    attributes=lambda: self._attributes(machine, X, codes),
-                )
-            except KeyboardInterrupt:
-                self._publish(self._attributes(machine, X, codes, unfinished="interrupted"))
-                keep()
-                raise
-            self._publish(self._attributes(machine, X, codes))
-        self._warn()
+        run(self, self._prepare, X, y, sample_weight, dual_init)
         return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> L2Training:
+        begin = self._begin(dual_init)
+        X, codes = self._validate_fit(X, y)
+        given = self._sample_weights(sample_weight, X)
+        weights = self._class_weights(codes)[codes] * given
+        require_two_weighted(codes, weights)
+        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        self._require_moderate(X)
+        training = L2Training(self, X, codes)
+        training.core = _core.L2Machines(
+            *self._rule(),
+            codes,
+            self._penalties(weights),
+            len(self.classes_),
+            fit_intercept=bool(self.fit_intercept),
+            tol=float(self.tol),
+            max_iter=2**62 if self.max_iter < 0 else int(self.max_iter),
+            cache_bytes=training.cache_bytes,
+        )
+        for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes, training.core.n_machines)):
+            training.core.guess(k, guess)
+        training.n_steps = self.max_iter if self.max_iter >= 0 else STEPS_PER_SAMPLE * training.largest_pair
+        return training
 
     def _penalties(self, weights: np.ndarray) -> np.ndarray:
         """C of every sample."""
@@ -117,19 +112,6 @@ class L2Classifier(KernelClassifier):
                 f"{some.max():g}; change C or the weights."
             )
         return penalties
-
-    def _machine(self, X: Any, codes: np.ndarray, penalties: np.ndarray) -> tuple[Any, Callable[[int | None], bool]]:
-        """The core's machines, and a function that lets them learn."""
-        gram, cache_bytes = self._gram_within(X)
-        machine = self._machines(
-            codes,
-            penalties,
-            bias=bool(self.bias),
-            tol=float(self.tol),
-            max_iter=2**62 if self.max_iter < 0 else int(self.max_iter),
-            cache_bytes=cache_bytes,
-        )
-        return machine, self._advance(machine, X, gram, self._training_threads())
 
     # ---- where to begin ------------------------------------------------------------------------------
 
@@ -163,64 +145,29 @@ class L2Classifier(KernelClassifier):
             return "its classes are others"
         if not np.array_equal(codes[guess.support_], np.repeat(np.arange(len(self.classes_)), guess.n_support_)):
             return "its support vectors have other labels"
-        if len(self.classes_) > 2 and _all_at_once(guess) != (n_machines == 1):
+        if len(self.classes_) > 2 and is_one_vs_rest(guess) != (n_machines == 1):
             return "one has a machine for each pair of classes, the other one for all"
         return ""
 
-    # ---- results -------------------------------------------------------------------------------------
 
-    def _attributes(self, machine: Any, X: Any, codes: np.ndarray, unfinished: str = "stopped") -> dict[str, Any]:
-        """Fitted attributes of the machines as they are now; `unfinished` is the reason of those that could go on."""
-        n_classes = len(self.classes_)
-        results = [machine.result(k) for k in range(machine.n_machines)]
-        at_once = n_classes > 2 and len(results) == 1
-        lines = (
-            _lines(results[0], n_classes) if at_once else [_pair(r, -1.0 if n_classes == 2 else 1.0) for r in results]
-        )
-        for line in lines:
-            line["code"] = codes[line["chosen"]]
-        union = assemble(lines, n_classes, one_vs_rest=at_once)
-        histories = [r["history"] for r in results]
-        history = {key: np.concatenate([h[key] for h in histories]) for key in histories[0]}
-        lengths = [len(h["step"]) for h in histories]
-        scale = np.array([r["largest"] for r in results])
-        return {
-            "classes_": self.classes_,
-            "_gamma": self._gamma,
-            "shape_fit_": X.shape,
-            "support_": union["support"],
-            "n_support_": union["n_support"],
-            "dual_coef_": union["dual_coef"],
-            "support_vectors_": np.empty((0, 0)) if self.kernel == "precomputed" else X[union["support"]],
-            "intercept_": np.array([line["coef"].sum() if self.bias else 0.0 for line in lines]),
-            "decision_scale_": np.repeat(scale, n_classes) if at_once else scale,
-            "n_iter_": np.array([r["steps"] for r in results]),
-            "objective_": np.array([r["dual"] for r in results]),
-            "duality_gap_": np.array([r["primal"] - r["dual"] for r in results]),
-            "violation_": np.array([r["violation"] for r in results]),
-            "n_kernel_evals_": sum(int(r["kernel_evals"]) for r in results),
-            "stop_reason_": np.array([r["reason"].replace("running", unfinished) for r in results]),
-            "history_": {"pair": np.repeat(np.arange(len(results)), lengths), **history},
-        }
+class L2Training(BatchTraining):
+    """One fit of a solver of the L2-SVM."""
 
-    def _publish(self, attributes: dict[str, Any]) -> None:
-        for name, value in attributes.items():
-            setattr(self, name, value)
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        return {**super().attributes(unfinished), "shape_fit_": self.X.shape}
 
-    def _warn(self) -> None:
+    def warn(self) -> None:
+        """Warn about machines that did not reach the tolerance."""
+        est = self.estimator
         for reason, advice in ADVICE.items():
-            late = np.flatnonzero(self.stop_reason_ == reason)
+            late = np.flatnonzero(est.stop_reason_ == reason)
             if len(late):
                 warnings.warn(
-                    f"{len(late)} of {len(self.stop_reason_)} machines stopped ({reason}) before the largest violation "
-                    f"was down to tol={self.tol:g}: it is {self.violation_[late].max():.3g}. {advice}",
+                    f"{len(late)} of {len(est.stop_reason_)} machines stopped ({reason}) before the largest violation "
+                    f"was down to tol={est.tol:g}: it is {est.kkt_violation_[late].max():.3g}. {advice}",
                     ConvergenceWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
-
-
-def _all_at_once(fitted: Any) -> bool:
-    return bool(fitted.dual_coef_.shape[0] == len(fitted.classes_))
 
 
 def _guess_of(estimator: Any) -> Any:
@@ -235,7 +182,7 @@ def _coefficients(guess: Any, codes: np.ndarray) -> list[np.ndarray]:
     code = codes[guess.support_]
     columns = np.arange(len(code))
     sizes = np.abs(guess.dual_coef_)
-    if n_classes > 2 and _all_at_once(guess):
+    if is_one_vs_rest(guess):
         values = [sizes[code, columns]]
     else:
         values = [
@@ -248,16 +195,3 @@ def _coefficients(guess: Any, codes: np.ndarray) -> list[np.ndarray]:
         v[guess.support_] = value
         out.append(v)
     return out
-
-
-def _pair(result: dict[str, Any], first_label: float) -> dict[str, Any]:
-    """Signed coefficients of a machine for two classes."""
-    return {"chosen": result["chosen"], "coef": result["v"] * np.where(result["side"] == 0, first_label, -first_label)}
-
-
-def _lines(result: dict[str, Any], n_classes: int) -> list[dict[str, Any]]:
-    """Coefficients of every class, from a machine for all of them."""
-    return [
-        {"chosen": result["chosen"], "coef": result["v"] * np.where(result["side"] == k, 1.0, result["other"])}
-        for k in range(n_classes)
-    ]

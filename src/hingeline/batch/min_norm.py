@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .. import _core
 from ..base import params
 from .l2 import L2_RULES, L2Classifier
 
@@ -34,7 +31,7 @@ class MinNormSVC(L2Classifier):
     step : {'imdm', 'mdm'}, default='imdm'
         Which support vector a step takes weight from: the one that brings the largest decrease (IMDM), or the one
         with the largest margin (MDM). IMDM takes fewer steps, each a little dearer.
-    bias : bool, default=True
+    fit_intercept : bool, default=True
         Whether to learn an intercept, which is penalised like the weights.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
         A callable gets two sets of rows and returns the matrix of kernel values between them; it is called on blocks
@@ -79,17 +76,17 @@ class MinNormSVC(L2Classifier):
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_machines,)
         Steps of each machine.
-    objective_ : ndarray of shape (n_machines,)
+    dual_objective_ : ndarray of shape (n_machines,)
         Dual objective of each machine.
     duality_gap_ : ndarray of shape (n_machines,)
         Primal objective less dual objective: the objective is at most this far from the optimum. NaN where Ctrl-C came
         at a moment when it was not known.
-    violation_ : ndarray of shape (n_machines,)
+    kkt_violation_ : ndarray of shape (n_machines,)
         The largest violation that is left, or NaN likewise.
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray
-        Columns 'pair', 'step', 'seconds', 'n_support', 'violation', 'objective', 'kernel_evals'.
+        Columns 'machine', 'step', 'seconds', 'n_support', 'kkt_violation', 'dual_objective', 'kernel_evals'.
     stop_reason_ : ndarray of str of shape (n_machines,)
         'tol' (reached), 'max_iter', 'precision' (rounding errors allow no more), 'indefinite' (the kernel is not
         positive semi-definite), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
@@ -139,7 +136,7 @@ class MinNormSVC(L2Classifier):
         C: float = 1.0,
         tol: float = 1e-3,
         max_iter: int = -1,
-        bias: bool = True,
+        fit_intercept: bool = True,
         step: str = "imdm",
         kernel: Any = "rbf",
         gamma: Any = "scale",
@@ -155,7 +152,7 @@ class MinNormSVC(L2Classifier):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.step = step
         self.kernel = kernel
         self.gamma = gamma
@@ -174,13 +171,5 @@ class MinNormSVC(L2Classifier):
         "multi_class": params.one_of("ovo", "all"),
     }
 
-    def _machines(self, codes: np.ndarray, penalties: np.ndarray, **options: Any) -> _core.MinNorm:
-        n_classes = len(self.classes_)
-        return _core.MinNorm(
-            codes,
-            penalties,
-            n_classes,
-            improved=self.step == "imdm",
-            all_at_once=self.multi_class == "all" and n_classes > 2,
-            **options,
-        )
+    def _rule(self) -> tuple[str, bool]:
+        return self.step, self.multi_class == "all" and len(self.classes_) > 2

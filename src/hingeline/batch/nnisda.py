@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .. import _core
 from .l2 import L2Classifier
 
 
@@ -29,7 +26,7 @@ class NNISDAClassifier(L2Classifier):
         of the margin: ``y f(x)`` of a support vector differs from its target by at most this.
     max_iter : int, default=-1
         Most steps for a class pair; -1: no limit.
-    bias : bool, default=True
+    fit_intercept : bool, default=True
         Whether to learn an intercept, which is penalised like the weights.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
         A callable gets two sets of rows and returns the matrix of kernel values between them; it is called on blocks
@@ -71,17 +68,17 @@ class NNISDAClassifier(L2Classifier):
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Steps of each class pair.
-    objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+    dual_objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Dual objective of each class pair.
     duality_gap_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Primal objective less dual objective: the objective is at most this far from the optimum. NaN where Ctrl-C came
         at a moment when it was not known.
-    violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+    kkt_violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         The largest violation that is left, or NaN likewise.
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray
-        Columns 'pair', 'step', 'seconds', 'n_support', 'violation', 'objective', 'kernel_evals'.
+        Columns 'machine', 'step', 'seconds', 'n_support', 'kkt_violation', 'dual_objective', 'kernel_evals'.
     stop_reason_ : ndarray of str of shape (n_classes * (n_classes - 1) / 2,)
         'tol' (reached), 'max_iter', 'precision' (rounding errors allow no more), 'indefinite' (the kernel is not
         positive semi-definite), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
@@ -128,7 +125,7 @@ class NNISDAClassifier(L2Classifier):
         C: float = 1.0,
         tol: float = 1e-3,
         max_iter: int = -1,
-        bias: bool = True,
+        fit_intercept: bool = True,
         kernel: Any = "rbf",
         gamma: Any = "scale",
         degree: int = 3,
@@ -142,7 +139,7 @@ class NNISDAClassifier(L2Classifier):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -153,5 +150,5 @@ class NNISDAClassifier(L2Classifier):
         self.decision_function_shape = decision_function_shape
         self.warm_start = warm_start
 
-    def _machines(self, codes: np.ndarray, penalties: np.ndarray, **options: Any) -> _core.Nnisda:
-        return _core.Nnisda(codes, penalties, len(self.classes_), **options)
+    def _rule(self) -> tuple[str, bool]:
+        return "nnisda", False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from sklearn.utils import check_random_state
 from .. import _core
 from ..base import params
 from ..base.classifier import KernelClassifier
-from ..base.fit import all_or_nothing, run_in_slices, with_callbacks
+from ..base.fit import run, with_callbacks
 from ..base.kernel import KERNEL_RULES
-from ..base.labels import assemble, pairs
+from ..base.labels import pairs
 from ..base.rows import LARGEST
+from .training import BatchTraining
 
 
 class WorstViolatorSVC(KernelClassifier):
@@ -37,7 +37,7 @@ class WorstViolatorSVC(KernelClassifier):
         vectors. Good values lie between 0.001 (sparsest) and 1.
     cap : float, default=1.0
         At most ``ceil(cap * n)`` steps for a class pair with n samples. The authors' program uses 0.5.
-    bias : bool, default=True
+    fit_intercept : bool, default=True
         Whether to learn an intercept.
     C : float, default=1.0
         Scale of coefficients and decision values, for familiarity. It has **no influence on the classifier**:
@@ -85,10 +85,12 @@ class WorstViolatorSVC(KernelClassifier):
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Steps of each class pair.
+    worst_margin_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Worst margin of the samples outside the expansion of each class pair.
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray
-        Columns 'pair', 'step', 'seconds', 'n_support', 'violation' (worst margin), 'kernel_evals'.
+        Columns 'machine', 'step', 'seconds', 'n_support', 'worst_margin', 'kernel_evals'.
     stop_reason_ : ndarray of str of shape (n_classes * (n_classes - 1) / 2,)
         'margin' (reached), 'cap', 'exhausted' (every sample is a support vector), 'interrupted' (Ctrl-C) or
         'stopped' (by a callback).
@@ -129,7 +131,7 @@ class WorstViolatorSVC(KernelClassifier):
         *,
         margin: float = 0.1,
         cap: float = 1.0,
-        bias: bool = True,
+        fit_intercept: bool = True,
         C: float = 1.0,
         kernel: Any = "rbf",
         gamma: Any = "scale",
@@ -143,7 +145,7 @@ class WorstViolatorSVC(KernelClassifier):
     ) -> None:
         self.margin = margin
         self.cap = cap
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
@@ -158,7 +160,7 @@ class WorstViolatorSVC(KernelClassifier):
     _rules = {
         "margin": params.real(above=0.0, most=LARGEST),
         "cap": params.real(above=0.0, most=1.0),
-        "bias": params.boolean(),
+        "fit_intercept": params.boolean(),
         "C": params.real(above=0.0, most=LARGEST),
         **KERNEL_RULES,
         "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
@@ -184,49 +186,30 @@ class WorstViolatorSVC(KernelClassifier):
         WorstViolatorSVC
             The fitted estimator.
         """
-        params.check(self, self._rules)
-        with all_or_nothing(self) as keep:
-            X, codes = self._validate_fit(X, y)
-            self.class_weight_ = self._class_weights(codes)
-            self._gamma = self._resolve_gamma(X)
-            machine, advance = self._machine(X, codes)
-            largest = int(np.sort(np.bincount(codes))[-2:].sum())
-            try:
-                run_in_slices(
-                    self,
-                    X,
-                    self.classes_[codes],
-                    advance=advance,
-                    most_steps=math.ceil(self.cap * largest),
-                    attributes=lambda: self._attributes(machine, X, codes),
-                )
-            except KeyboardInterrupt:
-                self._publish(self._attributes(machine, X, codes, unfinished="interrupted"))
-                keep()
-                raise
-            self._publish(self._attributes(machine, X, codes))
-        self._warn_about_cap(machine)
+        run(self, self._prepare, X, y)
         return self
 
-    def _machine(self, X: Any, codes: np.ndarray) -> tuple[_core.Ollawv, Callable[[int | None], bool]]:
-        """The class pairs, and a function that lets them learn."""
-        n_classes, threads = len(self.classes_), self._threads()
-        gram, cache_bytes = self._gram_within(X)
-        machine = _core.Ollawv(
+    def _prepare(self, X: Any, y: Any) -> OllawvTraining:
+        X, codes = self._validate_fit(X, y)
+        self.class_weight_ = self._class_weights(codes)
+        self._gamma = self._resolve_gamma(X)
+        training = OllawvTraining(self, X, codes)
+        training.core = _core.Ollawv(
             codes,
             self.class_weight_,
-            -1.0 if n_classes == 2 else 1.0,
-            self._first_rows(codes, n_classes),
+            self._first_rows(codes),
             C=float(self.C),
             margin=float(self.margin),
             cap=float(self.cap),
-            bias=bool(self.bias),
-            cache_bytes=cache_bytes,
+            fit_intercept=bool(self.fit_intercept),
+            cache_bytes=training.cache_bytes,
         )
-        return machine, self._advance(machine, X, gram, threads)
+        training.n_steps = math.ceil(self.cap * training.largest_pair)
+        return training
 
-    def _first_rows(self, codes: np.ndarray, n_classes: int) -> np.ndarray:
+    def _first_rows(self, codes: np.ndarray) -> np.ndarray:
         """Row that each class pair starts with."""
+        n_classes = len(self.classes_)
         first, second = pairs(n_classes)
         if self.random_state is None:
             lowest = np.array([np.argmax(codes == c) for c in range(n_classes)], dtype=np.int64)
@@ -237,43 +220,20 @@ class WorstViolatorSVC(KernelClassifier):
             dtype=np.int64,
         )
 
-    def _attributes(
-        self, machine: _core.Ollawv, X: Any, codes: np.ndarray, unfinished: str = "stopped"
-    ) -> dict[str, Any]:
-        """Fitted attributes of the machine as it is now; `unfinished` is the reason of pairs that could go on."""
-        results = [machine.result(k) for k in range(machine.n_pairs)]
-        for result in results:
-            result["code"] = codes[result["chosen"]]
-        union = assemble(results, len(self.classes_))
-        histories = [r["history"] for r in results]
-        history = {key: np.concatenate([h[key] for h in histories]) for key in histories[0]}
-        lengths = [len(h["step"]) for h in histories]
-        return {
-            "support_": union["support"],
-            "n_support_": union["n_support"],
-            "dual_coef_": union["dual_coef"],
-            "support_vectors_": np.empty((0, 0)) if self.kernel == "precomputed" else X[union["support"]],
-            "intercept_": np.array([r["intercept"] for r in results]),
-            "decision_scale_": np.array([r["largest"] for r in results]),
-            "n_iter_": np.array([len(r["chosen"]) for r in results], dtype=np.int32),
-            "n_kernel_evals_": sum(int(r["kernel_evals"]) for r in results),
-            "stop_reason_": np.array([r["reason"].replace("running", unfinished) for r in results]),
-            "history_": {"pair": np.repeat(np.arange(len(results)), lengths), **history},
-        }
 
-    def _publish(self, attributes: dict[str, Any]) -> None:
-        for name, value in attributes.items():
-            setattr(self, name, value)
+class OllawvTraining(BatchTraining):
+    """One fit of WorstViolatorSVC."""
 
-    def _warn_about_cap(self, machine: _core.Ollawv) -> None:
-        capped = np.flatnonzero(self.stop_reason_ == "cap")
+    def warn(self) -> None:
+        """Warn about class pairs that used up their cap."""
+        est = self.estimator
+        capped = np.flatnonzero(est.stop_reason_ == "cap")
         if not len(capped):
             return
-        worst = min(machine.result(int(k))["violation"] for k in capped)
+        worst = est.worst_margin_[capped].min()
         warnings.warn(
-            f"{len(capped)} of {len(self.stop_reason_)} class pairs used up cap={self.cap} before every sample had "
-            f"the margin (worst {worst:.3g}, wanted {self.margin * self.C:.3g}). Raise cap, lower margin, or change "
-            "gamma.",
+            f"{len(capped)} of {len(est.stop_reason_)} class pairs used up cap={est.cap} before every sample had the "
+            f"margin (worst {worst:.3g}, wanted {est.margin * est.C:.3g}). Raise cap, lower margin, or change gamma.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

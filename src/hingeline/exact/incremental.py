@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _core
 from ..base import params
 from ..base.classifier import KernelClassifier
-from ..base.fit import all_or_nothing, with_callbacks
+from ..base.fit import run, with_callbacks
 from ..base.labels import require_two_weighted
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
-from .ensemble import INCREMENTAL_RULES, IncrementalEstimator, IncrementalMachines
+from .ensemble import ExactEnsemble
+from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
 #: Points whose leave-one-out values are computed between two reports of progress.
 TOGETHER = 16
@@ -50,10 +50,10 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         Factor on C for the samples of a class; 'balanced' only in :meth:`fit`.
     window : int, default=None
         Most points held; when another one comes, one goes by `window_rule` (several if the window has become smaller).
-    window_rule : {'relevance', 'oldest'}, default='relevance'
+    window_rule : {'relevance', 'oldest'}, default='oldest'
         Which point goes: the one with the smallest coefficient (the smallest sum of absolute values over the
         machines; of several the one furthest beyond the margin), or the one that came first.
-    memory_limit : float, default=1024
+    cache_size : float, default=1024
         Megabytes for kernel rows and inverses. Rows of the margin set must fit; other rows are kept as far as they do.
     n_jobs : int, default=None
         Threads; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all processors.
@@ -144,8 +144,8 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         coef0: float = 0.0,
         class_weight: Any = None,
         window: int | None = None,
-        window_rule: str = "relevance",
-        memory_limit: float = 1024,
+        window_rule: str = "oldest",
+        cache_size: float = 1024,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
@@ -156,7 +156,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         self.class_weight = class_weight
         self.window = window
         self.window_rule = window_rule
-        self.memory_limit = memory_limit
+        self.cache_size = cache_size
         self.n_jobs = n_jobs
 
     _rules = {
@@ -187,18 +187,20 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         IncrementalSVC
             The fitted estimator.
         """
-        params.check(self, self._rules)
-        with all_or_nothing(self) as keep:
-            X, codes = self._validate_fit(X, y)
-            weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
-            require_two_weighted(codes, weights)
-            self._require_bounds(weights, self.C)
-            self._gamma = self._resolve_gamma(X)
-            self._require_moderate(X)
-            machines = self._machines(X)
-            machines.know(self.classes_)
-            self._fit_rows(machines, X, self.classes_[codes], codes, weights, keep)
+        run(self, self._prepare, X, y, sample_weight)
         return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> PointsTraining:
+        X, codes = self._validate_fit(X, y)
+        given = self._sample_weights(sample_weight, X)
+        weights = self._class_weights(codes)[codes] * given
+        require_two_weighted(codes, weights)
+        self._require_bounds(weights, self.C)
+        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        self._require_moderate(X)
+        ensemble = self._ensemble(X)
+        ensemble.know(self.classes_)
+        return PointsTraining(self, ensemble, X, self.classes_[codes], weights, None, None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> IncrementalSVC:
         """Add points, in the order given.
@@ -221,11 +223,9 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         IncrementalSVC
             The estimator.
         """
-        if "_online" not in vars(self) and classes is None:
-            raise ValueError(
-                "classes must be passed on the first call to partial_fit: the labels known by then; others may follow."
-            )
-        self._add(X, y, None, classes, sample_weight)
+        if "_model" not in vars(self) and classes is None:
+            raise ValueError("Pass classes on the first call of partial_fit; new labels may appear later.")
+        run(self, self._prepare_points, X, y, None, classes, sample_weight, callbacks=False)
         return self
 
     def add(self, X: Any, y: Any, ids: Any = None, sample_weight: Any = None) -> list[Any]:
@@ -250,32 +250,25 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         list
             The ids.
         """
-        return self._add(X, y, ids, None, sample_weight)
+        return run(self, self._prepare_points, X, y, ids, None, sample_weight, callbacks=False).ids
 
-    def _add(self, X: Any, y: Any, ids: Any, classes: Any, sample_weight: Any) -> list[Any]:
-        params.check(self, self._rules)
+    def _prepare_points(self, X: Any, y: Any, ids: Any, classes: Any, sample_weight: Any) -> PointsTraining:
         self._require_no_balance()
-        with all_or_nothing(self) as keep:
-            first = "_online" not in vars(self)
-            X, y = self._validate_rows(X, y, reset=first)
-            weights = self._sample_weights(sample_weight, X, all_zero=True) * self._weights_of(y)
-            self._require_bounds(weights, self.C)
-            if first:
-                self._gamma = self._resolve_gamma(X)
-            self._require_moderate(X)
-            machines = self._machines(X) if first else self._ready_machines()
-            machines.require_weights(self.class_weight, y)
-            given = machines.named(ids, len(y))
-            declared = machines.unknown(classes)
-            if first and classes is not None and len(declared) < 2:
-                raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
-            coming = [declared, *(label for _, _, label in machines.parts(y, declared))]
-            if not first and any(len(label) for label in coming):  # an error must bring the old machines back
-                machines = copy.deepcopy(machines)
-                self._configure(machines)
-            for label in coming:
-                machines.know(label)
-            return self._add_rows(machines, X, machines.codes(y), weights, given, keep)
+        first = "_model" not in vars(self)
+        X, y = self._validate_rows(X, y, reset=first)
+        given = self._sample_weights(sample_weight, X, all_zero=True)
+        weights = given * self._weights_of(y)
+        self._require_bounds(weights, self.C)
+        if first:
+            self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        self._require_moderate(X)
+        ensemble = self._ensemble(X) if first else self._ready()
+        ensemble.require_weights(self.class_weight, y)
+        names = ensemble.named(ids, len(y))
+        declared = ensemble.unknown(classes)
+        if first and classes is not None and len(declared) < 2:
+            raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
+        return PointsTraining(self, ensemble, X, y, weights, names, classes)
 
     def set_C(self, C: float) -> IncrementalSVC:
         """Follow the exact regularisation path to another C.
@@ -292,10 +285,10 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         IncrementalSVC
             The estimator.
         """
-        machines = self._ready_machines("C")
-        self._require_C(C, machines)
-        machines.bound(self._source(), float(C), 0.0, self._training_threads())
-        self.C = machines.frozen["C"] = C
+        ensemble = self._ready("C")
+        self._require_C(C, ensemble)
+        ensemble.bound(self._points_source(ensemble), float(C), 0.0, self._training_threads())
+        self.C = ensemble.frozen["C"] = C
         return self
 
     # ---- questions -----------------------------------------------------------------------------------
@@ -317,36 +310,40 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             ``intercept``, ``n_support`` and ``n_margin`` of shape (n_values, n_machines); with X also ``decision`` of
             shape (n_values, n_samples) or (n_values, n_samples, n_classes).
         """
-        machines = self._ready_machines()
-        self._require_machines(machines)
+        ensemble = self._ready()
+        self._require_machines(ensemble)
         values = np.ascontiguousarray(np.atleast_1d(Cs), dtype=np.float64)
         if values.ndim != 1 or not len(values):
             raise ValueError(f"Cs must be a list of numbers. Got an array of shape {values.shape}.")
         for C in values.tolist():
-            self._require_C(C, machines)
+            self._require_C(C, ensemble)
         rows = None if X is None else self._validate_predict(X)
-        source = machines._source(self._source())
-        coef, constant, margin = machines.model.path(
-            source, values, machines.numbers_held(), threads=self._training_threads()
-        )
-        order = machines.sorted_machines()
-        coef, constant, margin = coef[:, order], constant[:, order], margin[:, order]
-        path = Bunch(C=values, dual_coef=coef, intercept=constant, n_support=(coef != 0).sum(axis=2), n_margin=margin)
+        source, numbers = self._points_source(ensemble), ensemble.numbers_held()
+        path = Bunch(C=values, **ensemble.core.path(source, values, numbers, threads=self._training_threads()))
+        path["n_support"] = (path.dual_coef != 0).sum(axis=2)
         if rows is not None:
-            held = machines.model.held()
-            place = np.argsort(held["serial"])
-            weights = _core.Weights(
-                np.ascontiguousarray(coef.reshape(-1, coef.shape[2])),
-                np.array([coef.shape[2]], dtype=np.int64),
-                np.arange(constant.size)[np.newaxis],
-                np.ascontiguousarray(constant.ravel()),
-            )
-            sums = np.tile(constant.ravel(), (rows.shape[0], 1))
-            if len(place):
-                sums = self._sums(rows, weights, machines.take(place))
-            decision = sums.reshape(len(sums), *constant.shape).transpose(1, 0, 2)
-            path["decision"] = decision[..., 0] if decision.shape[2] == 1 else decision
+            path["decision"] = self._path_decisions(rows, ensemble, path.dual_coef, path.intercept)
         return path
+
+    def _path_decisions(self, X: Any, ensemble: ExactEnsemble, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Decision values along a path: all values of C in one expansion over the points held."""
+        n_held, n_outputs = coef.shape[2], intercept.size
+        support = ensemble.take(ensemble.points_held()["row"])
+        sums = np.tile(intercept.ravel(), (X.shape[0], 1))
+        if n_held:
+            lines = _core.Lines(
+                np.ascontiguousarray(coef.reshape(-1, n_held)),
+                np.array([n_held], dtype=np.int64),
+                np.arange(n_outputs)[np.newaxis],
+                np.ascontiguousarray(intercept.ravel()),
+            )
+            if callable(self.kernel):
+                sums = self._decide_called(X, lines, support)
+            else:
+                packed = _core.Packed(self._kernel(), _core.Matrix(support))
+                sums = packed.decide(lines, _core.Matrix(X), self._threads())
+        decision = sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
+        return decision[..., 0] if decision.shape[2] == 1 else decision
 
     def leave_one_out(self, progress: Any = None) -> Bunch:
         """Decide on each point held as the model without that point would, exactly.
@@ -364,60 +361,55 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             ``decision`` of shape (n_held,) or (n_held, n_classes), ``prediction`` of shape (n_held,), ``n_errors``, and
             ``ids``, in the order of ``ids_``.
         """
-        machines = self._ready_machines()
-        self._require_machines(machines)
-        numbers = machines.numbers_held()
-        order = machines.sorted_machines()
-        source, threads = machines._source(self._source()), self._training_threads()
-        values = np.empty((len(order), len(numbers)))
+        ensemble = self._ready()
+        self._require_machines(ensemble)
+        numbers = ensemble.numbers_held()
+        source, threads = self._points_source(ensemble), self._training_threads()
+        n_machines = ensemble.core.n_machines
+        values = np.empty((n_machines, len(numbers)))
         quick = ~np.isin(numbers, self.support_)
         parts = [quick.nonzero()[0], *np.array_split(np.flatnonzero(~quick), max(1, (~quick).sum() // TOGETHER))]
         done = 0
         with _progress(progress, len(numbers), "leave-one-out") as tell:
             for part in parts:
                 if len(part):
-                    values[:, part] = machines.model.leave_one_out(source, numbers[part], threads=threads)[order]
+                    values[:, part] = ensemble.core.leave_one_out(source, numbers[part], threads=threads)
                 done += len(part)
                 tell(done)
-        machines._read = {}
-        codes = machines.codes_held()
-        decided = (values[0] > 0).astype(np.intp) if len(order) == 1 else values.argmax(axis=0)
+        ensemble.changed()
+        decided = (values[0] > 0).astype(np.intp) if n_machines == 1 else values.argmax(axis=0)
         return Bunch(
-            decision=values[0] if len(order) == 1 else np.ascontiguousarray(values.T),
+            decision=values[0] if n_machines == 1 else np.ascontiguousarray(values.T),
             prediction=self.classes_[decided],
-            n_errors=int((decided != codes).sum()),
+            n_errors=int((decided != ensemble.points_held()["code"]).sum()),
             ids=self.ids_,
         )
 
     # ---- parts ---------------------------------------------------------------------------------------
 
-    def _machines(self, X: Any) -> IncrementalMachines:
-        machines = IncrementalMachines("classes", float(self.C), 0.0, self._frozen(), not sp.issparse(X))
-        self._configure(machines)
-        return machines
+    def _ensemble(self, X: Any) -> ExactEnsemble:
+        ensemble = ExactEnsemble("classes", float(self.C), 0.0, self._frozen(), not sp.issparse(X))
+        self._configure(ensemble)
+        return ensemble
 
     def _frozen(self) -> dict[str, Any]:
         return {**super()._frozen(), "C": self.C}
 
-    def _require_C(self, C: Any, machines: IncrementalMachines) -> None:
+    def _require_C(self, C: Any, ensemble: ExactEnsemble) -> None:
         rule = self._rules["C"]
         if not rule.accepts(C):
             raise ValueError(f"C must be {rule.words}. Got {C!r}.")
-        self._require_bounds(machines.model.held()["weight"], C)
+        self._require_bounds(ensemble.core.points()["weight"], C)
 
     def _require_bounds(self, weights: np.ndarray, C: float) -> None:
         if C * weights.max(initial=0.0) > LARGEST:
             raise ValueError(f"C times the weights must not exceed {LARGEST:g}; lower C or the weights.")
 
-    def _require_machines(self, machines: IncrementalMachines) -> None:
-        if not machines.machines:
+    def _require_machines(self, ensemble: ExactEnsemble) -> None:
+        if not ensemble.core.n_machines:
             raise ValueError("Only one class has come so far; add points of another one first.")
-
-    @property
-    def _one_vs_rest(self) -> bool:
-        return len(self.classes_) > 2
 
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)
-        self._require_machines(self._online)
+        self._require_machines(self._model)
         return super()._validate_predict(X)

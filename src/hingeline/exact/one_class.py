@@ -10,11 +10,11 @@ from sklearn.base import OutlierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _core
 from ..base import params
-from ..base.fit import all_or_nothing, with_callbacks
+from ..base.fit import run, with_callbacks
 from ..base.rows import LARGEST
-from .ensemble import INCREMENTAL_RULES, IncrementalEstimator, IncrementalMachines
+from .ensemble import ExactEnsemble
+from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
 #: Rows of a kernel function's diagonal that are computed together.
 DIAGONAL_BLOCK = 64
@@ -52,7 +52,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         Most points held; when another one comes, one goes by `window_rule`.
     window_rule : {'oldest', 'relevance'}, default='oldest'
         Which point goes: the one that came first, or the one with the smallest coefficient (of several the innermost).
-    memory_limit : float, default=1024
+    cache_size : float, default=1024
         Megabytes for kernel rows and inverses. Rows of the margin set must fit; other rows are kept as far as they do.
     n_jobs : int, default=None
         Threads; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all processors.
@@ -128,7 +128,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         coef0: float = 0.0,
         window: int | None = None,
         window_rule: str = "oldest",
-        memory_limit: float = 1024,
+        cache_size: float = 1024,
         n_jobs: int | None = None,
     ) -> None:
         self.nu = nu
@@ -140,7 +140,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self.coef0 = coef0
         self.window = window
         self.window_rule = window_rule
-        self.memory_limit = memory_limit
+        self.cache_size = cache_size
         self.n_jobs = n_jobs
 
     _rules = {
@@ -170,12 +170,12 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         IncrementalOneClassSVM
             The fitted estimator.
         """
-        params.check(self, self._rules)
-        with all_or_nothing(self) as keep:
-            X = self._check_rows(X, reset=True)
-            machines = self._begin(X)
-            self._fit_rows(machines, X, None, *self._unlabelled(X), keep)
+        run(self, self._prepare, X)
         return self
+
+    def _prepare(self, X: Any) -> PointsTraining:
+        X = self._check_rows(X, reset=True)
+        return PointsTraining(self, self._begin(X), X, None, np.ones(X.shape[0]), None, None)
 
     def partial_fit(self, X: Any, y: Any = None) -> IncrementalOneClassSVM:
         """Add points, in the order given.
@@ -215,14 +215,14 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         list
             The ids.
         """
-        params.check(self, self._rules)
-        with all_or_nothing(self) as keep:
-            first = "_online" not in vars(self)
-            X = self._check_rows(X, reset=first)
-            machines = self._begin(X) if first else self._ready_machines()
-            self._require_moderate(X)
-            given = machines.named(ids, X.shape[0])
-            return self._add_rows(machines, X, *self._unlabelled(X), given, keep)
+        return run(self, self._prepare_points, X, ids, callbacks=False).ids
+
+    def _prepare_points(self, X: Any, ids: Any) -> PointsTraining:
+        first = "_model" not in vars(self)
+        X = self._check_rows(X, reset=first)
+        ensemble = self._begin(X) if first else self._ready()
+        self._require_moderate(X)
+        return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
 
     def set_nu(self, nu: float) -> IncrementalOneClassSVM:
         """Follow the exact path to another nu; it also becomes the parameter of the estimator, and C None.
@@ -255,14 +255,14 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return self._move("C", C, C=C, nu=self.nu)
 
     def _move(self, name: str, value: Any, **wanted: Any) -> IncrementalOneClassSVM:
-        machines = self._ready_machines("C", "nu")
+        ensemble = self._ready("C", "nu")
         rule = params.real(above=0.0, most=LARGEST) if name == "C" else self._rules["nu"]
         if not rule.accepts(value):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
-        machines.bound(self._source(), *self._bounds(**wanted), self._training_threads())
+        ensemble.bound(self._points_source(ensemble), *self._bounds(**wanted), self._training_threads())
         for key, now in wanted.items():
             setattr(self, key, now)
-        machines.frozen = self._frozen()
+        ensemble.frozen = self._frozen()
         return self
 
     # ---- decisions -----------------------------------------------------------------------------------
@@ -297,15 +297,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         """
         X = self._validate_predict(X)
         fitted = self._fitted()
-        coef = fitted.dual_coef_ / self._scale(fitted)
-        weights = _core.Weights(
-            np.ascontiguousarray(coef),
-            np.array([coef.shape[1]], dtype=np.int64),
-            np.zeros((1, 1), dtype=np.int64),
-            np.zeros(1),
-        )
-        sums = self._sums(X, weights, fitted.support_vectors_).ravel()
-        if self._online.problem == "plane":
+        sums = self._decide(X, fitted._scores).ravel()
+        if self._model.problem == "plane":
             return sums
         return 2.0 * sums - self._diagonal(X) - fitted._square[0]
 
@@ -327,14 +320,13 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     @property
     def dual_coef_(self) -> np.ndarray:
         """Coefficients of the support vectors."""
-        fitted = self._held_now()
-        return fitted.dual_coef_ / self._scale(fitted)
+        return self._held_now()._scores.dual_coef_
 
     @property
     def intercept_(self) -> np.ndarray:
         """Constant of the decision function."""
         fitted = self._held_now()
-        return 2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / self._scale(fitted)
+        return 2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / fitted._scale
 
     @property
     def offset_(self) -> float:
@@ -359,24 +351,18 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     # ---- parts ---------------------------------------------------------------------------------------
 
-    def _begin(self, X: Any) -> IncrementalMachines:
+    def _begin(self, X: Any) -> ExactEnsemble:
         if self.C is not None and self.window is not None and self.window * self.C < 1:
             raise ValueError(
-                f"window={self.window} points with C={self.C:g} can never bear a weight of 1; raise window to "
+                f"window * C must be at least 1; got window={self.window}, C={self.C:g}. Raise window to "
                 f"{int(np.ceil(1 / self.C))}, raise C, or use nu."
             )
         self._gamma = self._resolve_gamma(X)
         self._require_moderate(X)
-        machines = IncrementalMachines(
-            self.shape, *self._bounds(C=self.C, nu=self.nu), self._frozen(), not sp.issparse(X)
-        )
-        self._configure(machines)
-        return machines
-
-    @staticmethod
-    def _unlabelled(X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Classes and weights of rows that have none."""
-        return np.zeros(X.shape[0], dtype=np.int64), np.ones(X.shape[0])
+        bounds = self._bounds(C=self.C, nu=self.nu)
+        ensemble = ExactEnsemble(self.shape, *bounds, self._frozen(), not sp.issparse(X))
+        self._configure(ensemble)
+        return ensemble
 
     @staticmethod
     def _bounds(C: float | None, nu: float) -> tuple[float, float]:
@@ -384,12 +370,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return (1.0, float(nu)) if C is None else (float(C), 0.0)
 
     def _frozen(self) -> dict[str, Any]:
-        nu = self.nu if self.C is None else None  # has no say beside C
+        nu = self.nu if self.C is None else None  # not used beside C
         return {**super()._frozen(), "shape": self.shape, "nu": nu, "C": self.C}
-
-    def _scale(self, fitted: Any) -> float:
-        """`OneClassSVM` has coefficients up to 1."""
-        return float(fitted._C) if self._held().problem == "plane" else 1.0
 
     def _held_now(self) -> Any:
         self._held()  # says so when nothing has been fitted
@@ -408,11 +390,11 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)
-        machines = self._online
-        if not machines.attributes()["_ready"]:
-            needed = 1 if self.C is None else int(np.ceil(1.0 / machines.model.C - 1e-12))
+        ensemble = self._model
+        if not ensemble.attributes()["_ready"]:
+            needed = 1 if self.C is None else int(np.ceil(1.0 / ensemble.core.C - 1e-12))
             raise NotFittedError(
-                f"The model is defined by {needed} points or more; it holds {len(machines.id_of)}. Add points"
+                f"The model is defined by {needed} points or more; it holds {len(ensemble.id_of)}. Add points"
                 + (", raise C, or use nu." if needed > 1 else ".")
             )
         return super()._validate_predict(X)

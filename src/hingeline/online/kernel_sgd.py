@@ -7,59 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .. import _core
 from ..base import params
-from ..base.fit import all_or_nothing, run_in_slices, with_callbacks
+from ..base.fit import run, with_callbacks
 from ..base.kernel import KERNEL_RULES
-from ..base.labels import require_two_weighted
 from ..base.rows import LARGEST
-from .ensemble import StreamMachines
-from .stream import StreamClassifier
+from .ensemble import StreamEnsemble
+from .stream import StreamClassifier, StreamTraining
 
-#: Rules that know a bias.
+#: Rules that have an intercept.
 BIASED = ("olsvm", "olsvm-reg")
-
-
-class SgdMachines(StreamMachines):
-    """Machines that learn by stochastic gradients."""
-
-    core = _core.KernelSgd
-
-    def begin(self, source: Any, X: _core.Matrix, *examples: np.ndarray, epochs: int) -> None:
-        """Examples for :meth:`advance`: numbers of rows in X, ids, codes and weights."""
-        self.model.begin(self._source(source), X, *examples, epochs=epochs)
-
-    def most_examples(self, codes: np.ndarray) -> int:
-        """Examples of the machine that has most of them."""
-        return len(codes) if self.multi_class == "ovr" else int(np.sort(np.bincount(codes))[-2:].sum())
-
-    def advance(self, source: Any, codes: np.ndarray, steps: int, **how: Any) -> bool:
-        """So many steps of every machine; whether there are more."""
-        with self.lock:
-            try:
-                more: bool = self.model.advance(self._source(source), codes, steps, **how)
-                return more
-            finally:
-                self._read = {}
-
-    def end(self) -> None:
-        """Keep what the machines need."""
-        self.model.end()
-        self._read = {}
-
-    def _attributes(self) -> dict[str, Any]:
-        machines, union, rows = self._results()
-        return {
-            **self._common(machines, union, rows),
-            "n_violations_": np.array([machine["violations"] for machine in machines]),
-            "truncated_": np.array([machine["truncated"] for machine in machines]),
-            "stop_reason_": np.array(
-                [
-                    "pass" if machine["reason"] == "pass" else self.unfinished or machine["reason"]
-                    for machine in machines
-                ]
-            ),
-        }
 
 
 class KernelSGDClassifier(StreamClassifier):
@@ -97,7 +53,7 @@ class KernelSGDClassifier(StreamClassifier):
     decay_first : bool, default=False
         Whether 'norma' shrinks before it looks at the margin; of no effect on rules that do not shrink. With
         ``learning_rate='inverse'`` 'norma' is then 'pegaz'.
-    bias : bool, default=False
+    fit_intercept : bool, default=False
         Whether to learn an intercept; 'olsvm' and 'olsvm-reg' only.
     average : bool, default=False
         Whether to predict with the mean of the coefficients over the last half of the steps of :meth:`fit` (in a
@@ -165,7 +121,7 @@ class KernelSGDClassifier(StreamClassifier):
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray
-        Columns 'machine', 'step', 'seconds', 'n_support', 'violations', 'kernel_evals'.
+        Columns 'machine', 'step', 'seconds', 'n_support', 'n_violations', 'kernel_evals'.
     decision_scale_ : ndarray of shape (n_machines,)
         Largest decision value that each machine has seen in training; breaks ties between votes.
     n_features_in_ : int
@@ -216,7 +172,7 @@ class KernelSGDClassifier(StreamClassifier):
         n_epochs: int = 5,
         learning_rate: str = "sqrt",
         decay_first: bool = False,
-        bias: bool = False,
+        fit_intercept: bool = False,
         average: bool = False,
         truncate: float = 1e-12,
         kernel: Any = "rbf",
@@ -235,7 +191,7 @@ class KernelSGDClassifier(StreamClassifier):
         self.n_epochs = n_epochs
         self.learning_rate = learning_rate
         self.decay_first = decay_first
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.average = average
         self.truncate = truncate
         self.kernel = kernel
@@ -255,7 +211,7 @@ class KernelSGDClassifier(StreamClassifier):
         "n_epochs": params.integer(least=1),
         "learning_rate": params.one_of("sqrt", "inverse"),
         "decay_first": params.boolean(),
-        "bias": params.boolean(),
+        "fit_intercept": params.boolean(),
         "average": params.boolean(),
         "truncate": params.real(least=0.0, below=1.0),
         **KERNEL_RULES,
@@ -285,72 +241,30 @@ class KernelSGDClassifier(StreamClassifier):
         KernelSGDClassifier
             The fitted estimator.
         """
-        params.check(self, self._rules)
-        with all_or_nothing(self) as keep:
-            X, codes = self._validate_fit(X, y)
-            weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
-            require_two_weighted(codes, weights)
-            weights = self._boxes(weights, X.dtype)
-            self._gamma = self._resolve_gamma(X)
-            self._require_moderate(X)
-            machines = self._machines(X)
-            machines.know(self.classes_)
-            order = check_random_state(self.random_state).permutation(np.flatnonzero(weights)).astype(np.int64)
-            matrix, of = _core.Matrix(X), codes[order]
-            source, threads = self._source(matrix), self._training_threads()
-            machines.begin(source, matrix, order, order, of, weights[order], epochs=int(self.n_epochs))
-            machines.n_seen = len(codes)
-            margins = np.full((len(order), len(machines.labels)), np.nan)
-
-            more = True
-
-            def advance(steps: int | None) -> bool:
-                nonlocal more
-                most = 2**62 if steps is None else steps
-                more = machines.advance(source, of, most, margins=margins, threads=threads)
-                return more
-
-            def publish(unfinished: str) -> None:
-                machines.end()
-                machines.unfinished = unfinished
-                everywhere = np.full((len(codes), margins.shape[1]), np.nan)
-                everywhere[order] = margins
-                self._publish(machines, everywhere)
-
-            try:
-                run_in_slices(
-                    self,
-                    X,
-                    self.classes_[codes],
-                    advance=advance,
-                    most_steps=self.n_epochs * machines.most_examples(of),
-                    attributes=lambda: {**machines.attributes(), "classes_": self.classes_, "_gamma": self._gamma},
-                )
-            except KeyboardInterrupt:
-                publish("interrupted")
-                keep()
-                raise
-            publish("stopped" if more else "")
+        run(self, self._prepare, X, y, sample_weight)
         return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> SgdTraining:
+        return SgdTraining(self, *self._validate_weighted(X, y, sample_weight))
 
     def _options(self) -> dict[str, Any]:
         """Arguments of the core's machines."""
-        if self.bias and self.rule not in BIASED:
-            raise ValueError(f"bias=True needs rule='olsvm' or 'olsvm-reg'. Got rule={self.rule!r}.")
+        if self.fit_intercept and self.rule not in BIASED:
+            raise ValueError(f"fit_intercept=True needs rule='olsvm' or 'olsvm-reg'. Got rule={self.rule!r}.")
         return {
             "rule": self.rule,
             "C": float(self.C),
             "inverse": self.learning_rate == "inverse",
             "decay_first": bool(self.decay_first),
-            "bias": bool(self.bias),
+            "fit_intercept": bool(self.fit_intercept),
             "average": bool(self.average),
             "truncate": float(self.truncate),
             "cache_bytes": int(self.cache_size * 2**20),
         }
 
-    def _machines(self, X: Any) -> SgdMachines:
-        """Machines that know nothing yet."""
-        return SgdMachines(self._options(), self._frozen(), X.dtype)
+    def _ensemble(self, X: Any) -> StreamEnsemble:
+        given_once = (self.multi_class == "ovr",)
+        return StreamEnsemble("KernelSgd", given_once, self._options(), self._frozen(), X.dtype)
 
     def _frozen(self) -> dict[str, Any]:
         return {**super()._frozen(), "rule": self.rule, "average": self.average}
@@ -363,3 +277,39 @@ class KernelSGDClassifier(StreamClassifier):
                 f"C times the weights must not exceed {LARGEST:g}. Got {largest:g}; lower C or the weights."
             )
         return weights
+
+
+class SgdTraining(StreamTraining):
+    """One fit: epochs over the samples in one random order."""
+
+    def __init__(self, estimator: KernelSGDClassifier, X: Any, codes: np.ndarray, weights: np.ndarray) -> None:
+        super().__init__(estimator, estimator._ensemble(X), X)
+        self.core = self.ensemble.core
+        self.ensemble.know(estimator.classes_)
+        self.y = estimator.classes_[codes]
+        self.order = check_random_state(estimator.random_state).permutation(np.flatnonzero(weights)).astype(np.int64)
+        self.in_order = np.full((len(self.order), len(estimator.classes_)), np.nan)
+        self.core.begin(
+            self.source,
+            self.matrix,
+            self.order,
+            self.order,
+            codes[self.order],
+            weights[self.order],
+            epochs=int(estimator.n_epochs),
+        )
+        self.n_steps = estimator.n_epochs * self.core.most_examples
+
+    def advance(self, steps: int | None) -> bool:
+        try:
+            most = 2**62 if steps is None else steps
+            return self.core.advance(self.source, most, margins=self.in_order, threads=self.threads)
+        finally:
+            self.ensemble.changed()
+
+    def end(self, unfinished: str) -> None:
+        self.core.end()
+        self.core.end_early(unfinished, len(self.y))
+        self.ensemble.changed()
+        self.margins = np.full((len(self.y), self.in_order.shape[1]), np.nan)
+        self.margins[self.order] = self.in_order

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from ..base import params
-from ..base.fit import all_or_nothing, run_in_slices, with_callbacks
+from ..base.fit import run, with_callbacks
 from ..base.kernel import KERNEL_RULES
-from ..base.labels import require_two_weighted
 from ..base.rows import LARGEST
-from .ensemble import OnlineMachines
-from .stream import StreamClassifier
-from .training import Training
+from .ensemble import StreamEnsemble
+from .stream import StreamClassifier, StreamTraining
+
+#: Rows that `fit` hands to the core at a time; results do not depend on it.
+CHUNK = 4096
 
 #: Largest C times weight where coefficients meet single precision: products with kernel values stay in range.
 LARGEST_SINGLE = 1e30
@@ -117,12 +119,12 @@ class LASVC(StreamClassifier):
         Samples given so far.
     n_expansion_ : ndarray of shape (n_machines,)
         Examples held, support vectors or not.
-    gap_ : ndarray of shape (n_machines,)
+    duality_gap_ : ndarray of shape (n_machines,)
         Duality gap; of the problem restricted to the expansion, or of the whole one after ``finish=True`` with 'full'
         or 'lasvm'.
-    gap_target_ : ndarray of shape (n_machines,)
+    duality_gap_target_ : ndarray of shape (n_machines,)
         Noise of the gap when the last example came: what the variants without bias work towards.
-    dual_ : ndarray of shape (n_machines,)
+    dual_objective_ : ndarray of shape (n_machines,)
         Dual objective.
     stop_reason_ : ndarray of str of shape (n_machines,)
         'pass' (all examples seen), 'gap' (`finish` reached `tol`), 'max_iter', 'precision' (`finish` got as far as
@@ -268,47 +270,17 @@ class LASVC(StreamClassifier):
         LASVC
             The fitted estimator.
         """
-        params.check(self, self._rules)
-        with all_or_nothing(self) as keep:
-            X, codes = self._validate_fit(X, y)
-            weights = self._class_weights(codes)[codes] * self._sample_weights(sample_weight, X)
-            require_two_weighted(codes, weights)
-            boxes = self._boxes(weights, X.dtype)
-            self._gamma = self._resolve_gamma(X)
-            self._require_moderate(X)
-            machines = self._machines(X)
-            machines.know(self.classes_)
-            training = Training(self, machines, X, codes, boxes)
-            try:
-                run_in_slices(
-                    self,
-                    X,
-                    self.classes_[codes],
-                    advance=training.advance,
-                    most_steps=self.n_epochs * len(training.order),
-                    attributes=lambda: {
-                        **machines.attributes(),
-                        "classes_": self.classes_,
-                        "_gamma": self._gamma,
-                    },
-                )
-            except KeyboardInterrupt:
-                self._publish(training.end("interrupted"), training.margins)
-                keep()
-                raise
-            self._publish(training.end("" if training.done else "stopped"), training.margins)
-        self._warn_about_gap()
+        run(self, self._prepare, X, y, sample_weight)
         return self
 
-    #: Keyword arguments of the core in a stream.
-    _in_stream = {"known": False, "evicts": True, "undo": True}
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> LasvmTraining:
+        return LasvmTraining(self, *self._validate_weighted(X, y, sample_weight))
 
     # ---- parts ---------------------------------------------------------------------------------------
 
     def _options(self) -> dict[str, Any]:
         """Arguments of the core's machines."""
         return {
-            "variant": self.variant,
             "C": float(self.C),
             "s": float(self.s),
             "tau": float(self.tau),
@@ -318,9 +290,9 @@ class LASVC(StreamClassifier):
             "cache_bytes": int(self.cache_size * 2**20),
         }
 
-    def _machines(self, X: Any) -> OnlineMachines:
-        """Machines that know nothing yet."""
-        return OnlineMachines(self._options(), self._frozen(), X.dtype)
+    def _ensemble(self, X: Any) -> StreamEnsemble:
+        given_once = (self.variant, self.multi_class == "ovr")
+        return StreamEnsemble("Lasvm", given_once, self._options(), self._frozen(), X.dtype)
 
     def _frozen(self) -> dict[str, Any]:
         return {**super()._frozen(), "variant": self.variant}
@@ -336,19 +308,92 @@ class LASVC(StreamClassifier):
             )
         return boxes
 
-    def _warn_about_gap(self) -> None:
-        if not self.finish:
+
+class LasvmTraining(StreamTraining):
+    """One fit: passes over the data in pieces, then finishing."""
+
+    def __init__(self, estimator: LASVC, X: Any, codes: np.ndarray, boxes: np.ndarray) -> None:
+        super().__init__(estimator, estimator._ensemble(X), X)
+        self.core = self.ensemble.core
+        self.ensemble.know(estimator.classes_)
+        self.y, self.codes, self.boxes = estimator.classes_[codes], codes, boxes
+        self.margins = np.full((len(codes), len(estimator.classes_)), np.nan)
+        self.random = check_random_state(estimator.random_state)
+        self.order = self.random.permutation(np.flatnonzero(boxes))
+        self.n_steps = estimator.n_epochs * len(self.order)
+        self.epoch = self.at = 0
+
+    def advance(self, steps: int | None) -> bool:
+        """Visit so many examples (None: all); after the last one optimise, if `finish` says so."""
+        left, n_epochs = 2**62 if steps is None else steps, self.estimator.n_epochs
+        while left > 0 and self.epoch < n_epochs:
+            piece = self.order[self.at : self.at + min(left, CHUNK)]
+            self._visit(piece, known=self.epoch > 0, evicts=True)
+            self.at += len(piece)
+            left -= len(piece)
+            if self.at == len(self.order):
+                self.epoch, self.at = self.epoch + 1, 0
+                if self.epoch < n_epochs:
+                    self.order = self.random.permutation(self.order)
+        if self.epoch < n_epochs:
+            return True
+        if self.estimator.finish:
+            self._finish()
+        return False
+
+    def _examples(self, rows: np.ndarray) -> tuple[Any, ...]:
+        rows = np.ascontiguousarray(rows, dtype=np.int64)
+        return self.source, self.matrix, rows, rows, self.codes[rows], self.boxes[rows]
+
+    def _visit(self, rows: np.ndarray, *, known: bool, evicts: bool) -> None:
+        margins = np.full((len(rows), self.margins.shape[1]), np.nan)
+        how = {"threads": self.threads, "known": known, "evicts": evicts}
+        try:
+            self.core.visit(*self._examples(rows), margins=margins, **how)
+        finally:
+            self.ensemble.changed()
+            self.margins[rows] = np.where(np.isnan(margins), self.margins[rows], margins)
+
+    def _finish(self) -> None:
+        """Reduce the duality gap: on the expansion, and for LASVM also on the examples that it has evicted."""
+        est, core = self.estimator, self.core
+        whole = est.variant == "lasvm"
+        tol = est.tol / 2 if whole else est.tol
+        most = 2**62 if est.max_iter < 0 else int(est.max_iter)
+        most -= core.finish(self.source, tol, most, self.threads)
+        held = -1
+        while whole:
+            core.forget_outside()
+            pieces = [self.order[at : at + CHUNK] for at in range(0, len(self.order), CHUNK)]
+            outside = np.concatenate(
+                [piece[core.outside(*self._examples(piece), threads=self.threads)] for piece in pieces]
+            )
+            before, held = held, core.n_expansion
+            if most <= 0 or not len(outside) or core.reached(est.tol) or held == before:
+                break
+            self._visit(outside, known=True, evicts=False)
+            most -= core.finish(self.source, tol, most, self.threads)
+        self.ensemble.changed()
+
+    def end(self, unfinished: str) -> None:
+        self.core.end(self.source)
+        self.core.end_early(unfinished, len(self.codes))
+        self.ensemble.changed()
+
+    def warn(self) -> None:
+        """Warn about machines whose duality gap is too large after finishing."""
+        est = self.estimator
+        if not est.finish:
             return
-        primal = self.dual_ + self.gap_
-        missed = np.flatnonzero(self.gap_ > self.tol * primal)
-        if not len(missed) or "stopped" in self.stop_reason_:
+        gap, primal = est.duality_gap_, est.dual_objective_ + est.duality_gap_
+        missed = np.flatnonzero(gap > est.tol * primal)
+        if not len(missed) or "stopped" in est.stop_reason_:
             return
-        worst = missed[np.argmax(self.gap_[missed] / primal[missed])]
+        worst = missed[np.argmax(gap[missed] / primal[missed])]
         warnings.warn(
-            f"{len(missed)} of {len(primal)} machines did not reach the duality gap wanted: it is "
-            f"{self.gap_[worst]:.3g}, wanted {self.tol * primal[worst]:.3g} (tol={self.tol:g}); the reason is "
-            f"'{self.stop_reason_[worst]}'. "
+            f"{len(missed)} of {len(primal)} machines did not reach the duality gap wanted: it is {gap[worst]:.3g}, "
+            f"wanted {est.tol * primal[worst]:.3g} (tol={est.tol:g}); the reason is '{est.stop_reason_[worst]}'. "
             "Raise max_iter or tol, scale the features, or lower C.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

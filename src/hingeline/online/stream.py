@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from .. import _core
-from ..base import params
 from ..base.classifier import KernelClassifier
-from ..base.ensemble import ReadsMachines
-from ..base.fit import all_or_nothing
-from .ensemble import StreamMachines
+from ..base.ensemble import ReadsEnsemble
+from ..base.fit import Training, run
+from ..base.labels import require_two_weighted
+from .ensemble import StreamEnsemble
 
 
-class StreamClassifier(ReadsMachines, KernelClassifier):
+class StreamClassifier(ReadsEnsemble, KernelClassifier):
     """Base of the kernel classifiers with :meth:`partial_fit`.
 
-    A subclass has ``multi_class`` among its parameters, ``_rules`` for all of them, and the methods below.
+    A subclass has ``multi_class`` among its parameters, and the methods ``_options``, ``_boxes`` and ``_ensemble``.
     """
-
-    _rules: dict[str, Any]
-    #: Keyword arguments of the core in a stream.
-    _in_stream: dict[str, Any] = {}
-
-    _options: Callable[[], dict[str, Any]]
-    _machines: Callable[[Any], Any]
-    _boxes: Callable[[np.ndarray, Any], np.ndarray]
 
     def _has_rows(self) -> bool:
         if self.kernel == "precomputed":
-            raise AttributeError("partial_fit needs rows to compute kernel values from; a precomputed kernel has none.")
+            raise AttributeError("partial_fit needs rows; kernel='precomputed' has none.")
         return True
 
     @available_if(_has_rows)
@@ -49,7 +39,7 @@ class StreamClassifier(ReadsMachines, KernelClassifier):
         y : array-like of shape (n_samples,)
             Labels. One that was not known before is accepted from then on.
         classes : array-like, default=None
-            Labels that may come; needed in the first call, and enough if they are those that are known by then.
+            Labels. Required on the first call; new labels may appear later.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C. Samples of weight zero are left out.
 
@@ -58,92 +48,109 @@ class StreamClassifier(ReadsMachines, KernelClassifier):
         object
             The estimator.
         """
-        params.check(self, self._rules)
-        self._require_no_balance()
-        if "_online" not in vars(self) and classes is None:
-            raise ValueError(
-                "classes must be passed on the first call to partial_fit: the labels known by then; others may follow."
-            )
-        with all_or_nothing(self) as keep:
-            self._learn_chunk(X, y, classes, sample_weight, keep)
+        run(self, self._prepare_chunk, X, y, classes, sample_weight, callbacks=False)
         return self
 
-    def _learn_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: Callable[[], None]) -> None:
-        first = "_online" not in vars(self)
+    def _prepare_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> ChunkTraining:
+        self._require_no_balance()
+        ensemble = vars(self).get("_model")
+        first = ensemble is None
+        if first and classes is None:
+            raise ValueError("Pass classes on the first call of partial_fit; new labels may appear later.")
         X, y = self._validate_rows(X, y, reset=first)
-        weights = self._sample_weights(sample_weight, X, all_zero=True) * self._weights_of(y)
+        given = self._sample_weights(sample_weight, X, all_zero=True)
         if first:
-            self._gamma = self._resolve_gamma(X)
-        machines = self._machines(X) if first else self._online
-        X = X.astype(machines.dtype, copy=False)
-        boxes = self._boxes(weights, machines.dtype)
+            self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+            ensemble = self._ensemble(X)
+        X = X.astype(ensemble.dtype, copy=False)
+        boxes = self._boxes(given * self._weights_of(y), ensemble.dtype)
         self._require_moderate(X)
-        machines.require_weights(self.class_weight, y)
-        declared = machines.unknown(classes)
-        parts = machines.parts(y, declared)
+        ensemble.require_weights(self.class_weight, y)
+        declared = ensemble.unknown(classes)
         if first and len(declared) < 2:
             raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
-        if not first and (len(declared) or len(parts) > 1):  # several calls of the core, and an error may come in any
-            machines = copy.deepcopy(machines)
-        machines.configure(self._options(), self._frozen())
-        machines.know(declared)
-        unfinished = machines.unfinished
-        matrix, start = _core.Matrix(X), machines.n_seen
-        margins = np.full((len(y), len(machines.labels) + len(parts) - 1), np.nan)
-        machines.n_seen += len(y)
-        machines.unfinished = "interrupted"
-        try:
-            for begin, end, label in parts:
-                machines.know(label)
-                rows = np.arange(begin, end)
-                machines.learn(
-                    self._source(matrix),
-                    matrix,
-                    rows,
-                    start + rows,
-                    machines.codes(y[begin:end]),
-                    boxes[begin:end],
-                    margins=margins[begin:end],
-                    threads=self._training_threads(),
-                    **self._in_stream,
-                )
-        except KeyboardInterrupt:
-            self._publish(machines, margins)
-            keep()
-            raise
-        except BaseException:
-            machines.n_seen, machines.unfinished = start, unfinished
-            raise
-        machines.unfinished = ""
-        self._publish(machines, margins)
+        ensemble.configure(self._options(), self._frozen())
+        return ChunkTraining(self, ensemble, X, y, boxes, classes)
 
     # ---- parts ---------------------------------------------------------------------------------------
 
+    def _options(self) -> dict[str, Any]:
+        """Options of the core."""
+        raise NotImplementedError
+
+    def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
+        """Checked weights of the samples as the core takes them."""
+        raise NotImplementedError
+
+    def _ensemble(self, X: Any) -> StreamEnsemble:
+        """Machines that have not learnt."""
+        raise NotImplementedError
+
     def _frozen(self) -> dict[str, Any]:
-        """Parameters that a stream cannot change; a kernel function may be replaced by its copy."""
+        """Parameters that cannot change in a stream; a kernel function may be replaced by its copy."""
         names = ("multi_class", "gamma", "degree", "coef0")
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
 
-    def _source(self, matrix: _core.Matrix) -> Any:
-        """Where kernel values come from."""
-        if self.kernel == "precomputed":
-            return matrix
-        if callable(self.kernel):
-            return self._call_kernel
-        return self._kernel()
+    def _validate_weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Checked rows, codes and boxes of all training data."""
+        X, codes = self._validate_fit(X, y)
+        given = self._sample_weights(sample_weight, X)
+        weights = self._class_weights(codes)[codes] * given
+        require_two_weighted(codes, weights)
+        boxes = self._boxes(weights, X.dtype)
+        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        self._require_moderate(X)
+        return X, codes, boxes
 
-    @property
-    def _one_vs_rest(self) -> bool:
-        machines = vars(self).get("_online")
-        multi_class = self.multi_class if machines is None else machines.multi_class
-        return bool(multi_class == "ovr" and len(self.classes_) > 2)
 
-    def _publish(self, machines: StreamMachines, margins: np.ndarray) -> None:
-        """What the estimator shows; most of it is read from the core when somebody asks (`__getattr__`)."""
-        self._online = machines
-        self.classes_ = machines.classes
-        if len(machines.labels) == 2:
-            self.admission_margin_ = np.where(np.isnan(margins[:, 0]), margins[:, 1], margins[:, 0])
-        else:
-            self.admission_margin_ = margins[:, np.argsort(machines.labels)]
+class StreamTraining(Training):
+    """One call that learns: the ensemble, the rows and where their kernel values come from."""
+
+    margins: np.ndarray
+
+    def __init__(self, estimator: Any, ensemble: StreamEnsemble, X: Any) -> None:
+        self.estimator, self.ensemble, self.X = estimator, ensemble, X
+        self.matrix = _core.Matrix(X)
+        self.source = estimator._source(self.matrix, ensemble.take)
+        self.threads = estimator._training_threads()
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        return {
+            "_model": self.ensemble,
+            "classes_": self.ensemble.classes,
+            "admission_margin_": self.ensemble.admission_margin(self.margins),
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**self.ensemble.attributes(), "classes_": self.ensemble.classes, "_gamma": self.estimator._gamma}
+
+
+class ChunkTraining(StreamTraining):
+    """One call of partial_fit."""
+
+    def __init__(
+        self, estimator: Any, ensemble: StreamEnsemble, X: Any, y: np.ndarray, boxes: np.ndarray, classes: Any
+    ) -> None:
+        super().__init__(estimator, ensemble, X)
+        self.y, self.boxes, self.classes = y, boxes, classes
+        self.margins = np.full((len(y), ensemble.core.n_classes), np.nan)
+
+    def advance(self, steps: int | None) -> bool:
+        ensemble, core, y = self.ensemble, self.ensemble.core, self.y
+        with ensemble.lock:
+            before = ensemble.labels
+            labels, arrivals = ensemble.arrivals(y, self.classes)
+            self.margins = np.full((len(y), len(labels)), np.nan)
+            rows = np.arange(len(y))
+            examples = (rows, core.n_seen + rows, ensemble.codes(y, labels), self.boxes)
+            ensemble.labels = labels
+            how = {"arrivals": arrivals, "margins": self.margins, "threads": self.threads}
+            try:
+                core.learn(self.source, self.matrix, *examples, **how)
+            finally:
+                ensemble.changed()
+                n_known = core.n_classes
+                ensemble.labels = labels[:n_known] if n_known > len(before) else before
+                self.margins = self.margins[:, :n_known]
+        return False

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hingeline/algo/inverse.hpp"
+#include "hingeline/core/interrupt.hpp"
 #include "hingeline/kernel/self_gram.hpp"
 #include "hingeline/vector/parallel.hpp"
 
@@ -136,8 +137,6 @@ inline State mirrored(State s) {
     return s;
 }
 
-/// Ctrl-C.
-struct Interrupted : std::exception {};
 /// The safety net of one operation is used up.
 struct Stuck : std::exception {};
 /// The rows of the margin set do not fit.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -24,6 +25,8 @@ class Interrupt {
         }
         return flag_.load(std::memory_order_relaxed);
     }
+    /// Ask for a stop without the poll.
+    void request() { flag_.store(true, std::memory_order_relaxed); }
 
   private:
     std::function<bool()> poll_;
@@ -31,5 +34,8 @@ class Interrupt {
     std::atomic<bool> flag_{false};
     std::chrono::steady_clock::time_point next_{};
 };
+
+/// Thrown where a stop was asked for in the middle of a computation, such as in a kernel function.
+struct Interrupted : std::exception {};
 
 }  // namespace hingeline

@@ -1,0 +1,66 @@
+// Batch machines for Python: OLLAWV and the solvers of the L2-SVM.
+#include "arrays.hpp"
+#include "hingeline/model/batch.hpp"
+
+namespace hingeline::bindings {
+
+namespace {
+
+template <class M> void define(nb::class_<Locked<M>>& c) {
+    c.def(
+         "learn",
+         [](Locked<M>& l, const PyValues& values, int threads, Index most) {
+             bool more = false;
+             l.change(
+                 [&](M& model, Interrupt* interrupt) { more = model.learn(values.values, threads, most, interrupt); });
+             return more;
+         },
+         nb::arg("values"), nb::arg("threads"), nb::arg("most"), "Up to `most` steps of every machine; are there more?")
+        .def(
+            "attributes",
+            [](Locked<M>& l, const std::string& unfinished) {
+                return l.read([&](M& model) { return to_dict(model.attributes(unfinished)); });
+            },
+            nb::arg("unfinished"), "Fitted attributes by name.")
+        .def_prop_ro("n_machines", [](Locked<M>& l) { return l.model.machines.size(); });
+}
+
+}  // namespace
+
+void bind_batch(nb::module_& m) {
+    nb::class_<Locked<Ollawv>> ollawv(m, "Ollawv", "Worst-violator learning of all class pairs.");
+    ollawv.def(
+        "__init__",
+        [](Locked<Ollawv>* self, Contiguous1<std::int64_t> codes, Contiguous1<double> class_weights,
+           Contiguous1<std::int64_t> first, double C, double margin, double cap, bool fit_intercept,
+           std::size_t cache_bytes) {
+            new (self) Locked<Ollawv>(start_ollawv({C, margin, cap, fit_intercept, cache_bytes}, listed(codes),
+                                                   listed(class_weights), listed(first)));
+        },
+        nb::arg("codes"), nb::arg("class_weights"), nb::arg("first"), nb::kw_only(), nb::arg("C"), nb::arg("margin"),
+        nb::arg("cap"), nb::arg("fit_intercept"), nb::arg("cache_bytes"));
+    define(ollawv);
+
+    nb::class_<Locked<L2Machines>> l2(m, "L2Machines", "L2-SVM of all class pairs, or of all classes at once.");
+    l2.def(
+          "__init__",
+          [](Locked<L2Machines>* self, const std::string& rule, bool at_once, Contiguous1<std::int64_t> codes,
+             Contiguous1<double> penalties, Index classes, bool fit_intercept, double tol, Index max_iter,
+             std::size_t cache_bytes) {
+              const auto chosen =
+                  choice<L2Rule>(rule, {{"nnisda", L2Rule::nnisda}, {"mdm", L2Rule::mdm}, {"imdm", L2Rule::imdm}});
+              new (self) Locked<L2Machines>(start_l2(chosen, at_once, {fit_intercept, tol, max_iter, cache_bytes},
+                                                     listed(codes), classes, listed(penalties)));
+          },
+          nb::arg("rule"), nb::arg("at_once"), nb::arg("codes"), nb::arg("penalties"), nb::arg("classes"),
+          nb::kw_only(), nb::arg("fit_intercept"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("cache_bytes"))
+        .def(
+            "guess",
+            [](Locked<L2Machines>& l, Index machine, Contiguous1<double> v) {
+                l.read([&](L2Machines& model) { guess(model, machine, v.data(), static_cast<Index>(v.size())); });
+            },
+            nb::arg("machine"), nb::arg("v"), "Start values of a machine, by row.");
+    define(l2);
+}
+
+}  // namespace hingeline::bindings

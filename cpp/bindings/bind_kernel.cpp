@@ -1,0 +1,155 @@
+// Kernel values and predictions for Python.
+#include "arrays.hpp"
+#include "hingeline/model/packed.hpp"
+
+namespace hingeline::bindings {
+
+namespace {
+
+/// Kernel values of function(queries, base), which returns a float64 array of shape (len(queries), len(base)). It is
+/// called with the GIL, and referred to by address since the result may be copied without the GIL.
+Called<double>::Function called(const nb::callable* function) {
+    return [function](Ids queries, Ids base, double* const* columns) {
+        nb::gil_scoped_acquire acquire;
+        const auto numbers = [](Ids ids) {
+            std::vector<Index> list(static_cast<std::size_t>(ids.count));
+            for (Index i = 0; i < ids.count; ++i) list[static_cast<std::size_t>(i)] = ids[i];
+            return to_numpy(std::move(list));
+        };
+        try {
+            const nb::object result = (*function)(numbers(queries), numbers(base));
+            Contiguous2<double> k;
+            if (!nb::try_cast(result, k, false) || static_cast<Index>(k.shape(0)) != queries.count ||
+                static_cast<Index>(k.shape(1)) != base.count)
+                throw std::invalid_argument("the kernel function must return a float64 array, one row per query");
+            for (Index q = 0; q < queries.count; ++q) std::copy_n(k.data() + q * base.count, base.count, columns[q]);
+        } catch (const nb::python_error& error) {
+            if (!Session::current() || !error.matches(PyExc_KeyboardInterrupt)) throw;
+            Session::current()->interrupt(std::current_exception());
+            throw Interrupted();
+        }
+    };
+}
+
+}  // namespace
+
+PySource::PySource(nb::object from) {
+    if (nb::isinstance<Kernel>(from)) {
+        source.from = nb::cast<const Kernel&>(from);
+    } else if (nb::isinstance<Matrix>(from)) {
+        keep = from;
+        source.from = nb::cast<const Matrix&>(from).rows;
+    } else {
+        function = nb::cast<nb::callable>(from);
+        source.from = called(&function);
+    }
+}
+
+Chunk PyChunk::checked(Index known) const {
+    const Index labels = known + static_cast<Index>(arrivals.size());
+    Chunk chunk{&x->rows, ids(rows, x->n), id.data(), code.data(), box.data(), {}};
+    const std::size_t n = rows.size();
+    if (id.size() != n || code.size() != n || box.size() != n)
+        throw std::invalid_argument("rows, ids, codes and boxes must be equally long");
+    ids(code, labels);
+    for (const auto& [at, place] : arrivals) chunk.arrivals.push_back({at, place});
+    for (std::size_t i = 0; i < n; ++i) {
+        const Index arrival = code.data()[i] - known;
+        if (arrival >= 0 && arrivals[static_cast<std::size_t>(arrival)].first > static_cast<Index>(i))
+            throw std::invalid_argument("a label is used before it arrives");
+    }
+    return chunk;
+}
+
+namespace {
+
+using Array = nb::ndarray<nb::numpy, double>;
+
+nb::object columns(const PyValues& v, const Contiguous1<std::int64_t>& queries, const Contiguous1<std::int64_t>& base) {
+    return v.values.visit([&](const auto& values) -> nb::object {
+        using T = typename std::decay_t<decltype(values)>::Value;
+        const Ids wanted = ids(queries, values.size()), against = ids(base, values.size());
+        std::vector<T> out(queries.size() * base.size());
+        Session().run([&](Interrupt* interrupt) {
+            Scratch<T> scratch;
+            scratch.interrupt = interrupt;
+            for (Index at = 0; at < wanted.count; at += values.block()) {
+                const Ids some = wanted.part(at, std::min<Index>(values.block(), wanted.count - at));
+                std::vector<T*> lines;
+                for (Index q = 0; q < some.count; ++q) lines.push_back(out.data() + (at + q) * against.count);
+                if (!values.columns(some, against, lines.data(), scratch)) return;
+            }
+        });
+        return nb::cast(to_numpy(std::move(out), {queries.size(), base.size()}));
+    });
+}
+
+/// f(interrupt, out) as an array with one line per row.
+template <class F> Array decided(const Lines& lines, Index n, F&& f) {
+    const std::size_t outputs = static_cast<std::size_t>(lines.coefficients.outputs());
+    std::vector<double> out(static_cast<std::size_t>(n) * outputs);
+    Session().run([&](Interrupt* interrupt) { f(interrupt, out.data()); });
+    return to_numpy(std::move(out), {static_cast<std::size_t>(n), outputs});
+}
+
+/// Support vectors packed for prediction, with the matrix behind them.
+struct PyPacked {
+    nb::object matrix;
+    Packed packed;
+    PyPacked(const Kernel& kernel, nb::object support)
+        : matrix(support), packed(kernel, nb::cast<const Matrix&>(support).rows) {}
+};
+
+}  // namespace
+
+void bind_kernel(nb::module_& m) {
+    nb::class_<Kernel>(m, "Kernel", "Kernel function and its parameters.")
+        .def(
+            "__init__",
+            [](Kernel* k, const std::string& name, double gamma, double coef0, int degree) {
+                new (k) Kernel{choice<KernelKind>(name, {{"linear", KernelKind::linear},
+                                                         {"poly", KernelKind::poly},
+                                                         {"rbf", KernelKind::rbf},
+                                                         {"sigmoid", KernelKind::sigmoid}}),
+                               gamma, coef0, degree};
+            },
+            nb::arg("name"), nb::arg("gamma") = 1.0, nb::arg("coef0") = 0.0, nb::arg("degree") = 3);
+    nb::class_<PySource>(m, "Source", "Where kernel values come from: a Kernel, a Matrix of them, or a function.")
+        .def(nb::init<nb::object>(), nb::arg("from"));
+    nb::class_<PyValues>(m, "Values", "Kernel values between the rows of a matrix.")
+        .def(nb::init<nb::object, nb::object, std::size_t>(), nb::arg("source"), nb::arg("x"),
+             nb::arg("copy_bytes") = 0)
+        .def("columns", &columns, nb::arg("queries"), nb::arg("base"), "K[queries][:, base].")
+        .def_prop_ro("copy_bytes", [](const PyValues& v) { return v.values.copy_bytes(); });
+    nb::class_<Lines>(m, "Lines", "Coefficients of support vectors in LIBSVM's layout.")
+        .def(
+            "__init__",
+            [](Lines* self, Contiguous2<double> coef, Contiguous1<std::int64_t> group_sizes,
+               Contiguous2<std::int64_t> outputs, Contiguous1<double> bias) {
+                new (self) Lines({coef.data(), coef.data() + coef.size()}, static_cast<Index>(coef.shape(1)),
+                                 listed(group_sizes), {outputs.data(), outputs.data() + outputs.size()}, listed(bias));
+            },
+            nb::arg("coef"), nb::arg("group_sizes"), nb::arg("outputs"), nb::arg("bias"));
+    nb::class_<PyPacked>(m, "Packed", "Support vectors laid out for prediction.")
+        .def(nb::init<const Kernel&, nb::object>(), nb::arg("kernel"), nb::arg("support"))
+        .def(
+            "decide",
+            [](const PyPacked& p, const Lines& lines, const Matrix& x, int threads) {
+                return decided(lines, x.n, [&](Interrupt* interrupt, double* out) {
+                    p.packed.decide(lines, x.rows, threads, interrupt, out);
+                });
+            },
+            nb::arg("lines"), nb::arg("x"), nb::arg("threads") = 1, "Decision values, one row per query.");
+    m.def(
+        "decide_gathered",
+        [](const Lines& lines, const Matrix& k, Contiguous1<std::int64_t> columns, int threads) {
+            const Ids wanted = ids(columns, k.d);
+            return decided(lines, k.n, [&](Interrupt* interrupt, double* out) {
+                decide_gathered(lines, k.rows, wanted, threads, interrupt, out);
+            });
+        },
+        nb::arg("lines"), nb::arg("k"), nb::arg("columns"), nb::arg("threads") = 1,
+        "Decision values from kernel values that exist.");
+}
+
+}  // namespace hingeline::bindings

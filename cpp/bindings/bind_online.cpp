@@ -1,0 +1,206 @@
+// Machines that learn from a stream, for Python: the LASVM family and the stochastic-gradient machines.
+#include "arrays.hpp"
+#include "hingeline/model/kernel_sgd.hpp"
+#include "hingeline/model/lasvm.hpp"
+
+namespace hingeline::bindings {
+
+namespace {
+
+using kernel_sgd::KernelSgd;
+using lasvm::Lasvm;
+using Numbers1 = Contiguous1<std::int64_t>;
+
+Margins margins_of(const Writable2<double>& m, Index rows, Index classes) {
+    if (static_cast<Index>(m.shape(0)) != rows || static_cast<Index>(m.shape(1)) != classes)
+        throw std::invalid_argument("margins: one row per example and one column per class expected");
+    return {m.data(), rows, classes};
+}
+
+/// Chunks of streams, rows, attributes and saved states of any ensemble.
+template <class M> void define(nb::class_<Locked<M>>& c) {
+    using L = Locked<M>;
+    c.def(
+         "learn",
+         [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
+            Contiguous1<double> boxes, std::vector<std::pair<Index, Index>> arrivals, Writable2<double> margins,
+            int threads) {
+             const PyChunk given{&x, rows, ids, codes, boxes, std::move(arrivals)};
+             l.change([&](M& model, Interrupt* interrupt) {
+                 const Chunk chunk = given.checked(model.classes.size());
+                 const Index classes = model.classes.size() + static_cast<Index>(chunk.arrivals.size());
+                 model.learn(source.source, chunk, margins_of(margins, chunk.size(), classes), threads, interrupt);
+             });
+         },
+         nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
+         nb::kw_only(), nb::arg("arrivals"), nb::arg("margins"), nb::arg("threads"), "Learn from a chunk of a stream.")
+        .def(
+            "add_class", [](L& l, Index place) { l.read([&](M& model) { model.add_class(place); }); }, nb::arg("place"),
+            "A label becomes known that sorts at `place`.")
+        .def(
+            "take",
+            [](L& l, Numbers1 rows) {
+                return l.read([&](M& model) {
+                    const Ids wanted = ids(rows, model.rows.size());
+                    return model.rows.visit([&](const auto& store) { return taken(store, wanted); },
+                                            nb::object(nb::none()));
+                });
+            },
+            nb::arg("rows"), "Rows held: an array, or the arrays of a CSR matrix.")
+        .def("attributes", [](L& l) { return l.read([](M& model) { return to_dict(model.attributes()); }); })
+        .def("save", [](L& l) { return l.read([](M& model) { return to_dict(model.save()); }); })
+        .def(
+            "restore",
+            [](L& l, nb::dict state, nb::object rows) {
+                const Record record = from_dict(state);
+                const AnyRows* held = rows.is_none() ? nullptr : &nb::cast<const Matrix&>(rows).rows;
+                l.read([&](M& model) { model.restore(record, held); });
+            },
+            nb::arg("state"), nb::arg("rows").none(), "Back to what `save` gave; `rows` are those held then.")
+        .def(
+            "end_early",
+            [](L& l, std::string why, Index seen) {
+                l.read([&](M& model) { model.unfinished = std::move(why), model.n_seen = seen; });
+            },
+            nb::arg("why"), nb::arg("seen"), "Why a fit ended early ('': it did not), and the samples given to it.")
+        .def_prop_ro("n_seen", [](L& l) { return l.read([](M& model) { return model.n_seen; }); })
+        .def_prop_ro("n_classes", [](L& l) { return l.read([](M& model) { return model.classes.size(); }); })
+        .def_prop_ro("n_rows", [](L& l) { return l.read([](M& model) { return model.rows.size(); }); })
+        .def_prop_ro("n_features", [](L& l) { return l.read([](M& model) { return model.rows.columns(); }); })
+        .def_prop_ro("has_rows", [](L& l) { return l.read([](M& model) { return model.rows.started(); }); });
+}
+
+void bind_lasvm(nb::module_& m) {
+    using L = Locked<Lasvm>;
+    using lasvm::Variant;
+    nb::class_<L> c(m, "Lasvm", "Machines of the LASVM family over shared rows.");
+    c.def(
+         "__init__",
+         [](L* self, const std::string& variant, bool one_vs_rest) {
+             new (self) L(choice<Variant>(variant, {{"lasvm", Variant::lasvm},
+                                                    {"g", Variant::g},
+                                                    {"nc", Variant::nc},
+                                                    {"i", Variant::i},
+                                                    {"full", Variant::full}}),
+                          one_vs_rest);
+         },
+         nb::arg("variant"), nb::arg("one_vs_rest"))
+        .def(
+            "configure",
+            [](L& l, double C, double s, double tau, Index period, Index most_non_sv, Index warm_support,
+               std::size_t cache_bytes) {
+                if (period < 1 || most_non_sv < 0) throw std::invalid_argument("period and most_non_sv out of range");
+                l.read([&](Lasvm& model) {
+                    model.params = {C, s, tau, period, most_non_sv, warm_support, cache_bytes, 1};
+                });
+            },
+            nb::kw_only(), nb::arg("C"), nb::arg("s"), nb::arg("tau"), nb::arg("period"), nb::arg("most_non_sv"),
+            nb::arg("warm_support"), nb::arg("cache_bytes"), "Options of the next call.")
+        .def(
+            "visit",
+            [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
+               Contiguous1<double> boxes, Writable2<double> margins, int threads, bool known, bool evicts) {
+                const PyChunk given{&x, rows, ids, codes, boxes, {}};
+                l.change([&](Lasvm& model, Interrupt* interrupt) {
+                    const Chunk chunk = given.checked(model.classes.size());
+                    model.visit(source.source, chunk, margins_of(margins, chunk.size(), model.classes.size()), threads,
+                                interrupt, known, evicts);
+                });
+            },
+            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
+            nb::kw_only(), nb::arg("margins"), nb::arg("threads"), nb::arg("known"), nb::arg("evicts"),
+            "Learn from examples of a fit.")
+        .def(
+            "outside",
+            [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
+               Contiguous1<double> boxes, int threads) {
+                const PyChunk given{&x, rows, ids, codes, boxes, {}};
+                std::vector<Index> out;
+                l.change([&](Lasvm& model, Interrupt* interrupt) {
+                    out = model.outside(source.source, given.checked(model.classes.size()), threads, interrupt);
+                });
+                return to_numpy(std::move(out));
+            },
+            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
+            nb::kw_only(), nb::arg("threads"),
+            "Add losses outside the expansion to the gaps; the examples with a loss.")
+        .def("forget_outside", [](L& l) { l.read([](Lasvm& model) { model.forget_outside(); }); })
+        .def(
+            "finish",
+            [](L& l, const PySource& source, double tol, Index most, int threads) {
+                Index steps = 0;
+                l.change([&](Lasvm& model, Interrupt* interrupt) {
+                    steps = model.finish(source.source, tol, most, threads, interrupt);
+                });
+                return steps;
+            },
+            nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("threads"), "Optimise; the most steps made.")
+        .def(
+            "end",
+            [](L& l, const PySource& source) { l.change([&](Lasvm& model, Interrupt*) { model.end(source.source); }); },
+            nb::arg("source"))
+        .def(
+            "reached", [](L& l, double tol) { return l.read([&](Lasvm& model) { return model.reached(tol); }); },
+            nb::arg("tol"), "Whether all duality gaps are at most this part of the primal objective.")
+        .def_prop_ro("n_expansion", [](L& l) { return l.read([](Lasvm& model) { return model.n_expansion(); }); })
+        .def_prop_ro("kernel_bytes", [](L& l) { return l.read([](Lasvm& model) { return model.kernel_bytes(); }); });
+    define(c);
+}
+
+void bind_kernel_sgd(nb::module_& m) {
+    using L = Locked<KernelSgd>;
+    using kernel_sgd::Rule;
+    nb::class_<L> c(m, "KernelSgd", "Machines that learn by stochastic gradients, over shared rows.");
+    c.def(nb::init<bool>(), nb::arg("one_vs_rest"))
+        .def(
+            "configure",
+            [](L& l, const std::string& rule, double C, bool inverse, bool decay_first, bool fit_intercept,
+               bool average, double truncate, std::size_t cache_bytes) {
+                const Rule chosen = choice<Rule>(rule, {{"olsvm", Rule::olsvm},
+                                                        {"olsvm-reg", Rule::olsvm_reg},
+                                                        {"norma", Rule::norma},
+                                                        {"norma-literal", Rule::norma_literal},
+                                                        {"pegaz", Rule::pegaz}});
+                l.read([&](KernelSgd& model) {
+                    model.params = {chosen, C, inverse, decay_first, fit_intercept, average, truncate, cache_bytes};
+                });
+            },
+            nb::kw_only(), nb::arg("rule"), nb::arg("C"), nb::arg("inverse"), nb::arg("decay_first"),
+            nb::arg("fit_intercept"), nb::arg("average"), nb::arg("truncate"), nb::arg("cache_bytes"),
+            "Options of the next call.")
+        .def(
+            "begin",
+            [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
+               Contiguous1<double> boxes, Index epochs) {
+                const PyChunk given{&x, rows, ids, codes, boxes, {}};
+                l.read(
+                    [&](KernelSgd& model) { model.begin(source.source, given.checked(model.classes.size()), epochs); });
+            },
+            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
+            nb::kw_only(), nb::arg("epochs"), "Examples for `advance`.")
+        .def(
+            "advance",
+            [](L& l, const PySource& source, Index steps, Writable2<double> margins, int threads) {
+                bool more = false;
+                l.change([&](KernelSgd& model, Interrupt* interrupt) {
+                    const Margins to = margins_of(margins, static_cast<Index>(margins.shape(0)), model.classes.size());
+                    more = model.advance(source.source, steps, to, threads, interrupt);
+                });
+                return more;
+            },
+            nb::arg("source"), nb::arg("steps"), nb::kw_only(), nb::arg("margins"), nb::arg("threads"),
+            "So many steps of every machine; are there more?")
+        .def("end", [](L& l) { l.read([](KernelSgd& model) { model.end(); }); })
+        .def_prop_ro("most_examples",
+                     [](L& l) { return l.read([](KernelSgd& model) { return model.most_examples(); }); });
+    define(c);
+}
+
+}  // namespace
+
+void bind_online(nb::module_& m) {
+    bind_lasvm(m);
+    bind_kernel_sgd(m);
+}
+
+}  // namespace hingeline::bindings

@@ -1,0 +1,279 @@
+// Ensemble: two-class machines over one set of rows, and the labels that they tell apart.
+//
+// Labels have codes in the order in which they became known, and a place among the labels as they sort. One-vs-one has
+// a machine for each pair of codes whose positive class is the label that sorts last. One-vs-rest has one machine for
+// two labels and one per label for more.
+#pragma once
+
+#include "hingeline/algo/online_state.hpp"
+#include "hingeline/model/joint.hpp"
+#include "hingeline/model/rows.hpp"
+#include "hingeline/run/team.hpp"
+
+namespace hingeline {
+
+/// The sides of a two-class machine: class `positive` against class `negative`, or against all others (-1).
+struct Sides {
+    Index positive = 0, negative = -1;
+    /// The class that an example of class `code` is told apart from; where that is the rest, the machine's own class.
+    Index other(Index code) const { return negative < 0 || code != positive ? positive : negative; }
+    /// +1, -1, or 0 for an example of another machine.
+    double label(Index code) const { return code == positive ? 1.0 : negative < 0 || code == negative ? -1.0 : 0.0; }
+};
+
+/// Labels that are known, by code.
+struct Classes {
+    bool one_vs_rest = false;
+    Array<Index> place;  // of each code among the labels as they sort
+    Index size() const { return place.size(); }
+    Index at(Index code) const { return place[code]; }
+    /// A label becomes known that sorts at `where`.
+    void insert(Index where) {
+        if (where < 0 || where > size()) throw std::invalid_argument("place of a label out of range");
+        for (Index& p : place) p += p >= where;
+        place.push_back(where);
+    }
+    /// Numbers of the machines in the order of their classes.
+    template <class Machines> Array<Index> order(const Machines& machines) const {
+        Array<Index> out(machines.size());
+        std::iota(out.begin(), out.end(), Index{0});
+        const auto key = [&](Index m) {
+            const Sides& s = machines[m];
+            return s.negative < 0 ? std::pair(at(s.positive), Index{0}) : std::pair(at(s.negative), at(s.positive));
+        };
+        std::sort(out.begin(), out.end(), [&](Index a, Index b) { return key(a) < key(b); });
+        return out;
+    }
+};
+
+/// A label that becomes known before example `at` of a chunk, and its place among the labels known by then.
+struct Arrival {
+    Index at = 0, place = 0;
+};
+
+/// Examples: rows of x, their numbers, classes and boxes (C times weight; exact machines: the weight).
+struct Chunk {
+    const AnyRows* x = nullptr;
+    Ids rows;
+    const Index *id = nullptr, *code = nullptr;
+    const double* box = nullptr;
+    Array<Arrival> arrivals{};
+    Index size() const { return rows.count; }
+    double largest_box() const { return *std::max_element(box, box + size()); }
+};
+
+/// margins[i][c]: y f of example i when its turn came, in the machine that tells it from class c (one-vs-rest: in the
+/// machine of class c). NaN where no machine saw it.
+struct Margins {
+    double* values = nullptr;
+    Index rows = 0, classes = 0;
+    void put(const Sides& sides, Index example, Index code, double z) const {
+        values[example * classes + sides.other(code)] = z;
+    }
+};
+
+/// M has sides, a `state` with the held `row` of each entry, and release(), which drops what can be computed again.
+template <class M> struct Ensemble {
+    using State = decltype(M::state);
+    Classes classes;
+    Array<M> machines;
+    HeldRows rows;
+    Index n_seen = 0;
+    std::string unfinished;  // why the last call ended early
+
+    explicit Ensemble(bool one_vs_rest) { classes.one_vs_rest = one_vs_rest; }
+
+    /// A label becomes known, with the machines that it needs.
+    void add_class(Index place) {
+        classes.insert(place);
+        const Index fresh = classes.size() - 1;
+        if (classes.one_vs_rest && fresh >= 2) {
+            if (fresh == 2) {  // one machine told two classes apart; the other class gets its own
+                const Index second = 1 - machines.front().positive;
+                machines.push_back({{second, -1}, mirrored(machines.front().state)});
+            }
+            machines.push_back({{fresh, -1}});
+            return;
+        }
+        for (Index old = 0; old < fresh; ++old) {
+            const Index larger = classes.at(fresh) > classes.at(old) ? fresh : old;
+            machines.push_back({{larger, classes.one_vs_rest ? -1 : fresh + old - larger}});
+        }
+    }
+    Array<Index> order() const { return classes.order(machines); }
+
+    /// Append the rows of a chunk; the position of the first. -1 for a precomputed kernel, which needs no rows.
+    Index append(const Source& source, const Chunk& chunk) {
+        return source.precomputed() ? -1 : rows.append(*chunk.x, chunk.rows);
+    }
+    /// The examples [from, to) of a chunk that machine m learns from; `where` gets their places in the chunk.
+    Array<online::Example> examples(Index m, const Chunk& chunk, Index first, Index from, Index to,
+                                    Array<Index>& where) const {
+        Array<online::Example> out;
+        for (Index i = from; i < to; ++i) {
+            const double y = machines[m].label(chunk.code[i]);
+            if (y == 0 || chunk.box[i] == 0) continue;
+            out.push_back({first < 0 ? chunk.rows[i] : first + i, chunk.id[i], chunk.code[i], y * chunk.box[i]});
+            where.push_back(i);
+        }
+        return out;
+    }
+
+    /// Drop rows that no machine holds.
+    void settle() {
+        if (!rows.started()) return;
+        Array<char> keep(rows.size(), 0);
+        for (const M& m : machines)
+            for (const Index row : m.state.row) keep[row] = 1;
+        const Closing closing = close_up(keep);
+        Array<Index> now(keep.size());
+        std::iota(now.begin(), now.end(), Index{0});
+        for (const auto& [from, to] : closing.moves) now[from] = to;
+        rows.close(keep, closing);
+        for (M& m : machines)
+            for (Index& row : m.state.row) row = now[row];
+    }
+    void release() {
+        for (M& m : machines) m.release();
+    }
+
+    /// All that a failed call must bring back; rows behind `n_rows` came with the call.
+    struct Before {
+        Classes classes;
+        Array<State> states;
+        bool had_rows;
+        Index n_rows, n_seen;
+        std::string unfinished;
+    };
+    Before before() const {
+        Before b{classes, {}, rows.started(), rows.size(), n_seen, unfinished};
+        for (const M& m : machines) b.states.push_back(m.state);
+        return b;
+    }
+    void undo(Before&& b) {
+        classes = std::move(b.classes);
+        machines.resize(b.states.size());
+        for (Index i = 0; i < std::ssize(machines); ++i) {
+            machines[i].state = std::move(b.states[i]);
+            machines[i].release();
+        }
+        if (b.had_rows)
+            rows.truncate(b.n_rows);
+        else
+            rows.clear();
+        n_seen = b.n_seen;
+        unfinished = std::move(b.unfinished);
+    }
+
+    /// Learn from a chunk of a stream. work(from, to) learns from some of its examples. An error leaves the ensemble as
+    /// it was. Ctrl-C, which stops `work` early, does not: what was learnt stays.
+    template <class Work> void learn_chunk(const Chunk& chunk, Interrupt* interrupt, Work&& work) {
+        Before b = before();
+        n_seen += chunk.size();
+        unfinished = "interrupted";
+        const auto stopped = [&] { return interrupt && interrupt->requested(); };
+        try {
+            Index next = 0;
+            Index at = 0;
+            while (!stopped()) {
+                while (next < std::ssize(chunk.arrivals) && chunk.arrivals[next].at <= at)
+                    add_class(chunk.arrivals[next++].place);
+                if (at == chunk.size()) break;
+                const Index end = next < std::ssize(chunk.arrivals) ? chunk.arrivals[next].at : chunk.size();
+                work(at, end);
+                at = end;
+            }
+            if (!stopped()) unfinished.clear();
+        } catch (const Interrupted&) {
+        } catch (...) {
+            undo(std::move(b));
+            throw;
+        }
+        release_window();
+        settle();
+    }
+    void release_window() {
+        if constexpr (requires(M m) { m.window; }) release();
+    }
+
+    /// Coefficients of machine m as LIBSVM has them: with more than two classes one-vs-one machines vote for the class
+    /// that sorts first.
+    Terms oriented(Terms terms) const {
+        for (Index& code : terms.code) code = classes.at(code);
+        if (classes.size() > 2 && !classes.one_vs_rest) {
+            for (double& value : terms.coef) value = -value;
+            terms.intercept = -terms.intercept;
+        }
+        return terms;
+    }
+    void require_rows(Index available) const {
+        for (const M& m : machines)
+            for (const Index row : m.state.row)
+                if (row >= available) throw std::invalid_argument("the kernel has fewer rows than the model");
+    }
+};
+
+/// Fields of the labels and of what an ensemble counts.
+template <class Archive, class E> void ensemble_fields(Archive& a, E& e) {
+    a("one_vs_rest", e.classes.one_vs_rest);
+    a("place", e.classes.place);
+    a("n_seen", e.n_seen);
+}
+
+template <class E> Record saved_ensemble(E& e, const char* kind, Index version) {
+    Writer out;
+    put_header(out.record, kind, version);
+    ensemble_fields(out, e);
+    out.record.put("unfinished", e.unfinished);
+    std::vector<Record> machines;
+    for (auto& m : e.machines) {
+        Writer one;
+        fields(one, m);
+        machines.push_back(std::move(one.record));
+    }
+    out.record.put("machines", std::move(machines));
+    return std::move(out.record);
+}
+
+/// Restore an ensemble that holds `rows`, or any number of them with a precomputed kernel. check(machine, rows) refuses
+/// values that the machine cannot have.
+template <class E, class Check>
+void restore_ensemble(E& e, const Record& record, const char* kind, Index version, const AnyRows* held, Check&& check) {
+    using M = typename decltype(e.machines)::value_type;
+    check_header(record, kind, version);
+    E fresh = e.like();
+    const Reader in{record};
+    ensemble_fields(in, fresh);
+    fresh.unfinished = record.get<std::string>("unfinished");
+    const Index classes = fresh.classes.size();
+    Array<char> seen(classes, 0);
+    for (const Index p : fresh.classes.place)
+        require_sound(p >= 0 && p < classes && !std::exchange(seen[p], 1), "place");
+    require_sound(fresh.n_seen >= 0, "n_seen");
+    if (held) fresh.rows.append(*held, Ids::run(0, row_count(*held)));
+    const auto& machines = record.get<std::vector<Record>>("machines");
+    const Index wanted = classes < 2                  ? 0
+                         : !fresh.classes.one_vs_rest ? classes * (classes - 1) / 2
+                         : classes == 2               ? 1
+                                                      : classes;
+    require_sound(std::ssize(machines) == wanted, "machines");
+    for (const Record& one : machines) {
+        M m{};
+        Reader from{one};
+        fields(from, m);
+        require_sound(m.positive >= 0 && m.positive < classes && m.negative >= -1 && m.negative < classes &&
+                          m.positive != m.negative && (m.negative < 0) == fresh.classes.one_vs_rest,
+                      "sides of a machine");
+        const Index n = std::ssize(m.state.row);
+        require_sound(std::ssize(m.state.id) == n && std::ssize(m.state.code) == n, "lengths of a machine's arrays");
+        for (Index i = 0; i < n; ++i)
+            require_sound(m.state.row[i] >= 0 && (!held || m.state.row[i] < fresh.rows.size()) &&
+                              m.state.code[i] >= 0 && m.state.code[i] < classes,
+                          "rows or classes of a machine");
+        check(m);
+        fresh.machines.push_back(std::move(m));
+    }
+    e = std::move(fresh);
+}
+
+}  // namespace hingeline

@@ -1,0 +1,306 @@
+// The LASVM family as a model: machines over shared rows that learn from chunks, finish, and are saved.
+#pragma once
+
+#include <limits>
+#include <mutex>
+
+#include "hingeline/algo/full_svm.hpp"
+#include "hingeline/algo/lasvm.hpp"
+#include "hingeline/algo/lasvm_i.hpp"
+#include "hingeline/algo/lasvm_nc.hpp"
+#include "hingeline/model/ensemble.hpp"
+
+namespace hingeline::lasvm {
+
+enum class Variant { lasvm, g, nc, i, full };
+
+/// One machine and its kernel rows, which are computed again when they were released.
+struct Machine : Sides {
+    online::State state{};
+    std::variant<std::monostate, std::unique_ptr<SelfGram<float>>, std::unique_ptr<SelfGram<double>>> kernel_rows{};
+
+    template <class T> SelfGram<T>& kernel(std::size_t bytes) {
+        using Held = std::unique_ptr<SelfGram<T>>;
+        if (!std::holds_alternative<Held>(kernel_rows)) kernel_rows = std::make_unique<SelfGram<T>>(bytes);
+        std::get<Held>(kernel_rows)->allow(bytes);
+        return *std::get<Held>(kernel_rows);
+    }
+    void release() { kernel_rows = std::monostate{}; }
+    std::size_t kernel_bytes() const {
+        if (const auto* narrow = std::get_if<1>(&kernel_rows)) return (*narrow)->bytes();
+        if (const auto* wide = std::get_if<2>(&kernel_rows)) return (*wide)->bytes();
+        return 0;
+    }
+};
+
+template <class Archive, class M> void fields(Archive& a, M& m) {
+    auto& s = m.state;
+    a("positive", m.positive), a("negative", m.negative);
+    a("row", s.row), a("id", s.id), a("code", s.code), a("zone", s.zone), a("dead", s.dead);
+    if constexpr (Archive::reads) {
+        s.n = static_cast<Index>(s.row.size());
+        s.lines.resize(s.n);
+    }
+    const char* names[] = {"alpha", "gradient", "lower", "upper", "box", "diagonal"};
+    for (int k = 0; k < online::line::count; ++k) a.array(names[k], s.lines[k], s.n);
+    a("ascent_gap", s.ascent.gap), a("ascent_worst", s.ascent.worst), a("ascent_at", s.ascent.at);
+    a("intercept", s.b), a("target", s.target), a("largest", s.largest), a("last_margin", s.last_margin);
+    a("visited", s.visited), a("steps", s.steps), a("refreshed_at", s.refreshed_at), a("note_every", s.note_every);
+    a("kernel_evals", s.kernel_evals), a("kernel_needed", s.kernel_needed);
+    a("kernel_recomputed", s.kernel_recomputed), a("reason", s.reason);
+    a.array("admitted", s.admitted.count, 3), a.array("cleaned", s.cleaned.count, 3);
+    a.array("skipped", s.skipped.count, 3);
+    a("trace", s.trace);
+}
+
+/// Refuse values that no machine can have, and count what follows from the others.
+inline void check(Machine& m) {
+    online::State& s = m.state;
+    const Index n = s.n;
+    require_sound(std::ssize(s.zone) == n && std::ssize(s.dead) == n, "lengths of a machine's arrays");
+    for (Index t = 0; t < n; ++t)
+        require_sound(
+            static_cast<int>(s.zone[t]) >= 0 && static_cast<int>(s.zone[t]) <= 2 && (s.dead[t] == 0 || s.dead[t] == 1),
+            "zone or dead");
+    require_sound(s.ascent.at >= -1 && s.ascent.at < s.n, "ascent_at");
+    for (const Index count : {s.visited, s.steps, s.refreshed_at, s.kernel_evals, s.kernel_needed, s.kernel_recomputed})
+        require_sound(count >= 0, "counts");
+    for (const online::Tally* tally : {&s.admitted, &s.cleaned, &s.skipped})
+        for (const Index count : tally->count) require_sound(count >= 0, "tallies");
+    require_sound(s.note_every > 0 && s.reason >= Reason::running && s.reason <= Reason::precision, "reason");
+    for (Index t = 0; t < s.n; ++t) {
+        const double alpha = s[online::line::alpha][t];
+        require_sound(s[online::line::lo][t] <= alpha && alpha <= s[online::line::hi][t], "alpha");
+        s.n_dead += s.dead[t];
+        s.support[s.y(t) > 0] += alpha != 0;
+    }
+}
+
+class Lasvm : public Ensemble<Machine> {
+  public:
+    static constexpr const char* kind = "lasvm";
+    static constexpr Index version = 1;
+
+    Lasvm(Variant variant, bool one_vs_rest) : Ensemble(one_vs_rest), variant_(variant) {}
+    Lasvm like() const {
+        Lasvm other(variant_, classes.one_vs_rest);
+        other.params = params;
+        return other;
+    }
+    online::Params params;
+
+    /// Learn from a chunk of a stream.
+    void learn(const Source& source, const Chunk& chunk, const Margins& margins, int threads, Interrupt* interrupt) {
+        Index first = -1;
+        bool appended = false;
+        learn_chunk(chunk, interrupt, [&](Index from, Index to) {
+            if (!std::exchange(appended, true)) first = append(source, chunk);
+            visit(source, chunk, first, from, to, margins, threads, interrupt, false, true);
+        });
+        outside_loss_.clear();
+    }
+    /// Learn from examples of a fit, which may be `known` from an epoch before; LASVM `evicts` those it does not need.
+    void visit(const Source& source, const Chunk& chunk, const Margins& margins, int threads, Interrupt* interrupt,
+               bool known, bool evicts) {
+        const Index first = append(source, chunk);
+        try {
+            visit(source, chunk, first, 0, chunk.size(), margins, threads, interrupt, known, evicts);
+        } catch (const Interrupted&) {
+        }
+        outside_loss_.clear();
+        settle();
+    }
+    /// Optimise what the machines hold; the most steps that one of them made.
+    Index finish(const Source& source, double tol, Index most, int threads, Interrupt* interrupt) {
+        Array<Index> steps(machines.size(), 0);
+        each(source, threads, interrupt, [&](auto& search, Index m) {
+            steps[m] = variant_ == Variant::lasvm ? online::finish_pairs(search, tol, most)
+                                                  : online::finish(search, tol, most);
+        });
+        return steps.empty() ? 0 : *std::max_element(steps.begin(), steps.end());
+    }
+    /// The last cleaning: support vectors only, or all that is alive in LASVM and FULL SVM. No kernel rows are kept.
+    void end(const Source& source) {
+        release();
+        each(source, 1, nullptr, [&](auto& search, Index) {
+            if (variant_ == Variant::lasvm)
+                online::sweep_pairs(search);
+            else if (variant_ != Variant::full)
+                search.clean(0);
+            search.note();
+        });
+        settle();
+        release();
+    }
+    /// Losses of the examples of a chunk that no expansion holds are added to the duality gaps; the places in the chunk
+    /// of those that have one.
+    Array<Index> outside(const Source& source, const Chunk& chunk, int threads, Interrupt* interrupt) {
+        Array<char> marked(chunk.size(), 0);
+        outside_loss_.resize(machines.size(), 0.0);
+        const Index first = append(source, chunk);
+        std::mutex mutex;
+        each(source, threads, interrupt, [&](auto& search, Index m) {
+            Array<Index> where, with_loss;
+            const auto some = examples(m, chunk, first, 0, chunk.size(), where);
+            const auto loss = online::outside(search, some, with_loss);
+            std::lock_guard lock(mutex);
+            outside_loss_[m] += loss.value_or(std::numeric_limits<double>::quiet_NaN());
+            for (const Index i : with_loss) marked[where[i]] = 1;
+        });
+        settle();
+        Array<Index> out;
+        for (Index i = 0; i < chunk.size(); ++i)
+            if (marked[i]) out.push_back(i);
+        return out;
+    }
+    void forget_outside() { outside_loss_.clear(); }
+
+    Index n_expansion() const {
+        Index sum = 0;
+        for (const Machine& m : machines) sum += m.state.n_live();
+        return sum;
+    }
+    /// Whether the duality gap of every machine is at most `tol` of its primal objective.
+    bool reached(double tol) const {
+        for (Index m = 0; m < std::ssize(machines); ++m) {
+            const double gap = gap_of(m);
+            if (!(gap <= tol * (machines[m].state.dual() + gap))) return false;
+        }
+        return true;
+    }
+    std::size_t kernel_bytes() const {
+        std::size_t all = 0;
+        for (const Machine& m : machines) all += m.kernel_bytes();
+        return all;
+    }
+
+    /// Fitted attributes by name.
+    Record attributes() const {
+        Record out;
+        const Array<Index> by_class = order();
+        Array<Terms> terms;
+        for (const Index m : by_class) terms.push_back(oriented(terms_of(machines[m].state)));
+        put_joint(out, terms, classes.size(), classes.one_vs_rest && classes.size() > 2);
+        const auto put = [&](const char* name, auto&& f) {
+            put_each(out, name, machines, by_class, [&](const Machine& m) { return f(m.state); });
+        };
+        put("decision_scale", [](const auto& s) { return s.largest; });
+        put("n_iter", [](const auto& s) { return s.steps; });
+        put("n_expansion", [](const auto& s) { return s.n_live(); });
+        put("dual_objective", [](const auto& s) { return s.dual(); });
+        put("duality_gap_target", [](const auto& s) { return s.target; });
+        put("stop_reason",
+            [&](const auto& s) { return unfinished.empty() ? std::string(name(s.reason)) : unfinished; });
+        Numeric<double> gap;
+        for (const Index m : by_class) gap.values.push_back(gap_of(m));
+        out.put("duality_gap", std::move(gap));
+        Index evals = 0, needed = 0, recomputed = 0;
+        for (const Machine& m : machines) {
+            evals += m.state.kernel_evals, needed += m.state.kernel_needed, recomputed += m.state.kernel_recomputed;
+        }
+        out.put("n_kernel_evals", evals);
+        out.put("n_kernel_needed", needed);
+        out.put("n_kernel_recomputed", recomputed);
+        Record ramp;
+        put_tally(ramp, "admitted", by_class, &online::State::admitted);
+        put_tally(ramp, "cleaned", by_class, &online::State::cleaned);
+        put_tally(ramp, "skipped", by_class, &online::State::skipped);
+        out.put("ramp_counts", std::vector<Record>{std::move(ramp)});
+        put_history(out, machines, by_class, [](const Machine& m) -> const Trace& { return m.state.trace; });
+        out.put("n_samples_seen", n_seen);
+        return out;
+    }
+    Record save() {
+        Record out = saved_ensemble(*this, kind, version);
+        put_list(out, "outside_loss", outside_loss_);
+        return out;
+    }
+    void restore(const Record& record, const AnyRows* held) {
+        restore_ensemble(*this, record, kind, version, held, [](Machine& m) { check(m); });
+        const Reader in{record};
+        in("outside_loss", outside_loss_);
+        require_sound(outside_loss_.empty() || outside_loss_.size() == machines.size(), "outside_loss");
+    }
+
+  private:
+    static Terms terms_of(const online::State& s) {
+        Terms out;
+        for (Index t = 0; t < s.n; ++t)
+            if (const double alpha = s[online::line::alpha][t]; alpha != 0)
+                out.add(s.row[t], s.id[t], s.code[t], alpha);
+        out.intercept = s.b;
+        return out;
+    }
+    double gap_of(Index m) const {
+        return machines[m].state.ascent.gap + (outside_loss_.empty() ? 0.0 : outside_loss_[m]);
+    }
+    void put_tally(Record& to, const char* name, const Array<Index>& by_class,
+                   online::Tally online::State::* tally) const {
+        Numeric<Index> out{{}, shape(by_class.size(), 3)};
+        for (const Index m : by_class) {
+            const auto& count = (machines[m].state.*tally).count;
+            out.values.insert(out.values.end(), count, count + 3);
+        }
+        to.put(name, std::move(out));
+    }
+
+    /// work(search, machine number) for every machine, side by side where there are threads.
+    template <class Work> void each(const Source& source, int threads, Interrupt* interrupt, Work&& work) {
+        constexpr std::size_t everything = std::numeric_limits<std::size_t>::max() / 2;
+        Values(source, rows.view(), everything).visit([&](const auto& values) {
+            using K = std::decay_t<decltype(values)>;
+            const Index count = std::ssize(machines);
+            require_rows(values.size());
+            run_tasks(count, threads, interrupt, [&](Index m, int) {
+                Machine& machine = machines[m];
+                online::Params mine = params;
+                mine.threads = static_cast<int>(std::max<Index>(1, threads / std::max<Index>(count, 1)));
+                auto& kernel = machine.kernel<typename K::Value>(params.cache_bytes / static_cast<std::size_t>(count));
+                online::Search<K> search(machine.state, mine, values, kernel, interrupt);
+                const Trace::Running clock(machine.state.trace);
+                work(search, m);
+            });
+        });
+    }
+    void visit(const Source& source, const Chunk& chunk, Index first, Index from, Index to, const Margins& margins,
+               int threads, Interrupt* interrupt, bool known, bool evicts) {
+        each(source, threads, interrupt, [&](auto& search, Index m) {
+            search.require_range(chunk.largest_box());
+            Array<Index> where;
+            const auto some = examples(m, chunk, first, from, to, where);
+            Array<double> z(some.size(), std::numeric_limits<double>::quiet_NaN());
+            const auto put = [&] {
+                for (Index i = 0; i < std::ssize(z); ++i)
+                    if (z[i] == z[i]) margins.put(machines[m], where[i], chunk.code[where[i]], z[i]);
+            };
+            try {
+                learn_one(search, some, known, evicts, z.data());
+            } catch (...) {
+                put();
+                throw;
+            }
+            put();
+        });
+    }
+    template <class Search>
+    void learn_one(Search& search, const Array<online::Example>& examples, bool known, bool evicts, double* margins) {
+        using namespace online;
+        switch (variant_) {
+            case Variant::lasvm:
+                return void(learn_pairs(search, examples, known, evicts, margins));
+            case Variant::g:
+                return void(online::learn<RuleG>(search, examples, known, margins));
+            case Variant::nc:
+                return void(online::learn<RuleNC>(search, examples, known, margins));
+            case Variant::i:
+                return void(online::learn<RuleI>(search, examples, known, margins));
+            case Variant::full:
+                return void(online::learn<RuleFull>(search, examples, known, margins));
+        }
+    }
+
+    Variant variant_;
+    Array<double> outside_loss_;  // by machine, after `outside`
+};
+
+}  // namespace hingeline::lasvm

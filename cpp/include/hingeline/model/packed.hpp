@@ -1,0 +1,87 @@
+// Packed: support vectors laid out for prediction once (norms, compressed copy), with their coefficients. It never
+// changes, so any number of threads may use it.
+#pragma once
+
+#include "hingeline/kernel/expansion.hpp"
+#include "hingeline/model/source.hpp"
+
+namespace hingeline {
+
+/// Coefficients in LIBSVM's layout: `lines` lines over groups of support vectors that follow one another, group g
+/// feeding output outputs[g][m] from line m.
+struct Lines {
+    Array<double> values;
+    Coefficients coefficients;
+
+    Lines(Array<double> coef, Index support, const Array<Index>& group_sizes, const Array<Index>& outputs,
+          Array<double> bias)
+        : values(std::move(coef)) {
+        const Index groups = group_sizes.size();
+        const Index lines = support ? values.size() / support : outputs.size() / std::max<Index>(groups, 1);
+        coefficients.values = values.data();
+        coefficients.support = support;
+        coefficients.bias = std::move(bias);
+        if (outputs.size() != groups * lines)
+            throw std::invalid_argument("outputs must have one line per group and one column per line of coefficients");
+        Index first = 0;
+        for (Index g = 0; g < groups; ++g) {
+            Group group{first, group_sizes[g], {}};
+            for (Index m = 0; m < lines; ++m) {
+                const Index o = outputs[g * lines + m];
+                if (o < 0 || o >= coefficients.outputs()) throw std::invalid_argument("output number out of range");
+                group.outputs.push_back(o);
+            }
+            if (group.count < 0 || group.count > support - first)
+                throw std::invalid_argument("group sizes must add up to the support vectors");
+            first += group.count;
+            coefficients.groups.push_back(std::move(group));
+        }
+        if (first != support) throw std::invalid_argument("group sizes must add up to the support vectors");
+    }
+    Lines(const Lines&) = delete;
+};
+
+class Packed {
+  public:
+    /// Computed kernel values against `support`, which must outlive this.
+    Packed(const Kernel& kernel, const AnyRows& support) {
+        constexpr std::size_t own_size = std::size_t{1} << 62;  // a compressed copy is smaller than the rows
+        std::visit([&](const auto& x) { gram_ = std::make_unique<Gram<ValueOf<decltype(x)>>>(kernel, x, own_size); },
+                   support);
+        n_ = row_count(support), d_ = column_count(support);
+    }
+    /// Decision values of rows, one line each: out[i * outputs + o]. False when interrupted.
+    bool decide(const Lines& lines, const AnyRows& x, int threads, Interrupt* interrupt, double* out) const {
+        if (n_ != lines.coefficients.support)
+            throw std::invalid_argument("one coefficient per support vector expected");
+        if (d_ != column_count(x)) throw std::invalid_argument("queries and support vectors differ in their features");
+        return std::visit(
+            [&](const auto& gram, const auto& rows) {
+                using T = typename std::decay_t<decltype(*gram)>::Value;
+                using S = ValueOf<decltype(rows)>;
+                return hingeline::decide<T>(ComputedTiles<T, S>{*gram, rows}, lines.coefficients, row_count(rows),
+                                            threads, interrupt, out);
+            },
+            gram_, x);
+    }
+
+  private:
+    std::variant<std::unique_ptr<Gram<float>>, std::unique_ptr<Gram<double>>> gram_;
+    Index n_ = 0, d_ = 0;
+};
+
+/// Decision values from kernel values that exist: x[i][columns[s]] for support vector s.
+inline bool decide_gathered(const Lines& lines, const AnyRows& x, Ids columns, int threads, Interrupt* interrupt,
+                            double* out) {
+    if (columns.count != lines.coefficients.support)
+        throw std::invalid_argument("one column per support vector expected");
+    return std::visit(
+        [&](const auto& rows) {
+            using T = ValueOf<decltype(rows)>;
+            return decide<T>(GatheredTiles<T>{kernel_matrix(rows), columns}, lines.coefficients, row_count(rows),
+                             threads, interrupt, out);
+        },
+        x);
+}
+
+}  // namespace hingeline

@@ -1,0 +1,49 @@
+"""One fit of batch machines: the kernel values of X, the core's machines over them, and what they publish."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..base.fit import Training
+from ..base.labels import libsvm_layout
+
+
+class BatchTraining(Training):
+    """Machines over the rows of X. `prepare` of the estimator gives them their `core` and `n_steps`.
+
+    Parameters
+    ----------
+    estimator : KernelClassifier
+        Estimator that is being fitted; ``classes_`` and ``_gamma`` are known.
+    X : {ndarray, sparse matrix}
+        Checked rows, or the kernel matrix.
+    codes : ndarray
+        Class of each row.
+    """
+
+    core: Any
+
+    def __init__(self, estimator: Any, X: Any, codes: np.ndarray) -> None:
+        self.estimator, self.X, self.y = estimator, X, estimator.classes_[codes]
+        matrix = _core.Matrix(X)
+        cache_bytes = int(estimator.cache_size * 2**20)
+        self.values = _core.Values(estimator._source(matrix, X.__getitem__), matrix, cache_bytes // 2)
+        #: Bytes of the cache that a compressed copy of the rows leaves.
+        self.cache_bytes = cache_bytes - self.values.copy_bytes
+        #: Rows of the largest pair of classes.
+        self.largest_pair = int(np.sort(np.bincount(codes))[-2:].sum())
+        self.threads = estimator._training_threads()
+
+    def advance(self, steps: int | None) -> bool:
+        return self.core.learn(self.values, self.threads, 2**62 if steps is None else steps)
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        found = self.core.attributes(unfinished or "stopped")
+        rows = found.pop("row")
+        attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
+        precomputed = self.estimator.kernel == "precomputed"
+        attributes["support_vectors_"] = np.empty((0, 0)) if precomputed else self.X[rows]
+        return {**attributes, "classes_": self.estimator.classes_, "_gamma": self.estimator._gamma}

@@ -1,0 +1,186 @@
+"""Base of the exact incremental estimators: points are added, forgotten, and asked about."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .. import _core
+from ..base import params
+from ..base.ensemble import ReadsEnsemble
+from ..base.fit import Training
+from ..base.kernel import KERNEL_RULES, KernelEstimator
+from .ensemble import ExactEnsemble
+
+#: A matrix of kernel values must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
+INCREMENTAL_RULES = {
+    "kernel": params.one_of("linear", "poly", "rbf") | params.function(),
+    "gamma": KERNEL_RULES["gamma"],
+    "degree": KERNEL_RULES["degree"],
+    "coef0": params.real(least=0.0),
+    "n_jobs": KERNEL_RULES["n_jobs"],
+    "window": params.integer(least=2) | params.nothing(),
+    "window_rule": params.one_of("relevance", "oldest"),
+    "cache_size": KERNEL_RULES["cache_size"],
+}
+
+
+class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
+    """Base of the exact incremental estimators: what they do with points that they hold."""
+
+    _dtypes = (np.float64,)
+
+    def forget(self, ids: Any) -> Any:
+        """Remove points exactly: the model becomes the optimum of what is left.
+
+        Rows and kernel values leave memory, and memory that was used for them is overwritten; the ids leave the model.
+        An error or Ctrl-C leaves the model as it was (Ctrl-C after the last step comes too late).
+
+        Parameters
+        ----------
+        ids : int, str or iterable of these
+            All points that carry one of them go.
+
+        Returns
+        -------
+        object
+            The estimator.
+        """
+        ensemble = self._ready()
+        with ensemble.lock:
+            numbers = ensemble.numbers(ids)
+            if len(numbers):
+                ensemble.forget(self._points_source(ensemble), numbers, self._training_threads())
+        return self
+
+    @property
+    def kkt_violation_(self) -> float:
+        """Largest violation of the optimality conditions, from kernel values computed again.
+
+        In units of the decision function; rounding errors of about ``1e-14 * C * max K(x, x)`` are normal.
+        """
+        return float(self._ask("violation"))
+
+    @property
+    def condition_(self) -> np.ndarray:
+        """Condition number, in the 1-norm, of each machine's margin system."""
+        return self._ask("condition")
+
+    def _ask(self, question: str) -> Any:
+        """Answer of the core that takes kernel values; no attribute where a parameter has changed."""
+        try:
+            ensemble = self._ready()
+        except ValueError as error:
+            raise AttributeError(str(error)) from error
+        return getattr(ensemble.core, question)(self._points_source(ensemble), threads=self._training_threads())
+
+    @property
+    def ids_(self) -> list[Any]:
+        """Ids of the points held, in the order in which they came."""
+        return list(self._held().id_of.values())
+
+    @property
+    def n_samples_(self) -> int:
+        """Number of points held."""
+        return len(self._held().id_of)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of points that have come so far."""
+        return self._held().n_seen
+
+    @property
+    def memory_(self) -> int:
+        """Bytes of kernel rows and inverses."""
+        return int(self._held().core.memory)
+
+    # ---- parts ---------------------------------------------------------------------------------------
+
+    def _held(self) -> ExactEnsemble:
+        ensemble = vars(self).get("_model")
+        if ensemble is None:
+            raise AttributeError(f"{type(self).__name__} has not been fitted yet.")
+        return ensemble
+
+    def __copy__(self) -> Any:
+        """Independent copy: forgetting in one does not affect the other."""
+        other = object.__new__(type(self))
+        other.__dict__.update(vars(self))
+        if "_model" in vars(self):
+            other._model = deepcopy(self._model)
+        return other
+
+    def _ready(self, *free: str) -> ExactEnsemble:
+        """The ensemble, for a call in which the parameters `free` may have changed."""
+        check_is_fitted(self, "_model")
+        params.check(self, {name: rule for name, rule in self._rules.items() if name not in free})
+        ensemble = self._model
+        ensemble.require_frozen({**self._frozen(), **{name: ensemble.frozen[name] for name in free}})
+        self._configure(ensemble)
+        return ensemble
+
+    def _configure(self, ensemble: ExactEnsemble) -> None:
+        ensemble.core.configure(
+            window=int(self.window or 0),
+            oldest=self.window_rule == "oldest",
+            cache_bytes=int(self.cache_size * 2**20),
+        )
+
+    def _frozen(self) -> dict[str, Any]:
+        """Parameters that cannot change in a stream; a kernel function may be replaced by its copy."""
+        kernel = "a function" if callable(self.kernel) else self.kernel
+        return {"kernel": kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+
+    def _points_source(self, ensemble: ExactEnsemble) -> _core.Source:
+        """Source of kernel values between the points held."""
+        return self._source(None, ensemble.take)
+
+
+class PointsTraining(Training):
+    """Points that are learnt in their order.
+
+    Parameters
+    ----------
+    estimator : IncrementalEstimator
+        Estimator that learns.
+    ensemble : ExactEnsemble
+        Its machines.
+    X : {ndarray, sparse matrix}
+        Checked rows.
+    y : ndarray or None
+        Labels; None for one class.
+    weights : ndarray
+        Weights of the samples.
+    given : list or None
+        Ids that the caller gives.
+    classes : array-like or None
+        Labels that the caller declares.
+    """
+
+    def __init__(
+        self, estimator: Any, ensemble: ExactEnsemble, X: Any, y: Any, weights: np.ndarray, given: Any, classes: Any
+    ) -> None:
+        self.estimator, self.ensemble, self.X, self.y = estimator, ensemble, X, y
+        self.weights, self.given, self.classes = weights, given, classes
+        self.source, self.threads = estimator._points_source(ensemble), estimator._training_threads()
+        self.n_steps, self.done = len(weights), 0
+        self.ids: list[Any] = []
+
+    def advance(self, steps: int | None) -> bool:
+        at, end = self.done, self.n_steps if steps is None else min(self.n_steps, self.done + steps)
+        some = slice(at, end)
+        y = None if self.y is None else self.y[some]
+        given = None if self.given is None else self.given[some]
+        whole = end - at == self.n_steps  # no copy of X
+        X = self.X if whole else self.X[some]
+        self.ids += self.ensemble.learn(self.source, X, y, self.weights[some], given, self.classes, self.threads)
+        self.done = end
+        return end < self.n_steps
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        known = {name: value for name, value in vars(self.estimator).items() if name == "_gamma"}
+        labels = {} if self.y is None else {"classes_": self.ensemble.classes}
+        return {"_model": self.ensemble, **labels, **known}
