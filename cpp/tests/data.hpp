@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "hingeline/kernel/gram.hpp"
@@ -21,21 +22,25 @@ inline Index below(Random& random, Index n) { return static_cast<Index>(random()
 template <class T> bool same_bits(const T* a, const T* b, Index n) {
     return n == 0 || std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(T)) == 0;
 }
-template <class T> bool same_bits(T a, T b) { return same_bits(&a, &b, 1); }
+template <class T>
+    requires std::is_arithmetic_v<T>
+bool same_bits(T a, T b) {
+    return same_bits(&a, &b, 1);
+}
 template <class T> bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && same_bits(a.data(), b.data(), static_cast<Index>(a.size()));
 }
 
 /// n by d values in [-1, 1], each zero unless a draw falls below `density`.
-template <class T> std::vector<T> random_values(Random& random, Index n, Index d, double density = 1.0) {
-    std::vector<T> x(static_cast<std::size_t>(n * d), T(0));
+template <class T> Array<T> random_values(Random& random, Index n, Index d, double density = 1.0) {
+    Array<T> x(n * d, T(0));
     for (T& value : x)
         if (density >= 1.0 || uniform(random) < density) value = static_cast<T>(uniform(random, -1.0, 1.0));
     return x;
 }
 /// n by d zeros and ones.
-template <class T> std::vector<T> random_ones(Random& random, Index n, Index d, double density) {
-    std::vector<T> x(static_cast<std::size_t>(n * d), T(0));
+template <class T> Array<T> random_ones(Random& random, Index n, Index d, double density) {
+    Array<T> x(n * d, T(0));
     for (T& value : x) value = uniform(random) < density ? T(1) : T(0);
     return x;
 }
@@ -49,7 +54,7 @@ template <class T, class I> OwnedCsr<T, I> to_csr(const std::vector<T>& x, Index
     out.starts.push_back(0);
     for (Index i = 0; i < n; ++i) {
         for (Index k = 0; k < d; ++k)
-            if (const T value = x[static_cast<std::size_t>(i * d + k)]; value != T(0)) {
+            if (const T value = x[i * d + k]; value != T(0)) {
                 out.columns.push_back(static_cast<I>(k));
                 out.values.push_back(value);
             }
@@ -59,12 +64,12 @@ template <class T, class I> OwnedCsr<T, I> to_csr(const std::vector<T>& x, Index
 }
 
 /// K[queries][base].
-template <class T> std::vector<T> kernel_values(const Gram<T>& gram, Ids queries, Ids base) {
-    std::vector<T> out(static_cast<std::size_t>(queries.count * base.count));
+template <class T> Array<T> kernel_values(const Gram<T>& gram, Ids queries, Ids base) {
+    Array<T> out(queries.count * base.count);
     Scratch<T> scratch;
     for (Index at = 0; at < queries.count; at += gram.block()) {
-        std::vector<Index> rows;
-        std::vector<T*> columns;
+        Array<Index> rows;
+        Array<T*> columns;
         for (Index q = at; q < std::min(at + gram.block(), queries.count); ++q) {
             rows.push_back(queries[q]);
             columns.push_back(out.data() + q * base.count);

@@ -10,12 +10,12 @@ using namespace testing;
 
 struct Shape {
     const char* name;
-    std::vector<Group> groups;
+    Array<Group> groups;
     Index outputs;
 };
 
 /// One output; one-vs-rest; one-vs-one over four classes, one of them empty, one of a single support vector.
-std::vector<Shape> shapes() {
+Array<Shape> shapes() {
     return {{"one output", {{0, 131, {0}}}, 1},
             {"one-vs-rest", {{0, 131, {0, 1, 2, 3, 4}}}, 5},
             {"one-vs-one", {{0, 47, {0, 1, 2}}, {47, 0, {0, 3, 4}}, {47, 1, {1, 3, 5}}, {48, 83, {2, 4, 5}}}, 6},
@@ -27,7 +27,7 @@ constexpr Index support = 131;
 
 template <class T> struct Problem {
     Index d, n;
-    std::vector<T> sv, x;
+    Array<T> sv, x;
     Kernel kernel;
     Problem(Index d_, Index n_, double density, const Kernel& k) : d(d_), n(n_), kernel(k) {
         Random random(static_cast<std::uint64_t>(d * 1000 + n));
@@ -35,7 +35,7 @@ template <class T> struct Problem {
         x = random_values<T>(random, n, d, density);
     }
     /// K[query][support vector], from the Gram of both together.
-    std::vector<T> values() const {
+    Array<T> values() const {
         auto both = sv;
         both.insert(both.end(), x.begin(), x.end());
         const Rows<T> rows = dense_view(both, support + n, d);
@@ -43,7 +43,7 @@ template <class T> struct Problem {
     }
 };
 
-Coefficients coefficients(const Shape& shape, const std::vector<double>& values) {
+Coefficients coefficients(const Shape& shape, const Array<double>& values) {
     Coefficients c;
     c.values = values.data();
     c.support = support;
@@ -53,8 +53,8 @@ Coefficients coefficients(const Shape& shape, const std::vector<double>& values)
 }
 
 template <class T, class S>
-std::vector<double> decided(const Gram<T>& gram, const Coefficients& c, const Rows<S>& rows, int threads) {
-    std::vector<double> out(static_cast<std::size_t>(row_count(rows) * c.outputs()), -77.0);
+Array<double> decided(const Gram<T>& gram, const Coefficients& c, const Rows<S>& rows, int threads) {
+    Array<double> out(row_count(rows) * c.outputs(), -77.0);
     CHECK(decide<T>(ComputedTiles<T, S>{gram, rows}, c, row_count(rows), threads, nullptr, out.data()));
     return out;
 }
@@ -69,12 +69,12 @@ template <class T> void expansion_case(const Problem<T>& p) {
     const Gram<T> gram(p.kernel, sv, 0), csr(p.kernel, sparse_sv.view(), 0);
     for (const Shape& shape : shapes()) {
         const Coefficients c = coefficients(shape, coef);
-        std::vector<double> naive, size;
+        Array<double> naive, size;
         for (Index i = 0; i < p.n; ++i) {
             naive.insert(naive.end(), c.bias.begin(), c.bias.end());
             size.insert(size.end(), c.bias.size(), 1.0);
             for (const Group& g : c.groups)
-                for (std::size_t m = 0; m < g.outputs.size(); ++m)
+                for (Index m = 0; m < g.outputs.size(); ++m)
                     for (Index s = g.first; s < g.first + g.count; ++s) {
                         const double term = coef[m * support + s] * static_cast<double>(k[i * support + s]);
                         naive[i * c.outputs() + g.outputs[m]] += term;
@@ -82,7 +82,7 @@ template <class T> void expansion_case(const Problem<T>& p) {
                     }
         }
         const auto out = decided(gram, c, x, 1);
-        for (std::size_t i = 0; i < out.size(); ++i)
+        for (Index i = 0; i < out.size(); ++i)
             CHECK(std::abs(out[i] - naive[i]) <= 1e-14 * size[i], shape.name, p.d, i, out[i], naive[i]);
         // Any number of threads, any form of rows on either side.
         for (int threads = 0; threads <= 4; ++threads) {
@@ -104,9 +104,9 @@ template <class T> void expansion_case(const Problem<T>& p) {
         const auto later = decided(gram, c, Rows<T>(DenseRows<T>{p.x.data() + 5 * p.d, p.n - 5, p.d, p.d, 1}), 2);
         CHECK(same_bits(later.data(), out.data() + 5 * c.outputs(), (p.n - 5) * c.outputs()), shape.name);
         // From kernel values that exist, among other columns and in either order in memory.
-        std::vector<Index> columns;
+        Array<Index> columns;
         for (Index s = 0; s < support; ++s) columns.push_back((s * 29 + 3) % (support + 10));
-        std::vector<T> matrix(static_cast<std::size_t>(p.n * (support + 10)), T(99)), turned(matrix);
+        Array<T> matrix(p.n * (support + 10), T(99)), turned(matrix);
         for (Index i = 0; i < p.n; ++i)
             for (Index s = 0; s < support; ++s)
                 matrix[i * (support + 10) + columns[s]] = turned[columns[s] * p.n + i] = k[i * support + s];
@@ -114,7 +114,7 @@ template <class T> void expansion_case(const Problem<T>& p) {
                            by_columns{turned.data(), p.n, support + 10, 1, p.n};
         for (int threads = 1; threads <= 3; ++threads)
             for (const auto& rows : {by_rows, by_columns}) {
-                std::vector<double> gathered(out.size(), -77.0);
+                Array<double> gathered(out.size(), -77.0);
                 CHECK(decide<T>(GatheredTiles<T>{rows, Ids::of(columns)}, c, p.n, threads, nullptr, gathered.data()));
                 CHECK(same_bits(gathered, out), shape.name, threads);
             }
@@ -134,7 +134,7 @@ CASE(decisions_double) { all_problems<double>(); }
 
 CASE(queries_of_the_other_precision) {
     const Problem<double> p(9, 80, 1.0, {KernelKind::rbf, 0.3, 0.0, 3});
-    const std::vector<float> sv(p.sv.begin(), p.sv.end()), x(p.x.begin(), p.x.end());
+    const Array<float> sv(p.sv.begin(), p.sv.end()), x(p.x.begin(), p.x.end());
     const Rows<float> base = dense_view(sv, support, p.d);
     const Gram<float> gram(p.kernel, base, 0);
     Random random(2);
@@ -149,7 +149,7 @@ CASE(queries_of_the_other_precision) {
 CASE(no_queries) {
     const Problem<float> p(3, 10, 1.0, {});
     const Rows<float> sv = dense_view(p.sv, support, 3), none = dense_view(p.x, 0, 3);
-    const std::vector<double> coef(support, 1.0);
+    const Array<double> coef(support, 1.0);
     CHECK(decided(Gram<float>({}, sv, 0), coefficients(shapes()[0], coef), none, 4).empty());
 }
 
@@ -157,7 +157,7 @@ CASE(a_bad_query_reaches_the_caller) {
     Problem<float> p(3, 500, 1.0, {});
     p.x[3 * 321] = 1e30f;
     const Rows<float> sv = dense_view(p.sv, support, 3), x = dense_view(p.x, p.n, 3);
-    const std::vector<double> coef(support, 1.0);
+    const Array<double> coef(support, 1.0);
     const Gram<float> gram({}, sv, 0);
     for (int threads = 1; threads <= 4; ++threads)
         CHECK_THROWS(decided(gram, coefficients(shapes()[0], coef), x, threads), std::invalid_argument);
@@ -166,10 +166,10 @@ CASE(a_bad_query_reaches_the_caller) {
 CASE(interrupted_decisions) {
     const Problem<float> p(3, 3000, 1.0, {});
     const Rows<float> sv = dense_view(p.sv, support, 3), x = dense_view(p.x, p.n, 3);
-    const std::vector<double> coef(support, 1.0);
+    const Array<double> coef(support, 1.0);
     const Coefficients c = coefficients(shapes()[0], coef);
     const Gram<float> gram({}, sv, 0);
-    std::vector<double> out(3000);
+    Array<double> out(3000);
     for (int threads = 1; threads <= 3; ++threads) {
         Interrupt now([] { return true; }), never([] { return false; });
         CHECK(!decide<float>(ComputedTiles<float, float>{gram, x}, c, p.n, threads, &now, out.data()), threads);

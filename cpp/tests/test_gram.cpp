@@ -16,16 +16,16 @@ constexpr std::size_t plenty = std::size_t{1} << 30;
 /// One matrix in every form in which it may come.
 template <class T> struct Forms {
     Index n, d;
-    std::vector<T> x, padded, turned, upside_down, mirrored;
+    Array<T> x, padded, turned, upside_down, mirrored;
     OwnedCsr<T, std::int32_t> csr32;
     OwnedCsr<T, std::int64_t> csr64;
-    std::vector<std::pair<const char*, Rows<T>>> all;
+    Array<std::pair<const char*, Rows<T>>> all;
 
-    Forms(std::vector<T> values, Index n_, Index d_)
+    Forms(Array<T> values, Index n_, Index d_)
         : n(n_),
           d(d_),
           x(std::move(values)),
-          padded(static_cast<std::size_t>(n * (d + 3)), T(55)),
+          padded(n * (d + 3), T(55)),
           turned(x),
           upside_down(x),
           mirrored(x),
@@ -55,14 +55,13 @@ Ids part(Ids ids, Index at, Index count) {
 }
 
 /// K[queries][base] by calls of at most `split` queries.
-template <class T>
-std::vector<T> block_of(const Gram<T>& gram, Ids queries, Ids base, Index split, Scratch<T> scratch = {}) {
+template <class T> Array<T> block_of(const Gram<T>& gram, Ids queries, Ids base, Index split, Scratch<T> scratch = {}) {
     const T mark = T(-77);
     const Index stride = base.count + 1;
-    std::vector<T> out(static_cast<std::size_t>(queries.count * stride), mark), tight;
+    Array<T> out(queries.count * stride, mark), tight;
     for (Index at = 0; at < queries.count; at += split) {
         const Index count = std::min(split, queries.count - at);
-        std::vector<T*> columns;
+        Array<T*> columns;
         for (Index q = 0; q < count; ++q) columns.push_back(out.data() + (at + q) * stride);
         CHECK(gram.columns(part(queries, at, count), base, columns.data(), scratch));
     }
@@ -74,9 +73,9 @@ std::vector<T> block_of(const Gram<T>& gram, Ids queries, Ids base, Index split,
 }
 
 /// The same by `load` and `values`.
-template <class T, class S> std::vector<T> tiles_of(const Gram<T>& gram, const Rows<S>& rows, Ids queries, Ids base,
-                                                    Index split, Scratch<T>& scratch) {
-    std::vector<T> out(static_cast<std::size_t>(queries.count * base.count));
+template <class T, class S>
+Array<T> tiles_of(const Gram<T>& gram, const Rows<S>& rows, Ids queries, Ids base, Index split, Scratch<T>& scratch) {
+    Array<T> out(queries.count * base.count);
     for (Index from = 0; from < queries.count; from += split) {
         const Index count = std::min(split, queries.count - from);
         gram.load(rows, part(queries, from, count), scratch);
@@ -91,15 +90,15 @@ template <class T, class S> std::vector<T> tiles_of(const Gram<T>& gram, const R
     return out;
 }
 
-template <class T> std::vector<T> pick(const std::vector<T>& k, Index n, Ids queries, Ids base) {
-    std::vector<T> out;
+template <class T> Array<T> pick(const Array<T>& k, Index n, Ids queries, Ids base) {
+    Array<T> out;
     for (Index q = 0; q < queries.count; ++q)
         for (Index j = 0; j < base.count; ++j) out.push_back(k[queries[q] * n + base[j]]);
     return out;
 }
 
-std::vector<Index> shuffled(Random& random, Index n) {
-    std::vector<Index> list(static_cast<std::size_t>(n));
+Array<Index> shuffled(Random& random, Index n) {
+    Array<Index> list(n);
     std::iota(list.begin(), list.end(), Index{0});
     for (Index i = n - 1; i > 0; --i) std::swap(list[i], list[below(random, i + 1)]);
     return list;
@@ -111,7 +110,7 @@ const Kernel kernels[] = {{KernelKind::rbf, 0.37, 0.0, 3},
                           {KernelKind::sigmoid, 0.05, -0.1, 3}};
 
 /// K is close to the exact kernel matrix, symmetric, and 1 on the diagonal of an RBF.
-template <class T> void check_reference(const Kernel& kernel, const Forms<T>& f, const std::vector<T>& k) {
+template <class T> void check_reference(const Kernel& kernel, const Forms<T>& f, const Array<T>& k) {
     const double epsilon = std::numeric_limits<T>::epsilon();
     const auto dot = [&](Index i, Index j) {
         double sum = 0;
@@ -284,7 +283,7 @@ template <class T> void panel_case() {
                         tile_ops<T>().norms(&row, 1, d, &norm);
                         CHECK(same_bits(panel.norms()[q], norm), name, d, q);
                     }
-                    const std::vector<T> given(static_cast<std::size_t>(n), T(3));
+                    const Array<T> given(n, T(3));
                     panel.fill(rows, {list.data(), 0, count}, whole, given.data());
                     CHECK(panel.norms()[0] == 3 && panel.norms()[count - 1] == 3, name);
                 }
@@ -298,9 +297,9 @@ CASE(panels) {
 
 template <class T> void out_of_range() {
     const T large = std::sqrt(std::numeric_limits<T>::max()), nan = std::numeric_limits<T>::quiet_NaN();
-    const std::vector<T> good(20, T(1));
+    const Array<T> good(20, T(1));
     for (const T bad : {large, -large, std::numeric_limits<T>::infinity(), nan}) {
-        std::vector<T> x(20, T(1));
+        Array<T> x(20, T(1));
         x[13] = bad;
         const auto csr = to_csr<T, std::int64_t>(x, 5, 4);
         for (const Kernel& kernel : kernels) {
@@ -315,13 +314,13 @@ template <class T> void out_of_range() {
         }
     }
     try {
-        std::vector<T> x(20, T(1));
+        Array<T> x(20, T(1));
         x[13] = large;
         Gram<T>(kernels[0], dense_view(x, 5, 4), 0);
     } catch (const std::invalid_argument& e) {
         CHECK(std::string(e.what()).find("row 3 ") != std::string::npos, e.what());  // element 13 of rows of 4
     }
-    const std::vector<T> x(8, std::sqrt(large));
+    const Array<T> x(8, std::sqrt(large));
     CHECK_THROWS(Gram<T>({KernelKind::poly, 1.0, 0.0, 3}, dense_view(x, 2, 4), 0), std::invalid_argument);
     CHECK_THROWS(Gram<T>({KernelKind::poly, -1.0, 0.0, 3}, dense_view(x, 2, 4), 0), std::invalid_argument);
     CHECK_THROWS(Gram<T>({KernelKind::poly, 1e-3, large, 3}, dense_view(x, 2, 4), 0), std::invalid_argument);
@@ -333,8 +332,8 @@ CASE(numbers_out_of_range) {
     out_of_range<float>();
     out_of_range<double>();
     // A double that no float can hold.
-    const std::vector<float> x(8, 1.0f);
-    const std::vector<double> far(8, 1e200);
+    const Array<float> x(8, 1.0f);
+    const Array<double> far(8, 1e200);
     const Gram<float> gram(kernels[0], dense_view(x, 2, 4), 0);
     Scratch<float> scratch;
     CHECK_THROWS(gram.load(Rows<double>(dense_view(far, 2, 4)), Ids::run(0, 2), scratch), std::invalid_argument);
@@ -347,8 +346,8 @@ CASE(more_features_than_slots) {
     for (Index i = 0; i <= 64; ++i) x.starts.push_back(i);
     for (Index i = 0; i < 64; ++i) x.columns.push_back(d - 1 - i), x.values.push_back(1.0f);
     const Gram<float> gram(kernels[0], x.view(), plenty);
-    std::vector<float> out(static_cast<std::size_t>(gram.block() * 64));
-    std::vector<float*> columns;
+    Array<float> out(gram.block() * 64);
+    Array<float*> columns;
     for (int q = 0; q < gram.block(); ++q) columns.push_back(out.data() + q * 64);
     Scratch<float> scratch;
     CHECK_THROWS(gram.columns(Ids::run(0, std::min(64, gram.block())), Ids::run(0, 64), columns.data(), scratch),
@@ -356,13 +355,13 @@ CASE(more_features_than_slots) {
 }
 
 template <class T> void nothing_to_see() {
-    const std::vector<T> none;
+    const Array<T> none;
     OwnedCsr<T, std::int32_t> csr;
     csr.starts.assign(6, 0);
     for (const Rows<T>& rows : {Rows<T>(dense_view(none, 5, 0)), Rows<T>(csr.view())})
         for (const std::size_t budget : {std::size_t{0}, plenty}) {  // five rows without features are all alike
             const Gram<T> gram(kernels[0], rows, budget);
-            CHECK(block_of(gram, Ids::run(0, 4), Ids::run(0, 5), 2) == std::vector<T>(20, T(1)));
+            CHECK(block_of(gram, Ids::run(0, 4), Ids::run(0, 5), 2) == Array<T>(20, T(1)));
         }
     csr.starts.assign(1, 0);
     csr.d = 3;
@@ -395,7 +394,7 @@ CASE(interrupting_columns) {
                 const Gram<double> gram(kernels[0], rows, plenty);
                 Scratch<double> scratch;
                 scratch.interrupt = &interrupt;
-                std::vector<double> out(800);
+                Array<double> out(800);
                 double* columns[] = {out.data(), out.data() + 200, out.data() + 400, out.data() + 600};
                 CHECK(!gram.columns(Ids::run(0, count), Ids::run(0, 200), columns, scratch), name);
                 gram.load(rows, Ids::run(0, count), scratch);
@@ -409,9 +408,9 @@ template <class T> void other_sources() {
     const auto k = random_values<T>(random, n, n);
     const auto list = shuffled(random, n);
     const Ids queries{list.data(), 0, 7}, base{list.data() + 3, 0, 20};
-    const auto check = [&](const auto& source, const std::vector<T>& expected) {
-        std::vector<T> out(140);
-        std::vector<T*> columns;
+    const auto check = [&](const auto& source, const Array<T>& expected) {
+        Array<T> out(140);
+        Array<T*> columns;
         for (int q = 0; q < 7; ++q) columns.push_back(out.data() + q * 20);
         Scratch<T> scratch;
         CHECK(source.columns(queries, base, columns.data(), scratch));
@@ -423,7 +422,7 @@ template <class T> void other_sources() {
     };
     const auto expected = pick(k, n, queries, base);
     check(Gathered<T>(dense_view(k, n, n)), expected);
-    std::vector<T> turned(k.size());
+    Array<T> turned(k.size());
     for (Index i = 0; i < n; ++i)
         for (Index j = 0; j < n; ++j) turned[j * n + i] = k[i * n + j];
     check(Gathered<T>(DenseRows<T>{turned.data(), n, n, 1, n}), expected);

@@ -12,47 +12,46 @@ using namespace hingeline::testing;
 // ---- the inverse -----------------------------------------------------------------------------------
 
 /// R = [[0, 1], [1, K]] of some points.
-std::vector<std::vector<double>> bordered(const std::vector<double>& k, Index n, const std::vector<Index>& points) {
-    const std::size_t m = points.size() + 1;
-    std::vector<std::vector<double>> r(m, std::vector<double>(m, 1.0));
+Array<Array<double>> bordered(const Array<double>& k, Index n, const Array<Index>& points) {
+    const Index m = points.size() + 1;
+    Array<Array<double>> r(m, Array<double>(m, 1.0));
     r[0][0] = 0;
-    for (std::size_t i = 1; i < m; ++i)
-        for (std::size_t j = 1; j < m; ++j) r[i][j] = k[static_cast<std::size_t>(points[i - 1] * n + points[j - 1])];
+    for (Index i = 1; i < m; ++i)
+        for (Index j = 1; j < m; ++j) r[i][j] = k[points[i - 1] * n + points[j - 1]];
     return r;
 }
 
 /// How far Q R is from the identity.
-double distance(const Inverse& q, const std::vector<double>& k, Index n, const std::vector<Index>& points) {
+double distance(const Inverse& q, const Array<double>& k, Index n, const Array<Index>& points) {
     if (points.empty()) return q.size() == 0 ? 0.0 : 1.0;
     const auto r = bordered(k, n, points);
-    if (q.size() != static_cast<Index>(r.size())) return std::numeric_limits<double>::infinity();
+    if (q.size() != r.size()) return std::numeric_limits<double>::infinity();
     double worst = 0;
-    for (std::size_t i = 0; i < r.size(); ++i) {
-        std::vector<double> y(r.size());
+    for (Index i = 0; i < r.size(); ++i) {
+        Array<double> y(r.size());
         q.multiply(r[i].data(), y.data());
-        for (std::size_t j = 0; j < r.size(); ++j) worst = std::max(worst, std::abs(y[j] - (i == j ? 1.0 : 0.0)));
+        for (Index j = 0; j < r.size(); ++j) worst = std::max(worst, std::abs(y[j] - (i == j ? 1.0 : 0.0)));
     }
     return worst;
 }
 
 /// b = -Q (1, K_Mk).
-Numbers column(const Inverse& q, const std::vector<double>& k, Index n, const std::vector<Index>& points, Index p) {
+Numbers column(const Inverse& q, const Array<double>& k, Index n, const Array<Index>& points, Index p) {
     Numbers eta{1.0}, b(points.size() + 1);
-    for (const Index i : points) eta.push_back(k[static_cast<std::size_t>(p * n + i)]);
+    for (const Index i : points) eta.push_back(k[p * n + i]);
     q.multiply(eta.data(), b.data());
     for (double& x : b) x = -x;
     return b;
 }
-double schur(const Numbers& b, const std::vector<double>& k, Index n, const std::vector<Index>& points, Index p,
-             Index o) {
-    double sum = k[static_cast<std::size_t>(p * n + o)] + b[0];
-    for (std::size_t j = 0; j < points.size(); ++j) sum += b[j + 1] * k[static_cast<std::size_t>(o * n + points[j])];
+double schur(const Numbers& b, const Array<double>& k, Index n, const Array<Index>& points, Index p, Index o) {
+    double sum = k[p * n + o] + b[0];
+    for (Index j = 0; j < points.size(); ++j) sum += b[j + 1] * k[o * n + points[j]];
     return sum;
 }
 
 struct Data {
     Index n, d;
-    std::vector<double> x, k, y;
+    Array<double> x, k, y;
     std::unique_ptr<Gram<double>> gram;
     Data(Index n_, Index d_, const Kernel& kernel, std::uint64_t seed, bool grid = false) : n(n_), d(d_) {
         Random random(seed);
@@ -61,7 +60,7 @@ struct Data {
             for (double& value : x) value = std::round(2 * value);
         gram = std::make_unique<Gram<double>>(kernel, dense_view(x, n, d), std::size_t{0});
         k = kernel_values(*gram, Ids::run(0, n), Ids::run(0, n));
-        for (Index i = 0; i < n; ++i) y.push_back(x[static_cast<std::size_t>(i * d)] + uniform(random, -0.7, 0.7) > 0);
+        for (Index i = 0; i < n; ++i) y.push_back(x[i * d] + uniform(random, -0.7, 0.7) > 0);
     }
 };
 
@@ -69,15 +68,15 @@ CASE(inverse_follows_its_points) {
     const Data data(60, 5, Kernel{KernelKind::rbf, 0.8, 0, 3}, 1);
     Random random(2);
     Inverse q;
-    std::vector<Index> points;
-    std::vector<char> in(60, 0);
+    Array<Index> points;
+    Array<char> in(60, 0);
     for (int step = 0; step < 400; ++step) {
-        std::vector<Index> some;
+        Array<Index> some;
         if (below(random, 2) && points.size() < 40) {
-            for (Index i = 0, most = 1 + below(random, 6); i < 60 && static_cast<Index>(some.size()) < most; ++i)
+            for (Index i = 0, most = 1 + below(random, 6); i < 60 && some.size() < most; ++i)
                 if (const Index p = below(random, 60); !in[p]) some.push_back(p), in[p] = 1;
             if (points.empty() && !some.empty()) {
-                q.start(data.k[static_cast<std::size_t>(some[0] * 61)]);
+                q.start(data.k[some[0] * 61]);
                 points.push_back(some[0]);
                 some.erase(some.begin());
             }
@@ -86,27 +85,27 @@ CASE(inverse_follows_its_points) {
                 q.append(b.data(), schur(b, data.k, 60, points, some[0], some[0]));
                 points.push_back(some[0]);
             } else if (!some.empty()) {
-                std::vector<Numbers> b, kappa;
+                Array<Numbers> b, kappa;
                 for (const Index p : some) {
                     b.push_back(column(q, data.k, 60, points, p));
                     kappa.emplace_back();
-                    for (std::size_t l = 0; l < b.size(); ++l)
+                    for (Index l = 0; l < b.size(); ++l)
                         kappa.back().push_back(schur(b[l], data.k, 60, points, some[l], p));
                 }
                 const auto kept = q.append(b, kappa, 1e-6);
-                for (std::size_t i = 0; i < some.size(); ++i) {
+                for (Index i = 0; i < some.size(); ++i) {
                     if (kept[i]) points.push_back(some[i]);
                     in[some[i]] = kept[i];
                 }
             }
         } else if (!points.empty()) {
-            std::vector<Index> where;
-            for (Index p = static_cast<Index>(points.size()) - 1; p >= 0; --p)
+            Array<Index> where;
+            for (Index p = points.size() - 1; p >= 0; --p)
                 if (below(random, 4) == 0) where.push_back(p + 1);
-            if (where.size() == points.size() || where.empty()) where.assign(1, static_cast<Index>(points.size()));
+            if (where.size() == points.size() || where.empty()) where.assign(1, points.size());
             for (const Index p : where) {
-                in[points[static_cast<std::size_t>(p) - 1]] = 0;
-                points[static_cast<std::size_t>(p) - 1] = points.back();
+                in[points[p - 1]] = 0;
+                points[p - 1] = points.back();
                 points.pop_back();
             }
             if (where.size() == 1)
@@ -122,14 +121,14 @@ CASE(inverse_leaves_dependent_points_out) {
     const Data data(6, 1, Kernel{KernelKind::linear, 1, 0, 3}, 3);  // in one dimension two points span all others
     Inverse q;
     q.start(data.k[0]);
-    const std::vector<Index> points{0}, some{1, 2, 3};
-    std::vector<Numbers> b, kappa;
+    const Array<Index> points{0}, some{1, 2, 3};
+    Array<Numbers> b, kappa;
     for (const Index p : some) {
         b.push_back(column(q, data.k, 6, points, p));
         kappa.emplace_back();
-        for (std::size_t l = 0; l < b.size(); ++l) kappa.back().push_back(schur(b[l], data.k, 6, points, some[l], p));
+        for (Index l = 0; l < b.size(); ++l) kappa.back().push_back(schur(b[l], data.k, 6, points, some[l], p));
     }
-    CHECK((q.append(b, kappa, 1e-9) == std::vector<char>{1, 0, 0}));
+    CHECK((q.append(b, kappa, 1e-9) == Array<char>{1, 0, 0}));
     CHECK(distance(q, data.k, 6, {0, 1}) < 1e-12);
 }
 
@@ -139,47 +138,40 @@ struct Run {
     const Data& data;
     Model model;
     std::vector<Scratch<double>> scratch{1};
-    std::vector<Index> rows;  // of the data, by position
+    Array<Index> rows;  // of the data, by position
     Run(const Data& data_, Problem problem, double C, double nu = 0) : data(data_) {
         model.problem = problem, model.C = C, model.nu = nu;
         model.kernel.allow(1u << 22);
         model.add(1);
     }
     /// Positions are rows of the source: a store of their own.
-    std::vector<double> x;
+    Array<double> x;
     std::unique_ptr<Gram<double>> source() {
         x.clear();
-        for (const Index i : rows)
-            x.insert(x.end(), &data.x[static_cast<std::size_t>(i * data.d)],
-                     &data.x[static_cast<std::size_t>((i + 1) * data.d)]);
-        return std::make_unique<Gram<double>>(kernel, dense_view(x, static_cast<Index>(rows.size()), data.d),
-                                              std::size_t{0});
+        for (const Index i : rows) x.insert(x.end(), &data.x[i * data.d], &data.x[(i + 1) * data.d]);
+        return std::make_unique<Gram<double>>(kernel, dense_view(x, rows.size(), data.d), std::size_t{0});
     }
     Kernel kernel{};
     void push(Index row, double weight = 1.0) {
-        model.points.push(next++, static_cast<Index>(data.y[static_cast<std::size_t>(row)]), weight);
+        model.points.push(next++, static_cast<Index>(data.y[row]), weight);
         rows.push_back(row);
     }
     Index next = 0;
-    void add(const std::vector<Index>& some) {
+    void add(const Array<Index>& some) {
         for (const Index row : some) push(row);
-        model.learn(*source(), scratch, static_cast<Index>(some.size()));
+        model.learn(*source(), scratch, some.size());
         close();
     }
-    void forget(const std::vector<Index>& positions) {
+    void forget(const Array<Index>& positions) {
         model.forget(*source(), scratch, positions);
         close();
     }
     void close() {
         const Closing c = model.close();
-        for (const auto& [from, to] : c.moves)
-            rows[static_cast<std::size_t>(to)] = rows[static_cast<std::size_t>(from)];
-        rows.resize(static_cast<std::size_t>(c.size));
+        for (const auto& [from, to] : c.moves) rows[to] = rows[from];
+        rows.resize(c.size);
     }
-    double value(Index i, Index j) const {
-        return data.k[static_cast<std::size_t>(rows[static_cast<std::size_t>(i)] * data.n +
-                                               rows[static_cast<std::size_t>(j)])];
-    }
+    double value(Index i, Index j) const { return data.k[rows[i] * data.n + rows[j]]; }
     /// Violation of the optimality conditions, from the matrix alone.
     double violation() const {
         double worst = 0;
@@ -194,7 +186,7 @@ struct Run {
                 const double p = model.problem == Problem::classes  ? y
                                  : model.problem == Problem::sphere ? value(i, i) / 2
                                                                     : 0.0;
-                const double a = s[line::alpha][i], C = model.C * model.points.weight[static_cast<std::size_t>(i)];
+                const double a = s[line::alpha][i], C = model.C * model.points.weight[i];
                 const double low = y > 0 ? 0 : -C, high = y > 0 ? C : 0;
                 if (a > low) worst = std::max(worst, f - p);
                 if (a < high) worst = std::max(worst, p - f);
@@ -207,8 +199,7 @@ struct Run {
     }
     double scale() const {
         double largest = 0;
-        for (Index i = 0; i < data.n; ++i)
-            largest = std::max(largest, data.k[static_cast<std::size_t>(i * (data.n + 1))]);
+        for (Index i = 0; i < data.n; ++i) largest = std::max(largest, data.k[i * (data.n + 1)]);
         return std::max(1.0, model.C * largest);
     }
 };
@@ -218,9 +209,7 @@ CASE(four_points_by_hand) {
     Data data(4, 1, Kernel{KernelKind::linear, 1, 0, 3}, 1);
     data.x = {-2, -1, 1, 3};
     for (Index i = 0; i < 4; ++i)
-        for (Index j = 0; j < 4; ++j)
-            data.k[static_cast<std::size_t>(i * 4 + j)] =
-                data.x[static_cast<std::size_t>(i)] * data.x[static_cast<std::size_t>(j)];
+        for (Index j = 0; j < 4; ++j) data.k[i * 4 + j] = data.x[i] * data.x[j];
     data.y = {0, 0, 1, 1};
     for (const bool together : {false, true}) {
         Run run(data, Problem::classes, 10.0);
@@ -250,15 +239,15 @@ void sequence(const Data& data, const Kernel& kernel, Problem problem, double C,
     run.model.window = window;
     run.model.rule = below(random, 2) ? Rule::oldest : Rule::relevance;
     for (int step = 0; step < 60; ++step) {
-        const Index held = static_cast<Index>(run.rows.size());
+        const Index held = run.rows.size();
         const Index what = below(random, 10);
         if (what < 5 || held < 3) {
-            std::vector<Index> some;
+            Array<Index> some;
             for (Index i = 0, count = below(random, 2) ? 1 : 1 + below(random, 9); i < count; ++i)
                 some.push_back(below(random, data.n));
             run.add(some);
         } else if (what < 8) {
-            std::vector<Index> some;
+            Array<Index> some;
             for (Index i = 0; i < held; ++i)
                 if (below(random, held) < 3) some.push_back(i);
             run.forget(some);
@@ -268,8 +257,8 @@ void sequence(const Data& data, const Kernel& kernel, Problem problem, double C,
         const double limit = 1e-9 * run.scale();
         CHECK(run.violation() <= limit, step, static_cast<int>(problem), C, nu, window, seed, run.violation());
         for (const Unit& u : run.model.units)
-            CHECK(u.state.n == static_cast<Index>(run.rows.size()) && u.state.n == run.model.kernel.size());
-        CHECK(window == 0 || static_cast<Index>(run.rows.size()) <= window);
+            CHECK(u.state.n == run.rows.size() && u.state.n == run.model.kernel.size());
+        CHECK(window == 0 || run.rows.size() <= window);
     }
     if (bytes < 1u << 22) return;
     const Counts& c = run.model.units[0].state.counts;
@@ -310,7 +299,7 @@ CASE(little_memory_makes_no_wrong_model) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         const Data data(60, 3, kernel, 50 + seed);
         try {
-            sequence(data, kernel, Problem::classes, 1.0, 0, 0, seed, static_cast<std::size_t>(6 + seed % 16) * 1024);
+            sequence(data, kernel, Problem::classes, 1.0, 0, 0, seed, (6 + seed % 16) * 1024);
             ++ended;
         } catch (const std::bad_alloc&) {
             ++full;
@@ -319,8 +308,8 @@ CASE(little_memory_makes_no_wrong_model) {
     CHECK(ended > 5 && full > 5, ended, full);
 }
 
-bool same(const std::vector<Unit>& a, const std::vector<Unit>& b) {
-    for (std::size_t k = 0; k < a.size(); ++k) {
+bool same(const Array<Unit>& a, const Array<Unit>& b) {
+    for (Index k = 0; k < a.size(); ++k) {
         const State &s = a[k].state, &t = b[k].state;
         if (s.n != t.n || s.margin != t.margin || s.place != t.place || s.mu != t.mu || s.C != t.C) return false;
         for (int l = 0; l < line::count; ++l)
@@ -338,14 +327,14 @@ CASE(trouble_leaves_everything_as_it_was) {
         for (Index when = 1; when < 12; ++when) {
             Run run(data, Problem::classes, 5.0);
             run.kernel = kernel;
-            std::vector<Index> first(40);
+            Array<Index> first(40);
             std::iota(first.begin(), first.end(), Index{0});
             run.add(first);
             run.model.kernel.expect(40);  // all rows have to be computed again
-            const std::vector<Unit> before = run.model.units;
+            const Array<Unit> before = run.model.units;
             const auto gram = run.source();
             const Troubled<Gram<double>> source{*gram, when, fails};
-            std::vector<Index> gone{1, 5, 7, 11, 20, 30};
+            Array<Index> gone{1, 5, 7, 11, 20, 30};
             bool stopped = false;
             try {
                 run.model.forget(source, run.scratch, gone);
@@ -390,22 +379,20 @@ double wrong(const Run& run) {
             double g = u.state.mu - u.state[line::p][i];
             for (Index j = 0; j < u.state.n; ++j) g += u.state[line::alpha][j] * run.value(i, j);
             worst = std::max(worst, std::abs(g - u.state[line::g][i]));
-            const Place place = u.state.place[static_cast<std::size_t>(i)];  // says where the coefficient is
+            const Place place = u.state.place[i];  // says where the coefficient is
             if (place == Place::low) worst = std::max(worst, u.state[line::alpha][i] - u.state.low(i));
             if (place == Place::high) worst = std::max(worst, u.state.high(i) - u.state[line::alpha][i]);
         }
     return worst;
 }
 /// Points on a line with a linear kernel; negative ones are of class 0.
-Data on_a_line(std::vector<double> x) {
-    const Index n = static_cast<Index>(x.size());
+Data on_a_line(Array<double> x) {
+    const Index n = x.size();
     Data data(n, 1, Kernel{KernelKind::linear, 1, 0, 3}, 1);
     data.x = std::move(x);
     for (Index i = 0; i < n; ++i) {
-        data.y[static_cast<std::size_t>(i)] = data.x[static_cast<std::size_t>(i)] > 0;
-        for (Index j = 0; j < n; ++j)
-            data.k[static_cast<std::size_t>(i * n + j)] =
-                data.x[static_cast<std::size_t>(i)] * data.x[static_cast<std::size_t>(j)];
+        data.y[i] = data.x[i] > 0;
+        for (Index j = 0; j < n; ++j) data.k[i * n + j] = data.x[i] * data.x[j];
     }
     return data;
 }
@@ -417,12 +404,11 @@ struct Line : Run {
         close();
     }
     /// Where they are on the line, in the order in which they came.
-    std::vector<double> held() const {
-        std::vector<std::pair<Index, double>> all;
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            all.emplace_back(model.points.serial[i], data.x[static_cast<std::size_t>(rows[i])]);
+    Array<double> held() const {
+        Array<std::pair<Index, double>> all;
+        for (Index i = 0; i < rows.size(); ++i) all.emplace_back(model.points.serial[i], data.x[rows[i]]);
         std::sort(all.begin(), all.end());
-        std::vector<double> x;
+        Array<double> x;
         for (const auto& point : all) x.push_back(point.second);
         return x;
     }
@@ -431,16 +417,14 @@ struct Line : Run {
 Data three_classes(Index n, const Kernel& kernel, std::uint64_t seed) {
     Data data(n, 3, kernel, seed);
     for (Index i = 0; i < n; ++i) {
-        const double x = data.x[static_cast<std::size_t>(i * 3)] + 0.3 * data.x[static_cast<std::size_t>(i * 3 + 1)];
-        data.y[static_cast<std::size_t>(i)] = x < -0.3 ? 0 : x < 0.3 ? 1 : 2;
+        const double x = data.x[i * 3] + 0.3 * data.x[i * 3 + 1];
+        data.y[i] = x < -0.3 ? 0 : x < 0.3 ? 1 : 2;
     }
     return data;
 }
 double output(const Run& run, const State& s, Index row) {
     double f = s.constant();
-    for (Index j = 0; j < s.n; ++j)
-        f += s[line::alpha][j] *
-             run.data.k[static_cast<std::size_t>(row * run.data.n + run.rows[static_cast<std::size_t>(j)])];
+    for (Index j = 0; j < s.n; ++j) f += s[line::alpha][j] * run.data.k[row * run.data.n + run.rows[j]];
     return f;
 }
 
@@ -465,7 +449,7 @@ CASE(the_constant_is_the_middle_of_what_serves) {
 CASE(leave_one_out_is_what_forgetting_gives) {
     const Kernel kernel{KernelKind::rbf, 0.7, 0, 3};
     const Data data = three_classes(24, kernel, 21);
-    std::vector<Index> all(24);
+    Array<Index> all(24);
     std::iota(all.begin(), all.end(), Index{0});
     for (const Problem problem : {Problem::classes, Problem::plane})
         for (const double C : {0.06, 4.0}) {
@@ -473,8 +457,8 @@ CASE(leave_one_out_is_what_forgetting_gives) {
             run.kernel = kernel;
             if (problem == Problem::classes) run.model.add(0), run.model.add(2);
             run.add(all);
-            const std::vector<Unit> before = run.model.units;
-            std::vector<double> values(24 * before.size());
+            const Array<Unit> before = run.model.units;
+            Array<double> values(24 * before.size());
             run.model.leave_one_out(*run.source(), run.scratch, all, values.data());
             CHECK(same(before, run.model.units));
             for (Index c = 0; c < 24; ++c) {
@@ -483,9 +467,9 @@ CASE(leave_one_out_is_what_forgetting_gives) {
                 if (problem == Problem::classes) without.model.add(0), without.model.add(2);
                 for (const Index i : all)
                     if (i != c) without.add({i});
-                for (std::size_t k = 0; k < before.size(); ++k) {
+                for (Index k = 0; k < before.size(); ++k) {
                     const double f = output(without, without.model.units[k].state, c);
-                    CHECK(std::abs(values[k * 24 + static_cast<std::size_t>(c)] - f) < 1e-9, C, c, k, f);
+                    CHECK(std::abs(values[k * 24 + c] - f) < 1e-9, C, c, k, f);
                 }
             }
         }
@@ -499,17 +483,16 @@ CASE(the_window_lets_the_right_point_go) {
         run.model.window = 4, run.model.rule = rule;
         for (const Index i : {1, 0, 3, 2}) run.add({i});
         run.add({4});
-        CHECK((run.held() ==
-               (rule == Rule::oldest ? std::vector<double>{-2, 3, 1, 5} : std::vector<double>{-1, -2, 1, 5})));
+        CHECK((run.held() == (rule == Rule::oldest ? Array<double>{-2, 3, 1, 5} : Array<double>{-1, -2, 1, 5})));
         if (rule == Rule::oldest) continue;
         run.add({5});  // 5 goes
         run.add({4});  // -5 goes, and 5 is back
-        CHECK((run.held() == std::vector<double>{-1, -2, 1, 5}));
+        CHECK((run.held() == Array<double>{-1, -2, 1, 5}));
         run.add({5, 6});  // 5, then -5, in one call
-        CHECK((run.held() == std::vector<double>{-1, -2, 1, 7}));
+        CHECK((run.held() == Array<double>{-1, -2, 1, 7}));
         run.model.window = 3;  // smaller than what is held: 7, and for the new point -2
         run.add({4});
-        CHECK((run.held() == std::vector<double>{-1, 1, 5}));
+        CHECK((run.held() == Array<double>{-1, 1, 5}));
     }
     // As far from it as each other but for rounding: who came first goes, wherever it is.
     for (const bool turned : {false, true})
@@ -522,7 +505,7 @@ CASE(the_window_lets_the_right_point_go) {
             run.add({turned ? 4 : 5});
             run.model.units[0].state[line::g][0] += error;
             run.add({3});
-            CHECK((run.held() == std::vector<double>{-1, 1, turned ? 5.0 : -5.0, 3}), turned, error);
+            CHECK((run.held() == Array<double>{-1, 1, turned ? 5.0 : -5.0, 3}), turned, error);
         }
     // All at their bounds: the smallest goes, though others are less wrong.
     Line run(data, 0.02);
@@ -532,7 +515,7 @@ CASE(the_window_lets_the_right_point_go) {
     for (Index i = 0; i < 4; ++i)
         CHECK(std::abs(std::abs(run.model.units[0].state[line::alpha][i]) - 0.02 * weights[i]) < 1e-15);
     run.add({4});
-    CHECK((run.held() == std::vector<double>{-2, 1, 3, 5}));
+    CHECK((run.held() == Array<double>{-2, 1, 3, 5}));
 }
 
 CASE(every_point_has_its_own_bound) {
@@ -549,8 +532,8 @@ CASE(every_point_has_its_own_bound) {
             run.model.learn(*run.source(), run.scratch, fresh);
             run.close();
         } else if (below(random, 3)) {
-            run.forget({below(random, static_cast<Index>(run.rows.size()))});
-            const auto rows = static_cast<std::size_t>(run.model.kernel.held());
+            run.forget({below(random, run.rows.size())});
+            const auto rows = run.model.kernel.held();
             CHECK(run.model.kernel.bytes() == rows * 128 * sizeof(double), step);  // no spare row keeps anything
         } else {
             run.model.bound(*run.source(), run.scratch, std::exp(uniform(random, -4.0, 2.0)));
@@ -564,18 +547,18 @@ CASE(a_class_may_come_late) {
     const Data data = three_classes(40, kernel, 25);
     Run run(data, Problem::classes, 3.0);
     run.kernel = kernel;
-    std::vector<Index> late;
+    Array<Index> late;
     for (Index i = 0; i < 40; ++i)
-        if (data.y[static_cast<std::size_t>(i)] == 2)
+        if (data.y[i] == 2)
             late.push_back(i);
         else
             run.add({i});
     run.model.add(2);
     const State& s = run.model.units[1].state;
     CHECK(s.mu == -1 && s.margin.empty() && wrong(run) < 1e-10, s.mu);
-    std::vector<Index> more;  // of a class that is here: the new machine cannot take several at once, and all do not
+    Array<Index> more;  // of a class that is here: the new machine cannot take several at once, and all do not
     for (Index i = 0; i < 40 && more.size() < 5; ++i)
-        if (data.y[static_cast<std::size_t>(i)] == 1) more.push_back(i);
+        if (data.y[i] == 1) more.push_back(i);
     run.add(more);
     CHECK(wrong(run) < 1e-10, wrong(run));
     for (const Index i : late) {
@@ -615,7 +598,7 @@ CASE(nu_follows_the_number_of_points) {
             run.model.window = window;
             for (Index i = 0; i < 40; ++i) {
                 run.add({i});
-                if (i % 4 == 3) run.forget(i % 8 == 3 ? std::vector<Index>{0} : std::vector<Index>{1, 3});
+                if (i % 4 == 3) run.forget(i % 8 == 3 ? Array<Index>{0} : Array<Index>{1, 3});
                 const double C = 1 / (0.3 * static_cast<double>(run.rows.size()));
                 CHECK(std::abs(run.model.C / C - 1) < 1e-14 && run.model.units[0].state.C == run.model.C, i);
                 CHECK(run.model.units[0].state.ready && wrong(run) < 1e-10, i, wrong(run));
@@ -626,7 +609,7 @@ CASE(nu_follows_the_number_of_points) {
 CASE(the_path_of_C_meets_what_is_learnt_there) {
     const Kernel kernel{KernelKind::rbf, 0.7, 0, 3};
     Data data(30, 3, kernel, 31);
-    for (Index i = 0; i < 30; ++i) data.y[static_cast<std::size_t>(i)] = i < 9;
+    for (Index i = 0; i < 30; ++i) data.y[i] = i < 9;
     Run run(data, Problem::classes, 5.0);
     run.kernel = kernel;
     for (Index i = 0; i < 30; ++i) run.add({i});
@@ -645,8 +628,8 @@ CASE(the_path_of_C_meets_what_is_learnt_there) {
 CASE(memory_does_not_change_the_numbers) {
     const Kernel kernel{KernelKind::rbf, 1.0, 0, 3};
     const Data data(250, 3, kernel, 33);
-    std::vector<Unit> expected;
-    std::size_t most = 0;  // points in the margin set
+    Array<Unit> expected;
+    Index most = 0;  // points in the margin set
     Index computed = 0;
     for (const bool little : {false, true}) {
         Run run(data, Problem::classes, 3.0);
@@ -657,7 +640,7 @@ CASE(memory_does_not_change_the_numbers) {
         for (Index i = 0; i < 250; i += 2) {
             run.add({i});
             run.add({i + 1});
-            const Index held = static_cast<Index>(run.rows.size());
+            const Index held = run.rows.size();
             if (i % 10 == 8) run.forget({below(random, held - 1), held - 1});
             if (i % 50 == 48)  // and many rows in one operation
                 for (const double C : {0.1, 3.0}) run.model.bound(*run.source(), run.scratch, C);
@@ -681,7 +664,7 @@ CASE(several_points_at_a_time_are_fewer_steps) {
         Run run(data, Problem::classes, 2.0);
         run.kernel = kernel;
         for (Index i = 0; i < 20; ++i) run.add({i});
-        std::vector<Index> others(60), gone(30);
+        Array<Index> others(60), gone(30);
         std::iota(others.begin(), others.end(), Index{20});
         std::iota(gone.begin(), gone.end(), Index{0});
         const Index before = run.model.units[0].state.counts.steps;
@@ -714,7 +697,7 @@ CASE(trouble_while_learning_leaves_everything_as_it_was) {
                 if (what == 0 || what == 2) run.model.add(0), run.model.add(2);
                 for (Index i = 0; i < 40; ++i) run.add({i});
                 run.model.kernel.expect(40);
-                const std::vector<Unit> before = run.model.units;
+                const Array<Unit> before = run.model.units;
                 const double C = run.model.C;
                 run.push(row);
                 const auto gram = run.source();
@@ -743,9 +726,9 @@ CASE(trouble_while_forgetting_brings_C_back) {
         Run run(data, Problem::plane, 1, 0.4);
         run.kernel = kernel;
         for (Index i = 0; i < 40; ++i) run.add({i});
-        const std::vector<Index> gone(run.model.units[0].state.margin);
+        const Array<Index> gone(run.model.units[0].state.margin);
         run.model.kernel.expect(40);
-        const std::vector<Unit> before = run.model.units;
+        const Array<Unit> before = run.model.units;
         const double C = run.model.C;
         const auto gram = run.source();
         const Troubled<Gram<double>> source{*gram, when, true};
@@ -776,12 +759,12 @@ CASE(damage_is_found_and_made_good) {
             if (damage == constant) {
                 s.mu += 1e-3;
                 for (Index i = 0; i < 50; ++i)
-                    if (s.place[static_cast<std::size_t>(i)] != Place::margin) s[line::g][i] += 1e-3;
+                    if (s.place[i] != Place::margin) s[line::g][i] += 1e-3;
             } else if (damage == stranded) {  // without the coefficient that it should have
                 const Index c = s.margin[0];
                 run.model.forget(*run.source(), run.scratch, {c});
-                run.model.points.dead[static_cast<std::size_t>(c)] = 0;
-                s.place[static_cast<std::size_t>(c)] = s[line::up][c] > 0 ? Place::low : Place::high;
+                run.model.points.dead[c] = 0;
+                s.place[c] = s[line::up][c] > 0 ? Place::low : Place::high;
                 CHECK(run.violation() > 1e-3);
             } else {
                 Numbers q = s.q.packed();
@@ -832,13 +815,12 @@ CASE(what_is_stuck_is_learnt_from_scratch) {
             for (Index i = 0; i < 40; ++i) run.add({i});
             if (operation == 0) run.push(40 + at);
             State& s = run.model.units[0].state;
-            const Index gone = s.margin[static_cast<std::size_t>(at) % s.margin.size()];
+            const Index gone = s.margin[at % s.margin.size()];
             run.model.kernel.expect(40);
             const auto gram = run.source();
             // The rows of the margin set come first, where nothing has begun.
             const Index before = operation == 0 ? 2 : 1;
-            const Stumbling source{*gram,
-                                   before + (static_cast<Index>(s.margin.size()) + gram->block() - 1) / gram->block()};
+            const Stumbling source{*gram, before + (s.margin.size() + gram->block() - 1) / gram->block()};
             try {
                 if (operation == 0)
                     run.model.learn(source, run.scratch, 1);
@@ -869,20 +851,20 @@ CASE(directions_are_made_better_by_their_residual) {
         for (Index i = 0; i < 40; ++i) run.add({i});
         State& s = run.model.units[0].state;
         Numbers q = s.q.packed();
-        for (std::size_t i = 0; i < q.size(); ++i) q[i] *= i % 3 ? 1 + damage : 1 - damage;
+        for (Index i = 0; i < q.size(); ++i) q[i] *= i % 3 ? 1 + damage : 1 - damage;
         s.q.load(q.data(), s.q.size());
         const auto source = run.source();
         Margin<Gram<double>> M(s, run.model.kernel, *source, run.scratch, run.model.points);
         Index c = 0;
-        while (s.place[static_cast<std::size_t>(c)] == Place::margin) ++c;
+        while (s.place[c] == Place::margin) ++c;
         const bool good = M.sense(M.row(c), 1.0);
         CHECK(good == (damage < 0.1) && (!good || M.residual < 1e-9), damage, M.residual);
         if (!good) continue;
         const Numbers b = M.direction(M.row(c));
         double sum = 1;
-        for (std::size_t j = 1; j < b.size(); ++j) {
+        for (Index j = 1; j < b.size(); ++j) {
             double left = run.value(s.margin[j - 1], c) + b[0];
-            for (std::size_t i = 1; i < b.size(); ++i) left += b[i] * run.value(s.margin[j - 1], s.margin[i - 1]);
+            for (Index i = 1; i < b.size(); ++i) left += b[i] * run.value(s.margin[j - 1], s.margin[i - 1]);
             CHECK(std::abs(left) < 1e-9, j, left);
             sum += b[j];
         }
@@ -911,7 +893,7 @@ CASE(violation_and_condition_are_what_they_are_called) {
 CASE(the_constant_does_not_depend_on_the_way) {
     const Kernel kernel{KernelKind::rbf, 0.7, 0, 3};
     Data data(30, 3, kernel, 31);
-    for (Index i = 0; i < 30; ++i) data.y[static_cast<std::size_t>(i)] = i < 15;
+    for (Index i = 0; i < 30; ++i) data.y[i] = i < 15;
     Run run(data, Problem::classes, 5.0), fresh(data, Problem::classes, 0.05);
     run.kernel = fresh.kernel = kernel;
     for (Index i = 0; i < 30; ++i) run.add({i}), fresh.add({i});

@@ -9,8 +9,6 @@ namespace {
 using namespace testing;
 using namespace kernel_sgd;
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// A source that asks to stop, or fails, at one of its calls.
 template <class Source> struct Moody {
     using Value = typename Source::Value;
@@ -36,7 +34,7 @@ template <class Source> struct Moody {
 
 template <class T> struct Plane {
     Index n, d;
-    std::vector<T> x, k;
+    Array<T> x, k;
     Rows<T> rows;
     Gram<T> gram;
     Plane(Index n_, Index d_, std::uint64_t seed)
@@ -51,15 +49,15 @@ template <class T> struct Plane {
         k = kernel_values(gram, Ids::run(0, n), Ids::run(0, n));
     }
     Plane(const Plane&) = delete;
-    bool is_column(const T* column, Index row, const std::vector<Index>& layout) const {
-        for (std::size_t j = 0; j < layout.size(); ++j)
-            if (!same_bits(column[j], k[at(row * n + layout[j])])) return false;
+    bool is_column(const T* column, Index row, const Array<Index>& layout) const {
+        for (Index j = 0; j < layout.size(); ++j)
+            if (!same_bits(column[j], k[row * n + layout[j]])) return false;
         return true;
     }
 };
 
-std::vector<Index> some_rows(Random& random, Index n, Index count) {
-    std::vector<Index> rows;
+Array<Index> some_rows(Random& random, Index n, Index count) {
+    Array<Index> rows;
     for (Index i = 0; i < count; ++i) rows.push_back(below(random, n));
     return rows;
 }
@@ -75,7 +73,7 @@ template <class T> void sweeps() {
             Index next = 0;
             CHECK(columns.sweep(Ids::of(rows), [&](Index first, Index many, const T* const* block) {
                 CHECK(first == next && many > 0 && many <= p.gram.block(), first, next, many);
-                for (Index c = 0; c < many; ++c) CHECK(p.is_column(block[c], rows[at(first + c)], layout), first + c);
+                for (Index c = 0; c < many; ++c) CHECK(p.is_column(block[c], rows[first + c], layout), first + c);
                 next = first + many;
             }));
             CHECK(next == count, next, count);
@@ -89,7 +87,7 @@ CASE(sweep_goes_over_all_columns) {
 
 CASE(sweep_is_interrupted) {
     const Plane<double> p(300, 3, 3);
-    std::vector<Index> layout, rows;
+    Array<Index> layout, rows;
     for (Index i = 0; i < p.n; ++i) layout.push_back(i), rows.push_back(i);
     const Index blocks = (p.n + p.gram.block() - 1) / p.gram.block();
     CHECK(blocks > 2);
@@ -111,17 +109,17 @@ CASE(sweep_is_interrupted) {
 template <class T> void fetches() {
     const Plane<T> p(200, 4, 4);
     Random random(5);
-    std::vector<Index> layout = some_rows(random, p.n, 64);
+    Array<Index> layout = some_rows(random, p.n, 64);
     const std::size_t row_bytes = 5 * 64 * sizeof(T) / 4;  // an odd number of lines, about
     Columns<Gram<T>> columns(p.gram, 12 * row_bytes * 4 / 3 + row_bytes, 64, nullptr);
     columns.lay_out(layout);
     const Index room = columns.room();
     CHECK(room >= 3 && room < 40, room);
-    std::vector<Index> held;  // the least recently used first
+    Array<Index> held;  // the least recently used first
     for (int round = 0; round < 400; ++round) {
-        std::vector<Index> rows, gone;
+        Array<Index> rows, gone;
         const Index wanted = 1 + below(random, room);
-        while (static_cast<Index>(rows.size()) < wanted) {
+        while (rows.size() < wanted) {
             const Index row = below(random, p.n);
             if (!columns.holds(row) && std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
         }
@@ -131,26 +129,26 @@ template <class T> void fetches() {
             if (!held.empty()) held.erase(held.begin());
         }
         held.insert(held.end(), rows.begin(), rows.end());
-        CHECK(static_cast<Index>(held.size()) <= room);
+        CHECK(held.size() <= room);
         for (const Index row : rows) CHECK(columns.holds(row) && p.is_column(columns.find(row), row, layout), row);
         for (Index row = 0; row < p.n; ++row)
             CHECK(columns.holds(row) == (std::find(held.begin(), held.end(), row) != held.end()), row);
         if (round % 3 == 0) {  // finding a column makes it the latest
-            const Index row = held[at(below(random, static_cast<Index>(held.size())))];
+            const Index row = held[below(random, held.size())];
             CHECK(p.is_column(columns.find(row), row, layout));
             held.erase(std::find(held.begin(), held.end(), row));
             held.push_back(row);
         }
         if (round % 5 == 0) {
-            const Index row = held[at(below(random, static_cast<Index>(held.size())))];
+            const Index row = held[below(random, held.size())];
             columns.erase(row);
             CHECK(!columns.holds(row) && !columns.find(row));
             held.erase(std::find(held.begin(), held.end(), row));
         }
         if (round % 50 == 49 && layout.size() > 20) {  // fewer positions; what is held stays right
-            std::vector<Index> keep, rest;
-            for (Index j = 0; j < static_cast<Index>(layout.size()); ++j)
-                if (below(random, 8) != 0) keep.push_back(j), rest.push_back(layout[at(j)]);
+            Array<Index> keep, rest;
+            for (Index j = 0; j < layout.size(); ++j)
+                if (below(random, 8) != 0) keep.push_back(j), rest.push_back(layout[j]);
             layout = rest;
             columns.lay_out(layout, &keep);
             for (const Index row : held) CHECK(p.is_column(columns.find(row), row, layout), row);
@@ -164,7 +162,7 @@ CASE(fetch_keeps_and_evicts) {
 
 CASE(an_interrupted_fetch_holds_none_of_its_columns) {
     const Plane<double> p(100, 3, 6);
-    std::vector<Index> layout;
+    Array<Index> layout;
     for (Index i = 0; i < p.n; ++i) layout.push_back(i);
     const Moody<Gram<double>> source{p.gram, 2, false};
     Columns<Moody<Gram<double>>> columns(source, 1 << 20, 104, nullptr);
@@ -186,28 +184,28 @@ CASE(an_interrupted_fetch_holds_none_of_its_columns) {
 
 /// Two classes that overlap, some labels wrong; weights of several sizes, some of them small.
 template <class T> struct Problem : Plane<T> {
-    std::vector<Example> examples;
-    std::vector<Index> order;
+    Array<Example> examples;
+    Array<Index> order;
     Problem(Index n, Index d, std::uint64_t seed) : Plane<T>(n, d, seed) {
         Random random(seed + 1000);
         for (Index i = 0; i < n; ++i) order.push_back(i);
-        for (Index i = n - 1; i > 0; --i) std::swap(order[at(i)], order[at(below(random, i + 1))]);
+        for (Index i = n - 1; i > 0; --i) std::swap(order[i], order[below(random, i + 1)]);
         const double weights[] = {1.0, 0.5, 0.03};
         for (const Index i : order) {
-            const double score = static_cast<double>(this->x[at(i * d)] * this->x[at(i * d + d - 1)]);
+            const double score = static_cast<double>(this->x[i * d] * this->x[i * d + d - 1]);
             const bool positive = (score > 0) != (uniform(random) < 0.1);
             examples.push_back({i, 1000 + i, positive, (positive ? 1.0 : -1.0) * weights[below(random, 3)]});
         }
     }
-    double at_(Index i, Index j) const { return static_cast<double>(this->k[at(i * this->n + j)]); }
+    double at_(Index i, Index j) const { return static_cast<double>(this->k[i * this->n + j]); }
 };
 
 /// Lists 1 to 3 as they are written, with every coefficient and every output.
 struct Plain {
-    std::vector<double> alpha, margins;
+    Array<double> alpha, margins;
     double b = 0, largest = 0, dropped = 0;
     Index violations = 0;
-    std::vector<double> mean;  // over the steps after `from`
+    Array<double> mean;  // over the steps after `from`
     double mean_b = 0;
     Index from = 0;
 };
@@ -223,19 +221,19 @@ template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epoch
     const Index n = p.n, total = std::max<Index>(epochs, 1) * n;
     const bool several = epochs > 1, pegaz = q.rule == Rule::pegaz;
     Plain s;
-    std::vector<double> a(at(n), 0.0), o(at(n), 0.0);
-    const auto current = [&](Index i, double eta) { return (pegaz ? eta : 1.0) * a[at(i)]; };
+    Array<double> a(n, 0.0), o(n, 0.0);
+    const auto current = [&](Index i, double eta) { return (pegaz ? eta : 1.0) * a[i]; };
     s.from = epochs > 0 ? total / 2 : window_start(total);
-    s.mean.assign(at(n), 0.0);
+    s.mean.assign(n, 0.0);
     for (Index t = 1; t <= total; ++t) {
         const Index i = (t - 1) % n;
-        const Example& e = p.examples[at(i)];
+        const Example& e = p.examples[i];
         const double y = e.box > 0 ? 1 : -1, w = std::abs(e.box);
         const double eta = q.inverse ? q.C / static_cast<double>(t) : q.C * std::sqrt(2.0 / static_cast<double>(t));
         const double phi = q.decays() ? std::max(0.0, 1 - eta / q.C) : 1.0;
-        double f = (pegaz ? eta : 1.0) * o[at(i)] + s.b;
+        double f = (pegaz ? eta : 1.0) * o[i] + s.b;
         if (q.decay_first && q.decays()) f *= phi;
-        const double v = y * f, own = a[at(i)];
+        const double v = y * f, own = a[i];
         if (t <= n) s.margins.push_back(v);
         s.largest = std::max(s.largest, std::abs(f));
         const bool violates = q.rule == Rule::olsvm || q.rule == Rule::olsvm_reg ? v < 1 : v <= 1;
@@ -251,12 +249,12 @@ template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epoch
         for (double& value : a) value *= phi;
         for (double& value : o) value *= phi;
         s.dropped *= phi;
-        a[at(i)] += change;
-        for (Index j = 0; j < n; ++j) o[at(j)] += change * p.at_(p.examples[at(i)].row, p.examples[at(j)].row);
+        a[i] += change;
+        for (Index j = 0; j < n; ++j) o[j] += change * p.at_(p.examples[i].row, p.examples[j].row);
         if (q.bias && violates) s.b += eta * w * y;
         s.violations += violates;
         if (t > s.from) {
-            for (Index j = 0; j < n; ++j) s.mean[at(j)] += current(j, eta) / static_cast<double>(total - s.from);
+            for (Index j = 0; j < n; ++j) s.mean[j] += current(j, eta) / static_cast<double>(total - s.from);
             s.mean_b += s.b / static_cast<double>(total - s.from);
         }
         if (t % stretch == 0 && !q.average) {
@@ -265,9 +263,8 @@ template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epoch
             for (double& value : a)
                 if (std::abs(value) < q.truncate * most) s.dropped += std::abs(value), value = 0;
             for (Index j = 0; j < n && !several; ++j) {
-                o[at(j)] = 0;
-                for (Index u = 0; u < n; ++u)
-                    o[at(j)] += a[at(u)] * p.at_(p.examples[at(u)].row, p.examples[at(j)].row);
+                o[j] = 0;
+                for (Index u = 0; u < n; ++u) o[j] += a[u] * p.at_(p.examples[u].row, p.examples[j].row);
             }
         }
         if (t == total) {
@@ -280,32 +277,31 @@ template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epoch
 
 bool near(double a, double b, double scale) { return std::abs(a - b) <= 1e-10 * scale; }
 
-template <class T> void check_plain(const Problem<T>& p, const Params& q, const State& s,
-                                    const std::vector<double>& margins, const Plain& expected) {
+template <class T> void check_plain(const Problem<T>& p, const Params& q, const State& s, const Array<double>& margins,
+                                    const Plain& expected) {
     const int rule = static_cast<int>(q.rule);
     double b = 0;
-    const std::vector<double> coef = s.coefficients(b);
-    std::vector<double> alpha(at(p.n), 0.0);
-    std::vector<Index> place(at(p.n));
-    for (Index i = 0; i < p.n; ++i) place[at(p.examples[at(i)].row)] = i;
+    const Array<double> coef = s.coefficients(b);
+    Array<double> alpha(p.n, 0.0);
+    Array<Index> place(p.n);
+    for (Index i = 0; i < p.n; ++i) place[p.examples[i].row] = i;
     CHECK(s.id.size() == s.row.size() && s.code.size() == s.row.size() && s.a.size() == s.row.size());
-    for (std::size_t e = 0; e < coef.size(); ++e) {
-        const Index i = place[at(s.row[e])];
-        CHECK(alpha[at(i)] == 0, "an example is there twice");
-        CHECK(s.id[e] == p.examples[at(i)].id && s.code[e] == p.examples[at(i)].code);
-        alpha[at(i)] = coef[e];
+    for (Index e = 0; e < coef.size(); ++e) {
+        const Index i = place[s.row[e]];
+        CHECK(alpha[i] == 0, "an example is there twice");
+        CHECK(s.id[e] == p.examples[i].id && s.code[e] == p.examples[i].code);
+        alpha[i] = coef[e];
     }
-    const std::vector<double>& right = q.average ? expected.mean : expected.alpha;
+    const Array<double>& right = q.average ? expected.mean : expected.alpha;
     for (Index i = 0; i < p.n; ++i)
-        CHECK(near(alpha[at(i)], right[at(i)], q.C), rule, q.average, q.inverse, i, alpha[at(i)], right[at(i)]);
+        CHECK(near(alpha[i], right[i], q.C), rule, q.average, q.inverse, i, alpha[i], right[i]);
     CHECK(near(b, q.average ? expected.mean_b : expected.b, q.C), rule, b, expected.b, expected.mean_b);
     CHECK(s.violations == expected.violations, rule, q.C, s.violations, expected.violations);
     CHECK(near(s.largest, expected.largest, 1 + expected.largest), rule, s.largest, expected.largest);
     CHECK(near(s.sigma * s.dropped, expected.dropped, 1 + expected.dropped), rule, s.sigma * s.dropped,
           expected.dropped);
     for (Index i = 0; i < p.n; ++i)
-        CHECK(near(margins[at(i)], expected.margins[at(i)], 1 + 20 * q.C), rule, i, margins[at(i)],
-              expected.margins[at(i)]);
+        CHECK(near(margins[i], expected.margins[i], 1 + 20 * q.C), rule, i, margins[i], expected.margins[i]);
 }
 
 /// All but the counter of kernel values, to the bit.
@@ -316,7 +312,7 @@ bool same(const State& a, const State& b) {
                  a.violations == b.violations && a.note_every == b.note_every && a.reason == b.reason &&
                  a.averages.size() == b.averages.size() && a.trace.column("step") == b.trace.column("step") &&
                  a.trace.column("n_support") == b.trace.column("n_support");
-    for (std::size_t m = 0; m < a.averages.size() && equal; ++m)
+    for (Index m = 0; m < a.averages.size() && equal; ++m)
         equal = a.averages[m].from == b.averages[m].from && same_bits(a.averages[m].scales, b.averages[m].scales) &&
                 same_bits(a.averages[m].b, b.averages[m].b) && same_bits(a.averages[m].held, b.averages[m].held);
     return equal;
@@ -324,19 +320,19 @@ bool same(const State& a, const State& b) {
 
 /// What a window knows is true: outputs of what is to come, and where examples are in the expansion.
 template <class T> void check_window(const Problem<T>& p, const State& s, const Window& w, double C, bool truncates) {
-    for (std::size_t i = 0; i < w.examples.size(); ++i)
-        if (w.entry[i] >= 0) CHECK(w.entry[i] < s.size() && s.row[at(w.entry[i])] == w.examples[i].row, i, w.entry[i]);
+    for (Index i = 0; i < w.examples.size(); ++i)
+        if (w.entry[i] >= 0) CHECK(w.entry[i] < s.size() && s.row[w.entry[i]] == w.examples[i].row, i, w.entry[i]);
     if (truncates) return;
-    const Index n = static_cast<Index>(w.examples.size()), first = w.several() ? w.from : w.cursor;
+    const Index n = w.examples.size(), first = w.several() ? w.from : w.cursor;
     for (Index i = std::max(first, w.from); i < std::min(w.to, n); i += 7) {
         double f = 0;
-        for (Index e = 0; e < s.size(); ++e) f += s.a[at(e)] * p.at_(s.row[at(e)], w.examples[at(i)].row);
-        CHECK(near(s.sigma * w.o[at(i - w.from)], s.sigma * f, 1 + 20 * C), i, w.o[at(i - w.from)], f);
+        for (Index e = 0; e < s.size(); ++e) f += s.a[e] * p.at_(s.row[e], w.examples[i].row);
+        CHECK(near(s.sigma * w.o[i - w.from], s.sigma * f, 1 + 20 * C), i, w.o[i - w.from], f);
     }
 }
 
-std::vector<Params> some_params() {
-    std::vector<Params> all;
+Array<Params> some_params() {
+    Array<Params> all;
     for (const Rule rule : {Rule::olsvm, Rule::olsvm_reg, Rule::norma, Rule::norma_literal, Rule::pegaz})
         for (const bool inverse : {false, true}) {
             Params p;
@@ -371,14 +367,14 @@ template <class T> void epochs_in_any_calls(Index n, Index epochs) {
     const Gathered<T> gathered(dense_view(p.k, p.n, p.n));
     const Called<T> called(p.n, [&](Ids queries, Ids base, T* const* columns) {
         for (Index q = 0; q < queries.count; ++q)
-            for (Index j = 0; j < base.count; ++j) columns[q][j] = p.k[at(queries[q] * p.n + base[j])];
+            for (Index j = 0; j < base.count; ++j) columns[q][j] = p.k[queries[q] * p.n + base[j]];
     });
     for (const Params& params : some_params()) {
         State one;
         Window window(p.examples, epochs);
         CHECK(window.several() == (epochs > 1) && window.total == epochs * n);
         plan_average(one, params, window.total);
-        std::vector<double> margins(at(n), 99.0);
+        Array<double> margins(n, 99.0);
         learn(one, window, params, p.gram, {}, margins.data());
         CHECK(one.reason == Reason::pass && one.t == epochs * n && !window.running());
         check_plain(p, params, one, margins, plain(p, params, epochs));
@@ -389,7 +385,7 @@ template <class T> void epochs_in_any_calls(Index n, Index epochs) {
             State s;
             Window w(p.examples, epochs);
             plan_average(s, mine, w.total);
-            std::vector<double> z(at(n), 99.0);
+            Array<double> z(n, 99.0);
             run(s, w, mine, source, random, most, z.data());
             CHECK(same(one, s), name, static_cast<int>(params.rule), bytes, most);
             CHECK(same_bits(margins, z), name, static_cast<int>(params.rule), bytes, most);
@@ -414,17 +410,17 @@ template <class T> void streams_in_any_chunks(Index n) {
         State one;
         Window window(p.examples, 1);
         plan_average(one, params, 0);
-        std::vector<double> margins(at(n));
+        Array<double> margins(n);
         learn(one, window, params, p.gram, {}, margins.data());
         check_plain(p, params, one, margins, plain(p, params, 0));
         for (int repeat = 0; repeat < 3; ++repeat) {
             Params mine = params;
             mine.cache_bytes = repeat == 0 ? 0 : std::size_t{1} << (14 + 6 * repeat);
             State s;
-            std::vector<double> z(at(n));
+            Array<double> z(n);
             for (Index begin = 0; begin < n;) {
                 const Index chunk = std::min(n - begin, repeat == 0 ? 1 + below(random, 40) : 1 + below(random, n));
-                const std::vector<Example> part(p.examples.begin() + begin, p.examples.begin() + begin + chunk);
+                const Array<Example> part(p.examples.begin() + begin, p.examples.begin() + begin + chunk);
                 Window w(part, 1);
                 plan_average(s, mine, 0);
                 run(s, w, mine, p.gram, random, repeat == 1 ? 50 : 0, z.data() + begin);
@@ -448,13 +444,13 @@ CASE(after_an_interrupt_it_goes_on_as_if_there_had_been_none) {
                 State one;
                 Window window(p.examples, epochs);
                 plan_average(one, mine, window.total);
-                std::vector<double> margins(at(p.n));
+                Array<double> margins(p.n);
                 learn(one, window, mine, p.gram, {}, margins.data());
                 for (const Index when : {1, 2, 3, 7, 30}) {
                     State s;
                     Window w(p.examples, epochs);
                     plan_average(s, mine, w.total);
-                    std::vector<double> z(at(p.n));
+                    Array<double> z(p.n);
                     const Moody<Gram<double>> source{p.gram, when, false};
                     learn(s, w, mine, source, {}, z.data());
                     if (source.calls < when) continue;
@@ -471,10 +467,10 @@ CASE(interrupts_between_chunks) {
     const Problem<double> p(200, 3, 12);
     for (const Params& params : some_params()) {
         State known;
-        Window first(std::vector<Example>(p.examples.begin(), p.examples.begin() + 120), 1);
+        Window first(Array<Example>(p.examples.begin(), p.examples.begin() + 120), 1);
         plan_average(known, params, 0);
         learn(known, first, params, p.gram, {}, nullptr);
-        const std::vector<Example> rest(p.examples.begin() + 120, p.examples.end());
+        const Array<Example> rest(p.examples.begin() + 120, p.examples.end());
         State one = known;
         Window window(rest, 1);
         learn(one, window, params, p.gram, {}, nullptr);
@@ -494,7 +490,7 @@ CASE(interrupts_between_chunks) {
                 CHECK(s.t == known.t + w.cursor && s.size() >= known.size());
                 // What it is now, it is after so many examples.
                 State part = known;
-                Window some(std::vector<Example>(rest.begin(), rest.begin() + w.cursor), 1);
+                Window some(Array<Example>(rest.begin(), rest.begin() + w.cursor), 1);
                 learn(part, some, params, p.gram, {}, nullptr);
                 part.reason = s.reason;
                 CHECK(same(part, s), static_cast<int>(params.rule), when, fails, w.cursor);
@@ -531,7 +527,7 @@ CASE(nothing_to_learn) {
     const Problem<double> p(20, 2, 15);
     for (const Params& params : some_params()) {
         State s;
-        Window w(std::vector<Example>{}, 3);
+        Window w(Array<Example>{}, 3);
         CHECK(!w.running() && !w.several());
         plan_average(s, params, w.total);
         learn(s, w, params, p.gram, {}, nullptr);
@@ -590,7 +586,7 @@ CASE(a_mean_remembers_what_is_wiped) {
     plan_average(s, q, 0);
     learn(s, second, q, p.gram, {}, nullptr);
     double b = 0;
-    const std::vector<double> coef = s.coefficients(b);
+    const Array<double> coef = s.coefficients(b);
     CHECK(coef.size() == 2 && near(coef[0], 0.75 * std::sqrt(2.0) / 2, 1) && near(coef[1], -0.75 / 2, 1));
     CHECK(s.a[0] == 0 && s.n_support() == 1);
 }
@@ -624,7 +620,7 @@ CASE(labels_turned_round) {
     const Problem<double> p(150, 3, 17);
     for (const Params& params : some_params()) {
         State one, other;
-        std::vector<Example> turned = p.examples;
+        Array<Example> turned = p.examples;
         for (Example& e : turned) e.box = -e.box;
         Window w(p.examples, 1), v(turned, 1);
         plan_average(one, params, 0), plan_average(other, params, 0);
@@ -652,7 +648,7 @@ CASE(a_scale_that_is_brought_back) {
             State s;
             Window w(p.examples, 250);
             plan_average(s, q, w.total);
-            std::vector<double> margins(at(p.n));
+            Array<double> margins(p.n);
             learn(s, w, q, p.gram, {}, margins.data());
             CHECK(s.sigma > 0x1p-256 && s.sigma <= 1);
             check_plain(p, q, s, margins, plain(p, q, 250));
@@ -668,7 +664,7 @@ CASE(the_trace_stays_short) {
     learn(s, w, q, p.gram, {}, nullptr);
     const auto& step = s.trace.column("step");
     CHECK(step.size() >= 200 && step.size() < 512, step.size());
-    for (std::size_t i = 0; i < step.size(); ++i)
+    for (Index i = 0; i < step.size(); ++i)
         CHECK(step[i] == static_cast<double>((static_cast<Index>(i) + 1) * s.note_every), i, step[i]);
     CHECK(s.trace.column("violations").back() <= static_cast<double>(s.violations));
     CHECK(s.trace.column("kernel_evals").back() <= static_cast<double>(s.kernel_evals));

@@ -28,7 +28,7 @@ l2::Solution solution(Kind kind, const State& s) {
 // Linear kernel, points 2, 1 (+) and -1 (-), C = 1, no bias: Q = [[5, 2, 2], [2, 2, 1], [2, 1, 2]], and the optimum is
 // v = 0, 1/3, 1/3 with Qv = 4/3, 1, 1 and D = 1/3.
 CASE(three_points_by_hand) {
-    const std::vector<double> x{2, 1, -1}, penalty{1, 1, 1};
+    const Array<double> x{2, 1, -1}, penalty{1, 1, 1};
     const Gram<double> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(x, 3, 1), 0);
     for (const Kind kind : {one_datum, mdm, imdm}) {
         State s = l2::start({{0, 1}, {2}}, penalty.data());
@@ -42,9 +42,9 @@ CASE(three_points_by_hand) {
 
 /// Two clouds; most rows lie well beyond the margin, so that they may rest.
 template <class T> struct Clouds {
-    std::vector<T> x;
-    std::vector<std::vector<Index>> rows{{}, {}};
-    std::vector<double> penalty;
+    Array<T> x;
+    Array<Array<Index>> rows{{}, {}};
+    Array<double> penalty;
     explicit Clouds(Index n, double distance) {
         Random random(7);
         for (Index i = 0; i < n; ++i) {
@@ -52,11 +52,11 @@ template <class T> struct Clouds {
             for (int k = 0; k < 2; ++k)
                 x.push_back(static_cast<T>((code ? distance : -distance) + uniform(random, -1.0, 1.0) +
                                            uniform(random, -1.0, 1.0)));
-            rows[static_cast<std::size_t>(code)].push_back(i);
+            rows[code].push_back(i);
             penalty.push_back(uniform(random, 5.0, 20.0));
         }
     }
-    Index n() const { return static_cast<Index>(penalty.size()); }
+    Index n() const { return penalty.size(); }
     State start() const { return l2::start(rows, penalty.data()); }
 };
 
@@ -104,7 +104,7 @@ CASE(cache_and_slices_change_nothing) {
 }
 
 CASE(no_rows) {
-    const std::vector<double> x{1, 2}, penalty{0, 0};
+    const Array<double> x{1, 2}, penalty{0, 0};
     const Gram<double> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(x, 2, 1), 0);
     for (const Kind kind : {one_datum, mdm, imdm}) {
         State s = l2::start({{0}, {1}}, penalty.data());

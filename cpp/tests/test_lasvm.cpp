@@ -18,8 +18,8 @@ constexpr Variant variants[] = {Variant::g, Variant::nc, Variant::i, Variant::fu
 /// Two classes that overlap, some labels wrong, some rows twice; boxes of several sizes.
 template <class T> struct Problem {
     Index n, d;
-    std::vector<T> x, k;
-    std::vector<Example> examples;
+    Array<T> x, k;
+    Array<Example> examples;
     Rows<T> rows;
     std::unique_ptr<Gram<T>> gram;
     Problem(Index n_, Index d_, double C, std::uint64_t seed, bool labels_twice = false) : n(n_), d(d_) {
@@ -39,9 +39,9 @@ template <class T> struct Problem {
     double at(Index i, Index j) const { return static_cast<double>(k[i * n + j]); }
 };
 
-template <class Source> void learn_some(Search<Source>& search, Variant variant, const std::vector<Example>& examples,
-                                        bool known, std::vector<double>& margins) {
-    std::vector<double> z(examples.size() + 1);
+template <class Source> void learn_some(Search<Source>& search, Variant variant, const Array<Example>& examples,
+                                        bool known, Array<double>& margins) {
+    Array<double> z(examples.size() + 1);
     switch (variant) {
         case Variant::g:
             learn<RuleG>(search, examples, known, z.data());
@@ -66,9 +66,9 @@ template <class T> struct Machine {
     State state{};
     Params params;
     SelfGram<T> kernel;
-    std::vector<double> margins{};
+    Array<double> margins{};
     Machine(const Params& p) : params(p), kernel(p.cache_bytes) {}
-    template <class Source> void learn(const Source& source, Variant variant, const std::vector<Example>& examples,
+    template <class Source> void learn(const Source& source, Variant variant, const Array<Example>& examples,
                                        bool known = false, Interrupt* interrupt = nullptr) {
         Search<Source> search(state, params, source, kernel, interrupt);
         learn_some(search, variant, examples, known, margins);
@@ -78,8 +78,7 @@ template <class T> struct Machine {
 /// g = y - K alpha, alpha in its box, the gap is primal minus dual, and the counters count.
 template <class T> void check_laws(const Problem<T>& p, const State& s, Variant variant, double C) {
     const double precision = sizeof(T) == 8 ? 1e-10 : 2e-5;
-    CHECK(s.row.size() == static_cast<std::size_t>(s.n) && s.id.size() == s.row.size() &&
-          s.dead.size() == s.row.size());
+    CHECK(s.row.size() == s.n && s.id.size() == s.row.size() && s.dead.size() == s.row.size());
     CHECK(s.zone.size() == s.row.size() && s.code.size() == s.row.size() && s.lines.size() == s.n);
     Index dead = 0, support[2] = {0, 0};
     double dual = 0, norm = 0, primal = 0, total = 0, mass = 0;
@@ -136,8 +135,8 @@ bool same(const State& a, const State& b) {
     return equal;
 }
 
-std::vector<Params> some_params() {
-    std::vector<Params> all(3);
+Array<Params> some_params() {
+    Array<Params> all(3);
     all[0].C = 1.0;
     all[1].C = 5.3, all[1].s = -0.5, all[1].period = 16, all[1].most_non_sv = 3, all[1].warm_support = 5;
     all[2].C = 0.2, all[2].s = 0.2, all[2].period = 5, all[2].most_non_sv = 0, all[2].warm_support = 0;
@@ -195,7 +194,7 @@ template <class T> void several_passes() {
                 CHECK(same(one.state, cut.state), static_cast<int>(variant), pass, params.C);
             }
             CHECK(one.state.visited == 3 * p.n);
-            std::vector<Index> ids;
+            Array<Index> ids;
             for (Index t = 0; t < one.state.n; ++t)
                 if (!one.state.dead[t]) ids.push_back(one.state.id[t]);
             std::sort(ids.begin(), ids.end());
@@ -239,7 +238,7 @@ CASE(cleaning_leaves_those_nearest_to_the_margin) {
     late.period = 1000;
     Machine<double> m(late);
     m.learn(*p.gram, Variant::g, p.examples);
-    std::vector<double> idle;
+    Array<double> idle;
     for (Index t = 0; t < m.state.n; ++t)
         if (m.state[line::alpha][t] == 0) idle.push_back(std::abs(m.state[line::g][t]));
     std::sort(idle.begin(), idle.end());
@@ -250,11 +249,11 @@ CASE(cleaning_leaves_those_nearest_to_the_margin) {
             search.clean(left);
         }
         check_laws(p, m.state, Variant::g, params.C);
-        std::vector<double> now;
+        Array<double> now;
         for (Index t = 0; t < m.state.n; ++t)
             if (m.state[line::alpha][t] == 0) now.push_back(std::abs(m.state[line::g][t]));
         std::sort(now.begin(), now.end());
-        CHECK(static_cast<Index>(now.size()) == left);
+        CHECK(now.size() == left);
         for (Index i = 0; i < left; ++i) CHECK(now[i] == idle[i]);
     }
     CHECK(m.state.n == m.state.n_support());
@@ -262,7 +261,7 @@ CASE(cleaning_leaves_those_nearest_to_the_margin) {
 
 CASE(steps_land_on_the_bound) {
     // start + (1.3 - start) is not always 1.3.
-    const std::vector<double> k{1.0};
+    const Array<double> k{1.0};
     const Gathered<double> source(dense_view(k, 1, 1));
     Params params;
     params.C = 1.3;
@@ -303,7 +302,7 @@ CASE(interrupts_leave_a_state_that_goes_on) {
                     if (source.calls < when) continue;
                     const State& s = m.state;
                     CHECK(s.reason == Reason::interrupted && s.visited < p.n);
-                    CHECK(s.row.size() == static_cast<std::size_t>(s.n) && s.lines.size() == s.n);
+                    CHECK(s.row.size() == s.n && s.lines.size() == s.n);
                     CHECK(m.kernel.size() == s.n || m.kernel.size() == 0, m.kernel.size(), s.n);
                     check_laws(p, s, variant, params.C);
                     m.learn(*p.gram, variant, {p.examples.begin() + s.visited, p.examples.end()});
@@ -315,7 +314,7 @@ CASE(interrupts_leave_a_state_that_goes_on) {
 
 CASE(one_class_and_no_examples) {
     const Problem<double> p(60, 2, 1.0, 13);
-    std::vector<Example> ones;
+    Array<Example> ones;
     for (Example e : p.examples) e.box = std::abs(e.box), ones.push_back(e);
     for (const Variant variant : variants) {
         Machine<double> m(some_params()[1]);

@@ -13,12 +13,12 @@ namespace {
 using namespace testing;
 
 /// Kernel values of dots and norms by `to_line`; inputs padded as the contract asks, the output not.
-template <class T> std::vector<T> line_of(const TypedTables<T>& op, const Kernel& kernel, std::vector<T> dots,
-                                          std::vector<T> norms, T norm) {
-    const Index n = static_cast<Index>(dots.size());
-    dots.resize(static_cast<std::size_t>((n + line_step - 1) / line_step * line_step));
+template <class T>
+Array<T> line_of(const TypedTables<T>& op, const Kernel& kernel, Array<T> dots, Array<T> norms, T norm) {
+    const Index n = dots.size();
+    dots.resize((n + line_step - 1) / line_step * line_step);
     norms.resize(dots.size());
-    std::vector<T> out(static_cast<std::size_t>(n));
+    Array<T> out(n);
     op.tiles.to_line(kernel, dots.data(), n, norms.data(), norm, out.data());
     return out;
 }
@@ -35,11 +35,10 @@ template <class T> bool fuses(const TypedTables<T>& op) {
 }
 
 /// With fused operations the error does not grow with the argument; without, gamma and the argument are rounded.
-template <class T>
-void check_rbf(const TypedTables<T>& op, double gamma, const std::vector<T>& d2, const std::vector<T>& k) {
+template <class T> void check_rbf(const TypedTables<T>& op, double gamma, const Array<T>& d2, const Array<T>& k) {
     constexpr long double least = std::numeric_limits<T>::min();
     const bool exact_argument = fuses(op);
-    for (std::size_t i = 0; i < k.size(); ++i) {
+    for (Index i = 0; i < k.size(); ++i) {
         const double bound = (sizeof(T) == 4 ? 2e-7 : 1e-15) + (exact_argument ? 0.0 : gamma * d2[i] * epsilon<T>);
         const long double exact = std::exp(-static_cast<long double>(gamma) * d2[i]);
         if (exact >= 2 * least)
@@ -59,23 +58,22 @@ CASE(rbf_is_accurate) {
         const double deepest = -std::log(static_cast<double>(std::numeric_limits<T>::min())) + 20;
         for (const double gamma : {1.0, 0.1, 1.0 / 3, 7.3, 1e-3, 12345.678, 0x1p-6}) {
             const Kernel kernel{KernelKind::rbf, gamma, 0.0, 3};
-            std::vector<T> d2;
+            Array<T> d2;
             for (int i = 0; i < 6000; ++i) d2.push_back(static_cast<T>(uniform(random, 0.0, deepest) / gamma));
             for (int i = 0; i < 2000; ++i)
                 d2.push_back(static_cast<T>(std::exp2(uniform(random, -60.0, 11.0)) / gamma));
             d2.push_back(T(0));
             // d2 = |x|^2 + |z|^2 - 2 x.z, with the last two zero and so exact.
-            const std::vector<T> zeros(d2.size(), T(0));
+            const Array<T> zeros(d2.size(), T(0));
             const auto k = line_of(op, kernel, zeros, d2, T(0));
             check_rbf(op, gamma, d2, k);
             CHECK(k.back() == 1);
             // The same values from a tile.
             const int width = op.tiles.max_vectors * op.tiles.lanes;
-            const std::vector<T> tile(static_cast<std::size_t>(tile_rows * width), T(0)),
-                panel_norms(static_cast<std::size_t>(width), T(0));
-            for (std::size_t at = 0; at + tile_rows <= d2.size(); at += tile_rows) {
-                std::vector<T> out(tile.size());
-                std::vector<T*> lines;
+            const Array<T> tile(tile_rows * width, T(0)), panel_norms(width, T(0));
+            for (Index at = 0; at + tile_rows <= d2.size(); at += tile_rows) {
+                Array<T> out(tile.size());
+                Array<T*> lines;
                 for (int r = 0; r < tile_rows; ++r) lines.push_back(out.data() + r * width);
                 op.tiles.to_rows(kernel, tile.data(), op.tiles.max_vectors, tile_rows, d2.data() + at,
                                  panel_norms.data(), lines.data(), 0);
@@ -93,7 +91,7 @@ CASE(rbf_of_dots_and_norms) {
         using T = Value<decltype(op)>;
         Random random(9);
         for (const double gamma : {0.25, 0.01}) {
-            std::vector<T> dots, norms, d2;
+            Array<T> dots, norms, d2;
             for (int i = 0; i < 1000; ++i) {  // multiples of 1/8, so that nothing is rounded
                 dots.push_back(static_cast<T>(below(random, 2000) - 1000) / 8);
                 norms.push_back(static_cast<T>(below(random, 4000)) / 8);
@@ -109,11 +107,10 @@ CASE(rbf_of_far_rows_is_zero) {
         using T = Value<decltype(op)>;
         const T most = std::numeric_limits<T>::max() / 4;
         for (const double gamma : {1.0, 1e-3, 1.0 / 3, 1e4, 1e30}) {
-            std::vector<T> d2;
+            Array<T> d2;
             for (T x = most; x * gamma > 1100; x /= T(1.7)) d2.push_back(x);
-            const auto k =
-                line_of(op, Kernel{KernelKind::rbf, gamma, 0.0, 3}, std::vector<T>(d2.size(), T(0)), d2, T(0));
-            for (std::size_t i = 0; i < k.size(); ++i) CHECK(k[i] == 0, op.name, sizeof(T), gamma, d2[i], k[i]);
+            const auto k = line_of(op, Kernel{KernelKind::rbf, gamma, 0.0, 3}, Array<T>(d2.size(), T(0)), d2, T(0));
+            for (Index i = 0; i < k.size(); ++i) CHECK(k[i] == 0, op.name, sizeof(T), gamma, d2[i], k[i]);
         }
     });
 }
@@ -122,7 +119,7 @@ CASE(linear_poly_sigmoid) {
     each_table([](const auto& op) {
         using T = Value<decltype(op)>;
         Random random(10);
-        std::vector<T> dots, norms, base;
+        Array<T> dots, norms, base;
         for (int i = 0; i < 517; ++i) {  // 0.5 x + 0.25 is exact for multiples of 1/64
             dots.push_back(static_cast<T>(below(random, 1000) - 500) / 64);
             norms.push_back(static_cast<T>(uniform(random)));
@@ -131,14 +128,14 @@ CASE(linear_poly_sigmoid) {
         CHECK(same_bits(dots, line_of(op, Kernel{KernelKind::linear, 0.5, 0.25, 3}, dots, norms, T(1))), op.name);
         for (int degree = 0; degree <= 7; ++degree) {
             const auto k = line_of(op, Kernel{KernelKind::poly, 0.5, 0.25, degree}, dots, norms, T(1));
-            for (std::size_t i = 0; i < k.size(); ++i) {
+            for (Index i = 0; i < k.size(); ++i) {
                 const long double exact = std::pow(static_cast<long double>(base[i]), degree);
                 CHECK(std::abs(k[i] - exact) <= degree * epsilon<T> * std::abs(exact), op.name, degree, base[i], k[i]);
                 if (degree <= 1) CHECK(k[i] == (degree == 0 ? T(1) : base[i]), op.name, degree);
             }
         }
         const auto k = line_of(op, Kernel{KernelKind::sigmoid, 0.5, 0.25, 3}, dots, norms, T(1));
-        for (std::size_t i = 0; i < k.size(); ++i) {
+        for (Index i = 0; i < k.size(); ++i) {
             const long double exact = std::tanh(static_cast<long double>(base[i]));
             CHECK(std::abs(k[i] - exact) <= 2 * epsilon<T> * std::abs(exact), op.name, base[i], k[i]);
         }
@@ -152,12 +149,11 @@ template <class T> void maps_agree(const TypedTables<T>& op, const Kernel& kerne
     const int width = vectors * op.tiles.lanes;
     const T mark = T(-77);
     const auto tile = random_values<T>(random, tile_rows, width);
-    std::vector<T> row_norms, panel_norms;
+    Array<T> row_norms, panel_norms;
     for (int i = 0; i < tile_rows; ++i) row_norms.push_back(static_cast<T>(uniform(random, 0.0, 3.0)));
     for (int i = 0; i < width; ++i) panel_norms.push_back(static_cast<T>(uniform(random, 0.0, 3.0)));
-    std::vector<std::vector<T>> rows(static_cast<std::size_t>(row_count),
-                                     std::vector<T>(static_cast<std::size_t>(at + width + 1), mark));
-    std::vector<T*> lines;
+    Array<Array<T>> rows(row_count, Array<T>(at + width + 1, mark));
+    Array<T*> lines;
     for (auto& row : rows) lines.push_back(row.data());
     op.tiles.to_rows(kernel, tile.data(), vectors, row_count, row_norms.data(), panel_norms.data(), lines.data(), at);
     for (const auto& row : rows) {
@@ -166,8 +162,8 @@ template <class T> void maps_agree(const TypedTables<T>& op, const Kernel& kerne
     }
     for (const int queries : {1, op.tiles.lanes - 1, op.tiles.lanes, op.tiles.lanes + 1, width - 1, width}) {
         if (queries < 1 || queries > width) continue;
-        std::vector<std::vector<T>> columns(static_cast<std::size_t>(queries), std::vector<T>(length, mark));
-        std::vector<T*> to;
+        Array<Array<T>> columns(queries, Array<T>(length, mark));
+        Array<T*> to;
         for (auto& column : columns) to.push_back(column.data());
         op.tiles.to_columns(kernel, tile.data(), vectors, row_count, queries, row_norms.data(), panel_norms.data(),
                             to.data(), at);
@@ -183,7 +179,7 @@ template <class T> void maps_agree(const TypedTables<T>& op, const Kernel& kerne
         CHECK(untouched, op.name, static_cast<int>(kernel.kind), vectors, row_count, queries);
     }
     for (int q = 0; q < width; ++q) {
-        std::vector<T> dots, norms(row_norms.begin(), row_norms.begin() + row_count);
+        Array<T> dots, norms(row_norms.begin(), row_norms.begin() + row_count);
         for (int r = 0; r < row_count; ++r) dots.push_back(tile[r * width + q]);
         const auto line = line_of(op, kernel, dots, norms, panel_norms[q]);
         for (int r = 0; r < row_count; ++r)
@@ -230,11 +226,11 @@ CASE(accumulating) {
                 const int widest = op.tiles.max_vectors * op.tiles.lanes;
                 const auto tile = random_values<T>(random, row_count, widest);
                 const auto start = random_values<double>(random, outputs, widest);
-                std::vector<double> all;
+                Array<double> all;
                 for (int vectors = op.tiles.max_vectors; vectors >= 1; --vectors) {
                     const int width = vectors * op.tiles.lanes;
-                    std::vector<T> narrow;
-                    std::vector<double> sums;
+                    Array<T> narrow;
+                    Array<double> sums;
                     for (int r = 0; r < row_count; ++r)
                         narrow.insert(narrow.end(), tile.begin() + r * widest, tile.begin() + r * widest + width);
                     for (Index o = 0; o < outputs; ++o)

@@ -12,7 +12,7 @@ using ollawv::Side;
 using ollawv::State;
 
 /// A side of one label, nothing computed yet.
-Side side(double label, std::vector<Index> rows, double weight = 1.0) {
+Side side(double label, Array<Index> rows, double weight = 1.0) {
     Side s;
     s.label = label;
     s.weight = weight;
@@ -35,7 +35,7 @@ Side side(double label, std::vector<Index> rows, double weight = 1.0) {
 const double r2 = std::sqrt(2.0), r3 = std::sqrt(3.0);
 
 template <class T> State four_points(const Params& p, double weight = 1.0, Index max_steps = 99) {
-    static const std::vector<T> x{2, 1, -1, T(0.5)};
+    static const Array<T> x{2, 1, -1, T(0.5)};
     const Gram<T> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(x, 4, 1), 0);
     State s = ollawv::start(side(1.0, {0, 1}), side(-1.0, {2, 3}, weight), 0);
     ollawv::learn(s, p, gram, {max_steps, nullptr}, 1);
@@ -43,21 +43,20 @@ template <class T> State four_points(const Params& p, double weight = 1.0, Index
 }
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-14; }
-bool near(const std::vector<double>& a, const std::vector<double>& b) {
+bool near(const Array<double>& a, const Array<double>& b) {
     return a.size() == b.size() &&
            std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) { return near(x, y); });
 }
 
 template <class T> void by_hand() {
     const State margin = four_points<T>({1.0, 1.0, 1.0, true, 1000});
-    CHECK(margin.reason == Reason::margin && margin.chosen == (std::vector<Index>{0, 3}));
+    CHECK(margin.reason == Reason::margin && margin.chosen == (Array<Index>{0, 3}));
     CHECK(near(margin.a, {2, -r2}) && near(margin.b, 0.5 - r2 / 4) && near(margin.v, 3.5 - r2 / 4));
-    CHECK(margin.next == 2 && margin.side[0].row == std::vector<Index>{1} &&
-          margin.side[1].row == std::vector<Index>{2});
+    CHECK(margin.next == 2 && margin.side[0].row == Array<Index>{1} && margin.side[1].row == Array<Index>{2});
     CHECK(near(margin.side[0].z, {4.5 - 0.75 * r2}) && near(margin.side[1].z, {3.5 - r2 / 4}));
 
     const State all = four_points<T>({1.0, 100.0, 1.0, true, 1000});
-    CHECK(all.reason == Reason::exhausted && all.chosen == (std::vector<Index>{0, 3, 2, 1}));
+    CHECK(all.reason == Reason::exhausted && all.chosen == (Array<Index>{0, 3, 2, 1}));
     CHECK(near(all.a, {2, -r2, -2 / r3, 1}) && near(all.b, 0.5 - r2 / 4 - 0.5 / r3 + 0.25));
     CHECK(near(all.v, 4.5 - 0.75 * r2 + r3 / 2));
     CHECK(all.side[0].row.empty() && all.side[1].row.empty());
@@ -89,11 +88,11 @@ CASE(four_points_by_hand) {
 }
 
 CASE(a_single_example) {
-    const std::vector<double> x{3};
+    const Array<double> x{3};
     const Gram<double> gram({KernelKind::rbf, 1.0, 0.0, 3}, dense_view(x, 1, 1), 0);
     State s = ollawv::start(side(1.0, {0}), side(-1.0, {}), 0);
     ollawv::learn(s, {}, gram, {}, 1);
-    CHECK(s.reason == Reason::exhausted && s.chosen == std::vector<Index>{0} && s.a == std::vector<double>{2.0});
+    CHECK(s.reason == Reason::exhausted && s.chosen == Array<Index>{0} && s.a == Array<double>{2.0});
 }
 
 // ---- a plain loop --------------------------------------------------------------------------------
@@ -109,9 +108,9 @@ template <class T> bool fuses() {
 /// Two of three classes of a random problem: row numbers have gaps, some labels are wrong.
 template <class T> struct Problem {
     Index n, d;
-    std::vector<T> x;
+    Array<T> x;
     OwnedCsr<T, std::int32_t> csr;
-    std::vector<Index> rows[2];
+    Array<Index> rows[2];
     Kernel kernel;
 
     Problem(Index n_, Index d_, double density, bool ones, const Kernel& k) : n(n_), d(d_), kernel(k) {
@@ -131,11 +130,11 @@ template <class T> struct Problem {
     State start(Index first_at, double weight = 1.0) const {
         const Side one = side(1.0, rows[0]), other = side(-1.0, rows[1], weight);
         const Index all = static_cast<Index>(rows[0].size() + rows[1].size());
-        const Index at = first_at % all, ones = static_cast<Index>(rows[0].size());
+        const Index at = first_at % all, ones = rows[0].size();
         return ollawv::start(one, other, at < ones ? rows[0][at] : rows[1][at - ones]);
     }
     Rows<T> dense() const { return dense_view(x, n, d); }
-    std::vector<T> matrix() const {
+    Array<T> matrix() const {
         const Rows<T> view = dense();
         return kernel_values(Gram<T>(kernel, view, 0), Ids::run(0, n), Ids::run(0, n));
     }
@@ -150,7 +149,7 @@ template <class T, class Column> State plain_loop(State s, const Params& p, Colu
         int side;
         double z;
     };
-    std::vector<Example> free;
+    Array<Example> free;
     for (int j = 0; j < 2; ++j)
         for (const Index row : s.side[j].row) free.push_back({row, j, 0.0});
     std::sort(free.begin(), free.end(), [](const Example& a, const Example& b) { return a.row < b.row; });
@@ -189,13 +188,13 @@ template <class T, class Column> State plain_loop(State s, const Params& p, Colu
     }
     return s;
 }
-template <class T> State plain_loop(const State& s, const Params& p, const std::vector<T>& k, Index size) {
+template <class T> State plain_loop(const State& s, const Params& p, const Array<T>& k, Index size) {
     return plain_loop<T>(s, p, [&](Index row) { return k.data() + row * size; });
 }
 template <class T> State plain_loop(const State& s, const Params& p, const Problem<T>& problem) {
     const Rows<T> rows = problem.dense();
     const Gram<T> gram(problem.kernel, rows, 0);
-    std::vector<T> column;
+    Array<T> column;
     return plain_loop<T>(s, p, [&](Index row) {
         column = kernel_values(gram, Ids{&row, 0, 1}, Ids::run(0, problem.n));
         return column.data();
@@ -210,8 +209,8 @@ bool same(const State& a, const State& b) {
     return equal;
 }
 
-template <class T> std::vector<Problem<T>> problems() {
-    std::vector<Problem<T>> all;
+template <class T> Array<Problem<T>> problems() {
+    Array<Problem<T>> all;
     const Kernel rbf{KernelKind::rbf, 0.8, 0.0, 3}, narrow{KernelKind::rbf, 8.0, 0.0, 3};
     all.emplace_back(4, 2, 1.0, false, rbf);
     all.emplace_back(13, 1, 1.0, false, rbf);
@@ -232,7 +231,7 @@ const Params some_params[] = {{1.0, 0.1, 1.0, true, 1u << 20},
                               {1.0, 1e-9, 1.0, false, 1u << 20}};
 
 /// f(name, source) for the three sources, the first in several forms.
-template <class T, class F> void each_source(const Problem<T>& p, const std::vector<T>& k, F&& f) {
+template <class T, class F> void each_source(const Problem<T>& p, const Array<T>& k, F&& f) {
     const Rows<T> dense = p.dense(), csr = p.csr.view();
     f("dense", Gram<T>(p.kernel, dense, 0));
     f("compressed", Gram<T>(p.kernel, dense, 1u << 20));
@@ -346,7 +345,7 @@ CASE(any_split_into_calls) {
                 State s = start;
                 int calls = 0;
                 while (s.reason == Reason::running && calls++ < 1000) {
-                    const std::size_t before = s.chosen.size();
+                    const Index before = s.chosen.size();
                     const Index steps = 1 + below(random, most);
                     ollawv::learn(s, params, source, {steps, nullptr}, 1);
                     CHECK(s.chosen.size() <= before + steps && s.chosen.size() > before, name);
@@ -384,11 +383,10 @@ template <class Source> struct Troubled {
 /// What holds after any call, finished or not.
 void check_usable(const State& s, const State& expected, int threads, int when) {
     CHECK(s.chosen.size() == s.a.size(), threads, when);
-    CHECK(s.side[0].row.size() + s.side[1].row.size() + s.chosen.size() == static_cast<std::size_t>(s.n), threads,
-          when);
+    CHECK(s.side[0].row.size() + s.side[1].row.size() + s.chosen.size() == s.n, threads, when);
     CHECK(s.chosen.size() <= expected.chosen.size(), threads, when);
     CHECK(std::equal(s.chosen.begin(), s.chosen.end(), expected.chosen.begin()), threads, when);
-    CHECK(same_bits(s.a.data(), expected.a.data(), static_cast<Index>(s.a.size())), threads, when);
+    CHECK(same_bits(s.a.data(), expected.a.data(), s.a.size()), threads, when);
 }
 
 CASE(an_interrupted_run_goes_on_to_the_same_result) {
@@ -487,7 +485,7 @@ CASE(a_label_swap_swaps_signs) {
     ollawv::learn(one, {}, gram, {}, 1);
     ollawv::learn(other, {}, gram, {}, 1);
     CHECK(one.chosen == other.chosen && same_bits(one.b, -other.b) && same_bits(one.v, other.v));
-    for (std::size_t i = 0; i < one.a.size(); ++i) CHECK(same_bits(one.a[i], -other.a[i]), i);
+    for (Index i = 0; i < one.a.size(); ++i) CHECK(same_bits(one.a[i], -other.a[i]), i);
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ using namespace testing;
 
 template <class T> void least_case(const TypedTables<T>& op, Random& random, Index n, bool ties) {
     // Numbers of 24 bits: k * a is exact, so that fused or not makes no difference.
-    std::vector<double> z;
-    std::vector<T> k;
+    Array<double> z;
+    Array<T> k;
     for (Index i = 0; i < n; ++i) {
         z.push_back(ties ? static_cast<double>(below(random, 3)) : uniform(random, -5.0, 5.0));
         k.push_back(ties ? T(1) : static_cast<T>(static_cast<float>(uniform(random, -1.0, 1.0))));
@@ -42,14 +42,14 @@ CASE(add_and_least) {
             for (int repeat = 0; repeat < 20; ++repeat) least_case(op, random, n, repeat % 2 == 1);
         // The least value in every position, alone and with a later double.
         for (Index at = 0; at < 2100; ++at) {
-            std::vector<double> z(2100, 1.0);
-            const std::vector<T> k(z.size(), T(0));
+            Array<double> z(2100, 1.0);
+            const Array<T> k(z.size(), T(0));
             z[at] = z[(at + 2100) / 2] = -1.0;
             const Least least = op.passes.add_and_least(z.data(), k.data(), 1.0, 0.0, 2100);
             CHECK(least.at == at && least.value == -1.0, op.name, at, least.at);
         }
-        std::vector<double> z(1500, std::numeric_limits<double>::infinity());
-        const std::vector<T> k(z.size(), T(1));
+        Array<double> z(1500, std::numeric_limits<double>::infinity());
+        const Array<T> k(z.size(), T(1));
         const Least none = op.passes.add_and_least(z.data(), k.data(), 3.0, -1e300, 1500);
         CHECK(none.at == 1500 && none.value == std::numeric_limits<double>::infinity(), op.name);
     });
@@ -67,8 +67,8 @@ struct Eighths {
 template <class T>
 void peaks_case(const TypedTables<T>& op, Random& random, Index n, int terms, double room, Index levels) {
     Eighths eighths{random, levels};
-    std::vector<double> r, v;
-    std::vector<T> k, l;
+    Array<double> r, v;
+    Array<T> k, l;
     for (Index i = 0; i < n; ++i) {
         r.push_back(eighths());
         v.push_back(uniform(random) < room ? 0.5 : 0.0);
@@ -101,8 +101,8 @@ CASE(add_and_peaks) {
                 peaks_case(op, random, n, repeat % 3, repeat % 4 ? 0.2 : 0.0, repeat % 2 ? 3 : 400);
         // The peaks in every position, alone and with a later double.
         for (Index at = 0; at < 700; ++at) {
-            std::vector<double> r(700, 0.0);
-            const std::vector<double> v(700, 1.0);
+            Array<double> r(700, 0.0);
+            const Array<double> v(700, 1.0);
             r[at] = r[(at + 700) / 2] = 1.0;
             Peaks peaks =
                 op.passes.add_and_peaks(r.data(), static_cast<const T*>(nullptr), 0, nullptr, 0, 0, v.data(), 700);
@@ -116,8 +116,8 @@ CASE(add_and_peaks) {
 
 template <class T> void partner_case(const TypedTables<T>& op, Random& random, Index n, double room, Index levels) {
     Eighths eighths{random, levels};
-    std::vector<double> r, v, q;
-    std::vector<T> k;
+    Array<double> r, v, q;
+    Array<T> k;
     const double top = static_cast<double>(levels) / 8;
     for (Index i = 0; i < n; ++i) {
         r.push_back(eighths());
@@ -128,7 +128,7 @@ template <class T> void partner_case(const TypedTables<T>& op, Random& random, I
     const bool flat = below(random, 2);  // then bend = q, and every operation is exact
     const double a = flat ? 0.0 : eighths(), b = flat ? 0.0 : eighths();
     Most naive{0, -1};
-    std::vector<double> gains;
+    Array<double> gains;
     for (Index i = 0; i < n; ++i) {
         const double fall = top - r[i], bend = q[i] + (a * static_cast<double>(k[i]) + b);
         const double theta = bend > 0 ? std::min(fall / bend, v[i]) : v[i];
@@ -155,7 +155,7 @@ CASE(best_partner) {
 // ---- passes over an expansion --------------------------------------------------------------------
 
 /// Arrays of n values with zeros up to the next multiple of `pass_step`, and a mark behind that.
-template <class X> std::vector<X> padded(std::vector<X> x) {
+template <class X> Array<X> padded(Array<X> x) {
     x.resize((x.size() + pass_step - 1) / pass_step * pass_step, X(0));
     return x;
 }
@@ -163,8 +163,8 @@ template <class X> std::vector<X> padded(std::vector<X> x) {
 /// An expansion of n positions. Multiples of 1/8 below 2^10 make every operation exact and ties frequent.
 template <class T> struct Expansion {
     Index n;
-    std::vector<T> g, up, dn, k, l;
-    std::vector<double> a, c;
+    Array<T> g, up, dn, k, l;
+    Array<double> a, c;
     Expansion(Random& random, Index n_, int levels, double room) : n(n_) {
         const auto eighths = [&] { return static_cast<double>(below(random, 2 * levels + 1) - levels) / 8; };
         for (Index i = 0; i < n; ++i) {
@@ -180,7 +180,7 @@ template <class T> struct Expansion {
     }
 };
 
-template <class T> Ascent naive_ascent(const Expansion<T>& e, const std::vector<T>& g) {
+template <class T> Ascent naive_ascent(const Expansion<T>& e, const Array<T>& g) {
     Ascent out{0, 0, -1};
     const auto room = [&](Index i) { return g[i] > 0 ? e.up[i] : e.dn[i]; };
     for (Index i = 0; i < e.n; ++i) {
@@ -193,7 +193,7 @@ template <class T> Ascent naive_ascent(const Expansion<T>& e, const std::vector<
     return out;
 }
 
-template <class T> Extremes naive_extremes(const Expansion<T>& e, const std::vector<T>& g) {
+template <class T> Extremes naive_extremes(const Expansion<T>& e, const Array<T>& g) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     Extremes out{-infinity, infinity, -1, -1};
     for (Index i = 0; i < e.n; ++i) {
@@ -234,7 +234,7 @@ template <class T> void pass_case(const TypedTables<T>& op, Random& random, Inde
     check_extremes(op.passes.ascend_pair(g.data(), e.k.data(), e.l.data(), a, e.up.data(), e.dn.data(), n),
                    naive_extremes(e, apart), "move");
     for (Index i = 0; i < n; ++i) CHECK(g[i] == apart[i], op.name, n, i);
-    for (Index i = n; i < static_cast<Index>(g.size()); ++i) CHECK(g[i] == 0, op.name, n, i);
+    for (Index i = n; i < g.size(); ++i) CHECK(g[i] == 0, op.name, n, i);
 
     Glance expected{0, 0, 0};
     for (Index i = 0; i < n; ++i) {
@@ -271,7 +271,7 @@ CASE(ties_between_rises_and_falls) {
         const Index n = 400;
         Random random(16);
         for (int repeat = 0; repeat < 4000; ++repeat) {
-            std::vector<T> g(512, T(0)), up(512, T(1)), dn(512, T(1));
+            Array<T> g(512, T(0)), up(512, T(1)), dn(512, T(1));
             std::fill(up.begin() + n, up.end(), T(0)), std::fill(dn.begin() + n, dn.end(), T(0));
             for (Index i = 0; i < n; ++i) g[i] = static_cast<T>(below(random, 5) - 2) / 8;
             const Index lane = below(random, 32);
@@ -300,9 +300,9 @@ CASE(steps_in_single_precision_round_once) {
         using T = Value<decltype(op)>;
         if (sizeof(T) == 8) return;
         Random random(17);
-        const std::vector<T> none(512, T(0));
+        const Array<T> none(512, T(0));
         for (int repeat = 0; repeat < 50; ++repeat) {
-            std::vector<T> g, k;
+            Array<T> g, k;
             for (int i = 0; i < 512; ++i) {
                 g.push_back(static_cast<T>(uniform(random, -2.0, 2.0)));
                 k.push_back(static_cast<T>(uniform(random)));
@@ -327,9 +327,9 @@ CASE(rows_are_summed_in_order) {
         Random random(23);
         for (const Index count : {0, 1, 3, 4, 7, 8, 21}) {
             const Index n = 20 * pass_step, from = pass_step;  // more than one stretch
-            std::vector<std::vector<T>> rows;
-            std::vector<const T*> pointers;
-            std::vector<double> weights, sums(static_cast<std::size_t>(n), 0.5), expected = sums;
+            Array<Array<T>> rows;
+            Array<const T*> pointers;
+            Array<double> weights, sums(n, 0.5), expected = sums;
             for (Index r = 0; r < count; ++r) {
                 rows.push_back(random_values<T>(random, 1, n));
                 weights.push_back(static_cast<double>(below(random, 9)) / 4 - 1);
@@ -342,11 +342,10 @@ CASE(rows_are_summed_in_order) {
                 CHECK(std::abs(sums[i] - expected[i]) <= 1e-14 * (1 + count), op.name, count, i);
             }
             double product = 0;
-            const std::vector<T> k = padded(random_values<T>(random, 1, 100 + count));
-            const std::vector<double> a = padded(random_values<double>(random, 1, 100 + count));
-            for (std::size_t i = 0; i < k.size(); ++i) product += static_cast<double>(k[i]) * a[i];
-            CHECK(std::abs(op.passes.inner(k.data(), a.data(), static_cast<Index>(k.size())) - product) < 1e-13,
-                  op.name);
+            const Array<T> k = padded(random_values<T>(random, 1, 100 + count));
+            const Array<double> a = padded(random_values<double>(random, 1, 100 + count));
+            for (Index i = 0; i < k.size(); ++i) product += static_cast<double>(k[i]) * a[i];
+            CHECK(std::abs(op.passes.inner(k.data(), a.data(), k.size()) - product) < 1e-13, op.name);
         }
     });
 }
@@ -358,24 +357,24 @@ CASE(a_packed_matrix_is_symmetric) {
         Random random(29);
         for (const Index m : {1, 2, 7, 8, 16, 17, 33, 50})
             for (const Index count : {1, 3, 4, 9}) {
-                std::vector<double> a = random_values<double>(random, 1, m * (m + 1) / 2);
-                const auto at = [m](const std::vector<double>& p, Index i, Index j) {
+                Array<double> a = random_values<double>(random, 1, m * (m + 1) / 2);
+                const auto at = [m](const Array<double>& p, Index i, Index j) {
                     (void)m;
                     return i >= j ? p[i * (i + 1) / 2 + j] : p[j * (j + 1) / 2 + i];
                 };
-                const std::vector<double> x = random_values<double>(random, 1, m);
-                std::vector<double> y(static_cast<std::size_t>(m), 7.0);
+                const Array<double> x = random_values<double>(random, 1, m);
+                Array<double> y(m, 7.0);
                 op.multiply(a.data(), m, x.data(), y.data());
                 for (Index i = 0; i < m; ++i) {
                     double sum = 0;
                     for (Index j = 0; j < m; ++j) sum += at(a, i, j) * x[j];
                     CHECK(std::abs(y[i] - sum) < 1e-13, name, m, i);
                 }
-                std::vector<std::vector<double>> b;
-                std::vector<const double*> pointers;
+                Array<Array<double>> b;
+                Array<const double*> pointers;
                 for (Index k = 0; k < count; ++k) b.push_back(random_values<double>(random, 1, m));
                 for (const auto& v : b) pointers.push_back(v.data());
-                const std::vector<double> before = a;
+                const Array<double> before = a;
                 op.update(a.data(), m, -0.5, pointers.data(), count);
                 for (Index i = 0; i < m; ++i)
                     for (Index j = 0; j <= i; ++j) {

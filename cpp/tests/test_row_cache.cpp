@@ -11,9 +11,9 @@ using namespace testing;
 template <class T> struct Model {
     struct Entry {
         Index key;
-        std::vector<T> row;
+        Array<T> row;
     };
-    std::vector<Entry> entries;  // most recently used first
+    Array<Entry> entries;  // most recently used first
     auto find(Index key) {
         return std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });
     }
@@ -41,7 +41,7 @@ template <class T> void same_as_model(std::size_t bytes, Index length, Index key
         } else if (kind < 850) {
             if (known != model.entries.end()) continue;
             Index expected = -1, gone = -1;
-            if (static_cast<Index>(model.entries.size()) == capacity) {
+            if (model.entries.size() == capacity) {
                 expected = model.entries.back().key;
                 model.entries.pop_back();
             }
@@ -52,7 +52,7 @@ template <class T> void same_as_model(std::size_t bytes, Index length, Index key
             evictions += gone >= 0;
             CHECK(gone == expected, gone, expected);
             CHECK(reinterpret_cast<std::uintptr_t>(row) % 64 == 0);
-            std::vector<T> values;
+            Array<T> values;
             for (Index k = 0; k < length; ++k) values.push_back(static_cast<T>(uniform(random)));
             std::copy(values.begin(), values.end(), row);
             model.entries.insert(model.entries.begin(), {key, values});
@@ -60,22 +60,22 @@ template <class T> void same_as_model(std::size_t bytes, Index length, Index key
             cache.erase(key);
             if (known != model.entries.end()) model.entries.erase(known);
         } else if (length > 1) {
-            std::vector<Index> positions;
+            Array<Index> positions;
             for (Index k = 0; k < length; ++k)
                 if (below(random, 20) != 0) positions.push_back(k);
             cache.compact(positions);
             for (auto& entry : model.entries) {
-                std::vector<T> kept;
+                Array<T> kept;
                 for (const Index k : positions) kept.push_back(entry.row[k]);
                 entry.row = kept;
             }
-            length = static_cast<Index>(positions.size());
+            length = positions.size();
         }
-        CHECK(cache.length() == length && cache.size() == static_cast<Index>(model.entries.size()));
+        CHECK(cache.length() == length && cache.size() == model.entries.size());
         CHECK(cache.size() <= cache.capacity() && cache.capacity() == capacity);
         CHECK(cache.bytes() <= std::max(bytes, cache.bytes() / static_cast<std::size_t>(capacity)));
         if (i % 1000 == 0)  // every row, in an order that changes the recency of none in the end
-            for (Index e = static_cast<Index>(model.entries.size()) - 1; e >= 0; --e) {
+            for (Index e = model.entries.size() - 1; e >= 0; --e) {
                 const T* row = cache.find(model.entries[e].key);
                 CHECK(row && same_bits(row, model.entries[e].row.data(), length), i);
             }
@@ -111,7 +111,7 @@ CASE(rows_do_not_overlap) {
     for (Index key = 0; key < cache.capacity(); ++key)
         std::fill_n(cache.insert(key, [](Index) {}), length, static_cast<float>(key));
     for (Index key = 0; key < cache.capacity(); ++key) {
-        const std::vector<float> expected(static_cast<std::size_t>(length), static_cast<float>(key));
+        const Array<float> expected(length, static_cast<float>(key));
         CHECK(same_bits(cache.find(key), expected.data(), length), key);
     }
 }

@@ -9,42 +9,42 @@ namespace {
 using namespace testing;
 
 template <class T, class I>
-CsrRows<T, I> view(const std::vector<T>& values, const std::vector<I>& columns, const std::vector<I>& starts, Index d) {
-    return {values.data(), columns.data(), starts.data(), static_cast<Index>(starts.size()) - 1, d};
+CsrRows<T, I> view(const Array<T>& values, const Array<I>& columns, const Array<I>& starts, Index d) {
+    return {values.data(), columns.data(), starts.data(), starts.size() - 1, d};
 }
 
 template <class T, class I> void canonical_case() {
-    const auto stored = [](const std::vector<I>& columns) { return static_cast<Index>(columns.size()); };
+    const auto stored = [](const Array<I>& columns) { return columns.size(); };
     {  // as it should be: sorted, with an empty row and an explicit zero
-        const std::vector<T> values{1, 0, 3};
-        const std::vector<I> columns{0, 4, 2}, starts{0, 2, 2, 3};
+        const Array<T> values{1, 0, 3};
+        const Array<I> columns{0, 4, 2}, starts{0, 2, 2, 3};
         CHECK(!canonical(view(values, columns, starts, 5), 3));
     }
     {  // no rows; entries beyond the last row are not looked at
-        const std::vector<T> values{1};
-        const std::vector<I> columns{99}, starts{0};
+        const Array<T> values{1};
+        const Array<I> columns{99}, starts{0};
         CHECK(!canonical(view(values, columns, starts, 5), 1));
     }
     {  // unsorted and duplicate: sorted copy, duplicates added in the order in which they are stored
-        const std::vector<T> values{1, 2, 3, 10, 20, 30, 7};
-        const std::vector<I> columns{3, 0, 3, 1, 1, 1, 0}, starts{0, 3, 3, 6, 7};
+        const Array<T> values{1, 2, 3, 10, 20, 30, 7};
+        const Array<I> columns{3, 0, 3, 1, 1, 1, 0}, starts{0, 3, 3, 6, 7};
         const auto copy = canonical(view(values, columns, starts, 4), 7);
         CHECK(copy.has_value());
         if (!copy) return;
-        CHECK(copy->starts == (std::vector<I>{0, 2, 2, 3, 4}));
-        CHECK(copy->columns == (std::vector<I>{0, 3, 1, 0}));
-        CHECK(copy->values == (std::vector<T>{2, 4, 60, 7}));
+        CHECK(copy->starts == (Array<I>{0, 2, 2, 3, 4}));
+        CHECK(copy->columns == (Array<I>{0, 3, 1, 0}));
+        CHECK(copy->values == (Array<T>{2, 4, 60, 7}));
         CHECK(copy->d == 4 && copy->view().n == 4 && copy->view().d == 4);
         CHECK(!canonical(copy->view(), stored(copy->columns)));
     }
     {  // the same last column in two rows is no duplicate
-        const std::vector<T> values{1, 2, 3};
-        const std::vector<I> columns{2, 1, 2}, starts{0, 2, 3};
+        const Array<T> values{1, 2, 3};
+        const Array<I> columns{2, 1, 2}, starts{0, 2, 3};
         const auto copy = canonical(view(values, columns, starts, 3), 3);
-        CHECK(copy && copy->columns == (std::vector<I>{1, 2, 2}) && copy->values == (std::vector<T>{2, 1, 3}));
+        CHECK(copy && copy->columns == (Array<I>{1, 2, 2}) && copy->values == (Array<T>{2, 1, 3}));
     }
-    const auto malformed = [&](const std::vector<I>& columns, const std::vector<I>& starts, Index d) {
-        const std::vector<T> values(columns.size(), T(1));
+    const auto malformed = [&](const Array<I>& columns, const Array<I>& starts, Index d) {
+        const Array<T> values(columns.size(), T(1));
         CHECK_THROWS(canonical(view(values, columns, starts, d), stored(columns)), std::invalid_argument);
     };
     malformed({0, 1}, {1, 2}, 2);  // does not start with 0
@@ -67,17 +67,17 @@ CASE(canonical_csr) {
 
 /// Rows by rows: columns as they are stored. Values count up from 1.
 template <class I> struct Listed {
-    std::vector<double> values;
-    std::vector<I> columns, starts{0};
-    explicit Listed(const std::vector<std::vector<I>>& rows) {
+    Array<double> values;
+    Array<I> columns, starts{0};
+    explicit Listed(const Array<Array<I>>& rows) {
         for (const auto& row : rows) {
             columns.insert(columns.end(), row.begin(), row.end());
             starts.push_back(static_cast<I>(columns.size()));
         }
-        for (std::size_t j = 0; j < columns.size(); ++j) values.push_back(static_cast<double>(j + 1));
+        for (Index j = 0; j < columns.size(); ++j) values.push_back(static_cast<double>(j + 1));
     }
     std::optional<OwnedCsr<double, I>> canonical(Index d) const {
-        return hingeline::canonical(view(values, columns, starts, d), static_cast<Index>(columns.size()));
+        return hingeline::canonical(view(values, columns, starts, d), columns.size());
     }
     std::string error(Index d) const {
         try {
@@ -91,60 +91,60 @@ template <class I> struct Listed {
 
 /// Steps between rows may fall, steps within a row may not: every place of empty rows, every pattern of steps.
 template <class I> void steps_case() {
-    const std::vector<I> up{1, 3, 4}, from_zero{0}, down{1, 4, 3}, twice{1, 1}, late{1, 3, 3}, none{};
-    const std::vector<std::vector<I>> sorted[] = {{},
-                                                  {none},
-                                                  {none, none},
-                                                  {up},
-                                                  {none, up},
-                                                  {up, none},
-                                                  {none, none, up, none, none},
-                                                  {up, up},
-                                                  {up, none, up},
-                                                  {up, none, none, from_zero},
-                                                  {up, from_zero, from_zero, up},
-                                                  {from_zero, up, none, up, none},
-                                                  {{4}, {4}, {3}, {2}, none, {2}, {0}},
-                                                  {{0, 4}, {4}, none, {4}},
-                                                  {{2}, {3}, {4}},
-                                                  {{0, 1}, {1, 2}, {2, 4}}};
+    const Array<I> up{1, 3, 4}, from_zero{0}, down{1, 4, 3}, twice{1, 1}, late{1, 3, 3}, none{};
+    const Array<Array<I>> sorted[] = {{},
+                                      {none},
+                                      {none, none},
+                                      {up},
+                                      {none, up},
+                                      {up, none},
+                                      {none, none, up, none, none},
+                                      {up, up},
+                                      {up, none, up},
+                                      {up, none, none, from_zero},
+                                      {up, from_zero, from_zero, up},
+                                      {from_zero, up, none, up, none},
+                                      {{4}, {4}, {3}, {2}, none, {2}, {0}},
+                                      {{0, 4}, {4}, none, {4}},
+                                      {{2}, {3}, {4}},
+                                      {{0, 1}, {1, 2}, {2, 4}}};
     for (const auto& rows : sorted) {
         CHECK(!Listed<I>(rows).canonical(5), rows.size());
         for (const auto& bad : {down, twice, late})  // in every place
-            for (std::size_t at = 0; at <= rows.size(); ++at) {
+            for (Index at = 0; at <= rows.size(); ++at) {
                 auto mixed = rows;
-                mixed.insert(mixed.begin() + static_cast<std::ptrdiff_t>(at), bad);
+                mixed.insert(mixed.begin() + at, bad);
                 const Listed<I> listed(mixed);
                 const auto copy = listed.canonical(5);
                 CHECK(copy.has_value(), rows.size(), at);
                 if (!copy) continue;
-                std::vector<double> expected(mixed.size() * 5, 0.0), found(5);
+                Array<double> expected(mixed.size() * 5, 0.0), found(5);
                 Index entry = 0;
-                for (std::size_t i = 0; i < mixed.size(); ++i)
-                    for (const I column : mixed[i]) expected[i * 5 + static_cast<std::size_t>(column)] += ++entry;
-                CHECK(copy->view().n == static_cast<Index>(mixed.size()));
-                for (std::size_t i = 0; i < mixed.size(); ++i) {
+                for (Index i = 0; i < mixed.size(); ++i)
+                    for (const I column : mixed[i]) expected[i * 5 + column] += ++entry;
+                CHECK(copy->view().n == mixed.size());
+                for (Index i = 0; i < mixed.size(); ++i) {
                     spread(Rows<double>(copy->view()), static_cast<Index>(i), found.data());
                     CHECK(same_bits(found.data(), expected.data() + i * 5, 5), rows.size(), at, i);
                 }
-                CHECK(!canonical(copy->view(), static_cast<Index>(copy->columns.size())), rows.size(), at);
+                CHECK(!canonical(copy->view(), copy->columns.size()), rows.size(), at);
             }
-        for (std::size_t at = 0; at <= rows.size(); ++at)  // a column out of bounds, in rows that are sorted and not
-            for (const std::vector<I>& bad : {std::vector<I>{5},
-                                              {-1},
-                                              {0, 5},
-                                              {-1, 2},
-                                              {0, 2, 7},
-                                              {-3, -2},
-                                              {5, 0},
-                                              {2, -1},
-                                              {1, 5, 2},
-                                              {2, -1, 3},
-                                              {1, 1, 5},
-                                              {-1, -1},
-                                              {std::numeric_limits<I>::min(), std::numeric_limits<I>::max()}}) {
+        for (Index at = 0; at <= rows.size(); ++at)  // a column out of bounds, in rows that are sorted and not
+            for (const Array<I>& bad : {Array<I>{5},
+                                        {-1},
+                                        {0, 5},
+                                        {-1, 2},
+                                        {0, 2, 7},
+                                        {-3, -2},
+                                        {5, 0},
+                                        {2, -1},
+                                        {1, 5, 2},
+                                        {2, -1, 3},
+                                        {1, 1, 5},
+                                        {-1, -1},
+                                        {std::numeric_limits<I>::min(), std::numeric_limits<I>::max()}}) {
                 auto mixed = rows;
-                mixed.insert(mixed.begin() + static_cast<std::ptrdiff_t>(at), bad);
+                mixed.insert(mixed.begin() + at, bad);
                 const std::string place = "out of bounds in row " + std::to_string(at);
                 const std::string said = Listed<I>(mixed).error(5);
                 CHECK(said.ends_with(place), rows.size(), at, said);
@@ -165,32 +165,31 @@ CASE(steps_within_rows_and_between_them) {
 }
 
 template <class I> void starts_case() {
-    const std::vector<double> values(4, 1.0);
-    const std::vector<I> columns{0, 2, 1, 3};
-    for (const std::vector<I>& starts : {std::vector<I>{1},
-                                         {-1},
-                                         {1, 4},
-                                         {-1, 4},
-                                         {0, 5},
-                                         {0, 2, 5},
-                                         {0, 5, 4},
-                                         {0, 2, 1},
-                                         {0, 3, 2, 4},
-                                         {0, -1},
-                                         {0, 2, -1, 4},
-                                         {0, 0, 4, 3},
-                                         {0, std::numeric_limits<I>::max()},
-                                         {0, std::numeric_limits<I>::min(), 4}})
+    const Array<double> values(4, 1.0);
+    const Array<I> columns{0, 2, 1, 3};
+    for (const Array<I>& starts : {Array<I>{1},
+                                   {-1},
+                                   {1, 4},
+                                   {-1, 4},
+                                   {0, 5},
+                                   {0, 2, 5},
+                                   {0, 5, 4},
+                                   {0, 2, 1},
+                                   {0, 3, 2, 4},
+                                   {0, -1},
+                                   {0, 2, -1, 4},
+                                   {0, 0, 4, 3},
+                                   {0, std::numeric_limits<I>::max()},
+                                   {0, std::numeric_limits<I>::min(), 4}})
         CHECK_THROWS(canonical(view(values, columns, starts, 4), 4), std::invalid_argument);
-    for (const std::vector<I>& starts :
-         {std::vector<I>{0}, {0, 0}, {0, 2}, {0, 2, 4}, {0, 0, 2, 2, 4, 4}, {0, 1, 2, 4}})
+    for (const Array<I>& starts : {Array<I>{0}, {0, 0}, {0, 2}, {0, 2, 4}, {0, 0, 2, 2, 4, 4}, {0, 1, 2, 4}})
         CHECK(!canonical(view(values, columns, starts, 4), 4), starts.size());
-    CHECK(canonical(view(values, columns, std::vector<I>{0, 4}, 4), 4).has_value());
+    CHECK(canonical(view(values, columns, Array<I>{0, 4}, 4), 4).has_value());
     // What is stored behind the last row is not looked at, nor is it copied.
-    const std::vector<I> behind{1, 0, 99, -5}, starts{0, 2};
+    const Array<I> behind{1, 0, 99, -5}, starts{0, 2};
     const auto copy = canonical(view(values, behind, starts, 2), 4);
-    CHECK(copy && copy->columns == (std::vector<I>{0, 1}) && copy->starts == starts);
-    CHECK(!canonical(view(values, std::vector<I>{0, 1, 0, 0}, starts, 2), 4));
+    CHECK(copy && copy->columns == (Array<I>{0, 1}) && copy->starts == starts);
+    CHECK(!canonical(view(values, Array<I>{0, 1, 0, 0}, starts, 2), 4));
     CHECK_THROWS(canonical(view(values, columns, starts, 4), 1), std::invalid_argument);  // fewer than the rows ask for
 }
 
@@ -212,7 +211,7 @@ CASE(canonical_of_a_shuffle) {
                 std::swap(mixed.columns[j], mixed.columns[other]);
                 std::swap(mixed.values[j], mixed.values[other]);
             }
-        const auto back = canonical(mixed.view(), static_cast<Index>(mixed.columns.size()));
+        const auto back = canonical(mixed.view(), mixed.columns.size());
         const auto& result = back ? *back : mixed;
         CHECK(result.starts == sorted.starts && result.columns == sorted.columns && result.values == sorted.values);
     }
@@ -222,7 +221,7 @@ template <class T> void spread_case() {
     Random random(2);
     const Index n = 9, d = 23;
     const auto x = random_values<T>(random, n, d, 0.3);
-    std::vector<T> turned(x.size());
+    Array<T> turned(x.size());
     for (Index i = 0; i < n; ++i)
         for (Index k = 0; k < d; ++k) turned[k * n + i] = x[i * d + k];
     const auto csr32 = to_csr<T, std::int32_t>(x, n, d);
@@ -231,14 +230,14 @@ template <class T> void spread_case() {
     for (const auto& rows : forms) {
         CHECK(row_count(rows) == n && column_count(rows) == d);
         for (Index i = 0; i < n; ++i) {
-            std::vector<T> out(static_cast<std::size_t>(d), T(99));
+            Array<T> out(d, T(99));
             spread(rows, i, out.data());
             CHECK(same_bits(out.data(), x.data() + i * d, d), i);
         }
     }
     // Backwards in both directions: element (i, j) is x[n - 1 - i][d - 1 - j].
     const Rows<T> backwards = DenseRows<T>{x.data() + n * d - 1, n, d, -d, -1};
-    std::vector<T> out(static_cast<std::size_t>(d));
+    Array<T> out(d);
     spread(backwards, Index{2}, out.data());
     for (Index k = 0; k < d; ++k) CHECK(out[k] == x[(n - 3) * d + d - 1 - k]);
 }
@@ -246,14 +245,14 @@ template <class T> void spread_case() {
 CASE(spreading) {
     spread_case<float>();
     spread_case<double>();
-    const std::vector<float> x(3);
+    const Array<float> x(3);
     CHECK(dense_view(x, 1, 3).contiguous());
     CHECK((DenseRows<float>{x.data(), 3, 1, 1, 7}.contiguous()));
     CHECK(!(DenseRows<float>{x.data(), 1, 2, 3, 2}.contiguous()));
 }
 
 CASE(row_numbers) {
-    const std::vector<Index> list{4, 2, 9};
+    const Array<Index> list{4, 2, 9};
     const Ids some = Ids::of(list), run = Ids::run(5, 3);
     CHECK(some.count == 3 && some[0] == 4 && some[2] == 9);
     CHECK(run.count == 3 && run[0] == 5 && run[2] == 7);
@@ -280,7 +279,7 @@ template <class T> void compressed_case() {
     CHECK(!compressed(DenseRows<T>{sparse.data(), d, n, 1, d}, std::size_t{1} << 40));  // not contiguous
     const auto padded = compressed(DenseRows<T>{sparse.data(), n / 2, d, 2 * d, 1}, std::size_t{1} << 40);
     CHECK(padded && padded->view().n == n / 2);
-    std::vector<T> signs(32, T(0));
+    Array<T> signs(32, T(0));
     signs[3] = T(-0.0);
     const auto zeros = compressed(dense_view(signs, 2, 16), 1000);
     CHECK(zeros && zeros->values.empty() && zeros->starts == (Wiped<std::int32_t>{0, 0, 0}));

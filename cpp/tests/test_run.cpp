@@ -71,17 +71,17 @@ CASE(a_trace_keeps_columns_and_time) {
     trace.add({4, 0.25});
     const double second_part = seconds_since(start);
     trace.pause();
-    CHECK(trace.column("step") == (std::vector<double>{1, 4}));
-    CHECK(trace.column("violation") == (std::vector<double>{-0.5, 0.25}));
+    CHECK(trace.column("step") == (Array<double>{1, 4}));
+    CHECK(trace.column("violation") == (Array<double>{-0.5, 0.25}));
     CHECK_THROWS(trace.column("gap"), std::out_of_range);
-    const std::vector<double> seconds = trace.column("seconds");
+    const Array<double> seconds = trace.column("seconds");
     CHECK(seconds.size() == 2 && seconds[0] >= 0 && seconds[1] >= seconds[0]);
     CHECK(seconds[1] <= seconds[0] + second_part + 0.09, seconds[0], seconds[1]);
     trace.add({9, 1.0});
     trace.add({16, 2.0});
     trace.thin();
-    CHECK(trace.size() == 2 && trace.column("step") == (std::vector<double>{4, 16}));
-    CHECK(trace.column("violation") == (std::vector<double>{0.25, 2.0}));
+    CHECK(trace.size() == 2 && trace.column("step") == (Array<double>{4, 16}));
+    CHECK(trace.column("violation") == (Array<double>{0.25, 2.0}));
 }
 
 // ---- team ----------------------------------------------------------------------------------------
@@ -89,15 +89,15 @@ CASE(a_trace_keeps_columns_and_time) {
 CASE(a_team_runs_every_rank_once) {
     for (int wanted = -1; wanted <= 5; ++wanted) {
         const int expected = std::max(wanted, 1);
-        std::vector<int> runs(static_cast<std::size_t>(expected), 0), sizes(runs);
+        Array<int> runs(expected, 0), sizes(runs);
         std::thread::id first;
         run_team(wanted, nullptr, [&](int rank, int size) {
             ++runs[rank];
             sizes[rank] = size;
             if (rank == 0) first = std::this_thread::get_id();
         });
-        CHECK(runs == std::vector<int>(runs.size(), 1), wanted);
-        CHECK(sizes == std::vector<int>(runs.size(), expected), wanted);
+        CHECK(runs == Array<int>(runs.size(), 1), wanted);
+        CHECK(sizes == Array<int>(runs.size(), expected), wanted);
         CHECK(first == std::this_thread::get_id(), wanted);
     }
 }
@@ -135,7 +135,7 @@ CASE(rank_0_answers_the_interrupt_while_others_work) {
 CASE(tasks_run_once_each) {
     for (const Index count : {0, 1, 2, 5, 1000})
         for (int threads = 0; threads <= 5; ++threads) {
-            std::vector<std::atomic<int>> runs(static_cast<std::size_t>(count));
+            Array<std::atomic<int>> runs(count);
             std::atomic<int> highest{0};
             run_tasks(count, threads, nullptr, [&](Index task, int rank) {
                 ++runs[task];
@@ -190,7 +190,7 @@ CASE(a_barrier_keeps_threads_in_step) {
     for (int size = 1; size <= 4; ++size) {
         Barrier barrier(size);
         Patience patience(20'000);
-        std::vector<Own> rounds(static_cast<std::size_t>(size));
+        Array<Own> rounds(size);
         std::atomic<int> wrong{0};
         run_team(size, nullptr, [&](int rank, int) {
             for (int round = 1; !patience.over(round, rank, barrier); ++round) {
@@ -207,9 +207,9 @@ CASE(a_barrier_keeps_threads_in_step) {
 CASE(leaving_and_arriving_at_once) {
     for (const auto& [size, leavers] : {std::pair{2, 1}, {3, 1}, {3, 2}, {4, 2}}) {
         const int trials = 20'000;
-        std::vector<std::unique_ptr<Barrier>> barriers;
+        Array<std::unique_ptr<Barrier>> barriers;
         for (int i = 0; i < trials; ++i) barriers.push_back(std::make_unique<Barrier>(size));
-        std::vector<Own> progress(static_cast<std::size_t>(size));
+        Array<Own> progress(size);
         Barrier start(size);
         Patience patience(trials);
         std::atomic<int> wrong{0};
@@ -238,21 +238,21 @@ CASE(leaving_and_arriving_at_once) {
 // ---- pairs ---------------------------------------------------------------------------------------
 
 CASE(rows_of_each_class) {
-    const std::vector<std::int64_t> codes{1, 0, 3, 1, 1, 0};
+    const Array<std::int64_t> codes{1, 0, 3, 1, 1, 0};
     const auto rows = rows_by_class(codes.data(), 6, 4);
-    CHECK(rows == (std::vector<std::vector<Index>>{{1, 5}, {0, 3, 4}, {}, {2}}));
+    CHECK(rows == (Array<Array<Index>>{{1, 5}, {0, 3, 4}, {}, {2}}));
     CHECK_THROWS(rows_by_class(codes.data(), 6, 3), std::invalid_argument);
-    const std::vector<std::int64_t> negative{0, -1};
+    const Array<std::int64_t> negative{0, -1};
     CHECK_THROWS(rows_by_class(negative.data(), 2, 3), std::invalid_argument);
     CHECK(rows_by_class(nullptr, 0, 2).size() == 2);
 }
 
 CASE(pairs_run_once_each_and_the_largest_first) {
-    const std::vector<Index> sizes{3, 9, 1, 9, 5, 7};
+    const Array<Index> sizes{3, 9, 1, 9, 5, 7};
     for (const Index count : {0, 1, 3, 6})
         for (int threads = 1; threads <= 4; ++threads) {
             std::mutex mutex;
-            std::vector<Index> order;
+            Array<Index> order;
             run_pairs(
                 count, threads, nullptr, [&](Index i) { return sizes[i]; },
                 [&](Index pair, int team, int at_a_time) {
@@ -261,9 +261,9 @@ CASE(pairs_run_once_each_and_the_largest_first) {
                     CHECK(team * at_a_time == threads, count, threads);
                     CHECK(at_a_time <= std::max<Index>(count, 1), count, threads);
                 });
-            CHECK(static_cast<Index>(order.size()) == count);
+            CHECK(order.size() == count);
             if (threads == 1)
-                for (std::size_t i = 1; i < order.size(); ++i) CHECK(sizes[order[i - 1]] >= sizes[order[i]]);
+                for (Index i = 1; i < order.size(); ++i) CHECK(sizes[order[i - 1]] >= sizes[order[i]]);
             std::sort(order.begin(), order.end());
             for (Index i = 0; i < count; ++i) CHECK(order[i] == i, count, threads);
         }

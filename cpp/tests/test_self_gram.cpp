@@ -10,8 +10,8 @@ using namespace testing;
 
 template <class T> struct Problem {
     Index n, d;
-    std::vector<T> x;
-    std::vector<T> k;
+    Array<T> x;
+    Array<T> k;
     Rows<T> rows;
     std::unique_ptr<Gram<T>> gram;
     Problem(Index n_, Index d_, double density, std::uint64_t seed) : n(n_), d(d_) {
@@ -24,8 +24,8 @@ template <class T> struct Problem {
 };
 
 /// Row p is that of the matrix, and zero up to the next multiple of `pass_step`.
-template <class T> void check_row(const Problem<T>& p, const std::vector<Index>& ids, Index at, const T* row) {
-    const Index n = static_cast<Index>(ids.size());
+template <class T> void check_row(const Problem<T>& p, const Array<Index>& ids, Index at, const T* row) {
+    const Index n = ids.size();
     bool same = true, zero = true;
     for (Index j = 0; j < n; ++j) same = same && same_bits(row[j], p.k[ids[at] * p.n + ids[j]]);
     for (Index j = n; j % pass_step; ++j) zero = zero && row[j] == 0;
@@ -36,8 +36,8 @@ template <class T> void check_row(const Problem<T>& p, const std::vector<Index>&
 template <class T> void random_sequence(const Problem<T>& p, std::size_t bytes, int threads, std::uint64_t seed) {
     Random random(seed);
     SelfGram<T> self(bytes);
-    std::vector<Scratch<T>> scratch(static_cast<std::size_t>(threads));
-    std::vector<Index> ids;
+    std::vector<Scratch<T>> scratch(threads);
+    Array<Index> ids;
     for (int step = 0; step < 50; ++step) {
         switch (below(random, 6)) {
             case 0:
@@ -49,12 +49,12 @@ template <class T> void random_sequence(const Problem<T>& p, std::size_t bytes, 
                 break;
             }
             case 3: {
-                std::vector<char> keep;
+                Array<char> keep;
                 const Index share = 1 + below(random, 5);
-                for (std::size_t i = 0; i < ids.size(); ++i) keep.push_back(below(random, share + 1) > 0);
+                for (Index i = 0; i < ids.size(); ++i) keep.push_back(below(random, share + 1) > 0);
                 const Closing c = close_up(keep);
                 for (const auto& [from, to] : c.moves) ids[to] = ids[from];
-                ids.resize(static_cast<std::size_t>(c.size));
+                ids.resize(c.size);
                 self.close(keep, c);
                 break;
             }
@@ -64,7 +64,7 @@ template <class T> void random_sequence(const Problem<T>& p, std::size_t bytes, 
             case 5:
                 if (below(random, 4) == 0) self.allow(below(random, 2) ? bytes : bytes / 3);
         }
-        CHECK(self.size() == static_cast<Index>(ids.size()));
+        CHECK(self.size() == ids.size());
         if (ids.empty()) continue;
         for (int look = 0; look < 6; ++look) {
             // Two rows stay while both are in use.
@@ -98,10 +98,10 @@ CASE(what_fits_is_computed_once) {
     for (const std::size_t bytes : {std::size_t{1} << 28, std::size_t{50'000}}) {
         SelfGram<double> self(bytes);
         std::vector<Scratch<double>> scratch(1);
-        std::vector<Index> ids;
+        Array<Index> ids;
         while (ids.size() < 250) {
             const Index fresh = std::min<Index>(self.block(), 10);
-            for (Index i = 0; i < fresh; ++i) ids.push_back(static_cast<Index>(ids.size()));
+            for (Index i = 0; i < fresh; ++i) ids.push_back(ids.size());
             CHECK(self.append(*p.gram, Ids::of(ids), fresh, scratch));
             self.row(0, *p.gram, Ids::of(ids), scratch);
         }
@@ -119,7 +119,7 @@ CASE(memory_is_a_limit) {
     const std::size_t bytes = 100'000;
     SelfGram<float> self(bytes);
     std::vector<Scratch<float>> scratch(1);
-    std::vector<Index> ids;
+    Array<Index> ids;
     Random random(5);
     for (int step = 0; step < 200; ++step) {
         const Index fresh = std::min<Index>(self.block(), 1 + below(random, 20));
@@ -128,15 +128,15 @@ CASE(memory_is_a_limit) {
         const std::size_t few = 4 * 4 * (ids.size() + 2 * pass_step);  // what is held in any case
         CHECK(self.bytes() <= std::max(bytes, few) + few, step, self.bytes(), ids.size());
         if (ids.size() < 350) continue;
-        std::vector<char> keep;
-        for (std::size_t i = 0; i < ids.size(); ++i) keep.push_back(i % 3 == 0);
+        Array<char> keep;
+        for (Index i = 0; i < ids.size(); ++i) keep.push_back(i % 3 == 0);
         const Closing c = close_up(keep);
         for (const auto& [from, to] : c.moves) ids[to] = ids[from];
-        ids.resize(static_cast<std::size_t>(c.size));
+        ids.resize(c.size);
         self.close(keep, c);
     }
     self.allow(1000);
-    CHECK(self.held() <= 4 && self.size() == static_cast<Index>(ids.size()));
+    CHECK(self.held() <= 4 && self.size() == ids.size());
     self.clear();
     CHECK(self.size() == 0 && self.held() == 0 && self.bytes() == 0);
 }
@@ -148,10 +148,10 @@ CASE(trouble_leaves_it_unchanged) {
             for (Index when = 1; when <= 4; ++when) {
                 SelfGram<double> self(bytes);
                 std::vector<Scratch<double>> scratch(1);
-                std::vector<Index> ids;
+                Array<Index> ids;
                 for (int block = 0; block < 4; ++block) {
                     const Index fresh = std::min<Index>(self.block(), 30);
-                    for (Index i = 0; i < fresh; ++i) ids.push_back(static_cast<Index>(ids.size()));
+                    for (Index i = 0; i < fresh; ++i) ids.push_back(ids.size());
                     CHECK(self.append(*p.gram, Ids::of(ids), fresh, scratch));
                 }
                 const auto before = ids;
@@ -166,7 +166,7 @@ CASE(trouble_leaves_it_unchanged) {
                 }
                 CHECK(done == (source.calls < when));
                 if (!done) ids = before;
-                CHECK(self.size() == static_cast<Index>(ids.size()));
+                CHECK(self.size() == ids.size());
                 for (Index t = 0; t < self.size(); ++t)
                     check_row(p, ids, t, self.row(t, *p.gram, Ids::of(ids), scratch));
                 // A row that cannot be had, and a restoration that cannot.

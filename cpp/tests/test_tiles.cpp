@@ -13,25 +13,25 @@ namespace {
 using namespace testing;
 
 /// The d values of `width` queries, feature by feature; the rows of x beyond the last repeat it.
-template <class T> std::vector<T> panel_of(const std::vector<T>& x, Index d, int width) {
-    std::vector<T> panel(static_cast<std::size_t>(d * width));
+template <class T> Array<T> panel_of(const Array<T>& x, Index d, int width) {
+    Array<T> panel(d * width);
     for (Index k = 0; k < d; ++k)
         for (int q = 0; q < width; ++q) panel[k * width + q] = x[q * d + k];
     return panel;
 }
 /// tile_rows pointers to `count` rows, the last one repeated.
-template <class T> std::vector<const T*> pointers(const std::vector<T>& x, Index d, int count) {
-    std::vector<const T*> rows;
+template <class T> Array<const T*> pointers(const Array<T>& x, Index d, int count) {
+    Array<const T*> rows;
     for (int r = 0; r < tile_rows; ++r) rows.push_back(x.data() + std::min(r, count - 1) * d);
     return rows;
 }
-template <class T> std::vector<T> dense_tile(const TypedTables<T>& op, const std::vector<T>& queries, int vectors,
-                                             Index d, const std::vector<T>& base, int row_count) {
+template <class T> Array<T> dense_tile(const TypedTables<T>& op, const Array<T>& queries, int vectors, Index d,
+                                       const Array<T>& base, int row_count) {
     const int width = vectors * op.tiles.lanes;
-    std::vector<T> tile(static_cast<std::size_t>(tile_rows * width));
+    Array<T> tile(tile_rows * width);
     op.tiles.dense(panel_of(queries, d, width).data(), vectors, d, pointers(base, d, row_count).data(), row_count,
                    tile.data());
-    tile.resize(static_cast<std::size_t>(row_count * width));
+    tile.resize(row_count * width);
     return tile;
 }
 
@@ -52,7 +52,7 @@ template <class T> void dense_case(Index d) {
     constexpr int most = 64;
     Random random(static_cast<std::uint64_t>(d) + 1);
     const auto queries = random_values<T>(random, most, d), base = random_values<T>(random, tile_rows, d);
-    std::vector<long double> dots, sizes;
+    Array<long double> dots, sizes;
     for (int r = 0; r < tile_rows; ++r)
         for (int q = 0; q < most; ++q) {
             long double sum = 0, size = 0;
@@ -65,7 +65,7 @@ template <class T> void dense_case(Index d) {
             sizes.push_back(size);
         }
     for (const auto* op : tables<T>()) {
-        std::vector<T> first(tile_rows * most);  // entry (r, q) as one vector of queries gave it
+        Array<T> first(tile_rows * most);  // entry (r, q) as one vector of queries gave it
         for (int vectors = 1; vectors <= op->tiles.max_vectors; ++vectors) {
             const int width = vectors * op->tiles.lanes;
             for (const int row_count : {tile_rows, 1, 5, 6, 7, 47}) {
@@ -96,9 +96,9 @@ CASE(dense_dots) {
 CASE(dense_without_features) {
     each_table([](const auto& op) {
         using T = Value<decltype(op)>;
-        std::vector<T> tile(static_cast<std::size_t>(tile_rows * op.tiles.lanes), T(7));
+        Array<T> tile(tile_rows * op.tiles.lanes, T(7));
         const T* none = nullptr;
-        const std::vector<const T*> rows(tile_rows, none);
+        const Array<const T*> rows(tile_rows, none);
         op.tiles.dense(none, 1, 0, rows.data(), 48, tile.data());
         for (const T value : tile) CHECK(value == 0, op.name);
     });
@@ -109,7 +109,7 @@ CASE(dense_integers_are_exact) {
         using T = Value<decltype(op)>;
         Random random(3);
         const Index d = 700;
-        std::vector<T> queries(static_cast<std::size_t>(64 * d)), base(static_cast<std::size_t>(tile_rows * d));
+        Array<T> queries(64 * d), base(tile_rows * d);
         for (auto* x : {&queries, &base})
             for (T& value : *x) value = static_cast<T>(below(random, 21) - 10);
         const auto tile = dense_tile(op, queries, op.tiles.max_vectors, d, base, tile_rows);
@@ -132,9 +132,9 @@ CASE(packing) {
             for (int vectors = 1; vectors <= op.tiles.max_vectors; ++vectors) {
                 const int width = vectors * op.tiles.lanes;
                 const auto x = random_values<T>(random, width, d);
-                std::vector<const T*> rows;
+                Array<const T*> rows;
                 for (int q = 0; q < width; ++q) rows.push_back(x.data() + q * d);
-                std::vector<T> panel(static_cast<std::size_t>(d * width));
+                Array<T> panel(d * width);
                 op.tiles.pack(rows.data(), vectors, d, panel.data());
                 CHECK(same_bits(panel, panel_of(x, d, width)), op.name, d, vectors);
             }
@@ -148,10 +148,10 @@ CASE(norms_are_dots) {
         for (const Index d : {0, 1, 2, 17, 513})
             for (const int count : {1, 7, 8, 9, 16, 23, 48}) {
                 const auto x = random_values<T>(random, tile_rows, d);
-                std::vector<T> norms(static_cast<std::size_t>(count));
+                Array<T> norms(count);
                 op.tiles.norms(pointers(x, d, tile_rows).data(), count, d, norms.data());
                 for (int r = 0; r < count; ++r) {
-                    std::vector<T> repeated;
+                    Array<T> repeated;
                     for (int q = 0; q < op.tiles.lanes; ++q)
                         repeated.insert(repeated.end(), x.begin() + r * d, x.begin() + (r + 1) * d);
                     const auto tile = dense_tile(op, repeated, 1, d, repeated, 1);
@@ -167,10 +167,10 @@ template <class T, class I> void sparse_case(const TypedTables<T>& op, Index d, 
     const auto queries = random_values<T>(random, 64, d, density),
                base = random_values<T>(random, tile_rows, d, density);
     const auto csr = to_csr<T, I>(base, tile_rows, d);
-    std::vector<SparseRow<T, I>> rows;
+    Array<SparseRow<T, I>> rows;
     for (Index r = 0; r < tile_rows; ++r) rows.push_back(csr.view().row(r));
     const auto tile_of = [&](const T* panel, int vectors, const std::int32_t* slot, int row_count) {
-        std::vector<T> tile(static_cast<std::size_t>(row_count * vectors * op.tiles.lanes));
+        Array<T> tile(row_count * vectors * op.tiles.lanes);
         if constexpr (sizeof(I) == 4)
             op.tiles.sparse32(panel, vectors, slot, rows.data(), row_count, tile.data());
         else
@@ -181,8 +181,8 @@ template <class T, class I> void sparse_case(const TypedTables<T>& op, Index d, 
         const int width = vectors * op.tiles.lanes;
         const auto panel = panel_of(queries, d, width);
         // Lines 1, 2, ... for the columns that occur in a query, last column first; line 0 is zero.
-        std::vector<std::int32_t> slot(static_cast<std::size_t>(d), 0);
-        std::vector<T> compact(static_cast<std::size_t>(width), T(0));
+        Array<std::int32_t> slot(d, 0);
+        Array<T> compact(width, T(0));
         for (Index k = d - 1; k >= 0; --k) {
             const auto line = panel.begin() + k * width;
             if (std::all_of(line, line + width, [](T x) { return x == T(0); })) continue;
@@ -199,7 +199,7 @@ template <class T, class I> void sparse_case(const TypedTables<T>& op, Index d, 
     const auto dense = dense_tile(op, queries, op.tiles.max_vectors, d, base, tile_rows);
     const int width = op.tiles.max_vectors * op.tiles.lanes;
     for (int q = 0; q < width; ++q) {
-        std::vector<T> dots(tile_rows);
+        Array<T> dots(tile_rows);
         if constexpr (sizeof(I) == 4)
             op.tiles.sparse_one32(queries.data() + q * d, rows.data(), tile_rows, dots.data());
         else
@@ -227,8 +227,8 @@ CASE(bit_dots_are_dense_dots) {
             const Index words = (d + 63) / 64;
             const auto queries = random_ones<T>(random, op.tiles.lanes, d, 0.4),
                        base = random_ones<T>(random, tile_rows, d, 0.6);
-            const auto bits_of = [&](const std::vector<T>& x, Index n) {
-                std::vector<std::uint64_t> bits(static_cast<std::size_t>(n * words), 0);
+            const auto bits_of = [&](const Array<T>& x, Index n) {
+                Array<std::uint64_t> bits(n * words, 0);
                 for (Index i = 0; i < n; ++i)
                     for (Index k = 0; k < d; ++k)
                         if (x[i * d + k] != T(0)) bits[i * words + k / 64] |= std::uint64_t{1} << (k % 64);
@@ -236,10 +236,10 @@ CASE(bit_dots_are_dense_dots) {
             };
             const auto query_bits = bits_of(queries, op.tiles.lanes), base_bits = bits_of(base, tile_rows);
             const auto dense = dense_tile(op, queries, 1, d, base, tile_rows);
-            std::vector<Index> list;
+            Array<Index> list;
             for (int i = 0; i < 60; ++i) list.push_back(below(random, tile_rows));
             for (int q = 0; q < op.tiles.lanes; ++q) {
-                std::vector<T> dots(list.size());
+                Array<T> dots(list.size());
                 op.tiles.bits_one(query_bits.data() + q * words, words, base_bits.data(), list.data(), 60, dots.data());
                 for (int i = 0; i < 60; ++i)
                     CHECK(same_bits(dots[i], dense[list[i] * op.tiles.lanes + q]), op.name, d, i, q);

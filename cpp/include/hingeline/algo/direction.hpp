@@ -42,13 +42,13 @@ template <class Source> class Search {
     using T = typename Source::Value;
 
     Search(State& state, const Params& p, const Source& source, SelfGram<T>& kernel, Interrupt* interrupt)
-        : s(state), p(p), source_(source), k_(kernel), scratch_(static_cast<std::size_t>(std::max(p.threads, 1))) {
+        : s(state), p(p), source_(source), k_(kernel), scratch_(std::max(p.threads, 1)) {
         for (Scratch<T>& x : scratch_) x.interrupt = interrupt;
         interrupt_ = interrupt;
         quick_.resize(s.n);
         for (Index t = 0; t < s.n; ++t) {
             g()[t] = static_cast<T>(s[line::g][t]);
-            if (!s.dead[static_cast<std::size_t>(t)]) set_room(t);
+            if (!s.dead[t]) set_room(t);
         }
     }
     Search(const Search&) = delete;
@@ -88,31 +88,30 @@ template <class Source> class Search {
     Index block() const { return k_.block(); }
 
     /// Give the next examples their positions behind `n` and compute their kernel rows.
-    bool look_ahead(const std::vector<Example>& next) {
+    bool look_ahead(const Array<Example>& next) {
         for (const Example& e : next) {
             s.row.push_back(e.row);
             s.id.push_back(e.id);
             s.code.push_back(e.code);
         }
-        const Index all = static_cast<Index>(s.row.size());
+        const Index all = s.row.size();
         s.zone.resize(s.row.size(), Zone::ramp);
         s.dead.resize(s.row.size(), 0);
         s.lines.resize(all);
         quick_.resize(all);
-        const bool done = next.empty() || k_.append(source_, Ids::of(s.row), static_cast<Index>(next.size()), scratch_);
+        const bool done = next.empty() || k_.append(source_, Ids::of(s.row), next.size(), scratch_);
         if (!done) cut();
         return done;
     }
     /// Forget the examples whose turn has not come.
     void cut() {
         halted_ = true;
-        const auto n = static_cast<std::size_t>(s.n);
-        s.row.resize(n), s.id.resize(n), s.code.resize(n), s.zone.resize(n), s.dead.resize(n);
+        s.row.resize(s.n), s.id.resize(s.n), s.code.resize(s.n), s.zone.resize(s.n), s.dead.resize(s.n);
         s.lines.resize(s.n);
         quick_.resize(s.n);
         if (k_.size() > s.n) {
-            std::vector<char> keep(static_cast<std::size_t>(k_.size()), 1);
-            std::fill(keep.begin() + static_cast<std::ptrdiff_t>(n), keep.end(), 0);
+            Array<char> keep(k_.size(), 1);
+            std::fill(keep.begin() + s.n, keep.end(), 0);
             k_.close(keep, close_up(keep));
         }
     }
@@ -156,7 +155,7 @@ template <class Source> class Search {
     /// Turn the example at position n away.
     void turn_away() {
         g()[s.n] = 0;
-        s.dead[static_cast<std::size_t>(s.n++)] = 1;
+        s.dead[s.n++] = 1;
         ++s.n_dead;
     }
     /// Take the example at position n in, with alpha = 0; its box is shifted when it is `flagged`.
@@ -168,20 +167,20 @@ template <class Source> class Search {
         s[line::lo][t] = std::min(0.0, e.box) - shift;
         s[line::hi][t] = std::max(0.0, e.box) - shift;
         set_room(t);
-        s.zone[static_cast<std::size_t>(t)] = zone;
+        s.zone[t] = zone;
         ++s.admitted[zone];
     }
 
     /// f(i, sum alpha K) for rows of the source that are not held, at most `block()`; false when interrupted.
-    template <class F> bool outputs(const std::vector<Index>& rows, F&& f) {
-        std::vector<Aligned<T>> lines(rows.size());
-        const auto length = static_cast<std::size_t>(s.n + pass_step);
+    template <class F> bool outputs(const Array<Index>& rows, F&& f) {
+        Array<Aligned<T>> lines(rows.size());
+        const auto length = s.n + pass_step;
         for (Aligned<T>& line : lines) std::fill_n(line.reserve(length), length, T(0));
         if (s.n > 0 && !SelfGram<T>::compute(source_, Ids::of(rows), Ids::of(s.row), lines, scratch_)) {
             halted_ = true;
             return false;
         }
-        for (std::size_t i = 0; i < rows.size(); ++i) f(i, output(lines[i].data()));
+        for (Index i = 0; i < rows.size(); ++i) f(i, output(lines[i].data()));
         return true;
     }
 
@@ -195,9 +194,9 @@ template <class Source> class Search {
     static constexpr Index steps_learning = 1 << 20, steps_finishing = 1 << 14;
     /// g = y - sum alpha K; false when interrupted, and then nothing has changed.
     bool refresh() {
-        std::vector<T> fresh(static_cast<std::size_t>(s.n), T(0));
-        std::vector<Index> missing, rows;
-        const auto set = [&](Index t, double f) { fresh[static_cast<std::size_t>(t)] = static_cast<T>(s.y(t) - f); };
+        Array<T> fresh(s.n, T(0));
+        Array<Index> missing, rows;
+        const auto set = [&](Index t, double f) { fresh[t] = static_cast<T>(s.y(t) - f); };
         for (Index t = 0; t < s.n; ++t) {
             if (t % 64 == 0 && interrupted()) return false;
             if (const T* row = k_.find(t))
@@ -205,11 +204,10 @@ template <class Source> class Search {
             else
                 missing.push_back(t);
         }
-        for (std::size_t at = 0; at < missing.size(); at += rows.size()) {
+        for (Index at = 0; at < missing.size(); at += rows.size()) {
             rows.clear();
-            for (std::size_t i = at; i < missing.size() && static_cast<Index>(rows.size()) < block(); ++i)
-                rows.push_back(s.row[static_cast<std::size_t>(missing[i])]);
-            if (!outputs(rows, [&](std::size_t i, double f) { set(missing[at + i], f); })) return false;
+            for (Index i = at; i < missing.size() && rows.size() < block(); ++i) rows.push_back(s.row[missing[i]]);
+            if (!outputs(rows, [&](Index i, double f) { set(missing[at + i], f); })) return false;
         }
         std::copy(fresh.begin(), fresh.end(), g());
         s.refreshed_at = s.steps;
@@ -256,8 +254,7 @@ template <class Source> class Search {
     double noise() {
         double largest = 0;
         for (Index t = 0; t < s.n && single; ++t)
-            if (!s.dead[static_cast<std::size_t>(t)])
-                largest = std::max(largest, std::abs(static_cast<double>(g()[t])));
+            if (!s.dead[t]) largest = std::max(largest, std::abs(static_cast<double>(g()[t])));
         return single ? std::max(s.noise(), 3e-7 * (1.0 + largest)) : s.noise();
     }
     /// sum alpha K over a kernel row.
@@ -275,10 +272,10 @@ template <class Source> class Search {
 
     /// Remove the dead, and of the living with alpha = 0 all but the m with the smallest |g|.
     void clean(Index m) {
-        std::vector<Index> idle;
+        Array<Index> idle;
         for (Index t = 0; t < s.n; ++t)
-            if (!s.dead[static_cast<std::size_t>(t)] && s[line::alpha][t] == 0) idle.push_back(t);
-        if (static_cast<Index>(idle.size()) > m) {
+            if (!s.dead[t] && s[line::alpha][t] == 0) idle.push_back(t);
+        if (idle.size() > m) {
             const T* slope = g();
             std::nth_element(idle.begin(), idle.begin() + m, idle.end(), [&](Index a, Index b) {
                 const T one = std::abs(slope[a]), other = std::abs(slope[b]);
@@ -290,42 +287,40 @@ template <class Source> class Search {
     }
     /// A living position takes no part from now on.
     void kill(Index t) {
-        s.dead[static_cast<std::size_t>(t)] = 1;
+        s.dead[t] = 1;
         ++s.n_dead;
         up()[t] = dn()[t] = 0;
-        ++s.cleaned[s.zone[static_cast<std::size_t>(t)]];
+        ++s.cleaned[s.zone[t]];
     }
     /// A position that was killed takes part again, with alpha = 0; its g has been kept up to date.
     void revive(Index t, Zone zone) {
-        s.dead[static_cast<std::size_t>(t)] = 0;
+        s.dead[t] = 0;
         --s.n_dead;
         set_room(t);
-        s.zone[static_cast<std::size_t>(t)] = zone;
+        s.zone[t] = zone;
         ++s.admitted[zone];
     }
     /// Remove the dead.
     void sweep() {
         if (s.n_dead == 0) return;
-        std::vector<char> keep(static_cast<std::size_t>(s.n));
-        for (std::size_t t = 0; t < keep.size(); ++t) keep[t] = !s.dead[t];
+        Array<char> keep(s.n);
+        for (Index t = 0; t < keep.size(); ++t) keep[t] = !s.dead[t];
         const Closing c = close_up(keep);
         if (k_.size() == s.n)
             k_.close(keep, c);
         else
             k_.clear();
         for (const auto& [from, to] : c.moves) {
-            const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
             s.lines.move(from, to);
             quick_.move(from, to);
-            s.row[t] = s.row[f], s.id[t] = s.id[f], s.code[t] = s.code[f], s.zone[t] = s.zone[f];
+            s.row[to] = s.row[from], s.id[to] = s.id[from], s.code[to] = s.code[from], s.zone[to] = s.zone[from];
         }
-        const auto n = static_cast<std::size_t>(c.size);
         s.n = c.size;
         s.n_dead = 0;
         s.lines.resize(s.n);
         quick_.resize(s.n);
-        s.row.resize(n), s.id.resize(n), s.code.resize(n), s.zone.resize(n);
-        s.dead.assign(n, 0);
+        s.row.resize(s.n), s.id.resize(s.n), s.code.resize(s.n), s.zone.resize(s.n);
+        s.dead.assign(s.n, 0);
         ++sweeps_;
         rescan();
     }
@@ -336,8 +331,7 @@ template <class Source> class Search {
     void set_largest() {
         s.largest = 0;
         for (Index t = 0; t < s.n; ++t)
-            if (!s.dead[static_cast<std::size_t>(t)])
-                s.largest = std::max(s.largest, std::abs(s.y(t) - static_cast<double>(g()[t]) + s.b));
+            if (!s.dead[t]) s.largest = std::max(s.largest, std::abs(s.y(t) - static_cast<double>(g()[t]) + s.b));
     }
 
     // ---- what is written down --------------------------------------------------------------------
@@ -426,32 +420,31 @@ Index work_off(Search<Source>& search, double tol, Index most, double noise_fact
 /// kernel rows of some computed ahead. An example that was killed has its position until the next cleaning. Returns how
 /// many were visited: all, unless someone interrupts. `known` says whether some may be in the expansion, by their id;
 /// margins[i] gets y f of example i when its turn came.
-template <class Source, class Visit> Index in_blocks(Search<Source>& search, const std::vector<Example>& examples,
-                                                     bool known, double* margins, Visit&& visit) {
+template <class Source, class Visit>
+Index in_blocks(Search<Source>& search, const Array<Example>& examples, bool known, double* margins, Visit&& visit) {
     State& s = search.s;
-    const Index begin = s.visited, count = static_cast<Index>(examples.size());
+    const Index begin = s.visited, count = examples.size();
     std::unordered_map<Index, Index> where;
     Index indexed = -1;
     s.reason = Reason::interrupted;
     const typename Search<Source>::CutOnError cut{search};
     if (!search.wake()) return 0;
-    std::vector<Example> fresh;
+    Array<Example> fresh;
     for (Index at = 0; at < count;) {
         if (known && indexed != search.sweeps()) {
             where.clear();
             for (Index t = 0; t < s.n; ++t)
-                if (s[line::box][t] != 0) where[s.id[static_cast<std::size_t>(t)]] = t;
+                if (s[line::box][t] != 0) where[s.id[t]] = t;
             indexed = search.sweeps();
         }
         const Index due = search.p.period - s.visited % search.p.period;
         const Index end = at + std::min({count - at, due, search.block()});
         fresh.clear();
         for (Index i = at; i < end; ++i)
-            if (!where.count(examples[static_cast<std::size_t>(i)].id))
-                fresh.push_back(examples[static_cast<std::size_t>(i)]);
+            if (!where.count(examples[i].id)) fresh.push_back(examples[i]);
         if (!search.look_ahead(fresh)) return s.visited - begin;
         for (; at < end; ++at) {
-            const Example& e = examples[static_cast<std::size_t>(at)];
+            const Example& e = examples[at];
             const auto found = where.find(e.id);
             const Index before = s.visited;
             if (!search.interrupted()) visit(e, found == where.end() ? Index{-1} : found->second);

@@ -64,8 +64,8 @@ template <class Source> class Machine {
 
     /// Take several positions out of the problem and others in. Whole sets change at a time until all is in order;
     /// false when that does not come to an end, and then the state is of no use.
-    bool jump(const std::vector<Index>& leaving, const std::vector<Index>& coming) {
-        if (!s.ready || M.m() == 0 || !bears(held() - static_cast<Index>(leaving.size()), s.C)) return false;
+    bool jump(const Array<Index>& leaving, const Array<Index>& coming) {
+        if (!s.ready || M.m() == 0 || !bears(held() - leaving.size(), s.C)) return false;
         try {
             sets_.leave(leaving);
             for (const Index c : coming) {
@@ -99,12 +99,12 @@ template <class Source> class Machine {
     /// The largest violation of the optimality conditions, from kernel values computed anew.
     double violation() {
         if (!s.ready) return 0;
-        Numbers g(static_cast<std::size_t>(M.padded()), 0.0);
+        Numbers g(M.padded(), 0.0);
         M.outputs(g.data(), true);
         double worst = std::abs(M.balance());
         for (Index i = 0; i < s.n; ++i) {
             if (M.place(i) == Place::out || s.fixed(i)) continue;
-            const double value = g[static_cast<std::size_t>(i)] + s.mu - s[line::p][i], a = s[line::alpha][i];
+            const double value = g[i] + s.mu - s[line::p][i], a = s[line::alpha][i];
             if (a > s.low(i)) worst = std::max(worst, value);
             if (a < s.high(i)) worst = std::max(worst, -value);
             worst = std::max({worst, s.low(i) - a, a - s.high(i)});
@@ -115,7 +115,7 @@ template <class Source> class Machine {
     /// Condition number of R in the 1-norm.
     double condition() const {
         double norm = static_cast<double>(s.margin.size());
-        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+        for (Index j = 0; j < s.margin.size(); ++j) {
             double sum = 1;
             for (const Index k : s.margin) sum += std::abs(M.rows[j][k]);
             norm = std::max(norm, sum);
@@ -166,7 +166,7 @@ template <class Source> class Machine {
     /// dependence or a tie has left there is driven on as if it had just come.
     void settle() {
         correct();
-        std::vector<Index> hopeless;  // cannot be told from M
+        Array<Index> hopeless;  // cannot be told from M
         for (int round = 0; round < 50; ++round) {
             Index worst = -1;
             for (Index i = 0; i < s.n; ++i)
@@ -189,13 +189,13 @@ template <class Source> class Machine {
         const double allowed = std::max(1e-11, M.noise);
         if (s.counts.steps - s.refreshed_at >= refresh_every || M.drift > allowed) M.refresh();
         Numbers residual, change;
-        std::vector<Index> gone;
+        Array<Index> gone;
         for (int attempt = 0; M.m() > 0; ++attempt) {
-            residual.resize(static_cast<std::size_t>(M.m()) + 1);
+            residual.resize(M.m() + 1);
             change.resize(residual.size());
             const double off = std::abs(residual[0] = M.balance()) * M.largest;
             double worst = off;
-            for (std::size_t j = 0; j < s.margin.size(); ++j) {
+            for (Index j = 0; j < s.margin.size(); ++j) {
                 const Index k = s.margin[j];
                 residual[j + 1] = M.op().inner(M.rows[j], s[line::alpha], M.padded()) + s.mu - s[line::p][k];
                 worst = std::max(worst, std::abs(residual[j + 1]));
@@ -214,7 +214,7 @@ template <class Source> class Machine {
             for (double& x : change) x = -x;
             s.mu += change[0];
             gone.clear();
-            for (std::size_t j = 0; j < s.margin.size(); ++j) {
+            for (Index j = 0; j < s.margin.size(); ++j) {
                 const Index k = s.margin[j];
                 const double before = s[line::alpha][k], wanted = before + change[j + 1];
                 if (!std::isfinite(wanted)) throw Stuck();
@@ -238,7 +238,7 @@ template <class Source> class Machine {
     template <class F> void guarded(F&& work, Index joins, Index leaves, double C = 0) {
         path_.start();
         M.measure();
-        std::vector<Index> all = members();
+        Array<Index> all = members();
         try {
             return work();
         } catch (const Stuck&) {
@@ -255,10 +255,10 @@ template <class Source> class Machine {
         }
     }
     /// Positions in the problem.
-    std::vector<Index> members() const {
-        std::vector<Index> all;
+    Array<Index> members() const {
+        Array<Index> all;
         for (Index i = 0; i < s.n; ++i)
-            if (s.place[static_cast<std::size_t>(i)] != Place::out) all.push_back(i);
+            if (s.place[i] != Place::out) all.push_back(i);
         return all;
     }
     Index held() const { return static_cast<Index>(members().size()); }
@@ -267,7 +267,7 @@ template <class Source> class Machine {
         return s.total == 0 || static_cast<double>(points) * C >= s.total - rounding;
     }
     /// Learn these, in the order in which they came, and nothing else.
-    void again(std::vector<Index> points) {
+    void again(Array<Index> points) {
         std::sort(points.begin(), points.end(), [&](Index a, Index b) { return M.earlier(a, b); });
         std::fill_n(s[line::alpha], s.n, 0.0);
         std::fill_n(s[line::g], s.n, 0.0);

@@ -26,14 +26,14 @@ struct Model {
     Index n = 0;      // positions that have been taken in; those behind wait for their turn
     Index last = -1;  // serial of the point that came last
     Points points;
-    std::vector<Unit> units;
+    Array<Unit> units;
     SelfGram<double> kernel{0};
     double kernel_seconds = 0;
 
     /// Points held.
     Index live() const { return static_cast<Index>(std::count(points.dead.begin(), points.dead.begin() + n, char(0))); }
     double label(const Unit& u, Index i) const {
-        return problem != Problem::classes || points.code[static_cast<std::size_t>(i)] == u.positive ? 1.0 : -1.0;
+        return problem != Problem::classes || points.code[i] == u.positive ? 1.0 : -1.0;
     }
 
     /// A machine for a class of which no point has come: all points are on one side of it.
@@ -46,7 +46,7 @@ struct Model {
         for (Index i = 0; i < n; ++i) {
             admit(u, i);
             s.mu = label(u, i);
-            s.place[static_cast<std::size_t>(i)] = s.mu > 0 ? Place::low : Place::high;
+            s.place[i] = s.mu > 0 ? Place::low : Place::high;
         }
         units.push_back(std::move(u));
     }
@@ -62,7 +62,7 @@ struct Model {
         if (!kernel.append(source, Ids::run(0, all), fresh, scratch)) throw Interrupted();
         kernel_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         for (Index c = all - fresh; c < all; ++c)
-            points.diagonal[static_cast<std::size_t>(c)] = kernel.row(c, source, Ids::run(0, all), scratch)[c];
+            points.diagonal[c] = kernel.row(c, source, Ids::run(0, all), scratch)[c];
         while (crowded()) forget(source, scratch, {victim()});
         if (fresh > 1 && window == 0 && nu <= 0) take_in_all(source, scratch, fresh);
         while (n < all) take_in(source, scratch);
@@ -75,8 +75,8 @@ struct Model {
 
     /// These positions go; they are dead afterwards.
     template <class Source>
-    void forget(const Source& source, std::vector<Scratch<double>>& scratch, const std::vector<Index>& which) {
-        transaction([&](const std::vector<Unit>& before) {
+    void forget(const Source& source, std::vector<Scratch<double>>& scratch, const Array<Index>& which) {
+        transaction([&](const Array<Unit>& before) {
             if (nu <= 0 && which.size() > 1 && jump(source, scratch, which, {}, before)) return;
             Index left = live();
             for (const Index c : which) {
@@ -84,12 +84,12 @@ struct Model {
                 for (Unit& u : units) machine(u, source, scratch).unlearn(c);
             }
         });
-        for (const Index c : which) points.dead[static_cast<std::size_t>(c)] = 1;
+        for (const Index c : which) points.dead[c] = 1;
     }
 
     /// What `work` does to the machines, C and nu is undone when it throws. It gets the machines as they were.
     template <class F> void transaction(F&& work) {
-        std::vector<Unit> before = units;
+        Array<Unit> before = units;
         const double before_C = C, before_nu = nu;
         try {
             work(before);
@@ -107,7 +107,7 @@ struct Model {
 
     /// Outputs at these positions of the machines without the point at the position: values[unit][i].
     template <class Source> void leave_one_out(const Source& source, std::vector<Scratch<double>>& scratch,
-                                               const std::vector<Index>& which, double* values) {
+                                               const Array<Index>& which, double* values) {
         for (Unit& u : units)
             for (const Index c : which) {
                 const State& s = u.state;
@@ -128,7 +128,7 @@ struct Model {
     /// Dead positions leave, and those that wait. `kept` tells which did not.
     Closing close() {
         kept_.assign(points.dead.size(), 0);
-        for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) kept_[i] = !points.dead[i];
+        for (Index i = 0; i < n; ++i) kept_[i] = !points.dead[i];
         const Closing c = close_up(kept_);
         if (c.size == points.size()) return c;
         points.close(c);
@@ -137,12 +137,12 @@ struct Model {
         n = c.size;
         return c;
     }
-    const std::vector<char>& kept() const { return kept_; }
+    const Array<char>& kept() const { return kept_; }
 
     /// The points from `size` on, which no machine has, go.
     void truncate(Index size) {
         points.close({{}, std::min(size, points.size())});
-        std::vector<char> keep(static_cast<std::size_t>(kernel.size()), 0);
+        Array<char> keep(kernel.size(), 0);
         std::fill_n(keep.begin(), std::min(size, kernel.size()), char(1));
         if (kernel.size() > size) kernel.close(keep, {{}, size}, true);
     }
@@ -150,11 +150,11 @@ struct Model {
   private:
     /// All machines change several points at once; false when one of them cannot, and then they are as before.
     template <class Source> bool jump(const Source& source, std::vector<Scratch<double>>& scratch,
-                                      const std::vector<Index>& leaving, const std::vector<Index>& coming,
-                                      const std::vector<Unit>& before) {
+                                      const Array<Index>& leaving, const Array<Index>& coming,
+                                      const Array<Unit>& before) {
         for (Unit& u : units)
             if (!machine(u, source, scratch).jump(leaving, coming)) {
-                for (std::size_t k = 0; k < units.size(); ++k) {
+                for (Index k = 0; k < units.size(); ++k) {
                     const Counts counts = units[k].state.counts;
                     units[k] = before[k];
                     units[k].state.counts = counts;
@@ -165,9 +165,9 @@ struct Model {
     }
     /// All waiting points in, if sets of points can change at a time; else none.
     template <class Source> void take_in_all(const Source& source, std::vector<Scratch<double>>& scratch, Index fresh) {
-        std::vector<Index> coming(static_cast<std::size_t>(fresh));
+        Array<Index> coming(fresh);
         std::iota(coming.begin(), coming.end(), n);
-        transaction([&](const std::vector<Unit>& before) {
+        transaction([&](const Array<Unit>& before) {
             for (Unit& u : units)
                 for (const Index c : coming) admit(u, c);
             if (!jump(source, scratch, {}, coming, before)) return;
@@ -178,12 +178,12 @@ struct Model {
     /// Whether a machine needs the row of position i at every step, or did.
     bool supports(Index i) const {
         return std::any_of(units.begin(), units.end(), [&](const Unit& u) {
-            return u.state[line::alpha][i] != 0 || u.state.place[static_cast<std::size_t>(i)] == Place::margin;
+            return u.state[line::alpha][i] != 0 || u.state.place[i] == Place::margin;
         });
     }
     void admit(Unit& u, Index i) const {
-        const double y = label(u, i), w = points.weight[static_cast<std::size_t>(i)];
-        const double half = points.diagonal[static_cast<std::size_t>(i)] / 2;
+        const double y = label(u, i), w = points.weight[i];
+        const double half = points.diagonal[i] / 2;
         u.state.append(problem == Problem::classes  ? y
                        : problem == Problem::sphere ? half
                                                     : 0.0,
@@ -203,13 +203,12 @@ struct Model {
         double most = 0;
         for (Index i = 0; i < n; ++i) most = std::max(most, relevance(i));
         for (Index i = 0; i < n; ++i) {
-            if (points.dead[static_cast<std::size_t>(i)]) continue;
+            if (points.dead[i]) continue;
             const double size = relevance(i);
             double slack = 0;
             if (rule == Rule::relevance)
                 for (const Unit& u : units) slack += label(u, i) * u.state[line::g][i];
-            const bool earlier =
-                best >= 0 && points.serial[static_cast<std::size_t>(i)] < points.serial[static_cast<std::size_t>(best)];
+            const bool earlier = best >= 0 && points.serial[i] < points.serial[best];
             // Rounding errors do not decide.
             constexpr double near = 1e-9;
             const bool smaller = size < least - near * most, as_small = size <= least + near * most;
@@ -229,8 +228,7 @@ struct Model {
         };
         try {
             bool quiet = out < 0 && nu <= 0;
-            for (std::size_t k = 0; quiet && k < units.size(); ++k)
-                quiet = machine(units[k], source, scratch).content(c);
+            for (Index k = 0; quiet && k < units.size(); ++k) quiet = machine(units[k], source, scratch).content(c);
             if (quiet)
                 for (Unit& u : units) machine(u, source, scratch).learn(c);
             else
@@ -239,12 +237,12 @@ struct Model {
             undo();
             throw;
         }
-        last = points.serial[static_cast<std::size_t>(n++)];
-        if (out >= 0) points.dead[static_cast<std::size_t>(out)] = 1;
+        last = points.serial[n++];
+        if (out >= 0) points.dead[out] = 1;
     }
     template <class Source>
     void change(const Source& source, std::vector<Scratch<double>>& scratch, Index c, Index out, Index held) {
-        transaction([&](const std::vector<Unit>&) {
+        transaction([&](const Array<Unit>&) {
             if (nu > 0 && held == 1) {
                 C = 1.0 / nu;
                 for (Unit& u : units) u.state.C = C;
@@ -257,7 +255,7 @@ struct Model {
             if (nu > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(held)));
         });
     }
-    std::vector<char> kept_;
+    Array<char> kept_;
 };
 
 }  // namespace hingeline::incremental

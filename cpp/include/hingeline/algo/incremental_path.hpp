@@ -114,10 +114,10 @@ template <class Source> class Path {
         double *alpha = s[line::alpha], *g = s[line::g];
         // What one unit of C adds to G: the part of K a that belongs to bounds, divided by C.
         Aligned<double> column;
-        double* col = column.reserve(static_cast<std::size_t>(M.padded()));
+        double* col = column.reserve(M.padded());
         Numbers weights(s.margin.size());
         double first = 0;
-        for (std::size_t j = 0; j < weights.size(); ++j) weights[j] = -alpha[s.margin[j]];
+        for (Index j = 0; j < weights.size(); ++j) weights[j] = -alpha[s.margin[j]];
         for (Index i = 0; i < s.n; ++i) col[i] = g[i] - s.mu + s[line::p][i];
         std::fill(col + s.n, col + M.padded(), 0.0);
         M.op().combine(M.rows.data(), weights.data(), M.m(), 0, M.padded(), col);
@@ -144,7 +144,7 @@ template <class Source> class Path {
                 }
             }
             if (M.m() == 0) {
-                std::copy_n(col, s.n, M.gamma.reserve(static_cast<std::size_t>(M.padded())));
+                std::copy_n(col, s.n, M.gamma.reserve(M.padded()));
                 M.beta.assign(1, 0.0);
                 M.residual = 0;
             } else {
@@ -199,7 +199,7 @@ template <class Source> class Path {
         rebuild();
         M.sense(column, first);
     }
-    static bool among(const std::vector<Index>& some, Index k) {
+    static bool among(const Array<Index>& some, Index k) {
         return std::find(some.begin(), some.end(), k) != some.end();
     }
     void block(Index k) {
@@ -222,7 +222,7 @@ template <class Source> class Path {
             best = {step, at, kind};
         };
         const double *alpha = s[line::alpha], *g = s[line::g], *gamma = M.gamma.data();
-        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+        for (Index j = 0; j < s.margin.size(); ++j) {
             const Index k = s.margin[j];
             const double rise = sign * M.beta[j + 1];
             const double up = rise - sign * rate * s[line::up][k], down = -rise - sign * rate * s[line::dn][k];
@@ -232,7 +232,7 @@ template <class Source> class Path {
         const double least = eps * M.largest;
         for (Index i = 0; i < s.n; ++i) {
             const double slope = sign * gamma[i];
-            const Place where = s.place[static_cast<std::size_t>(i)];
+            const Place where = s.place[i];
             const bool nears = (where == Place::low && slope < -least) || (where == Place::high && slope > least);
             if (nears && !s.fixed(i)) consider(-g[i] / slope, i, Kind::margin);
         }
@@ -247,7 +247,7 @@ template <class Source> class Path {
         double *alpha = s[line::alpha], *g = s[line::g];
         const double* gamma = M.gamma.data();
         s.mu += theta * M.beta[0];
-        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+        for (Index j = 0; j < s.margin.size(); ++j) {
             const Index k = s.margin[j];
             alpha[k] = std::clamp(alpha[k] + theta * M.beta[j + 1], s.low(k), s.high(k));
         }
@@ -286,9 +286,9 @@ template <class Source> class Path {
 
     Margin<Source>& M;
     State& s;
-    std::vector<Index> blocked_;  // depend on M as it was after so many changes
+    Array<Index> blocked_;  // depend on M as it was after so many changes
     Index blocked_at_ = -1;
-    std::vector<Index> resting_;  // have left M since the last step that led anywhere, and would go round in circles
+    Array<Index> resting_;  // have left M since the last step that led anywhere, and would go round in circles
     Index taken_ = 0;
     bool rescued_ = false;
 };

@@ -15,17 +15,15 @@ template <class Source> class Sets {
     explicit Sets(Margin<Source>& margin) : M(margin), s(margin.s) {}
 
     /// Coefficients become zero at once; gradients follow, and the sum is out of balance.
-    void leave(const std::vector<Index>& points) {
-        constexpr std::size_t together = 32;
-        std::vector<Index> inside, bearing;
+    void leave(const Array<Index>& points) {
+        constexpr Index together = 32;
+        Array<Index> inside, bearing;
         for (const Index c : points)
             if (s[line::alpha][c] != 0) bearing.push_back(c);
-        for (std::size_t at = 0; at < bearing.size(); at += together) {
-            const std::vector<Index> some(
-                bearing.begin() + static_cast<std::ptrdiff_t>(at),
-                bearing.begin() + static_cast<std::ptrdiff_t>(std::min(bearing.size(), at + together)));
+        for (Index at = 0; at < bearing.size(); at += together) {
+            const Array<Index> some(bearing.begin() + at, bearing.begin() + (std::min(bearing.size(), at + together)));
             M.hold(some);
-            std::vector<const double*> from;
+            Array<const double*> from;
             Numbers weights;
             for (const Index c : some) {
                 from.push_back(M.row(c));
@@ -44,7 +42,7 @@ template <class Source> class Sets {
     bool pivot() {
         constexpr int most_rounds = 200;
         double* g = s[line::g];
-        std::vector<Index> in;
+        Array<Index> in;
         for (int round = 0; round < most_rounds; ++round) {
             if (!complete_step()) return false;
             M.measure();
@@ -77,12 +75,12 @@ template <class Source> class Sets {
             g[c] = before;
             return true;
         }
-        std::vector<const double*> from = M.rows;
+        Array<const double*> from = M.rows;
         from.push_back(M.row(c));
         Numbers b = M.direction(from.back());
         double step = sign > 0 ? s.high(c) - alpha[c] : alpha[c] - s.low(c);
         Index at = c;
-        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+        for (Index j = 0; j < s.margin.size(); ++j) {
             const Index k = s.margin[j];
             const double d = sign * b[j + 1];
             const double reach = (d > 0 ? s.high(k) - alpha[k] : alpha[k] - s.low(k)) / std::max(std::abs(d), eps);
@@ -92,7 +90,7 @@ template <class Source> class Sets {
         b.erase(b.begin());
         b.push_back(1.0);
         for (double& x : b) x *= sign * step;
-        for (std::size_t j = 0; j < s.margin.size(); ++j) {
+        for (Index j = 0; j < s.margin.size(); ++j) {
             const Index k = s.margin[j];
             alpha[k] = std::clamp(alpha[k] + b[j], s.low(k), s.high(k));
         }
@@ -117,8 +115,8 @@ template <class Source> class Sets {
         double *alpha = s[line::alpha], *g = s[line::g];
         Numbers residual(1, M.balance()), change, moved;
         for (const Index k : s.margin) residual.push_back(g[k]);
-        std::vector<const double*> from = M.rows;  // rows of all that move, and how far they have come
-        std::vector<Index> who = s.margin, gone;
+        Array<const double*> from = M.rows;  // rows of all that move, and how far they have come
+        Array<Index> who = s.margin, gone;
         Numbers before;
         for (const Index k : who) before.push_back(alpha[k]);
         double constant = 0;
@@ -132,18 +130,18 @@ template <class Source> class Sets {
                 s.q.multiply(residual.data(), change.data());
             }
             double step = 1;
-            const auto reach = [&](std::size_t j) {  // of the step -change, at which member j is at a bound
+            const auto reach = [&](Index j) {  // of the step -change, at which member j is at a bound
                 const Index k = s.margin[j];
                 const double d = -change[j + 1];
                 if (d == 0) return std::numeric_limits<double>::infinity();
                 return std::max(0.0, (d > 0 ? s.high(k) - alpha[k] : s.low(k) - alpha[k]) / d);
             };
-            for (std::size_t j = 0; j < s.margin.size(); ++j) step = std::min(step, reach(j));
+            for (Index j = 0; j < s.margin.size(); ++j) step = std::min(step, reach(j));
             whole = step >= 1;
             gone.clear();
             constant -= step * change[0];
             s.mu -= step * change[0];
-            for (std::size_t j = 0; j < s.margin.size(); ++j) {
+            for (Index j = 0; j < s.margin.size(); ++j) {
                 const Index k = s.margin[j];
                 if (!whole && reach(j) <= step * tie) {
                     gone.push_back(k);
@@ -157,7 +155,7 @@ template <class Source> class Sets {
             M.remove(gone, &residual);
         }
         moved.resize(who.size());
-        for (std::size_t j = 0; j < who.size(); ++j) moved[j] = alpha[who[j]] - before[j];
+        for (Index j = 0; j < who.size(); ++j) moved[j] = alpha[who[j]] - before[j];
         M.shift(constant, from, moved);
         return true;
     }

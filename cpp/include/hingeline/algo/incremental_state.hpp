@@ -32,23 +32,21 @@ enum class Part : int { kernel, sensitivity, gradient, search, inverse, check, c
 
 /// Points as they came, by position.
 struct Points {
-    std::vector<Index> serial, code;
-    std::vector<double> weight;
-    Numbers diagonal;        // K_ii
-    std::vector<char> dead;  // goes when the model closes up
-    Index size() const { return static_cast<Index>(serial.size()); }
+    Array<Index> serial, code;
+    Array<double> weight;
+    Numbers diagonal;  // K_ii
+    Array<char> dead;  // goes when the model closes up
+    Index size() const { return serial.size(); }
     void push(Index number, Index label, double w) {
         serial.push_back(number), code.push_back(label), weight.push_back(w), diagonal.push_back(0), dead.push_back(0);
     }
     void close(const Closing& c) {
         for (const auto& [from, to] : c.moves) {
-            const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
-            serial[t] = serial[f], code[t] = code[f], weight[t] = weight[f], diagonal[t] = diagonal[f],
-            dead[t] = dead[f];
+            serial[to] = serial[from], code[to] = code[from], weight[to] = weight[from];
+            diagonal[to] = diagonal[from], dead[to] = dead[from];
         }
-        const auto size = static_cast<std::size_t>(c.size);
         std::fill(diagonal.begin() + c.size, diagonal.end(), 0.0);
-        serial.resize(size), code.resize(size), weight.resize(size), diagonal.resize(size), dead.resize(size);
+        serial.resize(c.size), code.resize(c.size), weight.resize(c.size), diagonal.resize(c.size), dead.resize(c.size);
     }
 };
 
@@ -60,8 +58,8 @@ struct Counts {
 
 struct State {
     Parallel<double, line::count> lines;
-    std::vector<Place> place;
-    std::vector<Index> margin;  // positions in the order of the rows of q
+    Array<Place> place;
+    Array<Index> margin;  // positions in the order of the rows of q
     Inverse q;
     double C = 1, mu = 0, total = 0;
     bool ready = true;       // the coefficients add up to `total`
@@ -81,7 +79,7 @@ struct State {
         const double infinity = std::numeric_limits<double>::infinity();
         double least = -infinity, most = infinity;
         for (Index i = 0; i < n; ++i) {
-            if (place[static_cast<std::size_t>(i)] == Place::out || fixed(i) || i == skip) continue;
+            if (place[i] == Place::out || fixed(i) || i == skip) continue;
             const double a = lines[line::alpha][i], value = mu - lines[line::g][i];
             if (a > low(i) && a < high(i)) return mu;
             if (a <= low(i)) least = std::max(least, value);
@@ -108,22 +106,22 @@ struct State {
     void truncate(Index size) {
         n = size;
         lines.resize(n);
-        place.resize(static_cast<std::size_t>(n));
+        place.resize(n);
     }
     /// Positions that are out go, and others take their places.
     void close(const Closing& c) {
-        std::vector<Index> now(static_cast<std::size_t>(n));
+        Array<Index> now(n);
         std::iota(now.begin(), now.end(), Index{0});
         for (const auto& [from, to] : c.moves) {
             if (from >= n) continue;  // not here yet
             lines.move(from, to);
-            place[static_cast<std::size_t>(to)] = place[static_cast<std::size_t>(from)];
-            now[static_cast<std::size_t>(from)] = to;
+            place[to] = place[from];
+            now[from] = to;
         }
-        for (Index& k : margin) k = now[static_cast<std::size_t>(k)];
+        for (Index& k : margin) k = now[k];
         n = std::min(n, c.size);
         lines.resize(n);
-        place.resize(static_cast<std::size_t>(n));
+        place.resize(n);
     }
 };
 
@@ -132,7 +130,7 @@ inline State mirrored(State s) {
     for (Index i = 0; i < s.n; ++i) {
         for (const auto name : {line::alpha, line::g, line::p}) s[name][i] = -s[name][i];
         std::swap(s[line::up][i], s[line::dn][i]);
-        Place& place = s.place[static_cast<std::size_t>(i)];
+        Place& place = s.place[i];
         if (place == Place::low || place == Place::high) place = place == Place::low ? Place::high : Place::low;
     }
     s.mu = -s.mu;

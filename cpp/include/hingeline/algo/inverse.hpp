@@ -20,7 +20,7 @@ class Inverse {
   public:
     /// Rows: one more than points, or none.
     Index size() const { return m_; }
-    std::size_t bytes() const { return q_.capacity() * sizeof(double); }
+    std::size_t bytes() const { return static_cast<std::size_t>(q_.capacity()) * sizeof(double); }
     const Numbers& packed() const { return q_; }
     void clear() {
         std::fill(q_.begin(), q_.end(), 0.0);
@@ -43,7 +43,7 @@ class Inverse {
 
     /// A point enters: b = -Q (1, K_Mk), kappa = K_kk + (1, K_Mk) b > 0.
     void append(const double* b, double kappa) {
-        const std::size_t wanted = q_.size() + static_cast<std::size_t>(m_ + 1);
+        const Index wanted = q_.size() + (m_ + 1);
         if (wanted > q_.capacity()) q_.reserve(wanted + wanted / 2);  // before anything changes: it may throw
         packed_ops().update(q_.data(), m_, 1.0 / kappa, &b, 1);
         for (Index j = 0; j < m_; ++j) q_.push_back(b[j] / kappa);
@@ -53,35 +53,34 @@ class Inverse {
 
     /// Several points enter: b_k = -Q (1, K_Mk), and the lower triangle of kappa, K_kl + (1, K_Mk) b_l, row by row.
     /// Points whose pivot is not above `least` are left out; which are kept comes back.
-    std::vector<char> append(std::vector<Numbers>& b, std::vector<Numbers>& kappa, double least) {
-        const std::size_t count = b.size();
-        const auto m = static_cast<std::size_t>(m_);
-        std::vector<char> kept(count, 0);
-        std::vector<Numbers> rows;  // of L^-1 (b, 1), kappa = L L^T
-        std::vector<std::size_t> place;
-        for (std::size_t k = 0; k < count; ++k) {
+    Array<char> append(Array<Numbers>& b, Array<Numbers>& kappa, double least) {
+        const Index count = b.size();
+        Array<char> kept(count, 0);
+        Array<Numbers> rows;  // of L^-1 (b, 1), kappa = L L^T
+        Array<Index> place;
+        for (Index k = 0; k < count; ++k) {
             Numbers& row = kappa[k];  // becomes a row of L
             double pivot = row[k];
-            for (std::size_t i = 0; i < place.size(); ++i) {
+            for (Index i = 0; i < place.size(); ++i) {
                 double sum = row[place[i]];
-                for (std::size_t j = 0; j < i; ++j) sum -= row[place[j]] * kappa[place[i]][place[j]];
+                for (Index j = 0; j < i; ++j) sum -= row[place[j]] * kappa[place[i]][place[j]];
                 row[place[i]] = sum / kappa[place[i]][place[i]];
                 pivot -= row[place[i]] * row[place[i]];
             }
             if (!(pivot > least)) continue;
             row[k] = std::sqrt(pivot);
             Numbers v = std::move(b[k]);
-            v.resize(m + place.size(), 0.0);
+            v.resize(m_ + place.size(), 0.0);
             v.push_back(1.0);
-            for (std::size_t i = 0; i < place.size(); ++i)
-                for (std::size_t j = 0; j < rows[i].size(); ++j) v[j] -= row[place[i]] * rows[i][j];
+            for (Index i = 0; i < place.size(); ++i)
+                for (Index j = 0; j < rows[i].size(); ++j) v[j] -= row[place[i]] * rows[i][j];
             for (double& x : v) x /= row[k];
             rows.push_back(std::move(v));
             place.push_back(k);
             kept[k] = 1;
         }
-        const Index after = m_ + static_cast<Index>(rows.size());
-        q_.resize(static_cast<std::size_t>(after * (after + 1) / 2), 0.0);
+        const Index after = m_ + rows.size();
+        q_.resize(after * (after + 1) / 2, 0.0);
         m_ = after;
         update(rows, 1.0);
         return kept;
@@ -99,21 +98,21 @@ class Inverse {
 
     /// Several rows >= 1, descending, leave in one go: each changes places with the last one that stays so far. Not
     /// all.
-    void remove(const std::vector<Index>& which) {
+    void remove(const Array<Index>& which) {
         Index last = m_;
         for (const Index p : which) exchange(p, --last);
-        std::vector<Numbers> rows;  // of L^-1 Q_21, Q_22 = L L^T
-        std::vector<Numbers> lower;
+        Array<Numbers> rows;  // of L^-1 Q_21, Q_22 = L L^T
+        Array<Numbers> lower;
         for (Index k = last; k < m_; ++k) {
             Numbers row(&at(k, 0), &at(k, 0) + k + 1), v(row.begin(), row.begin() + last);
             Numbers factor(row.begin() + last, row.end());
-            const std::size_t own = factor.size() - 1;
+            const Index own = factor.size() - 1;
             double pivot = factor[own];
-            for (std::size_t i = 0; i < own; ++i) {
-                for (std::size_t j = 0; j < i; ++j) factor[i] -= factor[j] * lower[i][j];
+            for (Index i = 0; i < own; ++i) {
+                for (Index j = 0; j < i; ++j) factor[i] -= factor[j] * lower[i][j];
                 factor[i] /= lower[i][i];
                 pivot -= factor[i] * factor[i];
-                for (std::size_t j = 0; j < v.size(); ++j) v[j] -= factor[i] * rows[i][j];
+                for (Index j = 0; j < v.size(); ++j) v[j] -= factor[i] * rows[i][j];
             }
             factor[own] = std::sqrt(pivot);
             for (double& x : v) x /= factor[own];
@@ -126,12 +125,12 @@ class Inverse {
 
     /// The largest sum of absolute values in a row.
     double norm() const {
-        Numbers sums(static_cast<std::size_t>(m_), 0.0);
+        Numbers sums(m_, 0.0);
         for (Index i = 0; i < m_; ++i)
             for (Index j = 0; j <= i; ++j) {
-                const double size = std::abs(q_[static_cast<std::size_t>(i * (i + 1) / 2 + j)]);
-                sums[static_cast<std::size_t>(i)] += size;
-                if (j < i) sums[static_cast<std::size_t>(j)] += size;
+                const double size = std::abs(q_[i * (i + 1) / 2 + j]);
+                sums[i] += size;
+                if (j < i) sums[j] += size;
             }
         return sums.empty() ? 0.0 : *std::max_element(sums.begin(), sums.end());
     }
@@ -146,19 +145,19 @@ class Inverse {
     }
     void shorten(Index rows) {
         std::fill(q_.begin() + rows * (rows + 1) / 2, q_.end(), 0.0);
-        q_.resize(static_cast<std::size_t>(rows * (rows + 1) / 2));
+        q_.resize(rows * (rows + 1) / 2);
         m_ = rows;
     }
     /// Q += scale sum v v^T; the vectors may be shorter than Q is wide.
-    void update(std::vector<Numbers>& rows, double scale) {
-        std::vector<const double*> pointers;
+    void update(Array<Numbers>& rows, double scale) {
+        Array<const double*> pointers;
         for (Numbers& row : rows) {
-            row.resize(static_cast<std::size_t>(m_), 0.0);
+            row.resize(m_, 0.0);
             pointers.push_back(row.data());
         }
-        packed_ops().update(q_.data(), m_, scale, pointers.data(), static_cast<Index>(pointers.size()));
+        packed_ops().update(q_.data(), m_, scale, pointers.data(), pointers.size());
     }
-    double& at(Index i, Index j) { return q_[static_cast<std::size_t>(i * (i + 1) / 2 + j)]; }
+    double& at(Index i, Index j) { return q_[i * (i + 1) / 2 + j]; }
     Index m_ = 0;
     Numbers q_;
 };

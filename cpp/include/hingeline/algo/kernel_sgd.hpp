@@ -65,38 +65,38 @@ struct Average {
     Index from = 0;
     double scales = 0;  // sum of sigma since held was last brought up to date
     double b = 0;
-    std::vector<double> held;
+    Array<double> held;
 };
 
 struct State {
-    std::vector<Index> row, id, code;
-    std::vector<double> a;  // coefficients over sigma, in the order in which examples entered
+    Array<Index> row, id, code;
+    Array<double> a;  // coefficients over sigma, in the order in which examples entered
     double sigma = 1, b = 0;
     double flushed = 1;  // sigma when averages were brought up to date
     double dropped = 0;  // sum of |a| that was truncated
     double largest = 0;  // largest |f| of an example when it came
     Index t = 0, violations = 0, kernel_evals = 0;
-    Index note_every = 16;            // steps between rows of the trace
-    Index average_from = -1;          // where the last half of a fit begins; -1: windows start at powers of two
-    std::vector<Average> averages{};  // the older first
+    Index note_every = 16;      // steps between rows of the trace
+    Index average_from = -1;    // where the last half of a fit begins; -1: windows start at powers of two
+    Array<Average> averages{};  // the older first
     Reason reason = Reason::running;
     Trace trace{{"step", true}, {"seconds", false}, {"n_support", true}, {"violations", true}, {"kernel_evals", true}};
 
-    Index size() const { return static_cast<Index>(row.size()); }
+    Index size() const { return row.size(); }
     Index n_support() const {
         return static_cast<Index>(std::count_if(a.begin(), a.end(), [](double x) { return x != 0; }));
     }
     /// Coefficients to predict with, and the constant.
-    std::vector<double> coefficients(double& constant) const {
-        std::vector<double> out(a.size());
+    Array<double> coefficients(double& constant) const {
+        Array<double> out(a.size());
         constant = b;
         if (averages.empty() || averages.front().from >= t) {
-            for (std::size_t s = 0; s < a.size(); ++s) out[s] = sigma * a[s];
+            for (Index s = 0; s < a.size(); ++s) out[s] = sigma * a[s];
             return out;
         }
         const Average& mean = averages.front();
         const double steps = static_cast<double>(t - mean.from);
-        for (std::size_t s = 0; s < a.size(); ++s) out[s] = (mean.held[s] + a[s] * mean.scales) / steps;
+        for (Index s = 0; s < a.size(); ++s) out[s] = (mean.held[s] + a[s] * mean.scales) / steps;
         constant = mean.b / steps;
         return out;
     }
@@ -124,24 +124,21 @@ inline State mirrored(State s) {
 
 /// Examples being learnt from, `epochs` times, and how far that has come.
 struct Window {
-    std::vector<Example> examples;
+    Array<Example> examples;
     Index total = 0, cursor = 0;  // steps, and those made
     Index from = 0, to = 0;       // outputs are known for these examples
     Large<double> o;              // over sigma
-    std::vector<Index> entry;     // of an example in the expansion; -1: none
+    Array<Index> entry;           // of an example in the expansion; -1: none
 
     Window() = default;
-    Window(std::vector<Example> of, Index epochs)
-        : examples(std::move(of)), total(epochs * static_cast<Index>(examples.size())) {
+    Window(Array<Example> of, Index epochs) : examples(std::move(of)), total(epochs * examples.size()) {
         entry.assign(examples.size(), -1);
     }
-    bool several() const { return total > static_cast<Index>(examples.size()); }
+    bool several() const { return total > examples.size(); }
     bool running() const { return cursor < total; }
 };
 
 namespace detail {
-
-inline Index padded(Index n) { return (n + pass_step - 1) / pass_step * pass_step; }
 
 template <class Source> class Loop {
   public:
@@ -153,15 +150,14 @@ template <class Source> class Loop {
           interrupt_(interrupt),
           margins_(margins),
           speculation_(source, 0),
-          columns_(source, p.cache_bytes, padded(w_.several() ? static_cast<Index>(w_.examples.size()) : stretch),
-                   interrupt) {
+          columns_(source, p.cache_bytes, padded(w_.several() ? w_.examples.size() : stretch), interrupt) {
         if (w_.to > w_.from) lay_out();
     }
 
     /// Make up to `most` steps; false when interrupted.
     bool run(Index most) {
         const Index last = most < w_.total - w_.cursor ? w_.cursor + most : w_.total;
-        const Index n = static_cast<Index>(w_.examples.size());
+        const Index n = w_.examples.size();
         while (w_.cursor < last) {
             const Index i = w_.cursor % n;
             if ((w_.several() ? w_.to == 0 : i == w_.to) && !open(i)) return false;
@@ -174,18 +170,16 @@ template <class Source> class Loop {
     }
 
   private:
-    static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
     // ---- outputs -------------------------------------------------------------------------------------
 
     /// Outputs of the examples from i on: of all when they are seen several times, else up to the next truncation.
     bool open(Index i) {
-        const Index n = static_cast<Index>(w_.examples.size());
+        const Index n = w_.examples.size();
         const Index from = w_.from, to = w_.to;
         w_.from = i;
         w_.to = w_.several() ? n : std::min(n, i + stretch - s_.t % stretch);
         lay_out();
-        w_.o.assign(at(padded(w_.to - w_.from)), 0.0);
+        w_.o.assign(padded(w_.to - w_.from), 0.0);
         s_.kernel_evals += s_.size() * (w_.to - w_.from);
         const bool whole = columns_.sweep(Ids::of(s_.row), [&](Index first, Index count, const T* const* columns) {
             pass_ops<T>().combine(columns, s_.a.data() + first, count, 0, padded(w_.to - w_.from), w_.o.data());
@@ -194,25 +188,25 @@ template <class Source> class Loop {
         return whole;
     }
     void lay_out() {
-        std::vector<Index> rows;
-        for (Index i = w_.from; i < w_.to; ++i) rows.push_back(w_.examples[at(i)].row);
+        Array<Index> rows;
+        for (Index i = w_.from; i < w_.to; ++i) rows.push_back(w_.examples[i].row);
         columns_.lay_out(std::move(rows));
     }
-    double output(Index i) const { return s_.sigma * w_.o[at(i - w_.from)] + s_.b; }
+    double output(Index i) const { return s_.sigma * w_.o[i - w_.from] + s_.b; }
 
     // ---- one step ------------------------------------------------------------------------------------
 
     bool step(Index i) {
-        const Example& e = w_.examples[at(i)];
+        const Example& e = w_.examples[i];
         const double y = e.y(), weight = std::abs(e.box);
         const Index t = s_.t + 1;
         const double eta = p_.rate(t);
-        const Index entry = w_.entry[at(i)];
+        const Index entry = w_.entry[i];
         // Whether there is a column to be added is known before anything changes: fetching it may be interrupted.
         const double phi = p_.decays() ? std::max(0.0, 1.0 - eta / p_.C) : 1.0;
-        const double before = s_.sigma * (entry < 0 ? 0.0 : s_.a[at(entry)]);
+        const double before = s_.sigma * (entry < 0 ? 0.0 : s_.a[entry]);
         double f = output(i);
-        if (p_.rule == Rule::pegaz) f = eta * w_.o[at(i - w_.from)];
+        if (p_.rule == Rule::pegaz) f = eta * w_.o[i - w_.from];
         if (p_.decays() && p_.decay_first) f *= phi;
         const double v = y * f;
         const double push = eta * weight * y;
@@ -248,7 +242,7 @@ template <class Source> class Loop {
             return false;
         s_.t = t;
         s_.largest = std::max(s_.largest, std::abs(f));
-        if (margins_ && w_.cursor < static_cast<Index>(w_.examples.size())) margins_[i] = v;
+        if (margins_ && w_.cursor < w_.examples.size()) margins_[i] = v;
         if (p_.decays()) decay(phi);
         if (p_.rule == Rule::pegaz) s_.sigma = eta;
         if (change != 0) add(i, p_.rule == Rule::pegaz ? weight * y : change / s_.sigma, column);
@@ -283,9 +277,9 @@ template <class Source> class Loop {
         }
     }
     void add(Index i, double d, const T* column) {
-        Index& entry = w_.entry[at(i)];
+        Index& entry = w_.entry[i];
         if (entry < 0) {
-            const Example& e = w_.examples[at(i)];
+            const Example& e = w_.examples[i];
             entry = s_.size();
             s_.row.push_back(e.row);
             s_.id.push_back(e.id);
@@ -293,12 +287,12 @@ template <class Source> class Loop {
             s_.a.push_back(0.0);
             for (Average& mean : s_.averages) mean.held.push_back(0.0);
         }
-        s_.a[at(entry)] += d;
-        for (Average& mean : s_.averages) mean.held[at(entry)] -= d * mean.scales;
+        s_.a[entry] += d;
+        for (Average& mean : s_.averages) mean.held[entry] -= d * mean.scales;
         if (!column) return;
         const Index from = w_.several() ? 0 : (i - w_.from) / pass_step * pass_step;
         pass_ops<T>().combine(&column, &d, 1, from, padded(w_.to - w_.from), w_.o.data());
-        if (!w_.several()) columns_.erase(w_.examples[at(i)].row);
+        if (!w_.several()) columns_.erase(w_.examples[i].row);
     }
 
     // ---- averages ------------------------------------------------------------------------------------
@@ -309,14 +303,14 @@ template <class Source> class Loop {
             if (s_.t > mean.from) mean.scales += s_.sigma, mean.b += s_.b;
         if (s_.average_from < 0 ? power : s_.t == s_.average_from) {
             if (s_.average_from >= 0) s_.averages.clear();
-            s_.averages.push_back({s_.t, 0, 0, std::vector<double>(s_.a.size(), 0.0)});
+            s_.averages.push_back({s_.t, 0, 0, Array<double>(s_.a.size(), 0.0)});
             if (s_.averages.size() > 2) s_.averages.erase(s_.averages.begin());
         }
     }
     /// The sums of sigma become large beside their last terms: put them into the sums of the entries.
     void flush() {
         for (Average& mean : s_.averages) {
-            for (std::size_t e = 0; e < s_.a.size(); ++e) mean.held[e] += s_.a[e] * mean.scales;
+            for (Index e = 0; e < s_.a.size(); ++e) mean.held[e] += s_.a[e] * mean.scales;
             mean.scales = 0;
         }
         s_.flushed = s_.sigma;
@@ -329,50 +323,50 @@ template <class Source> class Loop {
         double most = 0;
         for (const double a : s_.a) most = std::max(most, std::abs(a));
         const double least = p_.truncate * most;
-        std::vector<Index> now(s_.a.size(), -1);
-        std::size_t kept = 0;
-        for (std::size_t e = 0; e < s_.a.size(); ++e) {
+        Array<Index> now(s_.a.size(), -1);
+        Index kept = 0;
+        for (Index e = 0; e < s_.a.size(); ++e) {
             if (s_.a[e] == 0 || std::abs(s_.a[e]) < least) {
                 s_.dropped += std::abs(s_.a[e]);
                 continue;
             }
-            now[e] = static_cast<Index>(kept);
+            now[e] = kept;
             s_.row[kept] = s_.row[e], s_.id[kept] = s_.id[e], s_.code[kept] = s_.code[e];
             s_.a[kept++] = s_.a[e];
         }
         if (kept == s_.a.size()) return;
         s_.row.resize(kept), s_.id.resize(kept), s_.code.resize(kept), s_.a.resize(kept);
         for (Index& entry : w_.entry)
-            if (entry >= 0) entry = now[at(entry)];
+            if (entry >= 0) entry = now[entry];
     }
 
     // ---- columns -------------------------------------------------------------------------------------
 
     /// The column of example i, with those of examples that seem to be next; null when interrupted.
     const T* column_of(Index i) {
-        const Index row = w_.examples[at(i)].row;
+        const Index row = w_.examples[i].row;
         if (const T* held = columns_.find(row)) {
             ++served_;
             return held;
         }
         const Index wanted = std::min(speculation_.next(served_), columns_.room());
         ++served_;
-        std::vector<Index> rows{row};
+        Array<Index> rows{row};
         const Index left = w_.total - w_.cursor, span = w_.to - w_.from;
         constexpr Index patience = 16;  // examples to look at for each column wanted
         const Index reach = std::min({left, w_.several() ? span : w_.to - i, patience * wanted});
-        for (Index k = 1; k < reach && static_cast<Index>(rows.size()) < wanted; ++k) {
+        for (Index k = 1; k < reach && rows.size() < wanted; ++k) {
             const Index j = w_.from + (i - w_.from + k) % span;
-            if (likely(j) && !columns_.holds(w_.examples[at(j)].row)) rows.push_back(w_.examples[at(j)].row);
+            if (likely(j) && !columns_.holds(w_.examples[j].row)) rows.push_back(w_.examples[j].row);
         }
         if (!columns_.fetch(rows, [](Index) {})) return nullptr;
-        s_.kernel_evals += static_cast<Index>(rows.size()) * span;
+        s_.kernel_evals += rows.size() * span;
         return columns_.find(row);
     }
     bool likely(Index j) const {
-        if (w_.examples[at(j)].y() * output(j) < 1) return true;
+        if (w_.examples[j].y() * output(j) < 1) return true;
         if (p_.rule != Rule::olsvm_reg && p_.rule != Rule::norma_literal) return false;
-        return w_.entry[at(j)] >= 0 && s_.a[at(w_.entry[at(j)])] != 0;
+        return w_.entry[j] >= 0 && s_.a[w_.entry[j]] != 0;
     }
 
     State& s_;
@@ -392,7 +386,7 @@ template <class Source> class Loop {
 inline void plan_average(State& s, const Params& p, Index steps) {
     if (!p.average) s.averages.clear();
     s.average_from = steps > 0 ? s.t + steps / 2 : -1;
-    if (p.average && s.average_from == s.t) s.averages = {{s.t, 0, 0, std::vector<double>(s.a.size(), 0.0)}};
+    if (p.average && s.average_from == s.t) s.averages = {{s.t, 0, 0, Array<double>(s.a.size(), 0.0)}};
 }
 
 /// Go on until the window is through, `stop` says so or someone interrupts. The result does not depend on the cache nor

@@ -21,6 +21,7 @@
 #include <numeric>
 
 #include "hingeline/kernel/columns.hpp"
+#include "hingeline/run/stop.hpp"
 #include "hingeline/run/trace.hpp"
 #include "hingeline/vector/passes.hpp"
 
@@ -35,22 +36,22 @@ struct Params {
 
 /// One machine: all that the next `learn` needs, and what it has found.
 struct State {
-    std::vector<Index> row;     // class after class, ascending within a class
-    std::vector<int> code;      // class of each position
-    std::vector<Index> end;     // where each class ends
-    std::vector<double> c;      // penalties, > 0
+    Array<Index> row;           // class after class, ascending within a class
+    Array<int> code;            // class of each position
+    Array<Index> end;           // where each class ends
+    Array<double> c;            // penalties, > 0
     double other = -1.0;        // factor of the kernel between different classes
     double penalties = 0.0;     // sum of c
-    std::vector<double> v;      // before the first step: a guess, or zeros
-    std::vector<double> r, q;   // q: diagonal of Q, where a column has been used
+    Array<double> v;            // before the first step: a guess, or zeros
+    Array<double> r, q;         // q: diagonal of Q, where a column has been used
     Peaks peaks{0, 0, -1, -1};  // of r; low: where v > 0
     double value = 0.0;         // D(v), or v'Qv
     double violation = 0.0;
     bool begun = false;
-    bool stale = false;            // v has moved and r has not
-    std::vector<State> inner;      // while rows rest: the others
-    std::vector<Index> positions;  // of an inner state in the outer one
-    double tol = 0;                // of an inner state
+    bool stale = false;      // v has moved and r has not
+    Array<State> inner;      // while rows rest: the others
+    Array<Index> positions;  // of an inner state in the outer one
+    double tol = 0;          // of an inner state
     Index steps = 0;
     Index since = 0;        // steps since r was computed from v
     Index doubts = 0;       // times that r, computed again, was not converged after all
@@ -61,12 +62,12 @@ struct State {
     Trace trace{{"step", true},       {"seconds", false},   {"n_support", true},
                 {"violation", false}, {"objective", false}, {"kernel_evals", true}};
 
-    Index n() const { return static_cast<Index>(row.size()); }
+    Index n() const { return row.size(); }
     double sign(int one, int another) const { return one == another ? 1.0 : other; }
 };
 
 /// A machine over the rows of some classes (ascending); `penalty[row]` > 0 for rows that take part.
-inline State start(const std::vector<std::vector<Index>>& classes, const double* penalty) {
+inline State start(const Array<Array<Index>>& classes, const double* penalty) {
     State s;
     double present = 0;
     for (const auto& rows : classes) {
@@ -89,11 +90,11 @@ inline State start(const std::vector<std::vector<Index>>& classes, const double*
 }
 
 /// sum of a_i.
-inline double sum(const std::vector<double>& a) { return std::accumulate(a.begin(), a.end(), 0.0); }
+inline double sum(const Array<double>& a) { return std::accumulate(a.begin(), a.end(), 0.0); }
 /// sum of a_i b_i.
-inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
+inline double dot(const Array<double>& a, const Array<double>& b) {
     double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    for (Index i = 0; i < a.size(); ++i) sum += a[i] * b[i];
     return sum;
 }
 
@@ -101,11 +102,11 @@ inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
 /// largest violation. NaN while that is not known: before the first step from a guess, and after an interrupt while
 /// rows rest; largest is then 0.
 struct Solution {
-    std::vector<double> v;
+    Array<double> v;
     double dual = 0, primal = 0, largest = 0, violation = 0;
 };
 /// Of `v` with outputs Qv and value D(v).
-inline Solution solution(const State& s, std::vector<double> v, const std::vector<double>& outputs, double dual) {
+inline Solution solution(const State& s, Array<double> v, const Array<double>& outputs, double dual) {
     constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     Solution out;
     if (!s.begun) {
@@ -115,7 +116,7 @@ inline Solution solution(const State& s, std::vector<double> v, const std::vecto
         out = {{}, dual, unknown, 0.0, unknown};
     } else {
         double norm = 0, loss = 0;
-        for (std::size_t i = 0; i < v.size(); ++i) {
+        for (Index i = 0; i < v.size(); ++i) {
             const double slack = v[i] / s.c[i], z = outputs[i] - slack, xi = std::max(0.0, 1 - z);
             norm += v[i] * z;
             loss += s.c[i] * xi * xi;
@@ -148,23 +149,22 @@ template <class Source> class Walk {
 
     /// The column of position `at`, or null when interrupted. The one asked for before stays where it is.
     const T* column(Index at) {
-        const auto i = static_cast<std::size_t>(at);
-        if (!used_[i]) ++first_uses_;
-        if (!held_[i]) {
+        if (!used_[at]) ++first_uses_;
+        if (!held_[at]) {
             if (!fetch(at)) return nullptr;
         } else if (!all_fit_) {
-            columns_.find(s.row[i]);  // in use: others are evicted first
+            columns_.find(s.row[at]);  // in use: others are evicted first
         }
-        if (!used_[i]) {
-            used_[i] = 1;
-            s.q[i] = static_cast<double>(held_[i][at]) + (bias_ ? 1.0 : 0.0) + 1.0 / s.c[i];
+        if (!used_[at]) {
+            used_[at] = 1;
+            s.q[at] = static_cast<double>(held_[at][at]) + (bias_ ? 1.0 : 0.0) + 1.0 / s.c[at];
         }
-        return held_[i];
+        return held_[at];
     }
 
     /// Q(i, j), k being the column of j.
     double entry(Index i, Index j, const T* k) const {
-        const double sign = s.sign(s.code[static_cast<std::size_t>(i)], s.code[static_cast<std::size_t>(j)]);
+        const double sign = s.sign(s.code[i], s.code[j]);
         return sign * (static_cast<double>(k[i]) + (bias_ ? 1.0 : 0.0));
     }
 
@@ -185,9 +185,9 @@ template <class Source> class Walk {
     /// The position with v > 0 whose step together with `at`, whose column is k, gains most (min_norm.hpp); -1: none.
     Index partner(Index at, const T* k) const {
         Most best{0, -1};
-        const double top = s.r[static_cast<std::size_t>(at)], own = s.q[static_cast<std::size_t>(at)];
+        const double top = s.r[at], own = s.q[at];
         over_classes([&](int code, Index from, Index count) {
-            const double a = -2 * s.sign(code, s.code[static_cast<std::size_t>(at)]);
+            const double a = -2 * s.sign(code, s.code[at]);
             const Most some = pass_ops<T>().best_partner(s.r.data() + from, k + from, s.q.data() + from,
                                                          s.v.data() + from, top, a, own + (bias_ ? a : 0.0), count);
             if (some.at < 0 || some.value < best.value) return;
@@ -198,14 +198,14 @@ template <class Source> class Walk {
 
     /// r = start - Qv, computed from v. False when interrupted, and then nothing has changed.
     bool refresh(double start) {
-        std::vector<double> r(s.v.size(), start);
+        Array<double> r(s.v.size(), start);
         Peaks peaks = none;
         bool any = false;
         for (Index at = 0; at < s.n(); ++at) {
-            if (!(s.v[static_cast<std::size_t>(at)] > 0)) continue;
+            if (!(s.v[at] > 0)) continue;
             const T* k = column(at);
             if (!k || (at % 64 == 0 && interrupted())) return false;
-            peaks = add(r.data(), at, s.v[static_cast<std::size_t>(at)], k, -1, 0, nullptr);
+            peaks = add(r.data(), at, s.v[at], k, -1, 0, nullptr);
             any = true;
         }
         s.r = std::move(r);
@@ -226,7 +226,7 @@ template <class Source> class Walk {
     }
 
     bool interrupted() { return interrupt_ && interrupt_->requested(); }
-    Index row(Index at) const { return s.row[static_cast<std::size_t>(at)]; }
+    Index row(Index at) const { return s.row[at]; }
 
     State& s;
     double level = 0.0;  // rows with r beyond this may need their columns soon
@@ -241,7 +241,7 @@ template <class Source> class Walk {
     /// f(code, from, count) for the stretch of positions of each class.
     template <class F> void over_classes(F&& f) const {
         Index from = 0;
-        for (std::size_t code = 0; code < s.end.size(); ++code) {
+        for (Index code = 0; code < s.end.size(); ++code) {
             if (s.end[code] > from) f(static_cast<int>(code), from, s.end[code] - from);
             from = s.end[code];
         }
@@ -257,12 +257,12 @@ template <class Source> class Walk {
     bool before(Index one, Index another) const { return another < 0 || row(one) < row(another); }
 
     Peaks add(double* r, Index i, double d, const T* k, Index j, double e, const T* l) const {
-        r[i] -= d / s.c[static_cast<std::size_t>(i)];
-        if (l) r[j] -= e / s.c[static_cast<std::size_t>(j)];
+        r[i] -= d / s.c[i];
+        if (l) r[j] -= e / s.c[j];
         Peaks all = none;
         over_classes([&](int code, Index from, Index count) {
-            const double a = -d * s.sign(code, s.code[static_cast<std::size_t>(i)]);
-            const double c = l ? -e * s.sign(code, s.code[static_cast<std::size_t>(j)]) : 0.0;
+            const double a = -d * s.sign(code, s.code[i]);
+            const double c = l ? -e * s.sign(code, s.code[j]) : 0.0;
             merge(all,
                   pass_ops<T>().add_and_peaks(r + from, k + from, a, l ? l + from : nullptr, c, bias_ ? a + c : 0.0,
                                               s.v.data() + from, count),
@@ -275,31 +275,29 @@ template <class Source> class Walk {
     bool fetch(Index at) {
         const Index room = columns_.room();
         const Index count = std::min(speculation_.next(first_uses_), all_fit_ ? room : room - 1);
-        const std::vector<Index> positions = wanted(at, count);
-        std::vector<Index> rows;
+        const Array<Index> positions = wanted(at, count);
+        Array<Index> rows;
         for (const Index position : positions) rows.push_back(row(position));
-        if (!columns_.fetch(rows, [&](Index old) { held_[static_cast<std::size_t>(position_of(old))] = nullptr; }))
-            return false;
-        s.kernel_evals += static_cast<Index>(rows.size()) * s.n();
-        for (std::size_t i = positions.size(); i-- > 0;)  // the first is then the last to be evicted
-            held_[static_cast<std::size_t>(positions[i])] = columns_.find(rows[i]);
+        if (!columns_.fetch(rows, [&](Index old) { held_[position_of(old)] = nullptr; })) return false;
+        s.kernel_evals += rows.size() * s.n();
+        for (Index i = positions.size(); i-- > 0;)  // the first is then the last to be evicted
+            held_[positions[i]] = columns_.find(rows[i]);
         return true;
     }
     /// `at` and at most count - 1 others without a column: support vectors where it is one, else the worst violators.
-    std::vector<Index> wanted(Index at, Index count) {
-        std::vector<Index> out{at};
+    Array<Index> wanted(Index at, Index count) {
+        Array<Index> out{at};
         if (count <= 1) return out;
         // The smaller, the sooner: the next support vectors, or the largest r.
-        const bool supports = s.v[static_cast<std::size_t>(at)] > 0;
-        std::vector<std::pair<double, Index>> heap;
+        const bool supports = s.v[at] > 0;
+        Array<std::pair<double, Index>> heap;
         double bar = supports ? infinity : -level;
         for (Index i = 0; i < s.n(); ++i) {
-            const auto p = static_cast<std::size_t>(i);
-            const double key = supports ? static_cast<double>(i > at ? i : i + s.n()) : -s.r[p];
-            if (!(key < bar) || held_[p] || i == at || (supports && !(s.v[p] > 0))) continue;
+            const double key = supports ? static_cast<double>(i > at ? i : i + s.n()) : -s.r[i];
+            if (!(key < bar) || held_[i] || i == at || (supports && !(s.v[i] > 0))) continue;
             heap.emplace_back(key, i);
             std::push_heap(heap.begin(), heap.end());
-            if (static_cast<Index>(heap.size()) < count) continue;
+            if (heap.size() < count) continue;
             std::pop_heap(heap.begin(), heap.end());
             heap.pop_back();
             bar = heap.front().first;
@@ -309,8 +307,8 @@ template <class Source> class Walk {
     }
     const bool bias_;
     Interrupt* interrupt_;
-    std::vector<const T*> held_;
-    std::vector<char> used_;
+    Array<const T*> held_;
+    Array<char> used_;
     Index first_uses_ = 0;
     Columns<Source> columns_;
     Speculation speculation_;
@@ -328,7 +326,7 @@ inline void note(State& book, const State& s, double dual) {
 template <class Source> class Restricted {
   public:
     using Value = typename Source::Value;
-    Restricted(Walk<Source>& whole, const std::vector<Index>& positions) : whole_(whole), positions_(positions) {}
+    Restricted(Walk<Source>& whole, const Array<Index>& positions) : whole_(whole), positions_(positions) {}
     static int block() { return 1; }
     static int grain() { return 1; }
     static bool blocks_pay() { return false; }
@@ -345,7 +343,7 @@ template <class Source> class Restricted {
 
   private:
     Walk<Source>& whole_;
-    const std::vector<Index>& positions_;
+    const Array<Index>& positions_;
 };
 
 namespace detail {
@@ -371,7 +369,7 @@ template <class Rule> class Run {
         State& s = walk.s;
         if (s.row.empty()) return Reason::tolerance;
         if (!s.begun) {
-            std::vector<double> guess(s.v);
+            Array<double> guess(s.v);
             Step begun = Step::interrupted;
             try {
                 begun = rule_.begin(walk);
@@ -444,20 +442,19 @@ template <class Rule> class Run {
 
     /// Let the rows rest that have no weight and violate nothing by far, if they are many.
     bool rest(State& s) const {
-        std::vector<Index> near;
+        Array<Index> near;
         const double far = rule_.level(s, -std::max(rest_margin, s.violation));
         for (Index i = 0; i < s.n(); ++i)
-            if (s.v[static_cast<std::size_t>(i)] > 0 || s.r[static_cast<std::size_t>(i)] > far) near.push_back(i);
-        if (2 * static_cast<Index>(near.size()) > s.n()) return false;
+            if (s.v[i] > 0 || s.r[i] > far) near.push_back(i);
+        if (2 * near.size() > s.n()) return false;
         State t;
         t.end.assign(s.end.size(), 0);
         for (const Index i : near) {
-            const auto p = static_cast<std::size_t>(i);
-            t.row.push_back(s.row[p]), t.code.push_back(s.code[p]), t.c.push_back(s.c[p]);
-            t.v.push_back(s.v[p]), t.r.push_back(s.r[p]), t.q.push_back(s.q[p]);
-            ++t.end[static_cast<std::size_t>(s.code[p])];
+            t.row.push_back(s.row[i]), t.code.push_back(s.code[i]), t.c.push_back(s.c[i]);
+            t.v.push_back(s.v[i]), t.r.push_back(s.r[i]), t.q.push_back(s.q[i]);
+            ++t.end[s.code[i]];
         }
-        for (std::size_t k = 1; k < t.end.size(); ++k) t.end[k] += t.end[k - 1];
+        for (Index k = 1; k < t.end.size(); ++k) t.end[k] += t.end[k - 1];
         t.other = s.other, t.penalties = s.penalties, t.value = t.last_value = s.value;
         t.violation = s.violation;
         t.begun = true;
@@ -472,7 +469,7 @@ template <class Rule> class Run {
         State &s = outer.s, &t = s.inner.front();
         Reason reason = Reason::running;
         const auto put_back = [&] {
-            for (std::size_t i = 0; i < t.positions.size(); ++i) s.v[static_cast<std::size_t>(t.positions[i])] = t.v[i];
+            for (Index i = 0; i < t.positions.size(); ++i) s.v[t.positions[i]] = t.v[i];
             s.value = t.value, s.violation = t.violation;
             s.stale = true;
         };

@@ -70,7 +70,7 @@ template <class Source> class PairSearch {
     void evict() {
         if (!complete()) return;
         for (Index t = 0; t < s.n; ++t) {
-            if (s[line::alpha][t] != 0 || s.dead[static_cast<std::size_t>(t)]) continue;
+            if (s[line::alpha][t] != 0 || s.dead[t]) continue;
             const double g = static_cast<double>(search.g()[t]);
             if (s.y(t) < 0 ? g >= extremes_.high : g <= extremes_.low) search.kill(t);
         }
@@ -84,8 +84,8 @@ template <class Source> class PairSearch {
 };
 
 /// Learn from examples in their order; see `in_blocks`.
-template <class Source> Index learn_pairs(Search<Source>& search, const std::vector<Example>& examples, bool known,
-                                          bool evicts, double* margins) {
+template <class Source>
+Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool known, bool evicts, double* margins) {
     constexpr Index seeds = 5;  // examples of a class that wait for the other class
     State& s = search.s;
     PairSearch<Source> pairs(search);
@@ -93,7 +93,7 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
     Index living[2] = {0, 0};
     const auto count_living = [&] {
         living[0] = living[1] = 0;
-        for (Index t = 0; t < s.n; ++t) living[s.y(t) > 0] += !s.dead[static_cast<std::size_t>(t)];
+        for (Index t = 0; t < s.n; ++t) living[s.y(t) > 0] += !s.dead[t];
     };
     count_living();
     const auto process = [&](Index k, bool positive) {
@@ -120,7 +120,7 @@ template <class Source> Index learn_pairs(Search<Source>& search, const std::vec
             }
         } else {
             s.last_margin = 1.0 - e.y() * (static_cast<double>(search.g()[at]) - s.b);
-            if (s.dead[static_cast<std::size_t>(at)]) {
+            if (s.dead[at]) {
                 search.revive(at, Ramp{search.p.s}.zone(s.last_margin));
                 ++living[positive];
                 process(at, positive);
@@ -150,19 +150,19 @@ template <class Source> void sweep_pairs(Search<Source>& search) {
 
 /// Losses sum C_i [1 - y f]_+ of those examples that are not in the expansion: what they add to the gap. Those with a
 /// loss are listed. Nothing when interrupted.
-template <class Source> std::optional<double> outside(Search<Source>& search, const std::vector<Example>& examples,
-                                                      std::vector<Index>& with_loss) {
+template <class Source>
+std::optional<double> outside(Search<Source>& search, const Array<Example>& examples, std::vector<Index>& with_loss) {
     State& s = search.s;
     std::unordered_set<Index> held;
-    for (std::size_t t = 0; t < s.id.size(); ++t)
+    for (Index t = 0; t < s.id.size(); ++t)
         if (!s.dead[t]) held.insert(s.id[t]);
     double loss = 0;
-    std::vector<Index> places, rows;
+    Array<Index> places, rows;
     const auto flush = [&] {
-        s.kernel_evals += static_cast<Index>(rows.size()) * s.n;
-        s.kernel_needed += static_cast<Index>(rows.size()) * s.n_support();
-        const bool done = search.outputs(rows, [&](std::size_t i, double f) {
-            const Example& e = examples[static_cast<std::size_t>(places[i])];
+        s.kernel_evals += rows.size() * s.n;
+        s.kernel_needed += rows.size() * s.n_support();
+        const bool done = search.outputs(rows, [&](Index i, double f) {
+            const Example& e = examples[places[i]];
             const double z = e.y() * (f + s.b);
             if (z >= 1.0) return;
             loss += std::abs(e.box) * (1.0 - z);
@@ -171,10 +171,10 @@ template <class Source> std::optional<double> outside(Search<Source>& search, co
         places.clear(), rows.clear();
         return done;
     };
-    for (std::size_t i = 0; i < examples.size(); ++i) {
+    for (Index i = 0; i < examples.size(); ++i) {
         if (held.count(examples[i].id)) continue;
         places.push_back(static_cast<Index>(i)), rows.push_back(examples[i].row);
-        if (static_cast<Index>(rows.size()) == search.block() && !flush()) return std::nullopt;
+        if (rows.size() == search.block() && !flush()) return std::nullopt;
     }
     if (!rows.empty() && !flush()) return std::nullopt;
     return loss;

@@ -63,7 +63,7 @@ template <class Rule, class Source> void visit(Search<Source>& search, const Exa
 
 /// Learn from examples in their order; see `in_blocks`.
 template <class Rule, class Source>
-Index learn(Search<Source>& search, const std::vector<Example>& examples, bool known, double* margins) {
+Index learn(Search<Source>& search, const Array<Example>& examples, bool known, double* margins) {
     search.rescan();
     return in_blocks(search, examples, known, margins, [&](const Example& e, Index at) {
         visit<Rule>(search, e, at);

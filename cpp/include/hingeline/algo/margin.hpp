@@ -23,7 +23,7 @@ template <class Source> struct Margin {
     const Source& source;
     std::vector<Scratch<double>>& scratch;
     const Points& points;
-    std::vector<const double*> rows;                  // of the members
+    Array<const double*> rows;                        // of the members
     Numbers eta, beta;                                // of the last direction
     Aligned<double> gamma;                            // what it does to all gradients
     double residual = 0;                              // on the members, where it should be zero
@@ -38,8 +38,8 @@ template <class Source> struct Margin {
     static constexpr double suspicious = 1e-6;        // kappa below this, times Hmax: not believed without refinement
 
     static const PassOps<double>& op() { return pass_ops<double>(); }
-    Place& place(Index i) { return s.place[static_cast<std::size_t>(i)]; }
-    Index m() const { return static_cast<Index>(s.margin.size()); }
+    Place& place(Index i) { return s.place[i]; }
+    Index m() const { return s.margin.size(); }
     Index padded() const { return (s.n + pass_step - 1) / pass_step * pass_step; }
     /// How far G is on the wrong side of zero.
     double violation(Index c) const {
@@ -57,8 +57,7 @@ template <class Source> struct Margin {
         largest = 0;
         for (Index i = 0; i < s.n; ++i) {
             mass += std::abs(s[line::alpha][i]);
-            if (!points.dead[static_cast<std::size_t>(i)])
-                largest = std::max(largest, points.diagonal[static_cast<std::size_t>(i)]);
+            if (!points.dead[i]) largest = std::max(largest, points.diagonal[i]);
         }
         noise = 1e-14 * mass * largest;
     }
@@ -68,9 +67,7 @@ template <class Source> struct Margin {
 
     /// G of position c, which is not in the problem yet.
     double gradient(Index c) { return op().inner(row(c), s[line::alpha], padded()) + s.mu - s[line::p][c]; }
-    bool earlier(Index a, Index b) const {
-        return points.serial[static_cast<std::size_t>(a)] < points.serial[static_cast<std::size_t>(b)];
-    }
+    bool earlier(Index a, Index b) const { return points.serial[a] < points.serial[b]; }
 
     void file(Index k, bool high) {
         s[line::alpha][k] = (high ? s.high(k) : s.low(k)) + 0.0;
@@ -88,8 +85,8 @@ template <class Source> struct Margin {
     // ---- kernel rows -------------------------------------------------------------------------------
 
     /// Rows that are needed together, beside those of M, are computed together.
-    void hold(const std::vector<Index>& some) {
-        std::vector<Index> missing;
+    void hold(const Array<Index>& some) {
+        Array<Index> missing;
         Index others = 0;
         for (const Index k : s.margin) kernel.touch(k);
         for (const Index k : some) {
@@ -153,8 +150,8 @@ template <class Source> struct Margin {
         const Clock clock(s.counts, Part::inverse);
         const Index found = where(k);
         s.q.remove(found + 1);
-        s.margin[static_cast<std::size_t>(found)] = s.margin.back();
-        rows[static_cast<std::size_t>(found)] = rows.back();
+        s.margin[found] = s.margin.back();
+        rows[found] = rows.back();
         s.margin.pop_back();
         rows.pop_back();
         place(k) = Place::out;
@@ -168,9 +165,9 @@ template <class Source> struct Margin {
     }
     /// -Q eta, eta = (first, column on M).
     Numbers solve(const double* column, double first) {
-        eta.resize(static_cast<std::size_t>(m()) + 1);
+        eta.resize(m() + 1);
         eta[0] = first;
-        for (std::size_t j = 0; j < s.margin.size(); ++j) eta[j + 1] = column[s.margin[j]];
+        for (Index j = 0; j < s.margin.size(); ++j) eta[j + 1] = column[s.margin[j]];
         Numbers b(eta.size());
         s.q.multiply(eta.data(), b.data());
         for (double& x : b) x = -x;
@@ -178,7 +175,7 @@ template <class Source> struct Margin {
     }
     double pivot(const Numbers& b, double diagonal) const {
         double kappa = diagonal;
-        for (std::size_t j = 0; j < b.size(); ++j) kappa += eta[j] * b[j];
+        for (Index j = 0; j < b.size(); ++j) kappa += eta[j] * b[j];
         return kappa;
     }
     /// Pivots up to this may be rounding errors: they grow with the square of b.
@@ -193,14 +190,14 @@ template <class Source> struct Margin {
         Numbers residual(b.size()), change(b.size());
         for (int round = 0; round < 2; ++round) {
             residual = eta;
-            for (std::size_t j = 1; j < b.size(); ++j) {
+            for (Index j = 1; j < b.size(); ++j) {
                 residual[0] += b[j];
                 residual[j] += b[0];
                 const double* line_j = rows[j - 1];
-                for (std::size_t i = 1; i < b.size(); ++i) residual[i] += b[j] * line_j[s.margin[i - 1]];
+                for (Index i = 1; i < b.size(); ++i) residual[i] += b[j] * line_j[s.margin[i - 1]];
             }
             s.q.multiply(residual.data(), change.data());
-            for (std::size_t j = 0; j < b.size(); ++j) b[j] -= change[j];
+            for (Index j = 0; j < b.size(); ++j) b[j] -= change[j];
             ++s.counts.refinements;
         }
     }
@@ -211,11 +208,11 @@ template <class Source> struct Margin {
         return b;
     }
     /// All members anew; those that depend on others come back, out of every set.
-    std::vector<Index> rebuild() {
+    Array<Index> rebuild() {
         ++s.counts.rebuilds;
-        const std::vector<Index> before = s.margin;
+        const Array<Index> before = s.margin;
         clear();
-        std::vector<Index> spanned;
+        Array<Index> spanned;
         for (const Index k : before)
             if (!add(k)) spanned.push_back(k), place(k) = Place::out;
         return spanned;
@@ -227,24 +224,24 @@ template <class Source> struct Margin {
         ++changes;
     }
     /// Points enter M with the gradients they have, but for those that nearly depend on it; whether any did.
-    bool add(const std::vector<Index>& points) {
+    bool add(const Array<Index>& points) {
         hold(points);
-        std::vector<const double*> lines;
+        Array<const double*> lines;
         for (const Index k : points) lines.push_back(row(k));
         const Clock clock(s.counts, Part::inverse);
-        std::vector<Numbers> b(points.size()), kappa(points.size());
-        for (std::size_t k = 0; k < points.size(); ++k) {
+        Array<Numbers> b(points.size()), kappa(points.size());
+        for (Index k = 0; k < points.size(); ++k) {
             if (scratch[0].interrupted()) throw Interrupted();
             b[k] = solve(lines[k], 1.0);
-            for (std::size_t l = 0; l <= k; ++l) {
+            for (Index l = 0; l <= k; ++l) {
                 double sum = lines[k][points[l]];
-                for (std::size_t j = 0; j < eta.size(); ++j) sum += eta[j] * b[l][j];
+                for (Index j = 0; j < eta.size(); ++j) sum += eta[j] * b[l][j];
                 kappa[k].push_back(sum);
             }
         }
-        const std::vector<char> kept = s.q.append(b, kappa, std::max(suspicious * largest, smallest_pivot));
+        const Array<char> kept = s.q.append(b, kappa, std::max(suspicious * largest, smallest_pivot));
         bool any = false;
-        for (std::size_t k = 0; k < points.size(); ++k)
+        for (Index k = 0; k < points.size(); ++k)
             if (kept[k]) {
                 s.margin.push_back(points[k]);
                 rows.push_back(lines[k]);
@@ -256,21 +253,21 @@ template <class Source> struct Margin {
     }
 
     /// Points leave M; the caller has filed them. `beside` has one value more than M, and follows.
-    void remove(const std::vector<Index>& points, Numbers* beside = nullptr) {
+    void remove(const Array<Index>& points, Numbers* beside = nullptr) {
         const Clock clock(s.counts, Part::inverse);
         if (points.empty()) return;
-        if (static_cast<Index>(points.size()) == m()) return clear();
+        if (points.size() == m()) return clear();
         ++changes;
-        std::vector<Index> places;
+        Array<Index> places;
         for (const Index k : points) places.push_back(where(k));
         std::sort(places.begin(), places.end(), std::greater<>());
         for (const Index p : places) {
-            s.margin[static_cast<std::size_t>(p)] = s.margin.back();
-            rows[static_cast<std::size_t>(p)] = rows.back();
+            s.margin[p] = s.margin.back();
+            rows[p] = rows.back();
             s.margin.pop_back();
             rows.pop_back();
             if (!beside) continue;
-            (*beside)[static_cast<std::size_t>(p) + 1] = beside->back();
+            (*beside)[p + 1] = beside->back();
             beside->pop_back();
         }
         for (Index& p : places) ++p;
@@ -290,12 +287,12 @@ template <class Source> struct Margin {
             ++s.counts.refinements;
             Numbers error(beta.size()), change(beta.size());
             error[0] = first;
-            for (std::size_t j = 1; j < beta.size(); ++j) {
+            for (Index j = 1; j < beta.size(); ++j) {
                 error[0] += beta[j];
                 error[j] = gamma.data()[s.margin[j - 1]];
             }
             s.q.multiply(error.data(), change.data());
-            for (std::size_t j = 0; j < beta.size(); ++j) beta[j] -= change[j];
+            for (Index j = 0; j < beta.size(); ++j) beta[j] -= change[j];
             limit = sum_up(column, first);
         }
         return residual <= 100 * limit;
@@ -303,12 +300,12 @@ template <class Source> struct Margin {
     /// gamma from beta; its residual, and what that may be.
     double sum_up(const double* column, double first) {
         const Clock clock(s.counts, Part::gradient);
-        double* to = gamma.reserve(static_cast<std::size_t>(padded()));
+        double* to = gamma.reserve(padded());
         for (Index i = 0; i < s.n; ++i) to[i] = column[i] + beta[0];
         std::fill(to + s.n, to + padded(), 0.0);
         constexpr Index worth_a_thread = 1 << 20;  // values
         const Index blocks = padded() / pass_step;
-        const Index threads = std::clamp<Index>(m() * padded() / worth_a_thread, 1, static_cast<Index>(scratch.size()));
+        const Index threads = std::clamp<Index>(m() * padded() / worth_a_thread, 1, scratch.size());
         run_team(static_cast<int>(threads), scratch[0].interrupt, [&](int rank, int size) {
             const Index begin = blocks * rank / size * pass_step, end = blocks * (rank + 1) / size * pass_step;
             op().combine(rows.data(), beta.data() + 1, m(), begin, end, to);
@@ -316,7 +313,7 @@ template <class Source> struct Margin {
         s.counts.bytes += static_cast<double>(m() * padded()) * sizeof(double);
         double sum = first, size = std::abs(first);
         residual = 0;
-        for (std::size_t j = 1; j < beta.size(); ++j) {
+        for (Index j = 1; j < beta.size(); ++j) {
             sum += beta[j];
             size += std::abs(beta[j]);
             residual = std::max(residual, std::abs(to[s.margin[j - 1]]));
@@ -326,41 +323,41 @@ template <class Source> struct Margin {
     }
 
     /// G += constant + sum of weighted rows.
-    void shift(double constant, const std::vector<const double*>& from, const Numbers& weights) {
+    void shift(double constant, const Array<const double*>& from, const Numbers& weights) {
         const Clock clock(s.counts, Part::gradient);
         double* g = s[line::g];
         for (Index i = 0; i < s.n; ++i) g[i] += constant;
-        op().combine(from.data(), weights.data(), static_cast<Index>(from.size()), 0, padded(), g);
+        op().combine(from.data(), weights.data(), from.size(), 0, padded(), g);
         std::fill(g + s.n, g + padded(), 0.0);
-        s.counts.bytes += static_cast<double>(static_cast<Index>(from.size()) * padded()) * sizeof(double);
+        s.counts.bytes += static_cast<double>(from.size() * padded()) * sizeof(double);
     }
     /// out += K alpha, from the rows of the support vectors in their order: those that are held, or all `anew`.
     void outputs(double* out, bool anew = false) {
-        constexpr std::size_t together = 64;
-        std::vector<Index> support, missing;
+        constexpr Index together = 64;
+        Array<Index> support, missing;
         for (Index i = 0; i < s.n; ++i)
             if (s[line::alpha][i] != 0) support.push_back(i);
-        std::vector<Aligned<double>> lines;
-        std::vector<const double*> from;
+        Array<Aligned<double>> lines;
+        Array<const double*> from;
         Numbers weights;
-        for (std::size_t at = 0; at < support.size(); at += together) {
-            const std::size_t some = std::min(together, support.size() - at);
+        for (Index at = 0; at < support.size(); at += together) {
+            const Index some = std::min(together, support.size() - at);
             missing.clear();
             const auto find = [&](Index k) { return anew ? nullptr : kernel.find(k); };
-            for (std::size_t i = at; i < at + some; ++i)
+            for (Index i = at; i < at + some; ++i)
                 if (!find(support[i])) missing.push_back(support[i]);
             lines.clear();
-            for (std::size_t i = 0; i < missing.size(); ++i) {
+            for (Index i = 0; i < missing.size(); ++i) {
                 lines.emplace_back();
-                std::fill_n(lines.back().reserve(static_cast<std::size_t>(padded())), padded(), 0.0);
+                std::fill_n(lines.back().reserve(padded()), padded(), 0.0);
             }
             if (!missing.empty() &&
                 !SelfGram<double>::compute(source, Ids::of(missing), Ids::run(0, s.n), lines, scratch))
                 throw Interrupted();
             from.clear();
             weights.clear();
-            std::size_t next = 0;
-            for (std::size_t i = at; i < at + some; ++i) {
+            Index next = 0;
+            for (Index i = at; i < at + some; ++i) {
                 const double* held = find(support[i]);
                 from.push_back(held ? held : lines[next++].data());
                 weights.push_back(s[line::alpha][support[i]]);
@@ -370,9 +367,9 @@ template <class Source> struct Margin {
     }
     /// G from alpha.
     void refresh() {
-        Numbers sums(static_cast<std::size_t>(padded()), 0.0);
+        Numbers sums(padded(), 0.0);
         outputs(sums.data());
-        for (Index i = 0; i < s.n; ++i) s[line::g][i] = sums[static_cast<std::size_t>(i)] + s.mu - s[line::p][i];
+        for (Index i = 0; i < s.n; ++i) s[line::g][i] = sums[i] + s.mu - s[line::p][i];
         for (const Index k : s.margin) s[line::g][k] = 0;
         s.refreshed_at = s.counts.steps;
         drift = 0;

@@ -42,7 +42,7 @@ struct Rule {
             if (s.value >= floor(s)) return l2::Step::taken;
         }
         std::fill(s.v.begin(), s.v.end(), 0.0);
-        s.v[static_cast<std::size_t>(std::min_element(s.row.begin(), s.row.end()) - s.row.begin())] = 1.0;
+        s.v[std::min_element(s.row.begin(), s.row.end()) - s.row.begin()] = 1.0;
         if (!walk.refresh(start)) return l2::Step::interrupted;
         measure(s);
         if (s.value >= floor(s)) return l2::Step::taken;
@@ -68,18 +68,17 @@ struct Rule {
         if (p < 0 || p == v) return l2::Step::stuck;
         const auto* l = walk.column(p);
         if (!l) return l2::Step::interrupted;
-        const auto iv = static_cast<std::size_t>(v), ip = static_cast<std::size_t>(p);
-        const double fall = s.r[iv] - s.r[ip], bend = s.q[ip] + s.q[iv] - 2 * walk.entry(p, v, k);
-        const bool leaves = !(bend > 0 && fall / bend < s.v[ip]);
-        const double theta = leaves ? s.v[ip] : fall / bend;
+        const double fall = s.r[v] - s.r[p], bend = s.q[p] + s.q[v] - 2 * walk.entry(p, v, k);
+        const bool leaves = !(bend > 0 && fall / bend < s.v[p]);
+        const double theta = leaves ? s.v[p] : fall / bend;
         // Below the smallest value that can be by no more than rounding errors: it is the smallest.
-        const double noise = 64 * std::numeric_limits<typename Source::Value>::epsilon() * std::max(s.q[ip], s.q[iv]);
+        const double noise = 64 * std::numeric_limits<typename Source::Value>::epsilon() * std::max(s.q[p], s.q[v]);
         const double next = s.value - theta * (2 * fall - theta * bend);
         if (!(next >= floor(s) - noise)) return l2::Step::indefinite;
         const double value = std::max(next, floor(s));
-        if (s.v[iv] + theta == s.v[iv] && s.v[ip] - theta == s.v[ip]) return l2::Step::stuck;
-        s.v[iv] += theta;
-        s.v[ip] = leaves ? 0.0 : s.v[ip] - theta;
+        if (s.v[v] + theta == s.v[v] && s.v[p] - theta == s.v[p]) return l2::Step::stuck;
+        s.v[v] += theta;
+        s.v[p] = leaves ? 0.0 : s.v[p] - theta;
         s.value = value;
         walk.move(v, theta, k, p, -theta, l);
         return l2::Step::taken;
@@ -99,7 +98,7 @@ void learn(l2::State& s, const l2::Params& p, const Source& source, const Stop& 
 
 inline l2::Solution solution(const l2::State& s) {
     const auto scaled = [&](double scale) {
-        std::vector<double> v(s.v), outputs(s.r);
+        Array<double> v(s.v), outputs(s.r);
         for (double& x : v) x *= scale;
         for (double& x : outputs) x *= -scale;
         return l2::solution(s, std::move(v), outputs, s.value > 0 ? 1 / (2 * s.value) : s.penalties / 2);

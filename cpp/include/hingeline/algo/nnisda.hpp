@@ -55,8 +55,8 @@ struct Rule {
         const Index i = worst(walk);
         const auto* k = walk.column(i);
         if (!k) return l2::Step::interrupted;
-        double& v = s.v[static_cast<std::size_t>(i)];
-        const double r = s.r[static_cast<std::size_t>(i)], q = s.q[static_cast<std::size_t>(i)];
+        double& v = s.v[i];
+        const double r = s.r[i], q = s.q[i];
         if (!(q > 0)) return l2::Step::indefinite;
         const bool leaves = r / q <= -v;
         const double d = leaves ? -v : r / q, value = s.value + d * (r - d * q / 2);
@@ -86,7 +86,7 @@ template <class Source> void learn(l2::State& s, const l2::Params& p, const Sour
 }
 
 inline l2::Solution solution(const l2::State& s) {
-    std::vector<double> outputs(s.r);
+    Array<double> outputs(s.r);
     for (double& x : outputs) x = 1 - x;
     return l2::solution(s, s.v, outputs, s.value);
 }

@@ -45,12 +45,12 @@ namespace detail {
 /// another still reads the last, but cannot be two steps ahead.
 struct Board {
     explicit Board(int size)
-        : offers{std::vector<Candidate>(size), std::vector<Candidate>(size)},
-          wanted{std::vector<std::vector<Candidate>>(size), std::vector<std::vector<Candidate>>(size)},
+        : offers{Array<Candidate>(size), Array<Candidate>(size)},
+          wanted{Array<Array<Candidate>>(size), Array<Array<Candidate>>(size)},
           meet(size) {}
-    std::vector<Candidate> offers[2];
+    Array<Candidate> offers[2];
     bool halt[2] = {false, false};
-    std::vector<std::vector<Candidate>> wanted[2];  // by side
+    Array<Array<Candidate>> wanted[2];  // by side
     bool abandon = false;
     std::atomic<bool> failed{false};
     Barrier meet;
@@ -65,10 +65,10 @@ template <class Source> class Loop {
     void run(int rank, int size) {
         {
             std::lock_guard lock(building_);
-            if (!board_) board_ = std::make_unique<Board>(size), shares_.resize(static_cast<std::size_t>(size));
+            if (!board_) board_ = std::make_unique<Board>(size), shares_.resize(size);
         }
         try {
-            auto& share = shares_[static_cast<std::size_t>(rank)];
+            auto& share = shares_[rank];
             share = std::make_unique<Share<Source>>(source_, state_, p_.cache_bytes, rank, size, stop_.interrupt);
             loop(*share, rank, size);
         } catch (...) {
@@ -92,7 +92,7 @@ template <class Source> class Loop {
         const Index trace_every = std::max<Index>(64, state_.n / 128);
         const double labels[2] = {state_.side[0].label, state_.side[1].label};
         const double weights[2] = {state_.side[0].weight, state_.side[1].weight};
-        Index t = static_cast<Index>(state_.chosen.size()), compacted_at = t;
+        Index t = state_.chosen.size(), compacted_at = t;
         Candidate wv{state_.v, state_.next, state_.next_side};
         Speculation speculation(source_, t);
         Reason reason = Reason::running;
@@ -159,7 +159,7 @@ template <class Source> class Loop {
     bool agree(Candidate& wv, bool& halt, Index t, int rank, int size) {
         const int turn = static_cast<int>(t & 1);
         if (rank == 0) board_->halt[turn] = stop_.interrupt && stop_.interrupt->requested();
-        board_->offers[turn][static_cast<std::size_t>(rank)] = wv;
+        board_->offers[turn][rank] = wv;
         if (!meet(size)) return false;
         halt = board_->halt[turn];
         wv = *std::min_element(board_->offers[turn].begin(), board_->offers[turn].end());
@@ -172,24 +172,23 @@ template <class Source> class Loop {
             share.fetch({wv.row});
             return 1;
         }
-        for (int k = 0; k < 2; ++k)
-            board_->wanted[k][static_cast<std::size_t>(rank)] = share.worst(k, k == wv.side ? count : count / 2);
+        for (int k = 0; k < 2; ++k) board_->wanted[k][rank] = share.worst(k, k == wv.side ? count : count / 2);
         if (!meet(size)) return 0;
-        std::vector<Candidate> all[2];
+        Array<Candidate> all[2];
         for (int k = 0; k < 2; ++k) {
             for (const auto& some : board_->wanted[k]) all[k].insert(all[k].end(), some.begin(), some.end());
             std::sort(all[k].begin(), all[k].end());
         }
         const int other = 1 - wv.side;
-        const Index from_other = std::min<Index>(count / 2, static_cast<Index>(all[other].size()));
-        std::vector<Index> rows{wv.row};  // the first row of all need not be the worst
+        const Index from_other = std::min<Index>(count / 2, all[other].size());
+        Array<Index> rows{wv.row};  // the first row of all need not be the worst
         for (const Candidate& c : all[wv.side])
-            if (c.row != wv.row && static_cast<Index>(rows.size()) < count - from_other) rows.push_back(c.row);
-        for (Index i = 0; i < from_other; ++i) rows.push_back(all[other][static_cast<std::size_t>(i)].row);
+            if (c.row != wv.row && rows.size() < count - from_other) rows.push_back(c.row);
+        for (Index i = 0; i < from_other; ++i) rows.push_back(all[other][i].row);
         share.fetch(rows);
         if (rank == 0) board_->abandon = stop_.interrupt && stop_.interrupt->requested();
         if (!meet(size) || board_->abandon) return 0;
-        return static_cast<Index>(rows.size());
+        return rows.size();
     }
 
     State& state_;
@@ -199,7 +198,7 @@ template <class Source> class Loop {
     const Index last_;
     std::mutex building_;
     std::unique_ptr<Board> board_;
-    std::vector<std::unique_ptr<Share<Source>>> shares_;
+    Array<std::unique_ptr<Share<Source>>> shares_;
 };
 
 }  // namespace detail
@@ -209,7 +208,7 @@ template <class Source> class Loop {
 template <class Source> void learn(State& state, const Params& p, const Source& source, const Stop& stop, int threads) {
     if (state.reason == Reason::interrupted) state.reason = Reason::running;
     if (state.reason != Reason::running) return;
-    const Index done = static_cast<Index>(state.chosen.size());
+    const Index done = state.chosen.size();
     const Index last = stop.max_steps < state.n - done ? done + stop.max_steps : state.n;
     // A thread's share of a step must outweigh the meeting at its end.
     constexpr Index fewest_rows = 2048;
@@ -231,8 +230,8 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
         if (threads == 1) {  // a kernel function of the user's may throw: what was learnt before stays
             come_to_rest();
         } else {  // memory ran out, and the ranks may have stopped at different steps: back to the start of this call
-            state.chosen.resize(static_cast<std::size_t>(done));
-            state.a.resize(static_cast<std::size_t>(done));
+            state.chosen.resize(done);
+            state.a.resize(done);
             state.b = b, state.v = v, state.next = next, state.next_side = next_side;
             state.trace.pause();
         }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hingeline/kernel/columns.hpp"
+#include "hingeline/run/stop.hpp"
 #include "hingeline/run/trace.hpp"
 #include "hingeline/vector/passes.hpp"
 
@@ -13,8 +14,8 @@ namespace hingeline::ollawv {
 struct Side {
     double label = 1.0;
     double weight = 1.0;
-    std::vector<Index> row;
-    std::vector<double> z;
+    Array<Index> row;
+    Array<double> z;
 };
 
 /// One two-class problem: all that the next `learn` needs, and what it has found.
@@ -26,8 +27,8 @@ struct State {
     double v = 0.0;      // its z
     double largest = 0;  // largest |o| of the chosen at their choice
     Reason reason = Reason::running;
-    std::vector<Index> chosen;  // rows in the order of choice
-    std::vector<double> a;      // their coefficients
+    Array<Index> chosen;  // rows in the order of choice
+    Array<double> a;      // their coefficients
     double b = 0.0;
     Index kernel_evals = 0;
     Trace trace{{"step", true}, {"seconds", false}, {"n_support", true}, {"violation", false}, {"kernel_evals", true}};
@@ -79,7 +80,7 @@ template <class Source> class Share {
         : columns_(source, cache_bytes / static_cast<std::size_t>(size), largest_share(state, size), interrupt) {
         for (int k = 0; k < 2; ++k) {
             const Side& side = state.side[k];
-            const auto cut = [&](int r) { return static_cast<std::ptrdiff_t>(side.row.size()) * r / size; };
+            const auto cut = [&](int r) { return side.row.size() * r / size; };
             part_[k].label = side.label;
             part_[k].row.assign(side.row.begin() + cut(rank), side.row.begin() + cut(rank + 1));
             part_[k].z.assign(side.z.begin() + cut(rank), side.z.begin() + cut(rank + 1));
@@ -92,14 +93,14 @@ template <class Source> class Share {
     Index room() const { return columns_.room(); }
 
     /// The worst violators of side k that have no column, at most `count`.
-    std::vector<Candidate> worst(int k, Index count) const {
-        std::vector<Candidate> heap;
+    Array<Candidate> worst(int k, Index count) const {
+        Array<Candidate> heap;
         if (count == 0) return heap;
-        for (std::size_t i = 0; i < part_[k].row.size(); ++i) {
+        for (Index i = 0; i < part_[k].row.size(); ++i) {
             const Candidate c{part_[k].z[i], part_[k].row[i], k};
-            if (static_cast<Index>(heap.size()) == count && !(c < heap.front())) continue;
+            if (heap.size() == count && !(c < heap.front())) continue;
             if (c.z == infinity || part_[k].held[i]) continue;
-            if (static_cast<Index>(heap.size()) == count) {
+            if (heap.size() == count) {
                 std::pop_heap(heap.begin(), heap.end());
                 heap.pop_back();
             }
@@ -110,14 +111,14 @@ template <class Source> class Share {
     }
 
     /// Columns of `rows` on this share; none when interrupted.
-    void fetch(const std::vector<Index>& rows) {
+    void fetch(const Array<Index>& rows) {
         if (!columns_.fetch(rows, [&](Index old) { hold(old, 0); })) return;
         for (const Index row : rows) hold(row, 1);
     }
 
     /// Row `wv` leaves the free examples.
     void choose(Index wv) {
-        at(wv, [](Part& part, std::size_t i) { part.z[i] = infinity; });
+        at(wv, [](Part& part, Index i) { part.z[i] = infinity; });
     }
 
     /// Row `wv` leaves the free examples, o += L K(., wv) + B on the others; the worst violator among them.
@@ -126,11 +127,10 @@ template <class Source> class Share {
         Candidate best;
         for (int k = 0; k < 2; ++k) {
             Part& part = part_[k];
-            const Index count = static_cast<Index>(part.row.size());
+            const Index count = part.row.size();
             const Least least =
                 pass_ops<T>().add_and_least(part.z.data(), column, part.label * L, part.label * B, count);
-            if (least.at < count)
-                best = std::min(best, Candidate{least.value, part.row[static_cast<std::size_t>(least.at)], k});
+            if (least.at < count) best = std::min(best, Candidate{least.value, part.row[least.at], k});
             column += count;
         }
         columns_.erase(wv);
@@ -139,11 +139,11 @@ template <class Source> class Share {
 
     /// Forget the examples that were chosen, here and in the columns held.
     void compact() {
-        std::vector<Index> keep;
+        Array<Index> keep;
         Index position = 0;
         for (Part& part : part_) {
-            std::size_t kept = 0;
-            for (std::size_t i = 0; i < part.row.size(); ++i, ++position) {
+            Index kept = 0;
+            for (Index i = 0; i < part.row.size(); ++i, ++position) {
                 if (part.z[i] == infinity) continue;
                 keep.push_back(position);
                 part.row[kept] = part.row[i];
@@ -160,7 +160,7 @@ template <class Source> class Share {
     /// Put the share back into the state, after those of the ranks before it.
     void give_back(State& state) {
         for (int k = 0; k < 2; ++k)
-            for (std::size_t i = 0; i < part_[k].row.size(); ++i) {
+            for (Index i = 0; i < part_[k].row.size(); ++i) {
                 if (part_[k].z[i] == infinity) continue;
                 state.side[k].row.push_back(part_[k].row[i]);
                 state.side[k].z.push_back(part_[k].z[i]);
@@ -170,18 +170,18 @@ template <class Source> class Share {
   private:
     struct Part {
         double label = 1.0;
-        std::vector<Index> row;
-        std::vector<double> z;   // infinity: chosen
-        std::vector<char> held;  // a column is held for this row
+        Array<Index> row;
+        Array<double> z;   // infinity: chosen
+        Array<char> held;  // a column is held for this row
     };
 
     static Index largest_share(const State& s, int size) {
         Index n = 0;
-        for (const Side& side : s.side) n += (static_cast<Index>(side.row.size()) + size - 1) / size;
+        for (const Side& side : s.side) n += (side.row.size() + size - 1) / size;
         return n;
     }
-    void lay_out(const std::vector<Index>* keep = nullptr) {
-        std::vector<Index> rows;
+    void lay_out(const Array<Index>* keep = nullptr) {
+        Array<Index> rows;
         for (const Part& part : part_) rows.insert(rows.end(), part.row.begin(), part.row.end());
         columns_.lay_out(std::move(rows), keep);
     }
@@ -189,11 +189,11 @@ template <class Source> class Share {
     template <class F> void at(Index row, F&& f) {
         for (Part& part : part_) {
             const auto it = std::lower_bound(part.row.begin(), part.row.end(), row);
-            if (it != part.row.end() && *it == row) f(part, static_cast<std::size_t>(it - part.row.begin()));
+            if (it != part.row.end() && *it == row) f(part, (it - part.row.begin()));
         }
     }
     void hold(Index row, char held) {
-        at(row, [&](Part& part, std::size_t i) { part.held[i] = held; });
+        at(row, [&](Part& part, Index i) { part.held[i] = held; });
     }
 
     Part part_[2];

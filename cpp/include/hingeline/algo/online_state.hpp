@@ -40,9 +40,9 @@ struct Tally {
 
 struct State {
     Parallel<double, line::count> lines;
-    std::vector<Index> row, id, code;
-    std::vector<Zone> zone;
-    std::vector<char> dead;
+    Array<Index> row, id, code;
+    Array<Zone> zone;
+    Array<char> dead;
     Index n = 0;
     Index n_dead = 0;
     Index support[2] = {0, 0};  // positions with alpha != 0, by label -1, +1

@@ -3,16 +3,17 @@
 
 #include <numeric>
 
+#include "hingeline/core/array.hpp"
 #include "hingeline/run/team.hpp"
 
 namespace hingeline {
 
 /// Row numbers of each class, ascending.
-inline std::vector<std::vector<Index>> rows_by_class(const std::int64_t* codes, Index n, Index classes) {
-    std::vector<std::vector<Index>> rows(static_cast<std::size_t>(classes));
+inline Array<Array<Index>> rows_by_class(const std::int64_t* codes, Index n, Index classes) {
+    Array<Array<Index>> rows(classes);
     for (Index i = 0; i < n; ++i) {
         if (codes[i] < 0 || codes[i] >= classes) throw std::invalid_argument("class code out of range");
-        rows[static_cast<std::size_t>(codes[i])].push_back(i);
+        rows[codes[i]].push_back(i);
     }
     return rows;
 }
@@ -21,12 +22,11 @@ inline std::vector<std::vector<Index>> rows_by_class(const std::int64_t* codes, 
 /// with all threads. `share` says how many pairs run at a time, for dividing memory. Largest first.
 template <class Size, class Work>
 void run_pairs(Index count, int threads, Interrupt* interrupt, Size&& size_of, Work&& work) {
-    std::vector<Index> order(static_cast<std::size_t>(count));
+    Array<Index> order(count);
     std::iota(order.begin(), order.end(), Index{0});
     std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return size_of(a) > size_of(b); });
     if (count >= threads && threads > 1) {
-        run_tasks(count, threads, interrupt,
-                  [&](Index i, int) { work(order[static_cast<std::size_t>(i)], 1, threads); });
+        run_tasks(count, threads, interrupt, [&](Index i, int) { work(order[i], 1, threads); });
         return;
     }
     for (const Index pair : order) {

@@ -1,9 +1,9 @@
-// Columns of the kernel matrix over rows laid out once, some computed ahead of need and kept within a number of bytes.
-// Whoever walks over examples, taking those whose turn it is, gets kernel values from here.
+// Columns: columns of the kernel matrix over a fixed layout of rows, some computed ahead of need, within a memory
+// budget. Algorithms that take one example at a time get their kernel values from here.
 #pragma once
 
-#include "hingeline/kernel/gram.hpp"
 #include "hingeline/kernel/row_cache.hpp"
+#include "hingeline/kernel/source.hpp"
 #include "hingeline/kernel/speculation.hpp"
 
 namespace hingeline {
@@ -12,40 +12,40 @@ template <class Source> class Columns {
   public:
     using T = typename Source::Value;
 
-    /// For at most `longest` rows; a quarter of the bytes is for rows packed once.
+    /// For layouts of at most `longest` rows; a quarter of the bytes is for packed rows.
     Columns(const Source& source, std::size_t bytes, Index longest, Interrupt* interrupt)
         : source_(source), interrupt_(interrupt), panel_bytes_(bytes / 4), cache_(bytes - panel_bytes_, longest) {}
 
-    /// The rows that the positions of a column stand for. `keep`: the positions, ascending, that columns held had
-    /// before for them.
-    void lay_out(std::vector<Index> rows, const std::vector<Index>* keep = nullptr) {
+    /// Set the rows that the positions of a column stand for. With `keep`, columns held are reduced to these positions
+    /// (ascending), which become the new layout.
+    void lay_out(Array<Index> rows, const Array<Index>* keep = nullptr) {
         layout_ = std::move(rows);
         if (keep) cache_.compact(*keep);
         source_.prepare(Ids::of(layout_), scratch_, panel_bytes_);
     }
-    /// The column of `row` where it is held, or null.
+    /// The column of `row` if it is held, else null.
     const T* find(Index row) { return cache_.find(row); }
     bool holds(Index row) const { return cache_.contains(row); }
     Index room() const { return cache_.capacity(); }
     void erase(Index row) { cache_.erase(row); }
 
-    /// Columns of rows that have none, at most `room()`; evicted(row) for each one that made room. False when
-    /// interrupted, and then none is held (a single one is computed in any case).
-    template <class F> bool fetch(const std::vector<Index>& rows, F&& evicted) {
+    /// Compute the columns of rows that have none, at most `room()`; calls evicted(row) for each column evicted. False
+    /// when interrupted; then none of them is held. A single column is never interrupted.
+    template <class F> bool fetch(const Array<Index>& rows, F&& evicted) {
         scratch_.interrupt = rows.size() > 1 ? interrupt_ : nullptr;
-        std::vector<T*> columns;
+        Array<T*> columns;
         for (const Index row : rows) columns.push_back(cache_.insert(row, evicted));
         if (source_.columns(Ids::of(rows), Ids::of(layout_), columns.data(), scratch_)) return true;
         for (const Index row : rows) cache_.erase(row);
         return false;
     }
 
-    /// Columns of any rows, a block at a time, none of them kept: f(first, count, columns). False when interrupted.
+    /// Compute columns of any rows, a block at a time, and keep none: f(first, count, columns). False when interrupted.
     template <class F> bool sweep(Ids rows, F&& f) {
         scratch_.interrupt = interrupt_;
         const Index most = std::min<Index>(std::max<Index>(source_.block(), 1), std::max<Index>(rows.count, 1));
-        T* block = block_.reserve(static_cast<std::size_t>(most * cache_.length()));
-        std::vector<T*> columns;
+        T* block = block_.reserve(most * cache_.length());
+        Array<T*> columns;
         for (Index c = 0; c < most; ++c) columns.push_back(block + c * cache_.length());
         for (Index at = 0; at < rows.count; at += most) {
             const Index count = std::min(most, rows.count - at);
@@ -59,7 +59,7 @@ template <class Source> class Columns {
     const Source& source_;
     Interrupt* interrupt_;
     const std::size_t panel_bytes_;
-    std::vector<Index> layout_;
+    Array<Index> layout_;
     RowCache<T> cache_;
     Scratch<T> scratch_;
     Aligned<T> block_;

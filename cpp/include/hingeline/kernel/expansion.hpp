@@ -1,11 +1,11 @@
 // Expansion: f_o(x) = sum_s coef[o][s] K(s, x) + bias_o, the one prediction routine.
 //
-// Support vectors come in consecutive groups; each group feeds its own list of outputs. One-vs-one over c
-// classes has c groups of c - 1 outputs out of c(c - 1)/2, one-vs-rest one group that feeds them all, and
-// every kernel value is computed once.
+// Support vectors form consecutive groups; each group contributes to its own list of outputs. One-vs-one over c classes
+// has c groups of c - 1 outputs out of c(c - 1)/2, one-vs-rest has one group that contributes to all. Every kernel
+// value is computed once.
 //
-// Sums run over the support vectors in their order, in double, one lane per query: a decision value does
-// not depend on the queries beside it or on the number of threads.
+// Sums run over the support vectors in their order, in double, one lane per query: a decision value does not depend on
+// the other queries or on the number of threads.
 #pragma once
 
 #include "hingeline/kernel/gram.hpp"
@@ -15,16 +15,16 @@ namespace hingeline {
 
 struct Group {
     Index first = 0, count = 0;
-    std::vector<Index> outputs;
+    Array<Index> outputs;
 };
 
 /// Coefficients: `lines` rows of `support` values; group g uses line m for outputs[m].
 struct Coefficients {
     const double* values = nullptr;
     Index support = 0;
-    std::vector<Group> groups;
-    std::vector<double> bias;
-    Index outputs() const { return static_cast<Index>(bias.size()); }
+    Array<Group> groups;
+    Array<double> bias;
+    Index outputs() const { return bias.size(); }
 };
 
 /// Kernel values of support vectors against queries from a computed Gram.
@@ -36,7 +36,7 @@ template <class T, class S> struct ComputedTiles {
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const { return gram.values(base, s, sink); }
 };
 
-/// Kernel values that exist: queries[q][columns[s]].
+/// Kernel values from a precomputed matrix: queries[q][columns[s]].
 template <class T> struct GatheredTiles {
     const DenseRows<T>& matrix;
     Ids columns;
@@ -47,7 +47,7 @@ template <class T> struct GatheredTiles {
     }
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
         const int width = vectors(s) * tile_ops<T>().lanes;
-        T* tile = s.tile.reserve(static_cast<std::size_t>(tile_rows * width));
+        T* tile = s.tile.reserve(tile_rows * width);
         for (Index at = 0; at < base.count; at += tile_rows) {
             if (s.interrupted()) return false;
             const int count = static_cast<int>(std::min<Index>(tile_rows, base.count - at));
@@ -61,16 +61,16 @@ template <class T> struct GatheredTiles {
     }
 };
 
-/// out[i * outputs + o] for i < n. False when interrupted, and then `out` is not to be used.
+/// Decision values out[i * outputs + o] for i < n. False when interrupted; then `out` is not complete.
 template <class T, class Tiles>
 bool decide(const Tiles& prototype, const Coefficients& c, Index n, int threads, Interrupt* interrupt, double* out) {
     const auto& op = tile_ops<T>();
     const Index block = op.lanes * op.max_vectors;
     std::atomic<bool> complete{true};
-    std::vector<Scratch<T>> scratch(static_cast<std::size_t>(std::max(threads, 1)));
-    std::vector<Aligned<double>> sums(scratch.size());
+    std::vector<Scratch<T>> scratch(std::max(threads, 1));
+    Array<Aligned<double>> sums(scratch.size());
     run_tasks((n + block - 1) / block, threads, interrupt, [&](Index task, int rank) {
-        Scratch<T>& s = scratch[static_cast<std::size_t>(rank)];
+        Scratch<T>& s = scratch[rank];
         s.interrupt = interrupt;
         Tiles tiles = prototype;
         const Index from = task * block;
@@ -80,8 +80,8 @@ bool decide(const Tiles& prototype, const Coefficients& c, Index n, int threads,
         double* mine = out + from * c.outputs();
         for (int q = 0; q < count; ++q) std::copy(c.bias.begin(), c.bias.end(), mine + q * c.outputs());
         for (const Group& g : c.groups) {
-            const Index lines = static_cast<Index>(g.outputs.size());
-            double* sum = sums[static_cast<std::size_t>(rank)].reserve(static_cast<std::size_t>(lines * width));
+            const Index lines = g.outputs.size();
+            double* sum = sums[rank].reserve(lines * width);
             std::fill(sum, sum + lines * width, 0.0);
             const bool ok = tiles.values(Ids::run(g.first, g.count), s, [&](Index at, int rows) {
                 op.accumulate(s.tile.data(), width, rows, c.values + g.first + at, c.support, lines, sum);
@@ -91,8 +91,7 @@ bool decide(const Tiles& prototype, const Coefficients& c, Index n, int threads,
                 return;
             }
             for (Index m = 0; m < lines; ++m)
-                for (int q = 0; q < count; ++q)
-                    mine[q * c.outputs() + g.outputs[static_cast<std::size_t>(m)]] += sum[m * width + q];
+                for (int q = 0; q < count; ++q) mine[q * c.outputs() + g.outputs[m]] += sum[m * width + q];
         }
     });
     return complete && !(interrupt && interrupt->requested());

@@ -1,40 +1,23 @@
-// Gram: kernel values between base rows and queries, a block at a time. It knows no cache.
+// Gram: kernel values between base rows and queries, a block at a time. It has no cache.
 //
-// Three ways to the same bits (kernel/ops.hpp): queries in panels against dense base rows, queries in
-// panels against CSR base rows, and, where rows are short, base rows in panels against the queries, which
-// spares the transposition of the result.
-//
-// `Gathered` has the same signature over a kernel matrix that exists already, `Called` over a function.
+// There are three ways to the same bits (vector/tiles.hpp): queries in panels against dense base rows, queries in
+// panels against CSR base rows, and, if rows are short, base rows in panels against the queries, which saves the
+// transposition of the result.
 #pragma once
 
-#include <functional>
+#include <cmath>
 #include <numeric>
 
-#include "hingeline/kernel/panel.hpp"
-#include "hingeline/run/stop.hpp"
+#include "hingeline/kernel/source.hpp"
 
 namespace hingeline {
-
-/// Buffers of one thread.
-template <class T> struct Scratch {
-    Panel<T> panel;
-    Aligned<T> tile, row_norms, copies;
-    std::vector<const T*> rows;
-    std::vector<T*> lines;
-    std::vector<Index> run;
-    std::vector<Panel<T>> kept;  // base rows in panels, between `prepare` and the next
-    std::vector<SparseRow<T, std::int32_t>> sparse32;
-    std::vector<SparseRow<T, std::int64_t>> sparse64;
-    Interrupt* interrupt = nullptr;
-    bool interrupted() { return interrupt && interrupt->requested(); }
-};
 
 template <class T> class Gram {
   public:
     using Value = T;
 
-    /// `base` must outlive the Gram. Dense rows with many zeros are also kept compressed when the copy
-    /// fits `copy_budget` bytes.
+    /// `base` must outlive the Gram. Dense rows with many zeros are also kept compressed if the copy fits `copy_budget`
+    /// bytes.
     Gram(const Kernel& kernel, const Rows<T>& base, std::size_t copy_budget)
         : kernel_(kernel), rows_(base), base_(base) {
         if (const auto* dense = std::get_if<DenseRows<T>>(&base))
@@ -44,7 +27,7 @@ template <class T> class Gram {
         for (const T norm : norms_) largest_norm_ = std::max(largest_norm_, static_cast<double>(norm));
         require_finite_kernel(largest_norm_);
     }
-    /// Rows whose squared norms (`norms_of`) are known already; nothing is copied but those.
+    /// From rows whose squared norms (`norms_of`) are known. Only the norms are copied.
     Gram(const Kernel& kernel, const Rows<T>& base, const Wiped<T>& norms)
         : kernel_(kernel), rows_(base), base_(base), norms_(norms) {
         for (const T norm : norms_) largest_norm_ = std::max(largest_norm_, static_cast<double>(norm));
@@ -53,10 +36,10 @@ template <class T> class Gram {
     Gram(const Gram&) = delete;
     Gram& operator=(const Gram&) = delete;
 
-    /// Squared norms of rows; throws for one that is too large.
+    /// Squared norms of rows; throws if one is too large.
     static Wiped<T> norms_of(const Rows<T>& rows) {
         const auto& op = tile_ops<T>();
-        Wiped<T> out(static_cast<std::size_t>(row_count(rows)));
+        Wiped<T> out(row_count(rows));
         Scratch<T> s;
         std::visit(
             [&](const auto& x) {
@@ -74,7 +57,7 @@ template <class T> class Gram {
                 }
             },
             rows);
-        for (std::size_t i = 0; i < out.size(); ++i) require_moderate(out[i], static_cast<Index>(i));
+        for (Index i = 0; i < out.size(); ++i) require_moderate(out[i], i);
         return out;
     }
 
@@ -83,24 +66,20 @@ template <class T> class Gram {
         return (copy_ ? static_cast<Index>(copy_->values.size() * (sizeof(T) + 4) + copy_->starts.size() * 4) : 0) +
                (bits_ ? static_cast<Index>(bits_->words.size() * 8) : 0);
     }
-    /// A bound of |K| over the base rows.
+    /// An upper bound of |K| over the base rows.
     double largest() const {
         if (kernel_.kind == KernelKind::linear) return largest_norm_;
         return kernel_.kind == KernelKind::poly ? poly_bound(largest_norm_) : 1.0;
     }
-    /// Queries that one call of `columns` takes at most.
     static int block() { return tile_ops<T>().lanes * tile_ops<T>().max_vectors; }
-    /// The fewest queries that are worth a call: fewer would cost as much. Queries fill a strip of rows, the lanes
-    /// of a register, or nothing.
+    /// Queries fill a strip of rows (short rows), the lanes of a register (dense rows), or are taken one by one.
     int grain() const {
         if (!std::holds_alternative<DenseRows<T>>(base_)) return 1;
         return short_rows() ? std::min(strip_rows, block()) : tile_ops<T>().lanes;
     }
-    /// Whether a block is cheaper than its queries one by one.
     bool blocks_pay() const { return !bits_; }
 
-    /// Promise that calls of `columns` with this scratch will have these base rows until the next promise: short
-    /// rows are then packed only once, if that fits `budget` bytes.
+    /// Short rows are then packed only once, if that fits `budget` bytes.
     void prepare(Ids base, Scratch<T>& s, std::size_t budget) const {
         s.kept.clear();
         const Index width = block();
@@ -110,10 +89,9 @@ template <class T> class Gram {
             s.kept.emplace_back().fill(rows_, base.part(at, std::min(width, base.count - at)), true, norms_.data());
     }
 
-    /// columns[q][j] = K(base[j], queries[q]), both row numbers of the base. False when interrupted.
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         const auto* dense = std::get_if<DenseRows<T>>(&base_);
-        constexpr Index spread_limit = 1 << 20;  // features of a query that are worth laying out one by one
+        constexpr Index spread_limit = 1 << 20;  // largest number of features for which a query is laid out densely
         const bool few = !dense && queries.count * 4 <= tile_ops<T>().lanes && column_count(base_) <= spread_limit;
         if (bits_ || few) return one_by_one(queries, base, columns, s);
         if (short_rows()) return base_in_panels(*dense, queries, base, columns, s);
@@ -128,13 +106,13 @@ template <class T> class Gram {
             [&](Index at, int rows) { prefetch(columns, s.panel.count(), at, rows); });
     }
 
-    /// Lay queries out in the panel of `s`.
+    /// Lay the queries out in the panel of `s`.
     template <class S> void load(const Rows<S>& queries, Ids ids, Scratch<T>& s) const {
         s.panel.fill(queries, ids, std::holds_alternative<DenseRows<T>>(base_));
         const T* norms = s.panel.norms();
         require_finite_kernel(static_cast<double>(*std::max_element(norms, norms + s.panel.count())));
     }
-    /// Tiles of kernel values between the rows `base` and the queries loaded: sink(at, rows) with the values in
+    /// Tiles of kernel values between the rows `base` and the queries loaded: calls sink(at, rows) with the values in
     /// s.tile. False when interrupted.
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
         const auto& op = tile_ops<T>();
@@ -154,8 +132,8 @@ template <class T> class Gram {
     }
 
   private:
-    /// Packing costs d values a base row, transposing costs one per query and a register half empty: base rows go
-    /// into panels where they are short.
+    /// Packing costs d values per base row; transposing costs one value per query and leaves registers half empty. So
+    /// short base rows are packed.
     bool short_rows() const {
         const auto* dense = std::get_if<DenseRows<T>>(&base_);
         return dense && dense->contiguous() && dense->d <= 96;
@@ -169,7 +147,7 @@ template <class T> class Gram {
     bool tiles_of(const R& rows, Ids base, Scratch<T>& s, Sink&& sink, Before&& before) const {
         const auto& op = tile_ops<T>();
         const int width = s.panel.vectors() * op.lanes;
-        s.tile.reserve(static_cast<std::size_t>(tile_rows * width));
+        s.tile.reserve(tile_rows * width);
         s.row_norms.reserve(tile_rows);
         for (Index at = 0; at < base.count; at += tile_rows) {
             if (s.interrupted()) return false;
@@ -199,40 +177,40 @@ template <class T> class Gram {
                                s.tile.data());
     }
 
-    /// s.rows[0..padded): contiguous rows at..at+count of `ids`, the last one repeated.
-    static void point_at(const DenseRows<T>& x, Ids ids, Index at, int count, int padded, Scratch<T>& s) {
-        s.rows.resize(static_cast<std::size_t>(padded));
+    /// s.rows[0..length): contiguous rows at..at+count of `ids`, the last one repeated.
+    static void point_at(const DenseRows<T>& x, Ids ids, Index at, int count, int length, Scratch<T>& s) {
+        s.rows.resize(length);
         if (x.contiguous()) {
             for (int r = 0; r < count; ++r) s.rows[r] = x.row(ids[at + r]);
         } else {
-            T* copy = s.copies.reserve(static_cast<std::size_t>(padded) * x.d);
+            T* copy = s.copies.reserve(length * x.d);
             for (int r = 0; r < count; ++r) {
                 x.copy_row(ids[at + r], copy + r * x.d);
                 s.rows[r] = copy + r * x.d;
             }
         }
-        for (int r = count; r < padded; ++r) s.rows[r] = s.rows[count - 1];
+        for (int r = count; r < length; ++r) s.rows[r] = s.rows[count - 1];
     }
 
     bool base_in_panels(const DenseRows<T>& x, Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         const auto& op = tile_ops<T>();
         const int width = block(), count = static_cast<int>(queries.count);
-        const int padded = (count + row_step - 1) / row_step * row_step;
-        s.tile.reserve(static_cast<std::size_t>(padded * width));
-        s.row_norms.reserve(static_cast<std::size_t>(padded));
-        for (int r = 0; r < padded; ++r) s.row_norms.data()[r] = norms_[queries[std::min(r, count - 1)]];
-        point_at(x, queries, 0, count, padded, s);
-        s.lines.resize(static_cast<std::size_t>(count));
+        const int rows = (count + row_step - 1) / row_step * row_step;
+        s.tile.reserve(rows * width);
+        s.row_norms.reserve(rows);
+        for (int r = 0; r < rows; ++r) s.row_norms.data()[r] = norms_[queries[std::min(r, count - 1)]];
+        point_at(x, queries, 0, count, rows, s);
+        s.lines.resize(count);
         for (Index at = 0; at < base.count; at += width) {
             if (s.interrupted()) return false;
             const int lanes = static_cast<int>(std::min<Index>(width, base.count - at));
             if (s.kept.empty()) s.panel.fill(rows_, base.part(at, lanes), true, norms_.data());
-            const Panel<T>& panel = s.kept.empty() ? s.panel : s.kept[static_cast<std::size_t>(at / width)];
+            const Panel<T>& panel = s.kept.empty() ? s.panel : s.kept[at / width];
             op.dense(panel.values(), panel.vectors(), x.d, s.rows.data(), count, s.tile.data());
             const int covered = panel.vectors() * op.lanes;
             T* const* to = columns;
-            if (lanes < covered) {  // whole registers are written: the last ones go through the tile
-                for (int r = 0; r < count; ++r) s.lines[static_cast<std::size_t>(r)] = s.tile.data() + r * covered;
+            if (lanes < covered) {  // whole registers are written: copy the last ones through the tile
+                for (int r = 0; r < count; ++r) s.lines[r] = s.tile.data() + r * covered;
                 to = s.lines.data();
             }
             op.to_rows(kernel_, s.tile.data(), panel.vectors(), count, s.row_norms.data(), panel.norms(), to,
@@ -243,7 +221,7 @@ template <class T> class Gram {
         return true;
     }
 
-    /// Query after query against sparse rows or bits; the rows go by in stretches that stay in the first cache.
+    /// One query at a time against sparse rows or bits. The rows are read in stretches that stay in the L1 cache.
     bool one_by_one(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         constexpr Index stretch = 8 * line_step;
         const auto& op = tile_ops<T>();
@@ -251,12 +229,12 @@ template <class T> class Gram {
         T* norms = s.row_norms.reserve(stretch);
         const Index d = column_count(base_);
         if (!base.list) {
-            s.run.resize(static_cast<std::size_t>(base.count));
+            s.run.resize(base.count);
             std::iota(s.run.begin(), s.run.end(), base.first);
             base = Ids::of(s.run);
         }
         for (Index q = 0; q < queries.count; ++q) {
-            if (!bits_) spread(rows_, queries[q], s.copies.reserve(static_cast<std::size_t>(d)));
+            if (!bits_) spread(rows_, queries[q], s.copies.reserve(d));
             for (Index at = 0; at < base.count; at += stretch) {
                 if (s.interrupted()) return false;
                 const Index count = std::min(stretch, base.count - at);
@@ -271,7 +249,7 @@ template <class T> class Gram {
         }
         return true;
     }
-    void dots_one(const DenseRows<T>&, Ids, Index, Index, Scratch<T>&) const {}  // never: these come in tiles
+    void dots_one(const DenseRows<T>&, Ids, Index, Index, Scratch<T>&) const {}  // never called: dense rows use tiles
     template <class I> void dots_one(const CsrRows<T, I>& x, Ids base, Index at, Index count, Scratch<T>& s) const {
         auto& rows = [&]() -> auto& {
             if constexpr (sizeof(I) == 4)
@@ -279,15 +257,15 @@ template <class T> class Gram {
             else
                 return s.sparse64;
         }();
-        rows.resize(static_cast<std::size_t>(std::max<Index>(count, tile_rows)));
-        for (Index r = 0; r < count; ++r) rows[static_cast<std::size_t>(r)] = x.row(base[at + r]);
+        rows.resize(std::max<Index>(count, tile_rows));
+        for (Index r = 0; r < count; ++r) rows[r] = x.row(base[at + r]);
         if constexpr (sizeof(I) == 4)
             tile_ops<T>().sparse_one32(s.copies.data(), rows.data(), count, s.tile.data());
         else
             tile_ops<T>().sparse_one64(s.copies.data(), rows.data(), count, s.tile.data());
     }
 
-    /// The lines that a tile will write are fetched while its dot products are computed.
+    /// Prefetch the cache lines that a tile will write while its dot products are computed.
     static void prefetch(T* const* columns, int queries, Index at, int rows) {
 #if defined(__GNUC__)
         constexpr Index line = 64 / sizeof(T);
@@ -298,8 +276,8 @@ template <class T> class Gram {
 #endif
     }
 
-    /// |x.z| <= |x||z|: a polynomial that stays in range at the product of the norms stays in range. `norm` is
-    /// the largest squared norm on the other side.
+    /// Since |x.z| <= |x||z|, a polynomial that is in range at the product of the norms is in range for all pairs.
+    /// `norm` is the largest squared norm on the other side.
     void require_finite_kernel(double norm) const {
         if (kernel_.kind != KernelKind::poly) return;
         if (!(poly_bound(norm) <=
@@ -322,60 +300,5 @@ template <class T> class Gram {
     Wiped<T> norms_;
     double largest_norm_ = 0;
 };
-
-/// A kernel matrix that exists: columns[q][j] = K[queries[q]][base[j]].
-template <class T> class Gathered {
-  public:
-    using Value = T;
-    explicit Gathered(const DenseRows<T>& matrix) : matrix_(matrix) {}
-    Index size() const { return matrix_.n; }
-    static int block() { return 1; }
-    static int grain() { return 1; }
-    static bool blocks_pay() { return false; }
-    static void prepare(Ids, Scratch<T>&, std::size_t) {}
-    bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
-        for (Index q = 0; q < queries.count; ++q) {
-            if (s.interrupted()) return false;
-            const T* row = matrix_.row(queries[q]);
-            for (Index j = 0; j < base.count; ++j) columns[q][j] = row[base[j] * matrix_.column_stride];
-        }
-        return true;
-    }
-
-  private:
-    DenseRows<T> matrix_;
-};
-
-/// A function that fills columns[q][j]; it runs on the calling thread only.
-template <class T> class Called {
-  public:
-    using Value = T;
-    using Function = std::function<void(Ids queries, Ids base, T* const* columns)>;
-    Called(Index size, Function f) : size_(size), f_(std::move(f)) {}
-    Index size() const { return size_; }
-    static int block() { return 64; }
-    static int grain() { return 1; }
-    static bool blocks_pay() { return true; }
-    static void prepare(Ids, Scratch<T>&, std::size_t) {}
-    bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
-        if (s.interrupted()) return false;
-        f_(queries, base, columns);
-        return true;
-    }
-
-  private:
-    Index size_;
-    Function f_;
-};
-
-/// Refuse coefficients up to `box` that kernel values would take out of range.
-template <class Source> void require_range(const Source& source, double box, bool single) {
-    if constexpr (requires { source.largest(); }) {
-        if (box * source.largest() <= (single ? 1e30 : 1e200)) return;
-        throw std::invalid_argument("C times the weights times the largest kernel value leaves the range of " +
-                                    std::string(single ? "float32; scale the features, lower C, or give float64 data"
-                                                       : "float64; scale the features or lower C"));
-    }
-}
 
 }  // namespace hingeline

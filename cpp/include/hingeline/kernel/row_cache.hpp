@@ -1,17 +1,18 @@
-// Rows of equal length under keys, bounded in bytes, the least recently used leaving first. It knows no
-// kernel, no coefficient and no step.
+// RowCache: rows of equal length under keys, bounded in bytes; the least recently used row is evicted first. It knows
+// nothing of kernels, coefficients or steps.
 #pragma once
 
+#include <algorithm>
 #include <list>
 #include <unordered_map>
 
-#include "hingeline/kernel/panel.hpp"
+#include "hingeline/core/aligned.hpp"
 
 namespace hingeline {
 
 template <class T> class RowCache {
   public:
-    /// Room for as many rows of `length` values as fit `bytes`, and for at least one.
+    /// Holds as many rows of `length` values as fit `bytes`, and at least one.
     RowCache(std::size_t bytes, Index length) : length_(length), stride_(stride_for(length)) {
         capacity_ = std::max<Index>(1, static_cast<Index>(bytes / (static_cast<std::size_t>(stride_) * sizeof(T))));
     }
@@ -20,9 +21,7 @@ template <class T> class RowCache {
     Index size() const { return static_cast<Index>(where_.size()); }
     Index length() const { return length_; }
     /// Bytes of the rows allocated so far.
-    std::size_t bytes() const {
-        return static_cast<std::size_t>(stride_) * sizeof(T) * static_cast<std::size_t>(allocated_);
-    }
+    std::size_t bytes() const { return static_cast<std::size_t>(stride_ * allocated_) * sizeof(T); }
 
     /// The row under `key`, now the most recently used, or null.
     T* find(Index key) {
@@ -33,8 +32,8 @@ template <class T> class RowCache {
     }
     bool contains(Index key) const { return where_.count(key) != 0; }
 
-    /// A new row under `key` (which must be absent), its values unset. When the cache is full the least
-    /// recently used row makes room and evicted(its key) is called.
+    /// A new row under `key`, which must be absent. Its values are not set. If the cache is full, the least recently
+    /// used row is evicted and evicted(its key) is called.
     template <class F> T* insert(Index key, F&& evicted) {
         if (size() >= capacity_) {
             const Index last = recency_.back().key;
@@ -56,10 +55,10 @@ template <class T> class RowCache {
     }
 
     /// Keep only the values at `positions` (ascending) of every row.
-    void compact(const std::vector<Index>& positions) {
+    void compact(const Array<Index>& positions) {
         for (auto& entry : recency_)
-            for (std::size_t i = 0; i < positions.size(); ++i) entry.row[i] = entry.row[positions[i]];
-        length_ = static_cast<Index>(positions.size());
+            for (Index i = 0; i < positions.size(); ++i) entry.row[i] = entry.row[positions[i]];
+        length_ = positions.size();
     }
 
   private:
@@ -68,7 +67,7 @@ template <class T> class RowCache {
         T* row;
     };
 
-    /// An odd number of cache lines: neighbouring rows then start in different sets of every cache level.
+    /// An odd number of cache lines, so that neighbouring rows start in different sets of every cache level.
     static Index stride_for(Index length) {
         constexpr Index line = 64 / sizeof(T);
         const Index lines = (std::max<Index>(length, 1) + line - 1) / line;
@@ -79,7 +78,7 @@ template <class T> class RowCache {
         if (free_.empty()) {
             const Index slab = std::min<Index>(64, capacity_ - allocated_);
             slabs_.emplace_back();
-            T* rows = slabs_.back().reserve(static_cast<std::size_t>(slab * stride_));
+            T* rows = slabs_.back().reserve(slab * stride_);
             for (Index i = slab - 1; i >= 0; --i) free_.push_back(rows + i * stride_);
             allocated_ += slab;
         }
@@ -91,8 +90,8 @@ template <class T> class RowCache {
     Index length_, stride_, capacity_ = 0, allocated_ = 0;
     std::list<Entry> recency_;
     std::unordered_map<Index, typename std::list<Entry>::iterator> where_;
-    std::vector<Aligned<T>> slabs_;
-    std::vector<T*> free_;
+    Array<Aligned<T>> slabs_;
+    Array<T*> free_;
 };
 
 }  // namespace hingeline

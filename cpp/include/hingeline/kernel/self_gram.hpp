@@ -1,10 +1,10 @@
-// SelfGram: the kernel matrix of a changing set of examples against itself, row by row, within a number of bytes.
+// SelfGram: the kernel matrix of a changing set of examples against itself, row by row, within a memory budget.
 //
-// Examples come in blocks at the end and go by `close`. While all rows fit, every kernel value is computed once:
-// the columns of a block are the transposed rows of the block. When they do not, the rows used least recently go and
-// are computed again when asked for; the values are the same to the bit, so results do not depend on the memory.
+// Examples are appended in blocks and removed by `close`. While all rows fit, every kernel value is computed once: the
+// columns of a block are the transposed rows of the block. When they do not fit, the least recently used rows are
+// dropped and computed again when needed. The values keep their bits, so results do not depend on the budget.
 //
-// Rows are zero from the last example to the next multiple of `pass_step`, as the passes of kernel/ops.hpp want it.
+// Rows are padded with zeros up to the next multiple of `pass_step`, as the passes need (vector/passes.hpp).
 #pragma once
 
 #include "hingeline/data/store.hpp"
@@ -15,12 +15,12 @@ namespace hingeline {
 
 template <class T> class SelfGram {
   public:
-    /// Room for as many rows as fit `bytes`, and for a few in any case.
+    /// Holds as many rows as fit `bytes`, but at least `fewest`.
     explicit SelfGram(std::size_t bytes) : bytes_(bytes) {}
 
-    Index size() const { return static_cast<Index>(rows_.size()); }
+    Index size() const { return rows_.size(); }
     Index held() const { return held_; }
-    /// Change the number of bytes.
+    /// Change the budget.
     void allow(std::size_t bytes) {
         bytes_ = bytes;
         if (stride_ == 0) return;
@@ -28,101 +28,98 @@ template <class T> class SelfGram {
         evict(held_ - room(stride_));
         spare_.clear();
     }
-    /// Kernel values that were computed again since the last time this was asked.
+    /// Number of kernel values computed again since the last call of this function.
     Index recomputed() { return std::exchange(recomputed_, 0); }
-    std::size_t bytes() const {
-        return static_cast<std::size_t>((held_ + static_cast<Index>(spare_.size())) * stride_) * sizeof(T);
-    }
-    /// Rows that may be held now.
+    std::size_t bytes() const { return static_cast<std::size_t>((held_ + spare_.size()) * stride_) * sizeof(T); }
+    /// Number of rows that may be held.
     Index room() const { return stride_ ? room(stride_) : std::numeric_limits<Index>::max(); }
-    /// Count row p among the rows used last.
-    void touch(Index p) { used_[static_cast<std::size_t>(p)] = ++clock_; }
-    /// Row p is not worth its memory; it is computed again when asked for.
+    /// Mark row p as used last.
+    void touch(Index p) { used_[p] = ++clock_; }
+    /// Drop row p; it is computed again when needed.
     void release(Index p) {
         drop(p);
-        if (static_cast<Index>(spare_.size()) > widest) spare_.pop_back();
+        if (spare_.size() > widest) spare_.pop_back();
     }
-    /// Examples that one `append` may bring.
+    /// Largest number of examples of one `append`.
     Index block() const { return std::clamp<Index>(room(std::max(stride_, padded(size() + widest))) / 2, 1, widest); }
 
-    /// The last `fresh` of `ids` (row numbers of the source, one per position) are new: at most `block()`. False when
-    /// interrupted, and then nothing has changed. One thread per scratch.
+    /// Append the last `fresh` of `ids` (row numbers of the source, one per position), at most `block()`. False when
+    /// interrupted; then nothing has changed. One thread per scratch.
     template <class Source> bool append(const Source& source, Ids ids, Index fresh, std::vector<Scratch<T>>& scratch) {
         const Index n = ids.count, before = n - fresh;
         stretch(n);
-        std::vector<Aligned<T>> lines = take(fresh, n);
+        Array<Aligned<T>> lines = take(fresh, n);
         if (!compute(source, ids.part(before, fresh), ids, lines, scratch)) return false;
-        rows_.reserve(static_cast<std::size_t>(n));
-        used_.resize(static_cast<std::size_t>(n), ++clock_);
+        rows_.reserve(n);
+        used_.resize(n, ++clock_);
         transpose(before, lines);
         for (Aligned<T>& line : lines) rows_.push_back(std::move(line));
         held_ += fresh;
         return true;
     }
 
-    /// Positions 0 .. ids.count - 1 whose rows are not here, as after a model was read from a file; those that fit
-    /// are computed now. False when interrupted, and then it is empty.
+    /// Start over with positions 0 .. ids.count - 1, as after loading a model; rows that fit are computed now. False
+    /// when interrupted; then it is empty.
     template <class Source> bool restore(const Source& source, Ids ids, std::vector<Scratch<T>>& scratch) {
         expect(ids.count);
-        std::vector<Index> some(static_cast<std::size_t>(std::min(size(), room(stride_))));
+        Array<Index> some(std::min(size(), room(stride_)));
         std::iota(some.begin(), some.end(), Index{0});
         if (fetch(some, source, ids, scratch)) return true;
         clear();
         return false;
     }
 
-    /// So many positions whose rows are not here, and are not computed before they are asked for.
+    /// Start over with `count` positions whose rows are computed when needed.
     void expect(Index count) {
         clear();
         stretch(count);
-        rows_.resize(static_cast<std::size_t>(count));
-        used_.resize(static_cast<std::size_t>(count), 0);
+        rows_.resize(count);
+        used_.resize(count, 0);
     }
 
-    /// Compute the rows of these positions, which are not here. False when interrupted.
+    /// Compute the rows of these positions, none of which is held. False when interrupted.
     template <class Source>
-    bool fetch(const std::vector<Index>& which, const Source& source, Ids ids, std::vector<Scratch<T>>& scratch) {
-        std::vector<Index> queries;
+    bool fetch(const Array<Index>& which, const Source& source, Ids ids, std::vector<Scratch<T>>& scratch) {
+        Array<Index> queries;
         const Index step = std::clamp<Index>(room(stride_) / 2, 1, widest);
-        for (std::size_t at = 0; at < which.size(); at += static_cast<std::size_t>(step)) {
-            const std::size_t count = std::min(static_cast<std::size_t>(step), which.size() - at);
+        for (Index at = 0; at < which.size(); at += step) {
+            const Index count = std::min(step, which.size() - at);
             queries.clear();
-            for (std::size_t i = at; i < at + count; ++i) queries.push_back(ids[which[i]]);
-            std::vector<Aligned<T>> lines = take(static_cast<Index>(count), size());
+            for (Index i = at; i < at + count; ++i) queries.push_back(ids[which[i]]);
+            Array<Aligned<T>> lines = take(count, size());
             if (!compute(source, Ids::of(queries), ids, lines, scratch)) return false;
-            for (std::size_t i = 0; i < count; ++i)
-                rows_[static_cast<std::size_t>(which[at + i])] = std::move(lines[i]);
-            held_ += static_cast<Index>(count);
-            recomputed_ += static_cast<Index>(count) * size();
+            for (Index i = 0; i < count; ++i) rows_[which[at + i]] = std::move(lines[i]);
+            held_ += count;
+            recomputed_ += count * size();
         }
         return true;
     }
 
-    /// Row of position p; null when interrupted. It stays until another two have been asked for.
+    /// Row of position p; null when interrupted. It is valid until two other rows have been requested.
     template <class Source> const T* row(Index p, const Source& source, Ids ids, std::vector<Scratch<T>>& scratch) {
-        if (!rows_[static_cast<std::size_t>(p)].size() && !fetch({p}, source, ids, scratch)) return nullptr;
-        used_[static_cast<std::size_t>(p)] = ++clock_;
-        return rows_[static_cast<std::size_t>(p)].data();
+        if (!rows_[p].size() && !fetch({p}, source, ids, scratch)) return nullptr;
+        used_[p] = ++clock_;
+        return rows_[p].data();
     }
 
-    /// Row of position p where it is held, or null.
+    /// Row of position p if it is held, else null.
     const T* find(Index p) const {
-        const Aligned<T>& row = rows_[static_cast<std::size_t>(p)];
+        const Aligned<T>& row = rows_[p];
         return row.size() ? row.data() : nullptr;
     }
 
-    /// Positions go and others take their places. With `forget` nothing of those that go stays in any buffer.
-    void close(const std::vector<char>& keep, const Closing& c, bool forget = false) {
+    /// Remove positions; others take their places. With `forget`, no buffer keeps a value of the removed ones.
+    void close(const Array<char>& keep, const Closing& c, bool forget = false) {
         const Index n = size();
         for (Index p = 0; p < n; ++p)
-            if (!keep[static_cast<std::size_t>(p)]) drop(p);
+            if (!keep[p]) drop(p);
         if (forget) spare_.clear();
         for (const auto& [from, to] : c.moves) {
-            rows_[static_cast<std::size_t>(to)] = std::move(rows_[static_cast<std::size_t>(from)]);
-            used_[static_cast<std::size_t>(to)] = used_[static_cast<std::size_t>(from)];
+            rows_[to] = std::move(rows_[from]);
+            used_[to] = used_[from];
         }
-        rows_.resize(static_cast<std::size_t>(c.size));
-        used_.resize(static_cast<std::size_t>(c.size));
+        rows_.resize(c.size);
+        used_.resize(c.size);
         for (Aligned<T>& row : rows_) {
             if (!row.size()) continue;
             T* line = row.data();
@@ -138,25 +135,23 @@ template <class T> class SelfGram {
         held_ = stride_ = 0;
     }
 
-    /// lines[q][j] = K(queries[q], ids[j]); the positions are shared out among the threads.
-    template <class Source> static bool compute(const Source& source, Ids queries, Ids ids,
-                                                std::vector<Aligned<T>>& lines, std::vector<Scratch<T>>& scratch) {
-        constexpr Index fewest_values = 1 << 15;  // less is not worth waking a thread
-        const Index threads =
-            std::clamp<Index>(queries.count * ids.count / fewest_values, 1, static_cast<Index>(scratch.size()));
+    /// lines[q][j] = K(queries[q], ids[j]); the positions are divided among the threads. False when interrupted.
+    template <class Source> static bool compute(const Source& source, Ids queries, Ids ids, Array<Aligned<T>>& lines,
+                                                std::vector<Scratch<T>>& scratch) {
+        constexpr Index fewest_values = 1 << 15;  // fewer are not worth a thread
+        const Index threads = std::clamp<Index>(queries.count * ids.count / fewest_values, 1, scratch.size());
         std::atomic<bool> complete{true};
         run_team(static_cast<int>(threads), scratch[0].interrupt, [&](int rank, int size) {
             const auto cut = [&](int r) {
                 return r == size ? ids.count : ids.count * r / size / tile_rows * tile_rows;
             };
             const Index from = cut(rank), count = cut(rank + 1) - from;
-            std::vector<T*> to;
+            Array<T*> to;
             for (Index at = 0; at < queries.count && count > 0; at += source.block()) {
                 const Index some = std::min<Index>(source.block(), queries.count - at);
                 to.clear();
-                for (Index q = at; q < at + some; ++q) to.push_back(lines[static_cast<std::size_t>(q)].data() + from);
-                if (!source.columns(queries.part(at, some), ids.part(from, count), to.data(),
-                                    scratch[static_cast<std::size_t>(rank)]))
+                for (Index q = at; q < at + some; ++q) to.push_back(lines[q].data() + from);
+                if (!source.columns(queries.part(at, some), ids.part(from, count), to.data(), scratch[rank]))
                     complete = false;
                 if (!complete) return;
             }
@@ -165,16 +160,15 @@ template <class T> class SelfGram {
     }
 
   private:
-    static constexpr Index widest = 64;  // as many queries as the widest tile takes
-    static constexpr Index fewest = 4;   // rows held whatever the memory: a pair, and what comes beside it
-    static Index padded(Index n) { return (n + pass_step - 1) / pass_step * pass_step; }
+    static constexpr Index widest = 64;  // queries of the widest tile
+    static constexpr Index fewest = 4;   // rows held in any case: a pair, and two computed beside it
 
-    /// Rows of `stride` values that fit.
+    /// Number of rows of `stride` values that fit.
     Index room(Index stride) const {
         return std::max(fewest, static_cast<Index>(bytes_ / (static_cast<std::size_t>(stride) * sizeof(T))));
     }
 
-    /// Make rows at least n values long: a quarter longer where they all still fit then.
+    /// Make rows at least n values long, and a quarter longer if all rows still fit then.
     void stretch(Index n) {
         if (n <= stride_) return;
         const Index generous = padded(n + n / 4);
@@ -188,20 +182,20 @@ template <class T> class SelfGram {
             std::copy_n(row.data(), stride_, longer.data());
             row = std::move(longer);
         }
-        stride_ = stride;  // last: when memory runs out before, all rows are still long enough
+        stride_ = stride;  // last: if an allocation fails before, all rows are still long enough
     }
 
     static Aligned<T> allocate(Index stride) {
         Aligned<T> line;
-        std::fill_n(line.reserve(static_cast<std::size_t>(stride)), stride, T(0));
+        std::fill_n(line.reserve(stride), stride, T(0));
         return line;
     }
 
     /// Buffers for `count` rows, zero from position n on.
-    std::vector<Aligned<T>> take(Index count, Index n) {
+    Array<Aligned<T>> take(Index count, Index n) {
         evict(held_ + count - room(stride_));
-        std::vector<Aligned<T>> lines;
-        lines.reserve(static_cast<std::size_t>(count));
+        Array<Aligned<T>> lines;
+        lines.reserve(count);
         for (Index i = 0; i < count; ++i) {
             if (spare_.empty()) {
                 lines.push_back(allocate(stride_));
@@ -214,49 +208,46 @@ template <class T> class SelfGram {
         return lines;
     }
 
-    /// Let the `count` rows go that were used least recently.
+    /// Drop the `count` least recently used rows.
     void evict(Index count) {
         if (count <= 0) return;
-        std::vector<Index> here;
+        Array<Index> here;
         for (Index p = 0; p < size(); ++p)
-            if (rows_[static_cast<std::size_t>(p)].size()) here.push_back(p);
-        count = std::min(count, static_cast<Index>(here.size()));
+            if (rows_[p].size()) here.push_back(p);
+        count = std::min(count, here.size());
         if (count == 0) return;
         std::nth_element(here.begin(), here.begin() + (count - 1), here.end(), [&](Index a, Index b) {
-            const auto ua = used_[static_cast<std::size_t>(a)], ub = used_[static_cast<std::size_t>(b)];
+            const auto ua = used_[a], ub = used_[b];
             return ua < ub || (ua == ub && a < b);
         });
-        for (Index i = 0; i < count; ++i) drop(here[static_cast<std::size_t>(i)]);
+        for (Index i = 0; i < count; ++i) drop(here[i]);
     }
 
     void drop(Index p) {
-        Aligned<T>& row = rows_[static_cast<std::size_t>(p)];
+        Aligned<T>& row = rows_[p];
         if (!row.size()) return;
         --held_;
         Aligned<T> gone = std::move(row);
-        if (static_cast<Index>(spare_.size()) < 4 * widest && gone.size() >= static_cast<std::size_t>(stride_))
-            spare_.push_back(std::move(gone));
+        if (spare_.size() < 4 * widest && gone.size() >= stride_) spare_.push_back(std::move(gone));
     }
 
-    /// The columns of the rows held that belong to new lines: strips of positions are turned in the first cache.
-    void transpose(Index before, const std::vector<Aligned<T>>& lines) {
+    /// Extend the rows held by the columns of the new lines, transposed in strips that stay in the L1 cache.
+    void transpose(Index before, const Array<Aligned<T>>& lines) {
         const auto& op = tile_ops<T>();
         constexpr Index strip = 64;
-        const Index fresh = static_cast<Index>(lines.size()), width = op.lanes * op.max_vectors;
+        const Index fresh = lines.size(), width = op.lanes * op.max_vectors;
         Aligned<T> turned;
-        turned.reserve(static_cast<std::size_t>(strip * width));
-        std::vector<const T*> from(static_cast<std::size_t>(width));
+        turned.reserve(strip * width);
+        Array<const T*> from(width);
         for (Index at = 0; at < fresh; at += width) {
             const Index some = std::min(width, fresh - at);
             const int vectors = static_cast<int>((some + op.lanes - 1) / op.lanes);
             for (Index p = 0; p < before; p += strip) {
                 const Index count = std::min(strip, before - p);
-                for (Index q = 0; q < vectors * op.lanes; ++q)
-                    from[static_cast<std::size_t>(q)] =
-                        lines[static_cast<std::size_t>(at + std::min(q, some - 1))].data() + p;
+                for (Index q = 0; q < vectors * op.lanes; ++q) from[q] = lines[at + std::min(q, some - 1)].data() + p;
                 op.pack(from.data(), vectors, count, turned.data());
                 for (Index r = 0; r < count; ++r) {
-                    Aligned<T>& row = rows_[static_cast<std::size_t>(p + r)];
+                    Aligned<T>& row = rows_[p + r];
                     if (row.size()) std::copy_n(turned.data() + r * vectors * op.lanes, some, row.data() + before + at);
                 }
             }
@@ -266,9 +257,9 @@ template <class T> class SelfGram {
     std::size_t bytes_;
     Index stride_ = 0, held_ = 0, recomputed_ = 0;
     std::uint64_t clock_ = 0;
-    std::vector<Aligned<T>> rows_;  // by position; empty where the row is not held
-    std::vector<std::uint64_t> used_;
-    std::vector<Aligned<T>> spare_;
+    Array<Aligned<T>> rows_;  // by position; empty where the row is not held
+    Array<std::uint64_t> used_;
+    Array<Aligned<T>> spare_;
 };
 
 }  // namespace hingeline

@@ -1,4 +1,4 @@
-// How many kernel columns to compute ahead of need.
+// Speculation: how many kernel columns to compute ahead of need.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,9 @@
 
 namespace hingeline {
 
-/// How many columns to compute together. Where the order of violators is stable most of a large block is
-/// used; where every step upsets it (wide kernels, noisy labels) hardly any is. A block doubles when at
-/// least half of the last one served and shrinks to the least when less than a quarter did; where the least
-/// is a single column, a block is tried again after longer and longer waits.
+/// If the order of violators is stable, most columns of a large block are used; if every step changes it (wide kernels,
+/// noisy labels), few are. The block size doubles if at least half of the last block was used and falls to the minimum
+/// if less than a quarter was. If the minimum is a single column, a block is tried again after longer and longer waits.
 class Speculation {
   public:
     template <class Source> Speculation(const Source& source, Index t)
@@ -19,7 +18,7 @@ class Speculation {
           size_(least_),
           since_(t) {}
 
-    /// Called at a step whose column is missing.
+    /// Number of columns to compute at step t, whose column is missing.
     Index next(Index t) {
         const Index served = t - since_;
         since_ = t;

@@ -1,6 +1,6 @@
-// Threads: one function run by every rank, rank 0 being the caller. An exception of any rank reaches the
-// caller after all have ended. While others still work, rank 0 keeps answering the interrupt. A system that
-// refuses a thread gets a smaller team.
+// Threads: run_team runs one function on every rank; rank 0 is the calling thread. An exception of any rank is thrown
+// to the caller after all ranks have ended. While other ranks work, rank 0 keeps polling the interrupt. If a thread
+// cannot be created, the team is smaller.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,8 @@
 
 namespace hingeline {
 
-/// A meeting point for threads that have little to do between meetings: it spins for some ten microseconds
-/// before it sleeps. Steps last a few microseconds, less than a sleep; spinning on would starve the others where
-/// there are more threads than cores.
+/// A barrier for short steps: a thread spins for some ten microseconds before it sleeps. Steps last a few microseconds,
+/// less than a sleep; longer spinning would starve other threads if there are more threads than cores.
 class Barrier {
   public:
     explicit Barrier(int size) : size_(size) {}
@@ -34,9 +33,10 @@ class Barrier {
         }
         phase_.wait(phase, std::memory_order_acquire);
     }
-    /// Leave for good: the others no longer wait for this thread. They must not meet again after this meeting.
+    /// Leave: the others no longer wait for this thread. They must not meet again after the current meeting.
     void leave() {
-        const int others = size_.fetch_sub(1) - 1;  // in one order with `wait`: one of the two sees the other
+        const int others =
+            size_.fetch_sub(1) - 1;  // sequentially consistent with `wait`: one of the two sees the other
         if (arrived_.load() >= others) open();
     }
 
@@ -56,7 +56,7 @@ class Barrier {
     std::atomic<int> phase_{0};
 };
 
-/// work(rank, size) on `wanted` threads or as many as there are to be had.
+/// Run work(rank, size) on `wanted` threads, or on as many as can be created.
 template <class F> void run_team(int wanted, Interrupt* interrupt, F&& work) {
     if (wanted <= 1) {
         work(0, 1);
@@ -64,7 +64,7 @@ template <class F> void run_team(int wanted, Interrupt* interrupt, F&& work) {
     }
     std::mutex mutex;
     std::condition_variable changed;
-    int size = 0;  // 0 until every thread has been asked for
+    int size = 0;  // 0 until all threads have been created
     int running = 0;
     std::exception_ptr failure;
     auto guarded = [&](int rank, int of) {
@@ -76,7 +76,7 @@ template <class F> void run_team(int wanted, Interrupt* interrupt, F&& work) {
         }
     };
     std::vector<std::thread> threads;
-    threads.reserve(static_cast<std::size_t>(wanted - 1));
+    threads.reserve(wanted - 1);
     for (int rank = 1; rank < wanted; ++rank) {
         try {
             threads.emplace_back([&, rank] {
@@ -88,7 +88,7 @@ template <class F> void run_team(int wanted, Interrupt* interrupt, F&& work) {
                 --running;
                 changed.notify_all();
             });
-        } catch (const std::exception&) {  // no thread, or no memory for one: a smaller team
+        } catch (const std::exception&) {  // no thread, or no memory for one
             break;
         }
     }
@@ -113,7 +113,7 @@ template <class F> void run_team(int wanted, Interrupt* interrupt, F&& work) {
     if (failure) std::rethrow_exception(failure);
 }
 
-/// Tasks 0..count-1 handed out one after another: f(task, rank). No task begins after an interrupt.
+/// Hand out tasks 0..count-1 one after another: f(task, rank). No task starts after an interrupt.
 template <class F> void run_tasks(Index count, int threads, Interrupt* interrupt, F&& f) {
     std::atomic<Index> next{0};
     const int wanted = static_cast<int>(std::min<Index>(threads, count));
