@@ -1,7 +1,7 @@
-"""Dask collections as lists of partitions that belong together, and a first look at them.
+"""Dask collections as lists of partitions that belong together, and a first pass over them.
 
-Nothing here is kept in a worker's memory behind Dask's back: what a later round needs of the labels is a result of a
-task like any other, which Dask recomputes when it is lost.
+Workers keep no hidden state: labels and weights that later rounds need are results of tasks like any other, which Dask
+recomputes when they are lost.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ try:
 except ImportError as error:
     raise ImportError("Dask collections need Dask: pip install 'hingeline[dask]'.") from error
 
-#: Bytes that a sample of the rows may take in the process that drives.
+#: Bytes that a sample of the rows may take in the client process.
 SAMPLE_BYTES = 256 << 20
-#: Results that are added up in one task.
+#: Number of results that one task adds up.
 SPLIT_EVERY = 8
 
 
 class Kept(NamedTuple):
-    """What rounds need of a partition beside its rows: numbers into the labels found there, and weights."""
+    """Labels, as indices into those found in the partition, and weights of a partition."""
 
     codes: np.ndarray
     weights: np.ndarray | None
 
 
 class Look(NamedTuple):
-    """What a first look at a partition has found."""
+    """Result of the first pass over a partition."""
 
     n_rows: int
     n_features: int
@@ -99,7 +99,7 @@ def _weights(block: Any, n_rows: int, number: int) -> np.ndarray | None:
 
 
 def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_bytes: float) -> tuple[Kept, Look]:
-    """Check a partition; keep its labels, take a sample of its rows."""
+    """Check a partition, encode its labels, and sample its rows."""
     X = as_rows(X)
     n_rows = X.shape[0]
     y = _labels(y, n_rows, number)
@@ -137,7 +137,7 @@ def _count(block: Any) -> int:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Vectors that travel with the tasks may be large: that is meant."""
+    """Silence the warning about large graphs: vectors are sent with the tasks on purpose."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
         yield
@@ -151,19 +151,27 @@ def compute(*values: Delayed) -> tuple[Any, ...]:
 
 
 def persist(*values: Delayed) -> tuple[Delayed, ...]:
-    """Values that stay where they were computed until nobody wants them any more."""
+    """Values that stay with the workers that computed them while references exist."""
     with quietly():
         results: tuple[Delayed, ...] = dask.persist(*values, traverse=False)
     return results
 
 
 def literal(value: Any) -> Delayed:
-    """One copy of a value for all tasks that want it."""
+    """One copy of a value for all tasks that use it."""
     return delayed(value, traverse=False, pure=False)
 
 
+def add_arrays(parts: list[np.ndarray]) -> np.ndarray:
+    """Sum of several arrays."""
+    out = parts[0].copy()
+    for part in parts[1:]:
+        out += part
+    return out
+
+
 def tree(function: Callable[[list[Any]], Any], values: Sequence[Delayed]) -> Delayed:
-    """Add up a few at a time, near where they are; the order is always the same."""
+    """Reduce values a few at a time, in an order that depends on their number only."""
     level = list(values)
     while True:
         level = [delayed(function)(level[at : at + SPLIT_EVERY]) for at in range(0, len(level), SPLIT_EVERY)]
@@ -191,17 +199,17 @@ def _blocks(collection: Any, name: str) -> tuple[list[Delayed], list[int | None]
 
 
 def is_dask(value: Any) -> bool:
-    """Whether a value is one of Dask's collections."""
+    """Whether a value is a Dask collection."""
     return bool(dask.is_dask_collection(value))
 
 
 class Partitions:
-    """X and what belongs to it, partition by partition.
+    """X with labels and weights, partition by partition.
 
     Parameters
     ----------
     X : dask array or dataframe
-        Rows; several chunks of columns are brought together.
+        Rows; chunks of columns are joined.
     **others : dask array, dataframe or series, or array-like, or None
         One value per row of X, by the name of the argument.
     """
@@ -225,7 +233,7 @@ class Partitions:
         return None not in self.sizes
 
     def _know(self) -> None:
-        """Count rows, with a pass over X, where their numbers are not known."""
+        """Count the rows with a pass over X, unless their numbers are known."""
         if not self.known:
             self.sizes = list(compute(*[delayed(_count)(block) for block in self.blocks]))
 
@@ -261,14 +269,14 @@ class Partitions:
 
 
 class Survey:
-    """The first pass: what the partitions hold, their labels, and a sample of their rows.
+    """The first pass: shapes, labels, and a sample of the rows.
 
     Parameters
     ----------
     X, y, sample_weight : dask collections
-        As in ``fit``; y and weights may be NumPy's.
+        As in ``fit``; y and weights may be NumPy arrays.
     thresholds : int
-        Weights of a machine beside those of the features, about.
+        Approximate number of thresholds per machine.
     """
 
     def __init__(self, X: Any, y: Any, sample_weight: Any, thresholds: int = 1) -> None:
@@ -276,7 +284,7 @@ class Survey:
             raise ValueError("This estimator requires y to be passed, but the target y is None.")
         self.parts = parts = Partitions(X, y=y, sample_weight=sample_weight)
         stride = THIN
-        if parts.known:  # rows that are few for the weights make a larger share of them the sample
+        if parts.known:  # with few rows per weight the sample is a larger share of them
             wanted = ROWS_PER_WEIGHT * (parts.n_features + thresholds)
             stride = min(sum(size or 0 for size in parts.sizes) // wanted, THIN)
         share = SAMPLE_BYTES / max(len(parts), 1) if stride > 1 else 0.0
@@ -320,7 +328,7 @@ class Survey:
             raise ValueError("sample_weight must not be zero for all rows.")
 
     def describe(self, estimator: Any) -> None:
-        """Tell an estimator the number of its features, and their names."""
+        """Set the number of features of an estimator, and their names."""
         if self.parts.names is not None:
             _check_feature_names(estimator, self.parts.names, reset=True)
         elif hasattr(estimator, "feature_names_in_"):
@@ -328,7 +336,7 @@ class Survey:
         estimator.n_features_in_ = self.n_features
 
     def sample(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Rows, numbers into ``labels``, weights. The partitions' samples are given away."""
+        """Rows, indices into ``labels``, weights. Frees the samples, so it can be called once."""
         some = [
             (look, place)
             for look, place in zip(self.looks, self.places, strict=True)
