@@ -387,24 +387,24 @@ def test_history(loss, multi_class, solver):
     X, y = problem(n=200, d=10, n_classes=3, seed=8)
     model = FiniteNewtonSVC(C=10.0, loss=loss, multi_class=multi_class, solver=solver, tol=1e-9).fit(X, y)
     history = model.history_
-    assert set(history) == {"machine", "iteration", "seconds", "objective", "gap", "n_active"}
+    assert set(history) == {"machine", "step", "seconds", "objective", "duality_gap", "n_active"}
     assert len({len(column) for column in history.values()}) == 1
     assert set(np.asarray(history["machine"]).tolist()) == {0, 1, 2}
     for k, (_, rows, t, c) in enumerate(machine_problems(model, X, y)):
         one = {name: np.asarray(column)[np.asarray(history["machine"]) == k] for name, column in history.items()}
         # A narrower hinge begins where the last one has ended.
-        assert (np.diff(one["iteration"]) >= (0 if loss == "hinge" else 1)).all()
-        assert one["iteration"][-1] == model.n_iter_[k]
+        assert (np.diff(one["step"]) >= (0 if loss == "hinge" else 1)).all()
+        assert one["step"][-1] == model.n_iter_[k]
         assert (np.diff(one["seconds"]) >= 0).all()
         if loss != "hinge":
             assert (np.diff(one["objective"]) <= 1e-12 * one["objective"][0]).all(), "F has risen"
         np.testing.assert_allclose(one["objective"][-1], model.objective_[k], rtol=1e-12)
-        np.testing.assert_allclose(one["gap"][-1], model.duality_gap_[k], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(one["duality_gap"][-1], model.duality_gap_[k], rtol=1e-9, atol=1e-12)
         best = naive_fit(loss, rows, t, c, 10.0)
         assert (one["objective"] >= (best.primal - best.gap) * (1 - 1e-12)).all()
-        assert (one["gap"] >= 0).all()
-        known = np.isfinite(one["gap"])
-        assert (one["objective"] - one["gap"] <= best.primal * (1 + 1e-10))[known].all(), "no certificate"
+        assert (one["duality_gap"] >= 0).all()
+        known = np.isfinite(one["duality_gap"])
+        assert (one["objective"] - one["duality_gap"] <= best.primal * (1 + 1e-10))[known].all(), "no certificate"
         assert (one["n_active"] <= len(t)).all() and (one["n_active"] >= 0).all()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -202,21 +203,20 @@ class FiniteNewtonSVCCV(LinearClassifier):
         train = np.zeros((len(folds), len(codes)))
         for line, (rows, _) in zip(train, folds, strict=True):
             line[rows] = 1.0
-        parts, scales = [], []
-        for problem in self._local_problems(X, codes, weights):
-            rows = slice(None) if problem.rows is None else problem.rows
-            planes = train[:, np.newaxis, rows] * problem.weights
-            together = problem.with_weights(planes.reshape(-1, problem.n_rows))
-            minimiser = self._minimiser(together, 1.0, None, many=True)
-            points = np.empty((len(values), len(folds), problem.n_machines, problem.length))
-            scale = np.empty(points.shape[:-1])
-            for k in minimiser.walk(1.0 / values):
-                points[k] = minimiser.points.reshape(points.shape[1:])
-                largest = [minimiser.source.largest_output(machine) for machine in range(together.n_machines)]
-                scale[k] = np.reshape(largest, scale.shape[1:])
-            parts.append(points)
-            scales.append(scale)
-        return np.concatenate(parts, axis=2), np.concatenate(scales, axis=2)
+        problems = self._local_problems(X, codes, weights)
+        together = []
+        for problem in problems:
+            planes = train[:, np.newaxis, slice(None) if problem.rows is None else problem.rows] * problem.weights
+            together.append(replace(problem, weights=planes.reshape(-1, problem.n_rows)))
+        n_machines = sum(problem.n_machines for problem in problems)
+        points = np.empty((len(values), len(folds), n_machines, problems[0].length))
+        scales = np.empty(points.shape[:-1])
+        for k, of, minimiser in self._walk(together, values):
+            own = slice(of.start // len(folds), of.stop // len(folds))
+            points[k, :, own] = minimiser.points.reshape(len(folds), -1, points.shape[-1])
+            largest = [minimiser.source.largest_output(machine) for machine in range(of.stop - of.start)]
+            scales[k, :, own] = np.reshape(largest, (len(folds), -1))
+        return points, scales
 
     def _scores(
         self, X: Any, labels: np.ndarray, folds: list[Any], values: np.ndarray, points: np.ndarray, scales: np.ndarray

@@ -261,15 +261,10 @@ class LinearTraining(Training):
         for minimiser in self.minimisers:
             rows += [(first + row[0], *row[1:]) for row in minimiser.newton.history]
             first += minimiser.problem.n_machines
-        names = ("machine", "step", "seconds", "objective", "duality_gap", "n_active")
-        kinds = (np.int64, np.int64, np.float64, np.float64, np.float64, np.int64)
-        columns = list(zip(*rows, strict=True)) or [()] * len(names)
-        out: dict[str, Any] = {
-            name: np.array(column, dtype=kind) for name, column, kind in zip(names, columns, kinds, strict=True)
-        }
-        for name in ("objective", "duality_gap"):
-            out[name] *= self.estimator.C
-        return out
+        table = np.array(rows, dtype=np.float64).reshape(-1, 6).T
+        table[3:5] *= self.estimator.C
+        columns = dict(zip(("machine", "step", "seconds", "objective", "duality_gap", "n_active"), table, strict=True))
+        return columns | {name: columns[name].astype(np.int64) for name in ("machine", "step", "n_active")}
 
     def _dual(self) -> dict[str, Any]:
         """Multipliers of the rows and their violation of the optimality conditions, where they are published."""

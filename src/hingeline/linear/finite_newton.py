@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,15 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
         if not self.fit_intercept:
             return points.copy(), np.zeros(len(points))
         return np.ascontiguousarray(points[:, :-1]), -self.intercept_scaling * points[:, -1]
+
+    def _walk(self, problems: list[Any], Cs: np.ndarray) -> Iterator[tuple[int, slice, Minimiser]]:
+        """Minimise for all values of C; yields the index of C, the machines, and the minimiser at their minima."""
+        first = 0
+        for problem in problems:
+            minimiser = self._minimiser(problem, 1.0, None, many=True)
+            for k in minimiser.walk(1.0 / Cs):
+                yield k, slice(first, first + problem.n_machines), minimiser
+            first += problem.n_machines
 
     # ---- decisions -----------------------------------------------------------------------------------
 

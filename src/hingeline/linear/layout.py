@@ -72,16 +72,8 @@ class Layout:
         if len(codes) == 0:
             return
         for places, planes, rows in self.planes(codes, weights, which):
-            problem = LocalProblem(
-                matrix,
-                planes,
-                thresholds=self.thresholds,
-                offset=self.offset,
-                threads=threads,
-                codes=codes.astype(np.int32) if self.kind == "ordinal" else None,
-                rows=rows,
-            )
-            yield places, problem
+            own = codes.astype(np.int32) if self.kind == "ordinal" else None
+            yield places, LocalProblem(matrix, planes, self.thresholds, self.offset, threads, own, rows)
 
     def signs(self, codes: np.ndarray, machine: int) -> np.ndarray:
         """Labels of the rows for a machine, one line per threshold; 0 where a row has no part."""

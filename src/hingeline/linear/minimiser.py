@@ -57,7 +57,7 @@ def scaled(problem: Problem, coef: np.ndarray, lam: float) -> np.ndarray:
     p11 = lam * (coef**2).sum(axis=1) + (turned[:, :d] * coef).sum(axis=1)
     q1 = -(gradient[:, :d] * coef).sum(axis=1)
     points = ahead * np.divide(q1, p11, out=np.zeros_like(q1), where=p11 > 0)[:, np.newaxis]
-    if problem.thresholds:
+    if problem.length > d:  # there is an intercept
         unit = np.zeros_like(ahead)
         unit[:, d] = 1.0
         p12, p22, q2 = -turned[:, d], lam + source.curvature(which, unit)[:, d], gradient[:, d]

@@ -53,33 +53,30 @@ class GapTest:
     def __init__(self, tol: float) -> None:
         self.tol = tol
 
+    def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        """Duality gaps to reach."""
+        return self.tol * newton.value[which]
+
     def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return newton.gap[which] <= self.tol * newton.value[which]
+        return newton.gap[which] <= self.wanted(newton, which)
 
     def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         # Half of the norm that meets the test: the gradient after the step may be longer than the system's residual.
-        return 0.5 * np.sqrt(2 * newton.lam[which] * self.tol * newton.value[which])
+        return 0.5 * np.sqrt(2 * newton.lam[which] * self.wanted(newton, which))
 
 
-class HingeTest:
+class HingeTest(GapTest):
     """The gap of the smoothed hinge is at most a tenth of the gap of the hinge itself, or of the gap wanted."""
 
-    reason = "gap"
-
     def __init__(self, tol: float, tau: float, lam: np.ndarray) -> None:
-        self.tol, self.tau, self.lam = tol, tau, lam
+        super().__init__(tol)
+        self.tau, self.lam = tau, lam
 
     def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         value = 0.5 * self.lam[which] * inner(newton.points[which], newton.points[which])
         value += newton.margins[which, HINGE]
         smooth = newton.value[which] / (2 * self.tau)
         return 0.1 * 2 * self.tau * np.maximum(self.tol * value, np.abs(smooth - value))
-
-    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return newton.gap[which] <= self.wanted(newton, which)
-
-    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return 0.5 * np.sqrt(2 * newton.lam[which] * self.wanted(newton, which))
 
 
 class ResidualTest:

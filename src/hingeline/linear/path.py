@@ -71,18 +71,13 @@ def finite_newton_path(
     intercepts, gaps, objectives = np.empty((3, len(values), n_machines))
     n_iter = np.empty((len(values), n_machines), dtype=np.int32)
     reasons = np.empty((len(values), n_machines), dtype=object)
-    first = 0
     with one_blas_thread(), explained(X, "finite_newton_path"):
-        for problem in problems:
-            of = slice(first, first + problem.n_machines)
-            minimiser = model._minimiser(problem, 1.0, None, many=True)
-            for k in minimiser.walk(1.0 / values):
-                coefs[k, of], intercepts[k, of] = model._split(minimiser.points)
-                n_iter[k, of] = minimiser.newton.n_iter
-                gaps[k, of] = values[k] * minimiser.gap()
-                objectives[k, of] = values[k] * minimiser.objective()
-                reasons[k, of] = minimiser.reason
-            first += problem.n_machines
+        for k, of, minimiser in model._walk(problems, values):
+            coefs[k, of], intercepts[k, of] = model._split(minimiser.points)
+            n_iter[k, of] = minimiser.newton.n_iter
+            gaps[k, of] = values[k] * minimiser.gap()
+            objectives[k, of] = values[k] * minimiser.objective()
+            reasons[k, of] = minimiser.reason
     warn_of_gaps(reasons.ravel(), gaps, objectives, model.tol, stacklevel=3)
     return FiniteNewtonPath(values, coefs, intercepts, n_iter, gaps)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -111,9 +112,6 @@ class Problem(Protocol):
     n_rows: int
     n_machines: int
     n_features: int
-    #: Thresholds per machine (0: no intercept) and the factor of a threshold in the outputs.
-    thresholds: int
-    offset: float
     #: Length of a machine's weight vector, thresholds included.
     length: int
     #: Mean number of entries of a row, and whether rows are dense.
@@ -156,8 +154,9 @@ def training_matrix(X: Any) -> _core.Matrix:
     return matrix
 
 
+@dataclass
 class LocalProblem:
-    """Machines over rows in memory.
+    """Machines over rows in memory: a :class:`Problem`.
 
     Parameters
     ----------
@@ -167,47 +166,38 @@ class LocalProblem:
         Signed weights: sample weight times label; unsigned with `codes`.
     thresholds, offset : int, float
         Thresholds per machine (0: no intercept), and the factor of a threshold in the outputs.
+    threads : int
+        Threads.
     codes : ndarray of int32, default=None
         Class of each row, for several thresholds.
     rows : ndarray of int64, default=None
         Rows that take part; None: all.
-    threads : int
-        Threads.
     """
+
+    matrix: _core.Matrix
+    weights: np.ndarray
+    thresholds: int
+    offset: float
+    threads: int
+    codes: np.ndarray | None = None
+    rows: np.ndarray | None = None
 
     in_memory = True
     hessian_bytes = 1 << 30
     setup_passes = 0.0
 
-    def __init__(
-        self,
-        matrix: _core.Matrix,
-        weights: np.ndarray,
-        *,
-        thresholds: int,
-        offset: float,
-        threads: int,
-        codes: np.ndarray | None = None,
-        rows: np.ndarray | None = None,
-    ) -> None:
-        self.matrix = matrix
-        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
-        self.thresholds = thresholds
-        self.offset = float(offset)
-        self.threads = threads
-        self.codes = codes
-        self.rows = rows
-        self.n_machines, self.n_rows = self.weights.shape
-        self.n_features = matrix.shape[1]
-        self.length = self.n_features + thresholds
-        self.entries_per_row = matrix.entries / matrix.shape[0]
-        self.dense = matrix.is_dense
+    n_machines = property(lambda self: self.weights.shape[0])
+    n_rows = property(lambda self: self.weights.shape[1])
+    n_features = property(lambda self: self.matrix.shape[1])
+    length = property(lambda self: self.n_features + self.thresholds)
+    entries_per_row = property(lambda self: self.matrix.entries / self.matrix.shape[0])
+    dense = property(lambda self: self.matrix.is_dense)
 
     def source(self, clip: Clip) -> MultiplierSource:
         """The rows, with all machines at zero."""
         source: MultiplierSource = _core.LinearRows(
             self.matrix,
-            self.weights,
+            np.ascontiguousarray(self.weights),
             np.arange(self.n_machines),
             thresholds=self.thresholds,
             offset=self.offset,
@@ -217,17 +207,6 @@ class LocalProblem:
             threads=self.threads,
         )
         return source
-
-    def _like(self, weights: np.ndarray, rows: Any, codes: Any) -> LocalProblem:
-        return LocalProblem(
-            self.matrix,
-            weights,
-            thresholds=self.thresholds,
-            offset=self.offset,
-            threads=self.threads,
-            codes=codes,
-            rows=rows,
-        )
 
     def samples(self, solver: str) -> list[Sample]:
         """One row in `THIN`, or in fewer where that leaves too few; none where it always does, or for other solvers.
@@ -240,11 +219,8 @@ class LocalProblem:
         count = self.n_rows // thin
         places = np.arange(count) * thin + np.random.default_rng(0).integers(0, thin, size=count)
         codes = None if self.codes is None else self.codes[places]
-        small = self._like(self.weights[:, places], places if self.rows is None else self.rows[places], codes)
+        rows = places if self.rows is None else self.rows[places]
+        small = replace(self, weights=self.weights[:, places], rows=rows, codes=codes)
         share = small.n_rows / self.n_rows
         most = FEW_ITERATIONS if share > LARGE_SAMPLE else None
         return [Sample(np.arange(self.n_machines), small, share, "gram", most)]
-
-    def with_weights(self, weights: np.ndarray) -> LocalProblem:
-        """The same rows with other machines, one for each line of weights."""
-        return self._like(weights, self.rows, self.codes)

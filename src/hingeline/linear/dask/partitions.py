@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import _check_feature_names, column_or_1d
 
-from ...base.rows import LARGEST
+from ...base.labels import WeightedLabels
 from ..estimator import class_codes
 from ..rows import ROWS_PER_WEIGHT, THIN
 
@@ -81,20 +81,13 @@ def _labels(block: Any, n_rows: int, number: int) -> np.ndarray:
     return y
 
 
-def _weights(block: Any, n_rows: int, number: int) -> np.ndarray | None:
+def _weights(block: Any, X: Any, number: int) -> np.ndarray | None:
     if block is None:
         return None
-    weights = np.ascontiguousarray(block, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must have one number per row of X. Got shape {weights.shape} in partition {number}, "
-            f"where X has {n_rows} rows."
-        )
-    assert_all_finite(weights, input_name=f"sample_weight (partition {number})")
-    if weights.min(initial=0.0) < 0:
-        raise ValueError("Negative values in data passed to `sample_weight`.")
-    if weights.max(initial=0.0) > LARGEST:
-        raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
+    try:
+        weights: np.ndarray = WeightedLabels()._sample_weights(block, X, all_zero=True)
+    except ValueError as error:
+        raise ValueError(f"sample_weight in partition {number}: {error}") from None
     return weights
 
 
@@ -103,7 +96,7 @@ def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_b
     X = as_rows(X)
     n_rows = X.shape[0]
     y = _labels(y, n_rows, number)
-    weights = _weights(sample_weight, n_rows, number)
+    weights = _weights(sample_weight, X, number)
     sparse = sp.issparse(X)
     assert_all_finite(X.data if sparse else X, input_name=f"X (partition {number})")
     found, codes = class_codes(y) if n_rows else (y, np.zeros(0, dtype=np.int64))

@@ -39,18 +39,9 @@ class DaskProblem:
     setup_passes = 1.0  # the survey
 
     def __init__(self, survey: Survey, layout: Layout, places: np.ndarray, *, threads: int) -> None:
-        self.survey = survey
-        self.layout = layout
-        self.places = places
-        self.threads = threads
-        self.n_rows = survey.n_rows
-        self.n_machines = layout.n_machines
-        self.n_features = layout.n_features
-        self.thresholds = layout.thresholds
-        self.offset = layout.offset
-        self.length = layout.length
-        self.entries_per_row = survey.entries_per_row
-        self.dense = survey.dense
+        self.survey, self.layout, self.places, self.threads = survey, layout, places, threads
+        self.n_rows, self.entries_per_row, self.dense = survey.n_rows, survey.entries_per_row, survey.dense
+        self.n_machines, self.n_features, self.length = layout.n_machines, layout.n_features, layout.length
         used = [(i, place) for i, place in enumerate(survey.places) if place is not None]
         self.rounds = Rounds(
             [survey.parts.blocks[i] for i, _ in used],

@@ -136,7 +136,7 @@ def _add_changes(
     length = points.shape[1]
     matrices = [np.zeros((length, length)) for _ in machines]
     _, _, rebuilt = source.move(machines, np.ones(len(machines)), targets, matrices)
-    for k in np.flatnonzero(rebuilt == 0):
+    for k in np.flatnonzero(rebuilt == 0).tolist():
         hessians[places[k]] += matrices[k]
     scratch = np.flatnonzero(rebuilt)
     for sign, where in ((-1.0, points), (1.0, targets)) if len(scratch) else ():
