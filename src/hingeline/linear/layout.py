@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -48,11 +47,16 @@ class Layout:
         """Length of a machine's weight vector, thresholds included."""
         return self.n_features + self.thresholds
 
-    def planes(self, codes: np.ndarray, weights: np.ndarray, which: np.ndarray) -> Iterator[tuple[Any, Any, Any]]:
-        """Places in `which`, signed weights of their machines, and the rows of these machines (None: all)."""
-        weights = weights * self.class_weight[codes]
+    def problems(
+        self, matrix: _core.Matrix, codes: np.ndarray, weights: np.ndarray, which: np.ndarray, threads: int
+    ) -> Iterator[tuple[np.ndarray, LocalProblem]]:
+        """Problems with the machines `which` over rows in memory, each with the places in `which` of its machines."""
+        weights, everyone = weights * self.class_weight[codes], np.arange(len(which))
+        common = (self.thresholds, self.offset, threads)
+        if len(codes) == 0:
+            return
         if self.kind == "ordinal":
-            yield np.arange(len(which)), weights[np.newaxis], None
+            yield everyone, LocalProblem(matrix, weights[np.newaxis], *common, codes.astype(np.int32))
         elif self.kind == "pairs" and self.n_classes > 2:
             first, second = pairs(self.n_classes)
             for q, machine in enumerate(which):
@@ -60,20 +64,11 @@ class Layout:
                 rows = np.flatnonzero(positive | (codes == second[machine]))
                 plane = np.where(positive[rows], weights[rows], -weights[rows])
                 if len(rows):
-                    yield np.array([q]), plane[np.newaxis], rows
+                    yield everyone[q : q + 1], LocalProblem(matrix, plane[np.newaxis], *common, rows=rows)
         else:
             positive = [1] if self.n_classes == 2 else which
-            yield np.arange(len(which)), np.array([np.where(codes == c, weights, -weights) for c in positive]), None
-
-    def problems(
-        self, matrix: _core.Matrix, codes: np.ndarray, weights: np.ndarray, which: np.ndarray, threads: int
-    ) -> Iterator[tuple[np.ndarray, LocalProblem]]:
-        """Problems with the machines `which` over rows in memory, each with the places in `which` of its machines."""
-        if len(codes) == 0:
-            return
-        for places, planes, rows in self.planes(codes, weights, which):
-            own = codes.astype(np.int32) if self.kind == "ordinal" else None
-            yield places, LocalProblem(matrix, planes, self.thresholds, self.offset, threads, own, rows)
+            planes = np.array([np.where(codes == c, weights, -weights) for c in positive])
+            yield everyone, LocalProblem(matrix, planes, *common)
 
     def signs(self, codes: np.ndarray, machine: int) -> np.ndarray:
         """Labels of the rows for a machine, one line per threshold; 0 where a row has no part."""

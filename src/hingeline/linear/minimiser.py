@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from .newton import GapTest, HingeTest, Newton, ResidualTest, Test
+from .newton import GapTest, HingeTest, Newton, ResidualTest
 from .rows import CLIPS, HINGE, PULL, Clip, Problem
 from .systems import THIN_ROWS, Conjugate, Exact, Solver, inner, power_of_two
 
@@ -247,7 +247,7 @@ class Minimiser:
             self.newton.begin(self.newton.all, solver, test, self.max_iter)
             yield self.newton
 
-    def _tests(self) -> list[Test]:
+    def _tests(self) -> list[GapTest]:
         """Stopping rules, one after the other."""
         if self.solver_name in ("gram", "cg"):
             return [GapTest(self.tol)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -32,22 +32,10 @@ ROUNDING = 1e-13
 # ---- when to stop ----------------------------------------------------------------------------------
 
 
-class Test(Protocol):
-    """Stopping rule, and the accuracy to which Newton's systems are solved."""
+class GapTest:
+    """Stopping rule: the duality gap is at most `tol` times the objective."""
 
     #: Stop reason of machines that meet the test.
-    reason: str
-
-    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        """Whether machines meet the test."""
-
-    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        """Norm of the gradient at which machines meet the test."""
-
-
-class GapTest:
-    """The duality gap is at most `tol` times the objective."""
-
     reason = "gap"
 
     def __init__(self, tol: float) -> None:
@@ -58,9 +46,11 @@ class GapTest:
         return self.tol * newton.value[which]
 
     def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        """Whether machines meet the test."""
         return newton.gap[which] <= self.wanted(newton, which)
 
     def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        """Norm of the residual to which Newton's systems are solved."""
         # Half of the norm that meets the test: the gradient after the step may be longer than the system's residual.
         return 0.5 * np.sqrt(2 * newton.lam[which] * self.wanted(newton, which))
 
@@ -79,19 +69,16 @@ class HingeTest(GapTest):
         return 0.1 * 2 * self.tau * np.maximum(self.tol * value, np.abs(smooth - value))
 
 
-class ResidualTest:
-    """The gradient is at most `epsilon` times the residuals: equation 13 of the paper."""
+class ResidualTest(GapTest):
+    """The gradient is at most `tol` times the residuals: equation 13 of the paper."""
 
     reason = "residual"
-
-    def __init__(self, epsilon: float) -> None:
-        self.epsilon = epsilon
 
     def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         return np.linalg.norm(newton.gradient[which], axis=1) <= self.goal(newton, which)
 
     def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return self.epsilon * np.sqrt(newton.margins[which, SQUARES])
+        return self.tol * np.sqrt(newton.margins[which, SQUARES])
 
 
 # ---- the loop --------------------------------------------------------------------------------------
@@ -162,7 +149,7 @@ class Newton:
 
     # ---- iterations ----------------------------------------------------------------------------------
 
-    def begin(self, which: np.ndarray, solver: Solver, test: Test, max_iter: int) -> None:
+    def begin(self, which: np.ndarray, solver: Solver, test: GapTest, max_iter: int) -> None:
         """Iterate these machines from now on, until they meet the test. ``reason`` says why each of them stops."""
         self.reason[which] = "running"
         self.solver, self.test = solver, test

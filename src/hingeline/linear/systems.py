@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -68,25 +68,6 @@ def _add(factors: np.ndarray, lines: np.ndarray, to: np.ndarray) -> None:
     """Add multiples of lines in place; the vectors may be long."""
     for factor, line, sum_ in zip(factors, lines, to, strict=True):
         daxpy(line, sum_, a=factor)
-
-
-class Solver(Protocol):
-    """Solver of Newton's systems (H + lam) step = -gradient, with a state that follows the machines."""
-
-    def begin(self, newton: Newton, which: np.ndarray) -> None:
-        """Prepare for systems at the current points."""
-
-    def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Newton directions; `goal` is the norm of the residual that is small enough."""
-
-    def following(self, which: np.ndarray) -> list[Any]:
-        """Matrices for the source to update when machines move, or None."""
-
-    def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
-        """Adapt to the result of an iteration; `before` are the gaps before it."""
-
-    def forget(self, which: np.ndarray) -> None:
-        """Discard the state of machines that were put elsewhere, or have another loss."""
 
 
 class Exact:
@@ -186,7 +167,7 @@ class Exact:
         return [None if self.thin else self.hessians[machine] for machine in which]
 
     def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Newton directions; with a thin sketch by conjugate gradients, preconditioned by it."""
+        """Newton directions; with a thin sketch by preconditioned conjugate gradients, to a residual of `goal`."""
         if not self.thin:
             return np.array([_solve(self._factor_of(m, lam[i]), -gradient[i]) for i, m in enumerate(which)])
         for machine, penalty in zip(which.tolist(), lam.tolist(), strict=True):
@@ -251,6 +232,9 @@ class Conjugate:
             return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: lines.copy(), cap)
         scale = 1.0 / np.sqrt(np.array([self.diagonal[m] + lam[i] for i, m in enumerate(which.tolist())]))
         return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: scale[of] * lines, cap)
+
+
+Solver = Exact | Conjugate
 
 
 def conjugate_gradients(

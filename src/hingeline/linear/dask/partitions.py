@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,12 +156,9 @@ def literal(value: Any) -> Delayed:
     return delayed(value, traverse=False, pure=False)
 
 
-def add_arrays(parts: list[np.ndarray]) -> np.ndarray:
+def add_arrays(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Sum of several arrays."""
-    out = parts[0].copy()
-    for part in parts[1:]:
-        out += part
-    return out
+    return reduce(np.add, parts)
 
 
 def tree(function: Callable[[list[Any]], Any], values: Sequence[Delayed]) -> Delayed:

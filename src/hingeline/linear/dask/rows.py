@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,18 +50,11 @@ class Sums(NamedTuple):
 
 
 def _add(parts: list[Sums]) -> Sums:
-    """Sums of several partitions (of `largest`, the largest)."""
-
-    def total(name: str) -> Any:
-        arrays = [getattr(part, name) for part in parts]
-        if arrays[0] is None:
-            return None
-        out = arrays[0].copy()
-        for array in arrays[1:]:
-            (np.maximum if name == "largest" else np.add)(out, array, out=out)
-        return out
-
-    return Sums(**{name: total(name) for name in Sums._fields})
+    """Sums of several partitions (of `largest`, the maximum)."""
+    columns = dict(zip(Sums._fields, zip(*parts, strict=True), strict=True))
+    largest = reduce(np.maximum, columns.pop("largest"))
+    totals: dict[str, Any] = {k: None if v[0] is None else add_arrays(v) for k, v in columns.items()}
+    return Sums(largest=largest, **totals)
 
 
 @dataclass(frozen=True)
