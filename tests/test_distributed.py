@@ -1,4 +1,4 @@
-"""Dask's collections: the answer of one machine, whatever the partitions; workers that die; files on disk."""
+"""Dask collections: same result as in memory for any partitions; workers that die; files on disk."""
 
 import os
 import signal
@@ -376,7 +376,7 @@ def cluster():
 
 
 def lazy(n_parts, each, flag=None):
-    """Partitions that are computed, or recomputed, from their number; whoever finds the flag takes it away and dies."""
+    """Partitions that are computed from their number; the first task that finds the flag removes it and dies."""
 
     def block(number):
         if flag is not None and os.path.exists(flag):

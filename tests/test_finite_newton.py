@@ -154,7 +154,7 @@ def test_other_oracles(loss, C):
 
 
 def test_losses_differ():
-    # Otherwise the tests of one loss would say nothing about another.
+    # Otherwise the tests of one loss would not test another.
     X, y = problem()
     models = [FiniteNewtonSVC(C=1.0, **tight(loss)).fit(X, y) for loss in LOSSES]
     for a, b in combinations(models, 2):

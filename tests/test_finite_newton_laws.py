@@ -180,9 +180,9 @@ def test_rotations_and_permutations(loss):
 @pytest.mark.parametrize("solver", ["auto", "cg"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_many_features(loss, solver):
-    """200 rows of 5000 columns; the twin gets them turned into the 200 directions that they span."""
+    """200 rows of 1500 columns; the twin gets them in coordinates of the 200 directions that they span."""
     rng = np.random.default_rng(0)
-    X = sp.random(200, 5000, density=0.01, random_state=0, format="csr", data_rvs=rng.standard_normal)
+    X = sp.random(200, 1500, density=0.01, random_state=0, format="csr", data_rvs=rng.standard_normal)
     y = rng.integers(0, 2, 200)
     model = FiniteNewtonSVC(C=0.5, solver=solver, **tight(loss)).fit(X, y)
     assert_certified(model, X, y)

@@ -85,7 +85,7 @@ def test_small_problems_have_the_coefficients_of_the_twin(data, loss, C, solver)
     model = FiniteNewtonSVC(C=C, solver=solver, **tight(loss)).fit(X, y, s)
     ((_, rows, t, c),) = machine_problems(model, X, y, s)
     twin = naive_fit(loss, rows, t, c, C)
-    # Both gaps bound the distance; for smooth losses it is far below what they say.
+    # Both gaps bound the distance; for smooth losses it is far below this bound.
     slack = np.sqrt(2 * model.duality_gap_[0]) + np.sqrt(2 * abs(twin.gap)) if loss == "hinge" else 0.0
     np.testing.assert_allclose(parameters(model), twin.beta, rtol=0, atol=1e-6 + slack)
     # Rows of very different sizes cost a steep hinge digits as well.

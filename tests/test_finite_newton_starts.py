@@ -67,7 +67,7 @@ def test_a_guess_is_scaled_by_equation_9(scaling):
     objectives = [first_objective(model.fit(X, y, s, coef_init=[size * guess])) for size in (1.0, 2.0**12, -(2.0**-9))]
     assert max(objectives) <= best * (1 + 1e-9)
     np.testing.assert_allclose(objectives, objectives[0], rtol=1e-9)
-    # Scale and sign of the guess say nothing, for any loss: the whole run is the same.
+    # Scale and sign of the guess do not matter for any loss: the whole run is the same.
     for loss in ("squared_hinge", "huber"):
         runs = [
             FiniteNewtonSVC(C=C, loss=loss, intercept_scaling=scaling).fit(X, y, s, coef_init=[size * guess])

@@ -275,7 +275,7 @@ template <class T> int walk(Random& random, Problem<T>& p, int kind, const std::
     same(part.start(ids, at.data(), threads, nullptr), here);
     reached();
 
-    int anew = 0;
+    int rebuilt = 0;
     std::vector<Numbers> hessians;
     for (const Truth& t : here) hessians.push_back(t.hessian);
     for (int step = 0; step < 3; ++step) {
@@ -314,7 +314,7 @@ template <class T> int walk(Random& random, Problem<T>& p, int kind, const std::
             CHECK(moved.changed[q] == changed, kind, count, q, moved.changed[q], changed);
             CHECK(deltas[q] != 0 || changed == 0);
             const bool fresh = to[q] && static_cast<double>(changed) > next[q].sums.active;
-            anew += fresh;
+            rebuilt += fresh;
             CHECK(moved.rebuilt[q] == fresh, kind, count, q);
             if (!fresh) hessians[q][0] -= 1000.0;
             if (to[q]) CHECK(near(hessians[q], next[q].hessian, length, precise), kind, count, q, fresh, changed);
@@ -337,7 +337,7 @@ template <class T> int walk(Random& random, Problem<T>& p, int kind, const std::
                 CHECK(near(worst[q], truth, truth), kind, count, q, curved, worst[q], truth);
             }
         }
-    return anew;
+    return rebuilt;
 }
 
 std::vector<Index> shuffled(Random& random, Index n) {
@@ -351,7 +351,7 @@ std::vector<Index> shuffled(Random& random, Index n) {
 
 template <class T> void forms_case() {
     Random random(5);
-    int turn = 0, anew = 0;
+    int turn = 0, rebuilt = 0;
     for (const Index count : {1, 2, 7, 9, 20, 33, 40})
         for (const Index thresholds : {0, 1, 3})
             for (int kind = 0; kind < Matrix<T>::forms; ++kind, ++turn) {
@@ -359,9 +359,9 @@ template <class T> void forms_case() {
                 Problem<T> p(random, m, clips[(turn / 3) % 4], count, thresholds, thresholds > 1 || turn % 4 == 0,
                              turn % 5 < 2);
                 p.precise = turn % 4 != 1;
-                anew += walk(random, p, kind, shuffled(random, count), 1 + turn % 3);
+                rebuilt += walk(random, p, kind, shuffled(random, count), 1 + turn % 3);
             }
-    CHECK(anew > 100, anew);
+    CHECK(rebuilt > 100, rebuilt);
 }
 
 CASE(every_form_and_number_of_machines) {
