@@ -286,36 +286,29 @@ class Survey:
             )
         ]
         both = persist(*[kept for kept, _ in pairs], *[look for _, look in pairs])
-        self.kept = list(both[: len(pairs)])
-        self.looks: list[Look] = list(compute(*both[len(pairs) :]))
-        self.n_rows = sum(look.n_rows for look in self.looks)
+        looks: list[Look] = list(compute(*both[len(pairs) :]))
         self.n_features = parts.n_features
-        self._check()
-        some = [look for look in self.looks if look.n_rows]
-        self.dense = all(look.dense for look in some)
-        self.entries_per_row = sum(look.entries for look in some) / self.n_rows
-        self.labels = np.unique(np.concatenate([look.found for look in some]))
-        self.places = [np.searchsorted(self.labels, look.found) if look.n_rows else None for look in self.looks]
+        self._check(looks)
+        used = [number for number, look in enumerate(looks) if look.n_rows]  # partitions with rows
+        self.looks = [looks[number] for number in used]
+        self.blocks, self.kept = [parts.blocks[number] for number in used], [both[number] for number in used]
+        self.n_rows = sum(look.n_rows for look in looks)
+        self.dense = all(look.dense for look in self.looks)
+        self.entries_per_row = sum(look.entries for look in looks) / self.n_rows
+        self.labels = np.unique(np.concatenate([look.found for look in self.looks]))
+        self.places = [np.searchsorted(self.labels, look.found) for look in self.looks]
         self.counts = np.zeros(len(self.labels), dtype=np.int64)
         for look, place in zip(self.looks, self.places, strict=True):
-            if place is not None:
-                self.counts[place] += look.counts
+            self.counts[place] += look.counts
 
-    def _check(self) -> None:
-        if self.n_rows == 0:
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape=(0, {self.n_features})) while a minimum of 1 is required."
-            )
-        if self.n_features == 0:
-            raise ValueError(
-                f"Found array with 0 feature(s) (shape=({self.n_rows}, 0)) while a minimum of 1 is required."
-            )
-        for number, look in enumerate(self.looks):
+    def _check(self, looks: list[Look]) -> None:
+        shape = (sum(look.n_rows for look in looks), self.n_features)
+        if 0 in shape:
+            raise ValueError(f"X must have at least one row and one feature. Got 0 samples or features: shape {shape}.")
+        for number, look in enumerate(looks):
             if look.n_rows and look.n_features != self.n_features:
-                raise ValueError(
-                    f"X has {look.n_features} features in partition {number}, {self.n_features} were announced."
-                )
-        if sum(look.weight_sum for look in self.looks) == 0:
+                raise ValueError(f"X has {look.n_features} features in partition {number}, expected {self.n_features}.")
+        if sum(look.weight_sum for look in looks) == 0:
             raise ValueError("sample_weight must not be zero for all rows.")
 
     def describe(self, estimator: Any) -> None:
@@ -327,20 +320,12 @@ class Survey:
         estimator.n_features_in_ = self.n_features
 
     def sample(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Rows, indices into ``labels``, weights. Frees the samples, so it can be called once."""
-        some = [
-            (look, place)
-            for look, place in zip(self.looks, self.places, strict=True)
-            if place is not None and len(look.sample_codes)
-        ]
-        empty = np.zeros((0, self.n_features))
+        """Rows, indices into ``labels``, weights. Frees the samples: a second call returns no rows."""
+        some = [(look, place) for look, place in zip(self.looks, self.places, strict=False) if len(look.sample_codes)]
+        self.looks = []
         if not some:
-            return empty, np.zeros(0, dtype=np.int64), np.zeros(0)
+            return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64), np.zeros(0)
         rows = [look.sample for look, _ in some]
         X = sp.vstack(rows, format="csr") if any(map(sp.issparse, rows)) else np.concatenate(rows)
         codes = np.concatenate([place[look.sample_codes] for look, place in some])
-        weights = np.concatenate([look.sample_weights for look, _ in some])
-        self.looks = [
-            look._replace(sample=empty, sample_codes=codes[:0], sample_weights=weights[:0]) for look in self.looks
-        ]
-        return X, codes, weights
+        return X, codes, np.concatenate([look.sample_weights for look, _ in some])

@@ -42,12 +42,7 @@ class DaskProblem:
         self.survey, self.layout, self.places, self.threads = survey, layout, places, threads
         self.n_rows, self.entries_per_row, self.dense = survey.n_rows, survey.entries_per_row, survey.dense
         self.n_machines, self.n_features, self.length = layout.n_machines, layout.n_features, layout.length
-        used = [(i, place) for i, place in enumerate(survey.places) if place is not None]
-        self.rounds = Rounds(
-            [survey.parts.blocks[i] for i, _ in used],
-            [survey.kept[i] for i, _ in used],
-            [places[place] for _, place in used],
-        )
+        self.rounds = Rounds(survey.blocks, survey.kept, [places[place] for place in survey.places])
 
     def source(self, clip: Clip) -> DaskRows:
         """The rows, with all machines at zero."""
