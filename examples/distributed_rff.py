@@ -1,8 +1,8 @@
 """A kernel machine for more rows than fit into memory: random features, partition by partition, and a linear machine.
 
-scikit-learn's ``RBFSampler`` (or ``Nystroem``) turns rows into features whose inner products are about those of an RBF
-kernel. Fitted on a few rows it is a function of one row, so Dask can map it over partitions; ``FiniteNewtonSVC`` then
-learns from these without ever holding them all. The same pipeline on NumPy gives the same machine.
+scikit-learn's ``RBFSampler`` (or ``Nystroem``) maps rows to features whose inner products approximate an RBF kernel.
+Fitted on a few rows it is a function of one row, so Dask can apply it to each partition; ``FiniteNewtonSVC`` then
+learns from the partitions without loading all of them. The same pipeline on NumPy arrays gives the same model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PARTITIONS, ROWS, FEATURES, COMPONENTS = 8, 5_000, 5, 200
 
 
 def partition(number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and labels that no plane separates; stands for a file."""
+    """Rows and labels that no plane separates, in place of a file."""
     rng = np.random.default_rng(number)
     X = rng.standard_normal((ROWS, FEATURES))
     return X, (np.linalg.norm(X, axis=1) + 0.2 * rng.standard_normal(ROWS) > 2.1).astype(int)

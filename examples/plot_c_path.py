@@ -1,8 +1,8 @@
-"""What C does to a linear machine: its weights, its training error and its error on rows it has not seen.
+"""Effect of C on a linear machine: weights, training error and cross-validation error.
 
-``finite_newton_path`` goes from small C to large, each minimum being the start for the next; ``FiniteNewtonSVCCV`` does
-so with all folds at once. With small C the weights are near zero and of one sign for nearly all features. With large C
-they grow and take opposite signs, which helps in training and hurts elsewhere.
+``finite_newton_path`` fits increasing values of C, each starting from the last minimum; ``FiniteNewtonSVCCV`` does so
+for all folds at once. With small C the weights are near zero and have one sign for nearly all features. With large C
+they grow and take opposite signs, which lowers the training error and raises the error on other rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dask's collections: the answer of one machine, whatever the partitions; workers that die; files on disk."""
+"""Dask collections: same result as in memory for any partitions; workers that die; files on disk."""
 
 import os
 import signal
@@ -21,7 +21,10 @@ da = pytest.importorskip("dask.array", reason="dask.array is not installed (pip 
 pytest.importorskip("distributed", reason="distributed is not installed (pip install 'hingeline[dask]')")
 
 import hingeline.linear.dask as hd  # noqa: E402
+from hingeline.linear import estimator  # noqa: E402
 from hingeline.linear.dask import rows as dask_rows  # noqa: E402
+from hingeline.linear.layout import Layout  # noqa: E402
+from hingeline.linear.rows import Source  # noqa: E402
 
 N, D, CHUNK = 1500, 6, 400
 
@@ -186,6 +189,12 @@ def test_partitions_do_not_matter():
         same(FiniteNewtonSVC(tol=1e-9).fit(Z, y), one)
 
 
+def test_partitions_are_a_source():
+    for name in dir(Source):
+        if not name.startswith("_"):
+            assert hasattr(dask_rows.DaskRows(None, Layout("rest", 2, 3, 1, 1.0, np.ones(2)), None), name), name
+
+
 # ---- collections -----------------------------------------------------------------------------------
 
 
@@ -343,7 +352,7 @@ def test_a_bar_in_a_terminal(monkeypatch):
 
         def __exit__(self, *args): ...
 
-    monkeypatch.setattr(dask_rows, "progress", lambda wanted, total, label: told.append(wanted) or Bar())
+    monkeypatch.setattr(estimator, "progress", lambda wanted, total, label: told.append(wanted) or Bar())
     X, score = rows()
     FiniteNewtonSVC(tol=1e-9).fit(chunked(X), labels(score, 2))
     assert told[0] is None
@@ -367,7 +376,7 @@ def cluster():
 
 
 def lazy(n_parts, each, flag=None):
-    """Partitions that are computed, or recomputed, from their number; whoever finds the flag takes it away and dies."""
+    """Partitions that are computed from their number; the first task that finds the flag removes it and dies."""
 
     def block(number):
         if flag is not None and os.path.exists(flag):

@@ -6,17 +6,19 @@ namespace hingeline::bindings {
 namespace {
 
 namespace fn = finite_newton;
+using Which = Contiguous1<std::int64_t>;
 
-/// A Part of either precision, and the matrix that it looks at.
-struct LinearPart {
+/// A Part of either precision, the matrix that it looks at, and the number of threads of its passes.
+struct LinearRows {
     nb::object matrix;
     Contiguous2<double> weights;
     std::variant<std::unique_ptr<fn::Part<float>>, std::unique_ptr<fn::Part<double>>> part;
+    int threads;
 
-    LinearPart(nb::object x, Contiguous2<double> signed_weights, Contiguous1<std::int64_t> plane_of, Index thresholds,
+    LinearRows(nb::object x, Contiguous2<double> signed_weights, Contiguous1<std::int64_t> plane_of, Index thresholds,
                double offset, std::tuple<double, double, double> clip, std::optional<Contiguous1<std::int64_t>> rows,
-               std::optional<Contiguous1<std::int32_t>> codes)
-        : matrix(x), weights(signed_weights) {
+               std::optional<Contiguous1<std::int32_t>> codes, int threads_)
+        : matrix(x), weights(signed_weights), threads(threads_) {
         fn::Machines machines;
         machines.planes = weights.data();
         machines.plane_count = static_cast<Index>(weights.shape(0));
@@ -42,156 +44,137 @@ struct LinearPart {
     template <class F> decltype(auto) visit(F&& f) {
         return std::visit([&](auto& p) -> decltype(auto) { return f(*p); }, part);
     }
+    /// f(part, interrupt) without the GIL; its result.
+    template <class F> auto run(F&& f) {
+        decltype(visit([&](auto& p) { return f(p, static_cast<Interrupt*>(nullptr)); })) out;
+        Session().run([&](Interrupt* interrupt) { out = visit([&](auto& p) { return f(p, interrupt); }); });
+        return out;
+    }
+
+    // ---- checks --------------------------------------------------------------------------------------
+
+    Ids machines(const Which& which, std::size_t lines) {
+        if (which.shape(0) != lines) throw std::invalid_argument("one line per machine expected");
+        return ids(which, visit([](auto& p) { return p.machines(); }));
+    }
+    Ids machines(const Which& which, const Contiguous2<double>& points) {
+        if (static_cast<Index>(points.shape(1)) != visit([](auto& p) { return p.length(); }))
+            throw std::invalid_argument("a weight for every feature and threshold expected");
+        return machines(which, points.shape(0));
+    }
+    Index machine(Index k) {
+        if (k < 0 || k >= visit([](auto& p) { return p.machines(); })) throw nb::index_error("no such machine");
+        return k;
+    }
+    double* square(const nb::handle& h) {
+        const auto length = static_cast<std::size_t>(visit([](auto& p) { return p.length(); }));
+        Writable2<double> square;
+        if (!nb::try_cast(h, square, false) || square.shape(0) != length || square.shape(1) != length)
+            throw std::invalid_argument("a square float64 array with a line per weight expected");
+        return square.data();
+    }
 };
 
-using Which = Contiguous1<std::int64_t>;
-
-/// Machine numbers, and lines of weights for them.
-Ids checked(LinearPart& p, const Which& which, std::size_t lines) {
-    const Index machines = p.visit([](auto& part) { return part.machines(); });
-    if (which.shape(0) != lines) throw std::invalid_argument("one line per machine expected");
-    return ids(which, machines);
-}
-void check_length(LinearPart& p, std::size_t length) {
-    if (static_cast<Index>(length) != p.visit([](auto& part) { return part.length(); }))
-        throw std::invalid_argument("a weight for every feature and threshold expected");
-}
-
-/// Sums as arrays: columns loss, pull, weighted, squares, active, hinge; gradients; rows that changed.
-nb::tuple arrays(const fn::Sums& sums, Index length) {
+/// Margins (columns loss, pull, weighted, squares, active, hinge) and gradients.
+nb::tuple arrays(const fn::Sums& sums, std::size_t length) {
     const std::size_t machines = sums.margins.size();
     std::vector<double> columns;
     for (const MarginSums& m : sums.margins)
         columns.insert(columns.end(), {m.loss, m.pull, m.weighted, m.squares, m.active, m.hinge});
-    return nb::make_tuple(to_numpy(std::move(columns), {machines, 6}),
-                          to_numpy(sums.gradient, {machines, static_cast<std::size_t>(length)}),
-                          to_numpy(sums.changed));
+    return nb::make_tuple(to_numpy(std::move(columns), {machines, 6}), to_numpy(sums.gradient, {machines, length}));
 }
 
-template <class F> nb::tuple pass(LinearPart& p, const Which& which, const Contiguous2<double>& b, F&& f) {
-    const Ids machines = checked(p, which, b.shape(0));
-    check_length(p, b.shape(1));
-    fn::Sums sums;
-    Session().run([&](Interrupt* interrupt) { p.visit([&](auto& part) { sums = f(part, machines, interrupt); }); });
-    return arrays(sums, static_cast<Index>(b.shape(1)));
+nb::tuple start(LinearRows& x, Which which, Contiguous2<double> b) {
+    const Ids machines = x.machines(which, b);
+    return arrays(x.run([&](auto& part, Interrupt* i) { return part.start(machines, b.data(), x.threads, i); }),
+                  b.shape(1));
 }
-
-nb::tuple start(LinearPart& p, Which which, Contiguous2<double> b, int threads) {
-    return pass(p, which, b,
-                [&](auto& part, Ids machines, Interrupt* i) { return part.start(machines, b.data(), threads, i); });
+nb::tuple aim(LinearRows& x, Which which, Contiguous2<double> b) {
+    const Ids machines = x.machines(which, b);
+    return arrays(x.run([&](auto& part, Interrupt* i) { return part.aim(machines, b.data(), x.threads, i); }),
+                  b.shape(1));
 }
-nb::tuple aim(LinearPart& p, Which which, Contiguous2<double> b, int threads) {
-    return pass(p, which, b,
-                [&](auto& part, Ids machines, Interrupt* i) { return part.aim(machines, b.data(), threads, i); });
-}
-auto slopes(LinearPart& p, Which which, Contiguous1<double> deltas, int threads) {
-    const Ids machines = checked(p, which, deltas.shape(0));
+auto slopes(LinearRows& x, Which which, Contiguous1<double> deltas) {
+    const Ids machines = x.machines(which, deltas.shape(0));
     std::vector<double> out;
-    Session().run([&](Interrupt* interrupt) {
-        p.visit([&](auto& part) {
-            for (const Slope& s : part.slopes(machines, deltas.data(), threads, interrupt))
-                out.insert(out.end(), {s.first, s.second});
-        });
-    });
+    for (const Slope& s :
+         x.run([&](auto& part, Interrupt* i) { return part.slopes(machines, deltas.data(), x.threads, i); }))
+        out.insert(out.end(), {s.first, s.second});
     return to_numpy(std::move(out), {which.shape(0), 2});
 }
-
-double* square(const nb::handle& h, std::size_t length) {
-    Writable2<double> matrix;
-    if (!nb::try_cast(h, matrix, false) || matrix.shape(0) != length || matrix.shape(1) != length)
-        throw std::invalid_argument("a square float64 array with a line per weight expected");
-    return matrix.data();
-}
-
-nb::tuple move(LinearPart& p, Which which, Contiguous1<double> deltas, Contiguous2<double> b, nb::list hessians,
-               int threads) {
+nb::tuple move(LinearRows& x, Which which, Contiguous1<double> deltas, Contiguous2<double> b, nb::list hessians) {
+    const Ids machines = x.machines(which, b);
     if (deltas.shape(0) != which.shape(0) || hessians.size() != which.shape(0))
         throw std::invalid_argument("one step and one matrix (or None) per machine expected");
     std::vector<double*> to;
-    for (nb::handle h : hessians) to.push_back(h.is_none() ? nullptr : square(h, b.shape(1)));
-    return pass(p, which, b, [&](auto& part, Ids machines, Interrupt* i) {
-        return part.move(machines, deltas.data(), b.data(), to.data(), threads, i);
+    for (nb::handle h : hessians) to.push_back(h.is_none() ? nullptr : x.square(h));
+    const fn::Sums sums = x.run([&](auto& part, Interrupt* i) {
+        return part.move(machines, deltas.data(), b.data(), to.data(), x.threads, i);
     });
+    const nb::tuple found = arrays(sums, b.shape(1));
+    return nb::make_tuple(found[0], found[1], to_numpy(sums.rebuilt));
 }
-
-void hessian(LinearPart& p, Index machine, nb::object h, int threads) {
-    if (machine < 0 || machine >= p.visit([](auto& part) { return part.machines(); }))
-        throw nb::index_error("no such machine");
-    double* to = square(h, static_cast<std::size_t>(p.visit([](auto& part) { return part.length(); })));
-    Session().run(
-        [&](Interrupt* interrupt) { p.visit([&](auto& part) { part.hessian(machine, to, threads, interrupt); }); });
+void hessian(LinearRows& x, Index machine, nb::object matrix) {
+    double* to = x.square(matrix);
+    x.machine(machine);
+    Session().run([&](Interrupt* i) { x.visit([&](auto& part) { part.hessian(machine, to, x.threads, i); }); });
 }
-
-auto curvature(LinearPart& p, Which which, Contiguous2<double> directions, int threads) {
-    const Ids machines = checked(p, which, directions.shape(0));
-    check_length(p, directions.shape(1));
-    std::vector<double> out;
-    Session().run([&](Interrupt* interrupt) {
-        p.visit([&](auto& part) { out = part.curvature(machines, directions.data(), threads, interrupt); });
-    });
-    return to_numpy(std::move(out), {directions.shape(0), directions.shape(1)});
+auto curvature(LinearRows& x, Which which, Contiguous2<double> directions) {
+    const Ids machines = x.machines(which, directions);
+    return to_numpy(
+        x.run([&](auto& part, Interrupt* i) { return part.curvature(machines, directions.data(), x.threads, i); }),
+        {directions.shape(0), directions.shape(1)});
 }
-
-auto diagonal(LinearPart& p, Index machine) {
-    if (machine < 0 || machine >= p.visit([](auto& part) { return part.machines(); }))
-        throw nb::index_error("no such machine");
-    std::vector<double> out;
-    Session().run([&](Interrupt* interrupt) { p.visit([&](auto& part) { out = part.diagonal(machine, interrupt); }); });
-    return to_numpy(std::move(out));
+auto diagonal(LinearRows& x, Index machine) {
+    x.machine(machine);
+    return to_numpy(x.run([&](auto& part, Interrupt* i) { return part.diagonal(machine, i); }));
 }
-
-auto violation(LinearPart& p, Which which, Contiguous2<double> b, double margin, bool curved, int threads) {
-    const Ids machines = checked(p, which, b.shape(0));
-    check_length(p, b.shape(1));
-    std::vector<double> out;
-    Session().run([&](Interrupt* interrupt) {
-        p.visit([&](auto& part) { out = part.violation(machines, b.data(), margin, curved, threads, interrupt); });
-    });
-    return to_numpy(std::move(out));
+auto violation(LinearRows& x, Which which, Contiguous2<double> b, bool curved) {
+    const Ids machines = x.machines(which, b);
+    return to_numpy(
+        x.run([&](auto& part, Interrupt* i) { return part.violation(machines, b.data(), 1.0, curved, x.threads, i); }));
 }
-
-auto pulls(LinearPart& p, Index machine) {
-    if (machine < 0 || machine >= p.visit([](auto& part) { return part.machines(); }))
-        throw nb::index_error("no such machine");
-    return to_numpy(p.visit([&](auto& part) { return part.pulls(machine); }));
+auto pulls(LinearRows& x, Index machine) {
+    x.machine(machine);
+    return to_numpy(x.visit([&](auto& part) { return part.pulls(machine); }));
 }
-
-auto outputs(LinearPart& p, Index machine) {
-    if (machine < 0 || machine >= p.visit([](auto& part) { return part.machines(); }))
-        throw nb::index_error("no such machine");
-    return to_numpy(p.visit(
-        [&](auto& part) { return std::vector<double>(part.outputs(machine), part.outputs(machine) + part.rows()); }));
+double largest_output(LinearRows& x, Index machine) {
+    x.machine(machine);
+    return x.visit([&](auto& part) { return part.largest_output(machine); });
 }
 
 }  // namespace
 
 void bind_finite_newton(nb::module_& m) {
-    nb::class_<LinearPart>(m, "LinearPart", "Rows of linear machines, with their outputs; sums over the rows.")
+    nb::class_<LinearRows>(m, "LinearRows",
+                           "Rows in memory with the state of their linear machines (hingeline.linear.rows.Source).")
         .def(nb::init<nb::object, Contiguous2<double>, Contiguous1<std::int64_t>, Index, double,
                       std::tuple<double, double, double>, std::optional<Contiguous1<std::int64_t>>,
-                      std::optional<Contiguous1<std::int32_t>>>(),
+                      std::optional<Contiguous1<std::int32_t>>, int>(),
              nb::arg("matrix"), nb::arg("weights"), nb::arg("plane_of"), nb::kw_only(), nb::arg("thresholds"),
-             nb::arg("offset"), nb::arg("clip"), nb::arg("rows") = nb::none(), nb::arg("codes") = nb::none())
-        .def("set_clip", [](LinearPart& p, double margin, double low,
-                            double high) { p.visit([&](auto& part) { part.set_clip({margin, low, high}); }); })
+             nb::arg("offset"), nb::arg("clip"), nb::arg("rows") = nb::none(), nb::arg("codes") = nb::none(),
+             nb::arg("threads") = 1)
+        .def_prop_ro("n_passes", [](LinearRows& x) { return x.visit([](auto& part) { return part.passes(); }); })
         .def(
-            "set_sketch",
-            [](LinearPart& p, Index rows, bool precise) {
-                p.visit([&](auto& part) { part.set_sketch(rows, precise); });
+            "set_clip",
+            [](LinearRows& x, std::tuple<double, double, double> clip) {
+                x.visit([&](auto& p) { p.set_clip({std::get<0>(clip), std::get<1>(clip), std::get<2>(clip)}); });
             },
-            nb::arg("rows"), nb::arg("precise"))
-        .def("start", &start, nb::arg("which"), nb::arg("points"), nb::arg("threads"))
-        .def("aim", &aim, nb::arg("which"), nb::arg("points"), nb::arg("threads"))
-        .def("slopes", &slopes, nb::arg("which"), nb::arg("deltas"), nb::arg("threads"))
-        .def("move", &move, nb::arg("which"), nb::arg("deltas"), nb::arg("points"), nb::arg("hessians"),
-             nb::arg("threads"))
-        .def("hessian", &hessian, nb::arg("machine"), nb::arg("matrix"), nb::arg("threads"))
-        .def("curvature", &curvature, nb::arg("which"), nb::arg("directions"), nb::arg("threads"))
+            nb::arg("clip"))
+        .def(
+            "use_hessians",
+            [](LinearRows& x, Index sketch, bool precise) { x.visit([&](auto& p) { p.set_sketch(sketch, precise); }); },
+            nb::arg("sketch"), nb::arg("precise"))
+        .def("start", &start, nb::arg("which"), nb::arg("points"))
+        .def("aim", &aim, nb::arg("which"), nb::arg("points"))
+        .def("slopes", &slopes, nb::arg("which"), nb::arg("deltas"))
+        .def("move", &move, nb::arg("which"), nb::arg("deltas"), nb::arg("points"), nb::arg("hessians"))
+        .def("hessian", &hessian, nb::arg("machine"), nb::arg("matrix"))
+        .def("curvature", &curvature, nb::arg("which"), nb::arg("directions"))
         .def("diagonal", &diagonal, nb::arg("machine"))
-        .def("violation", &violation, nb::arg("which"), nb::arg("points"), nb::arg("margin"), nb::arg("curved"),
-             nb::arg("threads"))
+        .def("violation", &violation, nb::arg("which"), nb::arg("points"), nb::arg("curved"))
         .def("pulls", &pulls, nb::arg("machine"))
-        .def("outputs", &outputs, nb::arg("machine"));
+        .def("largest_output", &largest_output, nb::arg("machine"));
 }
 
 }  // namespace hingeline::bindings

@@ -1,5 +1,5 @@
-// Products of rows with weight vectors and back, for linear machines, and the passes over their outputs. In double,
-// whatever the rows are. Part of ops.cpp: everything has internal linkage (see there).
+// Products of rows with weight vectors and back, for linear machines, and passes over their outputs. In double for rows
+// of either precision. Part of ops.cpp: everything has internal linkage (see there).
 #pragma once
 
 #include "passes.hpp"
@@ -68,7 +68,7 @@ template <class T> void line_add(const T* const* rows, Index n, Index d, const d
 template <class T, class I> void sparse_line_dots(const SparseRow<T, I>* rows, Index n, const double* w, double* out) {
     for (Index r = 0; r < n; ++r) {
         const SparseRow<T, I> row = rows[r];
-        double even = 0, odd = 0;  // two chains: long rows would wait for one
+        double even = 0, odd = 0;  // two chains hide the latency of long rows
         Index j = 0;
         for (; j + 2 <= row.count; j += 2) {
             even = madd(static_cast<double>(row.value[j]), w[row.column[j]], even);
@@ -191,7 +191,7 @@ void sparse_tile_add(const SparseRow<T, I>* rows, Index n, const double* tile, i
 
 // ---- outputs and margins -------------------------------------------------------------------------
 
-/// Registers or single values: sign and size of a signed weight, the residual, and what the clip makes of it.
+/// Registers or single values: sign and size of a signed weight, the residual xi, and its clipped value.
 template <class V> struct Residual {
     V sign, weight, xi, pull;
     HL_INLINE Residual(const Clip& clip, V output, V v) {
@@ -200,11 +200,11 @@ template <class V> struct Residual {
         xi = clip.margin - sign * output;
         pull = smaller(larger(xi, splat<V>(clip.low)), splat<V>(clip.high));
     }
-    /// The weight where the loss is curved, nothing elsewhere.
+    /// The weight where the loss is curved, 0 elsewhere.
     HL_INLINE V curved(const Clip& clip) const { return xi > clip.low ? (xi < clip.high ? weight : V{}) : V{}; }
 };
 
-/// Runs body(V{}, i) over registers, then body(double{}, i) over what is left.
+/// Runs body(V{}, i) over registers, then body(double{}, i) over the remaining values.
 template <class F> HL_INLINE void over(Index n, F&& body) {
     Index i = 0;
     for (; i + lanes<double> <= n; i += lanes<double>) body(Vec<double>{}, i);
@@ -215,7 +215,7 @@ HL_INLINE void add_to(Vec<double>& lanes_, double&, Vec<double> x) { lanes_ += x
 #if HINGELINE_VECTOR_BYTES > 0
 HL_INLINE void add_to(Vec<double>&, double& rest, double x) { rest += x; }
 #endif
-/// A sum whose terms come as registers and single values.
+/// A sum of registers and single values.
 struct Sum {
     Vec<double> lanes_{};
     double rest = 0;

@@ -8,8 +8,10 @@ from .batch.nnisda import NNISDAClassifier
 from .batch.ollawv import WorstViolatorSVC
 from .exact.incremental import IncrementalSVC
 from .exact.one_class import IncrementalOneClassSVM
-from .linear.finite_newton import FiniteNewtonPath, FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
+from .linear.cv import FiniteNewtonSVCCV
+from .linear.finite_newton import FiniteNewtonSVC
 from .linear.ordinal import FiniteNewtonOrdinal
+from .linear.path import FiniteNewtonPath, finite_newton_path
 from .online.kernel_sgd import KernelSGDClassifier
 from .online.lasvm import LASVC
 

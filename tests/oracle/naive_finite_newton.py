@@ -1,4 +1,4 @@
-"""Finite Newton as the specification says it, on dense rows in NumPy; and oracles that share no line with it.
+"""The finite Newton method from its specification, on dense rows in NumPy, and independent oracles.
 
 The problem, in units of C: minimise 1/2 |beta|^2 + sum c_i L(xi_i), xi = 1 - t (rows @ beta), with c = C times the
 weights.  `rows` are those of X with a constant column (`augment`), or the virtual rows of an ordinal problem
@@ -20,19 +20,19 @@ LOSSES = list(SLOPES)
 
 
 def augment(X, scaling=1.0):
-    """Rows with the constant that the intercept goes with; scaling=None: no intercept."""
+    """Rows with the constant feature of the intercept; scaling=None: no intercept."""
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     return X if scaling is None else np.column_stack([X, np.full(len(X), scaling)])
 
 
 def ordinal_rows(X, codes, n_classes):
-    """(x_i, -e_s) and its label, for every example i and every threshold s: thresholds change fastest."""
+    """(x_i, -e_s) and its label for every example i and threshold s; thresholds change fastest."""
     X, s = augment(X, None), np.arange(n_classes - 1)
     rows = np.hstack([np.repeat(X, n_classes - 1, axis=0), np.tile(-np.eye(n_classes - 1), (len(X), 1))])
     return rows, np.where(np.asarray(codes)[:, None] > s, 1.0, -1.0).ravel()
 
 
-# ---- what is minimised, and what proves it -----------------------------------------------------------------------
+# ---- objective, dual, optimality conditions ----------------------------------------------------------------------
 
 
 def loss_value(loss, xi):
@@ -48,7 +48,7 @@ def primal(loss, rows, t, c, beta):
 
 
 def gradient(loss, rows, t, c, beta):
-    """Of `primal`; not for the hinge, which has none."""
+    """Gradient of `primal`; the hinge has none."""
     return beta - rows.T @ (t * c * np.clip(1 - t * (rows @ beta), *SLOPES[loss]))
 
 
@@ -59,7 +59,7 @@ def box(loss, c):
 
 
 def dual(loss, rows, t, c, alpha):
-    """Never above the minimum of `primal`; minus infinity outside of the box."""
+    """Lower bound of `primal`; minus infinity outside the box."""
     low, high = box(loss, c)
     if (alpha < low).any() or (alpha > high * (1 + 1e-13)).any():
         return -np.inf
@@ -135,7 +135,7 @@ def line_search(family, t, s, lam, beta, y, D, dy):
 
 
 def direct(rows, target, lam, seed=None):
-    """Minimiser of lam/2 |beta|^2 + 1/2 |rows beta - target|^2 by an SVD, what is left of the target, and True.
+    """Minimiser of lam/2 |beta|^2 + 1/2 |rows beta - target|^2 by an SVD, the rest of the target, and True.
 
     What is left is tiny for a tiny lam and yet makes the dual: it is not computed as a difference where that can be
     avoided.
@@ -149,7 +149,7 @@ def direct(rows, target, lam, seed=None):
 
 
 def cgls(rows, target, lam, beta, eps=1e-12, max_iter=5000):
-    """The same by conjugate gradients (section 3.3); whether they have converged instead of True."""
+    """The same by conjugate gradients (section 3.3); the last value says whether they converged."""
     z = target - rows @ beta
     r = rows.T @ z - lam * beta
     p, phi = r, r @ r
@@ -194,7 +194,7 @@ def newton(rows, t, s, lam, family, beta, solve=direct, max_iter=200, slack=1e-1
         values.append(family.value(rows, t, s, lam, beta))
         if values[-1] > values[-2] * (1 + 1e-10) + 1e-12:
             raise ArithmeticError(f"the objective rose from {values[-2]!r} to {values[-1]!r}")
-        if values[-1] >= values[-2] * (1 - 1e-16):  # as far as doubles go; the gap says how far
+        if values[-1] >= values[-2] * (1 - 1e-16):  # limit of double precision; the gap tells what is left
             return beta, family.m1 - t * y, values
     raise ArithmeticError(f"no solution after {max_iter} Newton steps")
 
@@ -209,12 +209,12 @@ class Result:
 
 
 def naive_fit(loss, rows, t, c, C=1.0, solve=direct, tol=1e-10, beta=None):
-    """C: only the unit of the inner problem, lambda = 1 / C.
+    """Minimum of `primal`. C is only the unit of the inner problem, lambda = 1 / C.
 
     More rows at the edge of the hinge than parameters, all of them at once, leave differences of rounding errors for
     the dual of a tiny tau.  Then the best that was reached is returned, with its gap.
     """
-    if (c == 0).any():  # what has no weight has no say
+    if (c == 0).any():  # rows of weight 0 do not take part
         result = naive_fit(loss, rows[c > 0], t[c > 0], c[c > 0], C, solve, tol, beta)
         result.alpha = np.bincount(np.flatnonzero(c), result.alpha, len(c))
         return result

@@ -1,4 +1,4 @@
-"""What the linear estimators share: labels of a million rows, a limit on threads, results of a minimiser."""
+"""Shared by the linear estimators: validation, problems, training, attributes, Dask collections."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import column_or_1d
 
-from .. import _core
 from ..base import params
-from ..base.fit import run_in_slices
-from ..base.labels import WeightedLabels
+from ..base.fit import Training
+from ..base.labels import WeightedLabels, require_two
+from ..base.progress import progress
 from ..base.rows import LARGEST, RowEstimator
+from .layout import Layout
 from .minimiser import Minimiser
+from .newton import Newton
+from .rows import Problem, training_matrix
 
-#: Newton iterations that a progress bar reckons with.
+#: Newton iterations assumed for the length of progress bars.
 BAR_STEPS = 20
 
 LINEAR_RULES = {
@@ -32,19 +37,22 @@ LINEAR_RULES = {
     "tol": params.real(least=0.0, most=1.0),
     "max_iter": params.integer(least=0),
     "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
-    "solver": params.one_of("auto", "gram", "cg"),
+    "solver": params.one_of("auto", "gram", "cg", "paper", "plain"),
     "warm_start": params.boolean(),
     "n_jobs": params.jobs(),
 }
 
 
+# ---- Dask collections ------------------------------------------------------------------------------
+
+
 def in_partitions(X: Any) -> bool:
-    """Whether X is one of Dask's collections; Dask is not imported to find out."""
+    """Whether X is a Dask collection. Does not import Dask."""
     return callable(getattr(X, "__dask_graph__", None))
 
 
 def require_memory(X: Any, name: str) -> None:
-    """Refuse Dask collections where only rows in memory will do."""
+    """Reject Dask collections where rows in memory are needed."""
     if in_partitions(X):
         raise TypeError(
             f"{name} needs X in memory. FiniteNewtonSVC takes Dask collections: fit it for each C with "
@@ -53,13 +61,13 @@ def require_memory(X: Any, name: str) -> None:
 
 
 def by_partition(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Let a method that takes rows take those of a Dask collection, partition by partition; the result is lazy."""
+    """Let a method that takes rows take a Dask collection; the result is then a lazy Dask array."""
 
     @wraps(method)
     def call(self: Any, X: Any) -> Any:
         if not in_partitions(X):
             return method(self, X)
-        from .dask.rows import mapped
+        from .dask.prediction import mapped
 
         return mapped(self, method.__name__, X)
 
@@ -67,7 +75,7 @@ def by_partition(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
 
 
 class PartitionedClassifierMixin(ClassifierMixin):
-    """scikit-learn's mixin, with a score for Dask's collections."""
+    """scikit-learn's mixin, with a score for Dask collections."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy.
@@ -84,17 +92,42 @@ class PartitionedClassifierMixin(ClassifierMixin):
         Returns
         -------
         float
-            Share of the samples, by weight, that are predicted right.
+            Share of the samples, by weight, that are predicted correctly.
         """
         if not in_partitions(X):
             return float(super().score(X, y, sample_weight))
-        from .dask.rows import accuracy
+        from .dask.prediction import accuracy
 
         return accuracy(self, X, y, sample_weight)
 
 
+# ---- numerics --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread: more would sum in another order, and idle BLAS threads slow down ours."""
+    with _get_threadpool_controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@contextmanager
+def explained(X: Any, name: str) -> Iterator[None]:
+    """Turn numbers that leave the range of a double into a ValueError about X."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except FloatingPointError:
+        if not in_partitions(X):  # partitions were checked in the first pass
+            assert_all_finite(X, input_name="X", estimator_name=name)
+        raise ValueError(
+            "X, sample_weight and C together leave the range of a double; scale the features (for example with "
+            "sklearn.preprocessing.StandardScaler)."
+        ) from None
+
+
 def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Classes in ascending order, and the number of each label's class.
+    """Classes in ascending order, and the index of each label's class.
 
     Two classes, the common case, need no sorting of all labels.
     """
@@ -110,123 +143,13 @@ def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
                 codes = second if y[at] == classes[1] else ~second
     if classes is None:
         classes, codes = np.unique(y, return_inverse=True)
-    # The check sorts what it gets; with few classes their list tells as much as all labels do.
+    # The check sorts its argument; with few classes their list is enough to decide.
     check_classification_targets(classes if len(classes) <= 20 else y)
     return classes, codes.astype(np.int64)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """One thread for BLAS: more would sum in another order, and idle ones, which wait for work, slow down the rest."""
-    with _get_threadpool_controller().limit(limits=1, user_api="blas"):
-        yield
-
-
-@contextmanager
-def explained(X: Any, name: str) -> Iterator[None]:
-    """Say what is wrong with X when numbers have left the range of a double."""
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            yield
-    except FloatingPointError:
-        if not in_partitions(X):  # partitions have been looked at
-            assert_all_finite(X, input_name="X", estimator_name=name)
-        raise ValueError(
-            "X, sample_weight and C together leave the range of a double; scale the features (for example with "
-            "sklearn.preprocessing.StandardScaler)."
-        ) from None
-
-
-#: Passes over sparse rows take some five times a dense row's time per entry.
-SPARSE_BREAK_EVEN = 0.2
-
-
-def _is_mapped(X: Any) -> bool:
-    """Whether X is, or looks at, an array in a file, of which there may be no room for a copy."""
-    while isinstance(X, np.ndarray):
-        if isinstance(X, np.memmap):
-            return True
-        X = X.base
-    return False
-
-
-def training_matrix(X: Any) -> _core.Matrix:
-    """The rows as the core wants them: a compressed copy of dense ones that are mostly zeros."""
-    matrix = _core.Matrix(X)
-    if _is_mapped(X):
-        return matrix
-    some = X[:: max(1, X.shape[0] // 512)] if matrix.is_dense else X
-    if matrix.is_dense and np.count_nonzero(some) <= SPARSE_BREAK_EVEN * some.size:
-        return matrix.compressed(2 * SPARSE_BREAK_EVEN) or matrix
-    return matrix
-
-
-class LinearEstimator(WeightedLabels, RowEstimator):
-    """Base of the estimators that a :class:`~hingeline._finite_newton.Minimiser` trains."""
-
-    #: Fitted attributes of minimisers as they are now; `final` asks for those that take a pass as well.
-    _attributes: Callable[..., dict[str, Any]]
-
-    def _check_training_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
-        """Checked X and y; infinity and NaN in X are found on the first pass over the rows, for nothing."""
-        checked: tuple[Any, Any] = self._check_rows(X, y, reset=reset, finite=False)
-        return checked
-
-    def _minimise(self, minimisers: list[Minimiser], X: Any, y: Any) -> bool:
-        """Run the minimisers one after another; says whether a callback asked to stop."""
-        finished = False
-
-        def steps() -> Iterator[None]:
-            for minimiser in minimisers:
-                yield from minimiser.run()
-
-        work = steps()
-
-        def advance(count: int | None) -> bool:
-            nonlocal finished
-            done = 0
-            while count is None or done < count:
-                if next(work, StopIteration) is StopIteration:
-                    finished = True
-                    return False
-                done += 1
-            return True
-
-        with one_blas_thread(), explained(X, type(self).__name__):
-            run_in_slices(
-                self,
-                X,
-                y,
-                advance=advance,
-                most_steps=BAR_STEPS * len(minimisers),
-                attributes=lambda: self._attributes(minimisers, final=False),
-            )
-        return not finished
-
-    def _train(self, minimisers: list[Minimiser], X: Any, y: Any, keep: Any) -> None:
-        """Minimise, and publish what has come out."""
-        try:
-            stopped = self._minimise(minimisers, X, y)
-            with one_blas_thread():
-                attributes = self._attributes(minimisers, final=True, unfinished="stopped" if stopped else "running")
-        except KeyboardInterrupt:
-            self._publish(self._attributes(minimisers, final=False, unfinished="interrupted"))
-            keep()
-            raise
-        self._publish(attributes)
-
-    def _publish(self, attributes: dict[str, Any]) -> None:
-        for name in ("support_", "dual_coef_", "kkt_violation_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
-        for name, value in attributes.items():
-            setattr(self, name, value)
-
-    def _warn(self) -> None:
-        warn_of_gaps(np.atleast_1d(self.stop_reason_), self.duality_gap_, self.objective_, self.tol, stacklevel=5)
-
-
 def warn_of_gaps(reasons: np.ndarray, gaps: Any, objectives: Any, tol: float, *, stacklevel: int) -> None:
-    """Say how many machines stopped early, and what to do about it."""
+    """Warn of machines that stopped early."""
     late = np.flatnonzero((reasons == "max_iter") | (reasons == "precision"))
     if not len(late):
         return
@@ -240,23 +163,223 @@ def warn_of_gaps(reasons: np.ndarray, gaps: Any, objectives: Any, tol: float, *,
     )
 
 
-def minimiser_of(problem: Any, lam: np.ndarray, points: np.ndarray | None, **options: Any) -> Minimiser:
-    """The minimiser that a problem asks for, or the usual one."""
-    own = getattr(problem, "minimiser", None)
-    return Minimiser(problem, lam, points, **options) if own is None else own(lam, points, **options)
+# ---- training --------------------------------------------------------------------------------------
 
 
-def history(minimisers: list[Minimiser], scale: float) -> dict[str, np.ndarray]:
-    """Columns of what happened, in order of time within a problem; objectives and gaps are multiplied by `scale`."""
-    rows = []
-    for first, minimiser in zip(np.cumsum([0] + [m.problem.n_machines for m in minimisers]), minimisers, strict=False):
-        rows += [(first + row[0], *row[1:]) for row in minimiser.newton.history]
-    names = ("machine", "iteration", "seconds", "objective", "gap", "n_active")
-    kinds = (np.int64, np.int64, np.float64, np.float64, np.float64, np.int64)
-    columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    out: dict[str, Any] = {
-        name: np.array(column, dtype=kind) for name, column, kind in zip(names, columns, kinds, strict=True)
-    }
-    for name in ("objective", "gap"):
-        out[name] *= scale
-    return out
+class LinearTraining(Training):
+    """Minimisers, one after the other, as one call that learns (see :mod:`hingeline.base.fit`).
+
+    Parameters
+    ----------
+    estimator : LinearEstimator
+        The estimator.
+    X, y : array-like
+        Checked training data, for callbacks.
+    minimisers : list of Minimiser
+        One per problem.
+    show_progress : bool or None
+        Whether to show a bar; None: on a terminal.
+    """
+
+    def __init__(
+        self, estimator: LinearEstimator, X: Any, y: Any, minimisers: list[Minimiser], show_progress: bool | None
+    ) -> None:
+        self.estimator = estimator
+        self.X, self.y = X, y
+        self.minimisers = minimisers
+        self.show_progress = show_progress
+        self.n_steps = BAR_STEPS * len(minimisers)
+        self.stages: Iterator[Newton] = chain.from_iterable(minimiser.stages() for minimiser in minimisers)
+        self.stage: Newton | None = None
+        self.farthest = 0.0  # largest gap shown, as in _show
+        self.dual: dict[str, Any] = {}
+
+    def advance(self, steps: int | None) -> bool:
+        """Make at most `steps` Newton iterations (None: all). True if iterations are left."""
+        with (
+            one_blas_thread(),
+            explained(self.X, type(self.estimator).__name__),
+            progress(self.show_progress, 100, "fit") as tell,
+        ):
+            done = 0
+            while steps is None or done < steps:
+                if self.stage is not None and self.stage.iterate():
+                    done += 1
+                    self._show(tell)
+                    continue
+                self.stage = next(self.stages, None)
+                if self.stage is None:
+                    self.dual = self._dual()
+                    return False
+            return True
+
+    def _show(self, tell: Callable[[int], None]) -> None:
+        """Show the progress of the largest gap, on a logarithmic scale, once it is known."""
+        if self.show_progress is False:
+            return
+        gap = np.concatenate([m.gap() / np.maximum(m.tol * m.objective(), 1e-300) for m in self.minimisers])
+        if np.isfinite(gap).all():
+            now = float(np.log(max(gap.max(), 1.0)))
+            self.farthest = max(self.farthest, now)
+            tell(int(100 * (1 - now / self.farthest)) if self.farthest > 0 else 100)
+
+    def end(self, unfinished: str) -> None:
+        """Multipliers after a stop by a callback; attributes of an earlier fit that this one may lack are removed."""
+        if unfinished == "stopped":
+            with one_blas_thread():
+                self.dual = self._dual()
+        for name in ("support_", "dual_coef_", "kkt_violation_", "decision_scale_"):
+            self.estimator.__dict__.pop(name, None)
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        """Fitted attributes; `unfinished` is the stop reason of machines that could go on."""
+        C, minimisers = self.estimator.C, self.minimisers
+        reasons = np.concatenate([m.reason for m in minimisers]).astype(str)
+        attributes = {
+            "objective_": C * np.concatenate([m.objective() for m in minimisers]),
+            "duality_gap_": C * np.concatenate([m.gap() for m in minimisers]),
+            "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]).astype(np.int32),
+            "stop_reason_": np.where(reasons == "running", unfinished or "running", reasons),
+        }
+        points = np.concatenate([m.points for m in minimisers])
+        return self.estimator._fitted_attributes(points, attributes, minimisers) | {
+            "solver_": minimisers[0].solver_name,
+            "n_passes_": float(sum(m.n_passes for m in minimisers)),
+            "history_": self._history(),
+            **self.dual,
+        }
+
+    def warn(self) -> None:
+        """Warn of machines that stopped early."""
+        fitted = self.estimator
+        reasons = np.atleast_1d(fitted.stop_reason_)
+        warn_of_gaps(reasons, fitted.duality_gap_, fitted.objective_, fitted.tol, stacklevel=6)
+
+    def _history(self) -> dict[str, np.ndarray]:
+        """Columns of the record of iterations, in order of time within a problem."""
+        rows, first = [], 0
+        for minimiser in self.minimisers:
+            rows += [(first + row[0], *row[1:]) for row in minimiser.newton.history]
+            first += minimiser.problem.n_machines
+        table = np.array(rows, dtype=np.float64).reshape(-1, 6).T
+        table[3:5] *= self.estimator.C
+        columns = dict(zip(("machine", "step", "seconds", "objective", "duality_gap", "n_active"), table, strict=True))
+        return columns | {name: columns[name].astype(np.int64) for name in ("machine", "step", "n_active")}
+
+    def _dual(self) -> dict[str, Any]:
+        """Multipliers of the rows and their violation of the optimality conditions, where they are published."""
+        if not (self.estimator._publishes_multipliers and all(m.problem.in_memory for m in self.minimisers)):
+            return {}
+        lines, places, violation = [], [], []
+        for minimiser in self.minimisers:
+            for machine in range(minimiser.problem.n_machines):
+                pulls = minimiser.multipliers(machine)
+                chosen = np.flatnonzero(pulls)
+                rows = minimiser.problem.rows
+                lines.append(self.estimator.C * pulls[chosen])
+                places.append(chosen if rows is None else rows[chosen])
+            violation.append(minimiser.violation())
+        if len(lines) == 1:
+            support, dual_coef = places[0], lines[0][np.newaxis]
+        else:
+            support = np.unique(np.concatenate(places))
+            dual_coef = np.zeros((len(lines), len(support)))
+            for line, values, rows in zip(dual_coef, lines, places, strict=True):
+                line[np.searchsorted(support, rows)] = values
+        return {"support_": support, "dual_coef_": dual_coef, "kkt_violation_": np.concatenate(violation)}
+
+
+class LinearEstimator(WeightedLabels, RowEstimator):
+    """Base of the estimators that a :class:`~hingeline.linear.minimiser.Minimiser` trains.
+
+    A subclass says which machines its labels make (:meth:`_encode`, :meth:`_layout`) and what their weight vectors mean
+    (:meth:`_fitted_attributes`, :meth:`_points`).
+    """
+
+    _rules: dict[str, params.Rule] = LINEAR_RULES
+    #: Whether ``support_``, ``dual_coef_`` and ``kkt_violation_`` are attributes.
+    _publishes_multipliers = False
+
+    def _encode(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Classes in their order, and the index of each label's class."""
+        return class_codes(y)
+
+    def _layout(self, n_features: int) -> Layout:
+        """The machines, given ``classes_`` and ``class_weight_``."""
+        raise NotImplementedError
+
+    def _fitted_attributes(
+        self, points: np.ndarray, attributes: dict[str, np.ndarray], minimisers: list[Minimiser]
+    ) -> dict[str, Any]:
+        """Weights and thresholds as attributes, together with `attributes` of one value per machine."""
+        raise NotImplementedError
+
+    def _points(self) -> np.ndarray:
+        """Weight vectors of the machines of the fitted model."""
+        raise NotImplementedError
+
+    # ---- from data to a training ---------------------------------------------------------------------
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, *guess: Any) -> LinearTraining:
+        """Validate and encode; `guess` are the estimator's own arguments of fit that determine the start."""
+        before = (self.classes_, self._points()) if self.warm_start and hasattr(self, "coef_") else None
+        X, y, problems = self._problems(X, y, sample_weight)
+        points = self._start(problems, *guess)
+        shape = (sum(problem.n_machines for problem in problems), problems[0].length)
+        if points is None and before and before[1].shape == shape and np.array_equal(before[0], self.classes_):
+            points = before[1]
+        minimisers = []
+        for problem in problems:
+            own = None if points is None else points[: problem.n_machines]
+            points = None if points is None else points[problem.n_machines :]
+            minimisers.append(self._minimiser(problem, 1.0 / self.C, own))
+        bar = None if in_partitions(X) and not getattr(self, "_skl_callbacks", None) else False
+        return LinearTraining(self, X, y, minimisers, bar)
+
+    def _start(self, problems: list[Any]) -> np.ndarray | None:
+        """Starting points from the arguments of fit."""
+        return None
+
+    def _minimiser(self, problem: Problem, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
+        options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter", "solver")}
+        return Minimiser(problem, lam, points, many=many, **options)
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:
+        """Checked X and labels, and the problems of the machines."""
+        if in_partitions(X):
+            from .dask.problem import problem_of
+
+            return X, y, [problem_of(self, X, y, sample_weight)]
+        X, codes, weights = self._validate_fit(X, y, sample_weight)
+        return X, self.classes_[codes], self._local_problems(X, codes, weights)
+
+    def _validate_fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Checked X, labels as indices into ``classes_``, weights of the samples."""
+        # Infinity and NaN in X are detected during the first pass over the rows at no extra cost.
+        X, y = self._check_rows(X, y, reset=True, finite=False)
+        classes, codes = self._encode(y)
+        weights = self._sample_weights(sample_weight, X)
+        self._set_classes(classes, np.bincount(codes, minlength=len(classes)))
+        return X, codes, weights
+
+    def _local_problems(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> list[Any]:
+        """One problem for all machines over the same rows: all classes against the rest, or one pair of classes."""
+        layout = self._layout(X.shape[1])
+        which = np.arange(layout.n_machines)
+        return [p for _, p in layout.problems(training_matrix(X), codes, weights, which, self._threads())]
+
+    def _set_classes(self, classes: np.ndarray, counts: np.ndarray) -> None:
+        """Set ``classes_`` and, from the numbers of samples, ``class_weight_``: 0 for classes without samples."""
+        require_two(classes)
+        self.classes_ = classes
+        self.class_weight_ = np.ones(len(classes))
+        if self.class_weight is None:
+            return
+        self._check_class_weight()
+        present = counts > 0
+        self.class_weight_[~present] = 0.0
+        if self.class_weight == "balanced":
+            self.class_weight_[present] = counts.sum() / (present.sum() * counts[present])
+        else:
+            found = classes[present]
+            self.class_weight_[present] = compute_class_weight(self.class_weight, classes=found, y=found)

@@ -1,325 +1,53 @@
-"""The modified finite Newton method, driven from here: small systems, steps, when to stop.
-
-The rows are somewhere else, behind a *source*: :class:`LocalRows` for arrays in memory, a cluster in
-:mod:`hingeline.linear.dask`. A source returns sums over its rows at the points it is given (C++:
-``algo/finite_newton.hpp``); this module adds the terms of the penalty and decides.
-
-Units. The core minimises ``Q = lam/2 |beta|^2 + sum_i s_i loss(xi_i)`` with ``lam = 1/C`` (paper: Keerthi and
-DeCoste 2005, equation 2). At any point with gradient g the multipliers ``c_i`` that the loss has there are feasible
-for the dual, and the duality gap is exactly ``|g|^2 / (2 lam)``: that is the measure of convergence.
-"""
+"""From problems to minima: samples, smoothing of the hinge, paths of penalties, choice of the solver."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from .rows import ACTIVE, CLIPS, HINGE, LOSS, PULL, SQUARES, Clip, Source
-from .systems import FORCING, THIN_ROWS, Conjugate, Exact, inner, power_of_two
+from .newton import GapTest, HingeTest, Newton, ResidualTest
+from .rows import CLIPS, HINGE, PULL, Clip, Problem
+from .systems import THIN_ROWS, Conjugate, Exact, Solver, inner, power_of_two
 
-#: Slope at the end of the line, relative to its beginning, below which the end is as good as the minimum.
-FLAT = 1e-6
-#: Longest step: a line that goes down further than that does so by rounding.
-LONGEST = 64.0
-#: Precision of the step otherwise.
-EXACT = 1e-10
-#: Bound of the rounding of a sum, relative to its terms.
-ROUNDING = 1e-13
-#: Newton's first system need not be solved to more than this many conjugate gradient steps (heuristic 1 of the paper).
+#: Conjugate gradient steps of the first Newton system at most (heuristic 1 of the paper).
 FIRST_CAP = 10
-#: A first solution, from a sample, need not be better than this, nor take more iterations where the sample is more than
-#: this part of the rows.
-FIRST_TOL, FIRST_ITERATIONS, LARGE_SAMPLE = 1e-3, 3, 0.05
-#: Widths of the smoothed hinge: each is this part of the one before; the first from a good start; iterations for one.
+#: Tolerance of the first of two rounds (heuristic 2 of the paper).
+FIRST_ROUND = 1e-2
+#: Accuracy of the minimum over a sample.
+FIRST_TOL = 1e-3
+#: Widths of the smoothed hinge: factor from one to the next, first width from a good start, iterations for one width.
 SHARPER, SEEDED_TAU, MOST_SHARPENING = 0.25, 0.25, 50
-#: After so few iterations for one width the next may be much smaller.
+#: If one width takes at most so many iterations, the next may be much smaller.
 QUICK = 2
 #: Nanoseconds, measured on one core with AVX-512: a pair of entries of a sparse row in the Hessian, of a dense one; an
 #: entry of a sparse row in a conjugate gradient step, of a dense one; a multiplication in a Cholesky factorisation.
 PAIR_NS, DENSE_PAIR_NS, ENTRY_NS, DENSE_ENTRY_NS, FACTOR_NS = 1.2, 0.07, 3.0, 0.5, 0.03
-#: Newton iterations and conjugate gradient steps to reckon with.
+#: Iteration counts assumed by the cost model: Newton iterations, conjugate gradient steps.
 TYPICAL_ITERATIONS, TYPICAL_STEPS = 8, 100
-#: Bytes that Hessians may take.
-HESSIAN_BYTES = 1 << 30
-#: Products in a Hessian that are not worth saving by single precision.
+#: Number of products in a Hessian below which single precision does not pay.
 FEW_PRODUCTS = 10_000_000
 #: Rows per weight in a sketch of the Hessian, at least; one row in so many, at most.
 SKETCHED_ROWS, MOST_SKETCHED = 1000, 4
-#: A Hessian that costs this many passes is dear: a thinner sketch of it does, with conjugate gradients beside it.
+#: A Hessian that costs this many passes is expensive: a thinner sketch of it preconditions conjugate gradients.
 DEAR_HESSIAN, MOST_THIN = 25, 8
 
 
-# ---- when to stop ----------------------------------------------------------------------------------
-
-
-class Test(Protocol):
-    """When a machine is good enough, and how well its Newton systems are to be solved."""
-
-    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        """Whether machines have got there."""
-
-    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        """Norm of the gradient that is small enough."""
-
-
-class GapTest:
-    """The duality gap is below `tol` times the value of the objective."""
-
-    def __init__(self, tol: float) -> None:
-        self.tol = tol
-
-    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return newton.gap[which] <= self.tol * newton.value[which]
-
-    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        # A gradient of just that norm may turn out longer after the step: half of it is asked for.
-        return 0.5 * np.sqrt(2 * newton.lam[which] * self.tol * newton.value[which])
-
-
-class HingeTest:
-    """The gap of the smoothed hinge is a tenth of the gap that the hinge itself still has, or may have."""
-
-    def __init__(self, tol: float, tau: float, lam: np.ndarray) -> None:
-        self.tol, self.tau, self.lam = tol, tau, lam
-
-    def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        value = 0.5 * self.lam[which] * inner(newton.points[which], newton.points[which])
-        value += newton.margins[which, HINGE]
-        smooth = newton.value[which] / (2 * self.tau)
-        return 0.1 * 2 * self.tau * np.maximum(self.tol * value, np.abs(smooth - value))
-
-    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return newton.gap[which] <= self.wanted(newton, which)
-
-    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return 0.5 * np.sqrt(2 * newton.lam[which] * self.wanted(newton, which))
-
-
-class ResidualTest:
-    """The gradient is below `epsilon` times the residuals: equation 13 of the paper."""
-
-    def __init__(self, epsilon: float) -> None:
-        self.epsilon = epsilon
-
-    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(newton.gradient[which], axis=1) <= self.goal(newton, which)
-
-    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return self.epsilon * np.sqrt(newton.margins[which, SQUARES])
-
-
-# ---- the loop --------------------------------------------------------------------------------------
-
-
-def _require_finite(margins: np.ndarray, gradient: np.ndarray) -> None:
-    if not (np.isfinite(margins[:, LOSS]).all() and np.isfinite(gradient).all()):
-        raise FloatingPointError("numbers beyond the range of a double")
-
-
-class Newton:
-    """Several machines over the same rows, minimised side by side.
-
-    Parameters
-    ----------
-    source : Source
-        The rows.
-    lam : ndarray of shape (n_machines,)
-        Penalties.
-    points : ndarray of shape (n_machines, length)
-        Where to start.
-    """
-
-    def __init__(self, source: Source, lam: np.ndarray, points: np.ndarray) -> None:
-        self.source = source
-        self.lam = np.array(lam, dtype=np.float64)
-        self.points = np.array(points, dtype=np.float64)
-        n_machines = len(points)
-        self.all = np.arange(n_machines)
-        self.n_iter = np.zeros(n_machines, dtype=np.int64)
-        self.reason = np.full(n_machines, "running", dtype=object)
-        self.history: list[tuple[int, int, float, float, float, int]] = []
-        self.began = time.perf_counter()
-        #: Values and gaps of another objective, where that is what counts.
-        self.measures: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
-        #: Bounds of what rounding may have added to gradients that were put together from two ends of a line.
-        self.rounding = np.zeros(n_machines)
-        self.margins = np.full((n_machines, 6), np.inf)  # nothing is known before the first pass
-        self.data_gradient = np.zeros_like(self.points)
-
-    def put(self, which: np.ndarray, points: np.ndarray, lam: np.ndarray | None = None) -> None:
-        """Put machines at points, with other penalties where these are given."""
-        margins, gradient = self.source.start(which, np.ascontiguousarray(points))
-        _require_finite(margins, gradient)
-        # Not before the pass has come to its end: Ctrl-C must not leave values of one point beside another.
-        self.points[which], self.margins[which], self.data_gradient[which] = points, margins, gradient
-        self.rounding[which] = 0.0
-        if lam is not None:
-            self.lam[which] = lam
-
-    @property
-    def gradient(self) -> np.ndarray:
-        """Gradients at the points reached."""
-        return self.lam[:, None] * self.points + self.data_gradient
-
-    @property
-    def value(self) -> np.ndarray:
-        """Values of the objectives."""
-        return 0.5 * self.lam * inner(self.points, self.points) + self.margins[:, LOSS]
-
-    @property
-    def gap(self) -> np.ndarray:
-        """Duality gaps."""
-        gradient = self.gradient
-        return np.where(np.isfinite(self.margins[:, LOSS]), inner(gradient, gradient) / (2 * self.lam), np.inf)
-
-    def run(self, which: np.ndarray, solver: Exact | Conjugate, test: Test, max_iter: int) -> Iterator[None]:
-        """Iterate these machines until they meet the test; yields after each iteration.
-
-        ``reason`` says for each machine why it stopped.
-        """
-        self.reason[which] = "running"
-        first, everyone = self.n_iter.copy(), which
-        while True:
-            met = test.met(self, which)
-            if self._look_again(which[met]):
-                met = test.met(self, which)
-            self._record(which)
-            self.reason[which[met]] = "gap"
-            late = ~met & (self.n_iter[which] - first[which] >= max_iter)
-            self.reason[which[late]] = "max_iter"
-            which = which[~met & ~late]
-            if len(which) == 0:
-                self._look_again(everyone)
-                return
-            before = self.gap[which]
-            solver.begin(self, which)
-            stuck = self._iterate(solver, which, test.goal(self, which))
-            solver.learn(self, which, before)
-            self.reason[which[stuck]] = np.where(test.met(self, which[stuck]), "gap", "precision")
-            which = which[~stuck]
-            yield
-
-    def _look_again(self, which: np.ndarray) -> bool:
-        """A pass at the points themselves where rounding may count in a gradient; says whether there was one."""
-        gradient = self.gradient[which]
-        # A narrow hinge blows up what outputs have lost by rounding: it always needs the pass.
-        counts = 1e-3 * np.sqrt(inner(gradient, gradient)) if self.measures is None else np.zeros(len(which))
-        which = which[self.rounding[which] > counts]
-        if len(which):
-            self.put(which, self.points[which])
-        return len(which) > 0
-
-    def _record(self, which: np.ndarray) -> None:
-        seconds = time.perf_counter() - self.began
-        value, gap = (self.value, self.gap) if self.measures is None else self.measures()
-        for machine in which:
-            self.history.append(
-                (
-                    int(machine),
-                    int(self.n_iter[machine]),
-                    seconds,
-                    float(value[machine]),
-                    float(gap[machine]),
-                    int(self.margins[machine, ACTIVE]),
-                )
-            )
-
-    def _iterate(self, solver: Exact | Conjugate, which: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """One Newton iteration of these machines; says which could not move."""
-        lam = self.lam[which]
-        gradient = self.gradient[which]
-        points, gap = self.points[which].copy(), self.gap[which]
-        stuck = self.go(which, solver.directions(which, lam, gradient, goal), solver.following(which))
-        self.n_iter[which] += 1
-        back = stuck & (self.gap[which] > gap)
-        if back.any():
-            self.put(which[back], points[back])
-            solver.forget(which[back])
-        return stuck
-
-    def go(self, which: np.ndarray, direction: np.ndarray, hessians: list[Any] | None = None) -> np.ndarray:
-        """Machines to the minima along directions; says which could not move."""
-        lam = self.lam[which]
-        gradient = self.gradient[which]
-        points = self.points[which]
-        target = points + direction
-        margins, data = self.source.aim(which, target)
-        _require_finite(margins, data)
-        end = inner(lam[:, None] * target + data, direction)
-        begin = inner(gradient, direction)
-        deltas = self._steps(which, points, direction, begin, end)
-        stuck = ~(begin < 0) | ~np.isfinite(end) | ~(deltas > 0)
-        deltas[stuck] = 0.0
-        fresh = np.where((deltas == 1.0)[:, None], target, points + deltas[:, None] * direction)
-        before, gap = self.value[which], self.gap[which]
-        margins, correction = self.source.move(which, deltas, fresh, hessians or [None] * len(which))
-        mean = (1 - deltas)[:, None] * self.data_gradient[which] + deltas[:, None] * data
-        self.data_gradient[which] = np.where((deltas == 1.0)[:, None], data, mean + correction)
-        self.points[which] = fresh
-        self.margins[which] = margins
-        ends = np.sqrt(inner(gradient, gradient)) + np.sqrt(inner(data, data))
-        blown = ROUNDING * ends * np.maximum(deltas, 1.0)
-        self.rounding[which] = np.where(deltas == 1.0, 0.0, self.rounding[which] + blown)
-        value = self.value[which]
-        return stuck | ~(value < before * (1 + 1e-12)) | ((value >= before) & (self.gap[which] >= gap))
-
-    def _steps(
-        self, which: np.ndarray, points: np.ndarray, direction: np.ndarray, begin: np.ndarray, end: np.ndarray
-    ) -> np.ndarray:
-        """Minimise on the lines: zeros of slopes that rise, piecewise linear, by Newton's method within brackets."""
-        lam = self.lam[which]
-        along = lam * inner(points, direction)
-        square = lam * inner(direction, direction)
-        deltas = np.ones(len(which))
-        low = np.zeros(len(which))
-        high = np.where(end > 0, 1.0, np.inf)
-        low[end < 0] = 1.0
-        left = np.flatnonzero((np.abs(end) > FLAT * np.abs(begin)) & (begin < 0) & np.isfinite(end))
-        # A slope that were linear from end to end would be zero here; behind the end its rise there tells.
-        inside = left[end[left] > 0]
-        deltas[inside] = begin[inside] / (begin[inside] - end[inside])
-        for _ in range(100):
-            if len(left) == 0:
-                break
-            slopes = self.source.slopes(which[left], deltas[left])
-            first = along[left] + deltas[left] * square[left] + slopes[:, 0]
-            second = square[left] + slopes[:, 1]
-            low[left] = np.where(first < 0, deltas[left], low[left])
-            high[left] = np.where(first > 0, deltas[left], high[left])
-            guess = deltas[left] - first / second
-            outside = ~((guess > low[left]) & (guess < high[left]))
-            middle = np.where(np.isfinite(high[left]), 0.5 * (low[left] + high[left]), 2 * deltas[left])
-            guess, middle = np.minimum(guess, LONGEST), np.minimum(middle, LONGEST)
-            done = (np.abs(first) <= EXACT * np.abs(begin[left])) | (
-                np.abs(guess - deltas[left]) <= 1e-15 * deltas[left]
-            )
-            done |= (deltas[left] == LONGEST) & (first < 0)
-            deltas[left] = np.where(done, deltas[left], np.where(outside, middle, guess))
-            left = left[~done]
-        return deltas
-
-
-# ---- from problems to minima ------------------------------------------------------------------------
-
-
-def cheaper_solver(problem: Any) -> str:
-    """The solver that should be faster, by the costs above."""
-    entries, dense = problem.entries_per_row()
+def cheaper_solver(problem: Problem) -> str:
+    """The solver that is faster according to the costs above."""
+    entries, dense = problem.entries_per_row, problem.dense
     length, rows = problem.length, problem.n_rows
-    if problem.n_machines * 8 * length**2 > HESSIAN_BYTES:
+    if problem.n_machines * 8 * length**2 > problem.hessian_bytes:
         return "cg"
     pairs = rows * entries**2 / 2 * (DENSE_PAIR_NS if dense else PAIR_NS)
     factors = TYPICAL_ITERATIONS * length**3 / 3 * FACTOR_NS
     steps = TYPICAL_STEPS * rows * entries * (DENSE_ENTRY_NS if dense else ENTRY_NS)
-    # Machines over the same rows share the passes of conjugate gradients; eight fit into a register.
+    # Machines over the same rows share the passes of conjugate gradients, eight to a vector register.
     return "gram" if problem.n_machines * (pairs + factors) < (1 + problem.n_machines / 8) * steps else "cg"
 
 
-def scaled(problem: Any, coef: np.ndarray, lam: float) -> np.ndarray:
-    """Guesses of w times the factor, and with the intercept, that minimise the squared loss over all rows."""
+def scaled(problem: Problem, coef: np.ndarray, lam: float) -> np.ndarray:
+    """Starting points from guesses of w: the factor and the intercept that minimise the squared loss over all rows."""
     source, which = problem.source(CLIPS["squared"]), np.arange(problem.n_machines)
     d = problem.n_features
     ahead = np.zeros((problem.n_machines, problem.length))
@@ -329,7 +57,7 @@ def scaled(problem: Any, coef: np.ndarray, lam: float) -> np.ndarray:
     p11 = lam * (coef**2).sum(axis=1) + (turned[:, :d] * coef).sum(axis=1)
     q1 = -(gradient[:, :d] * coef).sum(axis=1)
     points = ahead * np.divide(q1, p11, out=np.zeros_like(q1), where=p11 > 0)[:, np.newaxis]
-    if problem.thresholds:
+    if problem.length > d:  # there is an intercept
         unit = np.zeros_like(ahead)
         unit[:, d] = 1.0
         p12, p22, q2 = -turned[:, d], lam + source.curvature(which, unit)[:, d], gradient[:, d]
@@ -340,45 +68,46 @@ def scaled(problem: Any, coef: np.ndarray, lam: float) -> np.ndarray:
     return points
 
 
+def finish(stages: Iterable[Newton]) -> None:
+    """Iterate stage after stage to its end."""
+    for newton in stages:
+        while newton.iterate():
+            pass
+
+
 class Minimiser:
     """From a problem to the minima of its machines.
 
     Parameters
     ----------
-    problem : LocalProblem or similar
+    problem : Problem
         Rows and machines.
-    lam : ndarray of shape (n_machines,)
+    lam : float or ndarray of shape (n_machines,)
         Penalties.
     points : ndarray of shape (n_machines, length) or None
-        Where to start; None: at zero, by way of a sample of the rows.
+        Starting points; None: zero, or the minima over a sample of the rows.
     loss : str
         'squared_hinge', 'huber', 'squared' or 'hinge'.
     tol : float
-        Duality gap wanted, relative to the objective.
+        Duality gap to reach, relative to the objective.
     max_iter : int
         Newton iterations of a machine.
-    solver : {'auto', 'gram', 'cg'}
-        How to solve Newton's systems.
-    first_cap : int or None
-        Conjugate gradient steps of the first Newton system (heuristic 1 of the paper).
-    rounds : tuple of float, default=None
-        Instead of `tol`: rounds with these relative residuals (heuristic 2 of the paper), systems solved to the same.
+    solver : {'auto', 'gram', 'cg', 'paper', 'plain'}
+        Solver of Newton's systems. The last two also choose the stopping rule and the heuristics of the paper.
     many : bool, default=False
-        Whether other penalties will follow: a Hessian of all rows is then worth its price.
+        Whether other penalties will follow: a Hessian of all rows is then worth its cost.
     """
 
     def __init__(
         self,
-        problem: Any,
-        lam: np.ndarray,
+        problem: Problem,
+        lam: float | np.ndarray,
         points: np.ndarray | None = None,
         *,
         loss: str,
         tol: float,
         max_iter: int,
         solver: str = "auto",
-        first_cap: int | None = FIRST_CAP,
-        rounds: tuple[float, ...] | None = None,
         many: bool = False,
     ) -> None:
         self.problem = problem
@@ -386,32 +115,31 @@ class Minimiser:
         self.loss = loss
         self.tol = tol
         self.max_iter = max_iter
-        self.rounds = rounds
         self.seeded = points is not None
         self.solver_name = cheaper_solver(problem) if solver == "auto" else solver
-        self.first_cap = None if self.seeded else first_cap
         self.true_lam = np.broadcast_to(np.asarray(lam, dtype=np.float64), (problem.n_machines,)).copy()
         start = np.zeros((problem.n_machines, problem.length)) if points is None else points
         self.tau = np.zeros(problem.n_machines)
-        self.source: Any = problem.source(CLIPS.get(loss, Clip(2.0, 0.0, 2.0)))
+        self.source = problem.source(CLIPS.get(loss, Clip(2.0, 0.0, 2.0)))
         self.newton = Newton(self.source, self.true_lam, start)
         if loss == "hinge":
             self.newton.measures = lambda: (self.objective(), self.gap())
-        self.more_passes = 0.0
+        self.other_passes = problem.setup_passes
+        self._sample: Minimiser | None = None  # while it is being solved
         self._trail: list[tuple[np.ndarray, np.ndarray]] = []
-        self._last = self.true_lam.copy()  # penalties of the minima reached last
-        self._solver: Exact | Conjugate | None = None
+        self._last = self.true_lam.copy()  # penalties of the last minima
+        self._solver: Solver | None = None
 
     # ---- results -------------------------------------------------------------------------------------
 
     @property
     def points(self) -> np.ndarray:
-        """Weights and thresholds reached."""
-        return self.newton.points
+        """Current weights and thresholds."""
+        return self.newton.points if self._sample is None else self._sample.points
 
     @property
     def reason(self) -> np.ndarray:
-        """Why machines stopped; 'running' for those that did not, also where a smoother loss than the hinge is done."""
+        """Why machines stopped; 'running' for those that did not, also between two widths of the smoothed hinge."""
         reason = self.newton.reason.copy()
         if self.loss == "hinge":
             reason[(reason == "gap") & ~(self.gap() <= self.tol * self.objective())] = "running"
@@ -420,17 +148,18 @@ class Minimiser:
     @property
     def n_passes(self) -> float:
         """Passes over the rows."""
-        return self.source.n_passes + self.more_passes
+        passes: float = self.source.n_passes + self.other_passes
+        return passes
 
     def objective(self) -> np.ndarray:
-        """Values of the objectives, times lambda."""
+        """Values of the objectives, times the penalty."""
         if self.loss != "hinge":
             return self.newton.value
         points = self.newton.points
         return 0.5 * self.true_lam * inner(points, points) + self.newton.margins[:, HINGE]
 
     def gap(self) -> np.ndarray:
-        """Duality gaps, times lambda."""
+        """Duality gaps, times the penalty."""
         if self.loss != "hinge":
             return self.newton.gap
         width = 2 * np.where(self.tau > 0, self.tau, 1.0)
@@ -439,7 +168,7 @@ class Minimiser:
         return np.maximum(self.objective() - dual, 0.0)
 
     def multipliers(self, machine: int) -> np.ndarray:
-        """Multipliers of the rows times labels, times lambda."""
+        """Multipliers of the rows times labels, times the penalty."""
         self._set_clip_of(machine)
         pulls: np.ndarray = self.source.pulls(machine)
         if self.loss == "hinge":
@@ -447,68 +176,58 @@ class Minimiser:
         return pulls
 
     def violation(self) -> np.ndarray:
-        """Violations of the optimality conditions of the dual by the multipliers."""
+        """Violations of the optimality conditions of the dual by the multipliers, one per machine."""
         newton, hinge = self.newton, self.loss == "hinge"
         made = -newton.data_gradient / newton.lam[:, None]
         out = np.zeros(len(newton.points))
         for tau in np.unique(self.tau):
             which = np.flatnonzero(self.tau == tau)
             self._set_clip_of(int(which[0]))
-            out[which] = self.source.violation(which, made[which], curved=not hinge)
+            out[which] = self.source.violation(which, made[which], not hinge)
         return out
-
-    def largest_output(self, machine: int) -> float:
-        """The largest decision value of the rows that have weight."""
-        outputs = self.source.outputs(machine)
-        if self.problem.thresholds:
-            outputs -= self.problem.offset * self.points[machine, -1]
-        weight = self.problem.weights[self.problem.plane_of[machine]]
-        return float(np.abs(outputs[weight != 0]).max(initial=0.0))
 
     def _set_clip_of(self, machine: int) -> None:
         if self.loss == "hinge":
             tau = self.tau[machine]
             self.source.set_clip(Clip(1 + tau, 0.0, 2 * tau))
 
-    # ---- the way there -------------------------------------------------------------------------------
+    # ---- minimisation --------------------------------------------------------------------------------
 
-    def run(self) -> Iterator[None]:
-        """Minimise; yields after each iteration."""
-        if not self.seeded and self.rounds is None and self.solver_name == "gram" and not self._sketch()[1]:
-            small = self.problem.thinned()
-            if small is not None:
-                yield from self._seed(small)
+    def stages(self) -> Iterator[Newton]:
+        """Minimise. Yields what is to be iterated to its end before the generator goes on."""
+        if not self.seeded and self.solver_name in ("gram", "cg") and not self._sketch()[1]:
+            yield from self._solve_samples()
+        solver = self._make_solver()
         if self.loss != "hinge":
             self.newton.put(self.newton.all, self.newton.points)
-        yield from self._descend()
+        yield from self._descend(solver)
         if not self.many:
-            self._solver = None  # its matrices are of no more use
+            self._solver = None  # frees its matrices
 
     def walk(self, penalties: np.ndarray) -> Iterator[int]:
-        """Go from penalty to penalty, the largest first; yields the place of each when its minima are reached."""
+        """Minimise for each penalty, the largest first; yields the index of each when its minima are reached."""
         for n, place in enumerate(np.argsort(-penalties, kind="stable").tolist()):
             self.true_lam[:] = penalties[place]
             self.newton.lam[:] = penalties[place]
-            for _ in self.run() if n == 0 else self._follow():
-                pass
+            finish(self.stages() if n == 0 else self._follow())
             self._last = self.true_lam.copy()
             yield place
 
-    def _follow(self) -> Iterator[None]:
-        """From the minima for the last penalties to those for the present ones."""
+    def _follow(self) -> Iterator[Newton]:
+        """Minimise for the current penalties, starting from the minima for the last ones."""
         self.newton.n_iter[:] = 0
         self._extrapolate()
         self.tau[:] = 0
         self.seeded = True
-        yield from self._descend()
+        yield from self._descend(self._make_solver())
 
     def _extrapolate(self) -> None:
-        """Go where the minima for the last penalties point to, as far as that leads down."""
-        if not self._trail or (self._trail[-1][0] != np.log(self._last)).all():  # the same penalty may come again
+        """Extrapolate the last minima to the current penalty, in its logarithm, as far as that descends."""
+        if not self._trail or (self._trail[-1][0] != np.log(self._last)).all():  # a penalty may occur again
             self._trail = [*self._trail[-2:], (np.log(self._last), self.newton.points.copy())]
         if (self._last == self.true_lam).any():
             return
-        if len(self._trail) < 2 or self.solver_name == "gram" or self.loss == "hinge":
+        if len(self._trail) < 2 or self.solver_name != "cg" or self.loss == "hinge":
             return
         at = np.log(self.true_lam)
         ahead = np.zeros_like(self.newton.points)
@@ -518,37 +237,43 @@ class Minimiser:
                 if j != i:
                     factor *= (at - other) / (own - other)
             ahead += factor[:, None] * points
-        self.newton.go(self.newton.all, ahead - self.newton.points)
+        self.newton.go(ahead - self.newton.points)
 
-    def _descend(self) -> Iterator[None]:
-        newton = self.newton
+    def _descend(self, solver: Solver) -> Iterator[Newton]:
         if self.loss == "hinge":
-            yield from self._sharpen()
-        elif self.rounds is None:
-            yield from newton.run(newton.all, self._use(FORCING), GapTest(self.tol), self.max_iter)
-        else:
-            for epsilon in self.rounds:
-                yield from newton.run(newton.all, self._use(0.0), ResidualTest(epsilon), self.max_iter)
+            yield from self._sharpen(solver)
+            return
+        for test in self._tests():
+            self.newton.begin(self.newton.all, solver, test, self.max_iter)
+            yield self.newton
 
-    def _use(self, forcing: float) -> Exact | Conjugate:
-        """The solver, which knows what it has learnt in earlier rounds."""
-        if self._solver is None:
-            if self.solver_name == "gram":
-                # A narrow hinge blows up what products have lost by rounding; where they are few they may take longer.
-                length, rows = self.problem.length, self.problem.n_rows
-                precise = self.loss == "hinge" or rows * length**2 < FEW_PRODUCTS
-                self._solver = Exact(self.source, self.problem.n_machines, length, *self._sketch(), precise=precise)
-            else:
-                self._solver = Conjugate(self.source, cap=self.first_cap, forcing=forcing)
+    def _tests(self) -> list[GapTest]:
+        """Stopping rules, one after the other."""
+        if self.solver_name in ("gram", "cg"):
+            return [GapTest(self.tol)]
+        if self.solver_name == "paper" and not self.seeded and self.tol < FIRST_ROUND:
+            return [ResidualTest(FIRST_ROUND), ResidualTest(self.tol)]
+        return [ResidualTest(self.tol)]
+
+    def _make_solver(self) -> Solver:
+        """The solver; on a path the one of the last penalties."""
+        if self._solver is None and self.solver_name == "gram":
+            # A narrow hinge amplifies rounding errors of products; where products are few, double costs little.
+            length, rows = self.problem.length, self.problem.n_rows
+            precise = self.loss == "hinge" or rows * length**2 < FEW_PRODUCTS
+            self._solver = Exact(self.source, self.problem.n_machines, length, *self._sketch(), precise=precise)
+        elif self._solver is None:
+            cap = None if self.seeded or self.solver_name == "plain" else FIRST_CAP
+            self._solver = Conjugate(self.source, cap=cap, plain=self.solver_name != "cg")
         return self._solver
 
     def _sketch(self) -> tuple[int, bool]:
-        """One row in how many makes up the Hessian, and whether that is too thin to go without conjugate gradients."""
-        rows_per_weight = self.problem.n_rows // self.problem.length
-        entries, dense = self.problem.entries_per_row()
-        passes = entries / 2 * (DENSE_PAIR_NS / DENSE_ENTRY_NS if dense else PAIR_NS / ENTRY_NS)
-        if self.loss == "hinge" or self.many or not hasattr(self.source, "sketch"):
+        """One row in how many makes up the Hessian, and whether such a sketch only preconditions (it is thin)."""
+        problem, rows_per_weight = self.problem, self.problem.n_rows // self.problem.length
+        if self.loss == "hinge" or self.many or not problem.in_memory:
             return 1, False
+        passes = problem.entries_per_row / 2
+        passes *= DENSE_PAIR_NS / DENSE_ENTRY_NS if problem.dense else PAIR_NS / ENTRY_NS
         if rows_per_weight >= 2 * SKETCHED_ROWS:
             return power_of_two(min(rows_per_weight // SKETCHED_ROWS, MOST_SKETCHED)), False
         if passes >= DEAR_HESSIAN and rows_per_weight >= 2 * THIN_ROWS:
@@ -556,27 +281,29 @@ class Minimiser:
             return power_of_two(min(rows_per_weight // THIN_ROWS, most)), True
         return 1, False
 
-    def _seed(self, small: Any) -> Iterator[None]:
-        """Start from the minima over a sample of the rows."""
-        share = small.n_rows / self.problem.n_rows
-        first = Minimiser(
-            small,
-            self.true_lam * share,
-            loss=self.loss,
-            tol=max(FIRST_TOL, self.tol),
-            max_iter=min(FIRST_ITERATIONS, self.max_iter) if share > LARGE_SAMPLE else self.max_iter,
-            solver="gram",
-        )
-        for _ in first.run():
-            self.newton.points = first.points.copy()
-            yield
-        self.newton.points = first.points.copy()
-        self.more_passes += share * first.n_passes
+    def _solve_samples(self) -> Iterator[Newton]:
+        """Start from the minima over samples of the rows."""
+        for sample in self.problem.samples(self.solver_name):
+            first = Minimiser(
+                sample.problem,
+                self.true_lam[sample.machines] * sample.share,
+                loss=self.loss,
+                tol=max(FIRST_TOL, self.tol),
+                max_iter=self.max_iter if sample.max_iter is None else min(sample.max_iter, self.max_iter),
+                solver=sample.solver,
+            )
+            # If the sample has all machines its points are the best ones so far.
+            self._sample = first if len(sample.machines) == self.problem.n_machines else None
+            yield from first.stages()
+            self._sample = None
+            self.newton.points[sample.machines] = first.points
+            self.other_passes += sample.share * first.n_passes
+            # In partitions iterations are dear: the hinge begins with a narrower width.
+            self.seeded = not self.problem.in_memory
 
-    def _sharpen(self) -> Iterator[None]:
-        """The hinge as the limit of smooth losses, each seeded by the one before."""
+    def _sharpen(self, solver: Solver) -> Iterator[Newton]:
+        """The hinge as the limit of smooth losses of decreasing width, each started from the minimum of the last."""
         newton, which, tau = self.newton, self.newton.all, SEEDED_TAU if self.seeded else 1.0
-        solver = self._use(FORCING)
         best = np.full(len(newton.points), np.inf)
         start = newton.points.copy()
         while len(which):
@@ -585,9 +312,10 @@ class Minimiser:
             first = self.gap()[which]
             left = self.max_iter - int(count.max())
             test = HingeTest(self.tol, tau, self.true_lam)
-            yield from newton.run(which, solver, test, min(max(left, 0), MOST_SHARPENING))
+            newton.begin(which, solver, test, min(max(left, 0), MOST_SHARPENING))
+            yield newton
             ended = newton.points[which].copy()
-            # Where rounding has the better of a small width an earlier result stands.
+            # If rounding makes a smaller width worse, the earlier result is kept.
             vain = self.gap()[which] > first
             if vain.any():
                 self._put(which[vain], start[which[vain]], tau, solver)
@@ -603,7 +331,7 @@ class Minimiser:
             newton.reason[which[late]] = "max_iter"
             newton.reason[which[small]] = "gap"
             best[which] = np.minimum(gap, best[which])
-            # As long as no row changes its side the minimum and the gap are linear in the width: so is the next start.
+            # While no row changes its piece, minimum and gap are linear in the width: the next start is extrapolated.
             on = ~small & ~worse & ~late
             if not on.any():
                 return
@@ -616,8 +344,8 @@ class Minimiser:
             which = which[on]
             tau = fresh
 
-    def _put(self, which: np.ndarray, points: np.ndarray, tau: float, solver: Exact | Conjugate) -> None:
-        """Machines at points, with the hinge smoothed over this width."""
+    def _put(self, which: np.ndarray, points: np.ndarray, tau: float, solver: Solver) -> None:
+        """Put machines at points, with the hinge smoothed over this width."""
         self.source.set_clip(Clip(1 + tau, 0.0, 2 * tau))
         self.newton.put(which, points, 2 * tau * self.true_lam[which])
         self.tau[which] = tau

@@ -1,7 +1,8 @@
-"""The rows of linear machines, as the driver of the finite Newton method sees them: in memory, or anywhere."""
+"""The rows of linear machines as the driver of the finite Newton method sees them: in memory, or in partitions."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -10,15 +11,19 @@ from .. import _core
 
 #: Columns of the margins that a source returns.
 LOSS, PULL, SQUARES, ACTIVE, HINGE = 0, 1, 3, 4, 5
-#: One row in so many is taken for a first solution (the third heuristic of the paper), again and again, as long as so
-#: many rows are left for each weight.
+#: One row in `THIN` is used for a first solution (heuristic 3 of the paper), repeatedly, as long as at least
+#: `ROWS_PER_WEIGHT` rows are left for each weight.
 THIN, ROWS_PER_WEIGHT = 16, 16
-#: Passes over so few entries are not worth saving.
+#: A sample may be solved to its end only if it is at most this share of the rows; otherwise `FEW_ITERATIONS` do.
+LARGE_SAMPLE, FEW_ITERATIONS = 0.05, 3
+#: Entries below which a pass is too cheap for a sample to pay.
 FEW_ENTRIES = 500_000
+#: Dense rows with at most this share of nonzero entries are copied to CSR: a sparse entry costs five dense ones.
+SPARSE_BREAK_EVEN = 0.2
 
 
 class Clip(NamedTuple):
-    """A loss by its slope ``clip(margin - t f, low, high)``."""
+    """A loss, defined by its slope ``clip(margin - t f, low, high)``."""
 
     margin: float
     low: float
@@ -33,194 +38,189 @@ CLIPS = {
 
 
 class Source(Protocol):
-    """What holds the rows. Arrays have one line per machine of `which`."""
+    """Where sums over the rows come from. Arrays have one line per machine of `which`.
 
-    n_passes: float
+    Implemented by ``_core.LinearRows`` (rows in memory) and :class:`hingeline.linear.dask.rows.DaskRows` (partitions).
+    """
+
+    @property
+    def n_passes(self) -> float:
+        """Passes over the rows so far; partial passes count by their share of the rows."""
 
     def set_clip(self, clip: Clip) -> None:
         """Change the loss."""
 
-    def set_sketch(self, rows: int, precise: bool) -> None:
-        """Take one row in so many for Hessians, and products in full precision or not."""
+    def use_hessians(self, sketch: int, precise: bool) -> None:
+        """Announce that Hessians will be asked for, from one row in `sketch`; `precise`: in double throughout."""
 
     def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Put machines at points: margins and gradients there."""
+        """Put machines at points; margins and gradients there."""
 
     def aim(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Aim machines at points: margins and gradients there."""
+        """Set the targets of machines; margins and gradients there."""
 
     def slopes(self, which: np.ndarray, deltas: np.ndarray) -> np.ndarray:
-        """First and second derivatives on the way to the points aimed at."""
+        """First and second derivatives on the lines from the points to the targets."""
 
     def move(
         self, which: np.ndarray, deltas: np.ndarray, points: np.ndarray, hessians: list[Any]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Step: margins, and what to add to the interpolated gradient; the Hessians follow."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Step by `deltas` towards the targets, which leads to `points`, and update `hessians` (None: not kept).
+
+        Returns margins, corrections of the gradients interpolated between both ends of the lines, and for each matrix
+        whether it was computed from scratch.
+        """
 
     def hessian(self, machine: int, matrix: np.ndarray) -> None:
-        """Add the lower triangle of a machine's Hessian at the point reached."""
+        """Add the lower triangle of a machine's Hessian at the current point."""
 
     def curvature(self, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        """Multiply the machines' Hessians with directions."""
+        """Multiply the machines' Hessians by directions."""
 
     def diagonal(self, machine: int) -> np.ndarray:
         """Diagonal of a machine's Hessian."""
 
+    def largest_output(self, machine: int) -> float:
+        """Largest absolute decision value of a machine among the rows with a weight (at most one threshold)."""
 
-class LocalRows:
-    """Rows in memory, on `threads` threads."""
 
-    def __init__(self, part: _core.LinearPart, n_rows: int, threads: int) -> None:
-        self.part = part
-        self.n_rows = n_rows
-        self.threads = threads
-        self.n_passes = 0.0
-        self.active = 1.0
-        self.sketch = 1
-
-    def set_clip(self, clip: Clip) -> None:
-        self.part.set_clip(*clip)
-
-    def set_sketch(self, rows: int, precise: bool) -> None:
-        self.sketch = rows
-        self.part.set_sketch(rows, precise)
-
-    def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.n_passes += 1
-        margins, gradient, _ = self.part.start(which, points, self.threads)
-        self.active = min(1.0, margins[:, ACTIVE].max() / self.n_rows)
-        return margins, gradient
-
-    def aim(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.n_passes += 1
-        margins, gradient, _ = self.part.aim(which, points, self.threads)
-        return margins, gradient
-
-    def slopes(self, which: np.ndarray, deltas: np.ndarray) -> np.ndarray:
-        return self.part.slopes(which, deltas, self.threads)
-
-    def move(
-        self, which: np.ndarray, deltas: np.ndarray, points: np.ndarray, hessians: list[Any]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        margins, correction, changed = self.part.move(which, deltas, points, hessians, self.threads)
-        self.n_passes += changed.mean() / self.n_rows
-        self.active = min(1.0, margins[:, ACTIVE].max() / self.n_rows)
-        return margins, correction
-
-    def hessian(self, machine: int, matrix: np.ndarray) -> None:
-        self.n_passes += self.active / self.sketch
-        self.part.hessian(machine, matrix, self.threads)
-
-    def curvature(self, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        self.n_passes += self.active
-        return self.part.curvature(which, directions, self.threads)
-
-    def diagonal(self, machine: int) -> np.ndarray:
-        self.n_passes += self.active
-        return self.part.diagonal(machine)
-
-    def violation(self, which: np.ndarray, points: np.ndarray, *, curved: bool) -> np.ndarray:
-        """Violations of the dual's optimality conditions, given the points that the multipliers make up."""
-        self.n_passes += 1
-        return self.part.violation(which, points, 1.0, curved, self.threads)
+class MultiplierSource(Source, Protocol):
+    """A source that can also return one value per row."""
 
     def pulls(self, machine: int) -> np.ndarray:
         """Slopes of the losses times weights and labels, one for each row."""
-        return self.part.pulls(machine)
 
-    def outputs(self, machine: int) -> np.ndarray:
-        """Outputs of a machine for all rows, without its threshold."""
-        return self.part.outputs(machine)
+    def violation(self, which: np.ndarray, points: np.ndarray, curved: bool) -> np.ndarray:
+        """Violations of the dual's optimality conditions; `points` are those that the multipliers make up."""
 
 
+class Sample(NamedTuple):
+    """A problem over a sample of the rows, whose minimum is the start for some machines of the full problem."""
+
+    machines: np.ndarray
+    problem: LocalProblem
+    #: Rows of the sample divided by all rows of these machines.
+    share: float
+    #: Solver of Newton's systems, and Newton iterations at most (None: no other limit).
+    solver: str
+    max_iter: int | None
+
+
+class Problem(Protocol):
+    """Machines over the same rows."""
+
+    n_rows: int
+    n_machines: int
+    n_features: int
+    #: Length of a machine's weight vector, thresholds included.
+    length: int
+    #: Mean number of entries of a row, and whether rows are dense.
+    entries_per_row: float
+    dense: bool
+    #: Whether the rows are in memory. If so multipliers are published, and a sketch of the Hessian may pay; in
+    #: partitions a worse step costs a round.
+    in_memory: bool
+    #: Bytes that the Hessians of all machines may take before solver='auto' means 'cg'.
+    hessian_bytes: int
+    #: Numbers of the rows that take part; None: all.
+    rows: np.ndarray | None
+    #: Passes over the rows that were made to set up the problem.
+    setup_passes: float
+
+    def source(self, clip: Clip) -> Any:
+        """The rows, with all machines at zero (a :class:`Source`)."""
+
+    def samples(self, solver: str) -> list[Sample]:
+        """Samples whose minima are worth computing before this problem is solved with `solver`."""
+
+
+def _is_mapped(X: Any) -> bool:
+    """Whether X is a view of a memory-mapped file; there may be no room for a copy of it."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap):
+            return True
+        X = X.base
+    return False
+
+
+def training_matrix(X: Any) -> _core.Matrix:
+    """The rows in the core's form: a CSR copy of dense rows that are mostly zeros."""
+    matrix = _core.Matrix(X)
+    if _is_mapped(X):
+        return matrix
+    some = X[:: max(1, X.shape[0] // 512)] if matrix.is_dense else X
+    if matrix.is_dense and np.count_nonzero(some) <= SPARSE_BREAK_EVEN * some.size:
+        return matrix.compressed(2 * SPARSE_BREAK_EVEN) or matrix
+    return matrix
+
+
+@dataclass
 class LocalProblem:
-    """Machines over rows in memory.
+    """Machines over rows in memory: a :class:`Problem`.
 
     Parameters
     ----------
-    X : ndarray or CSR matrix
-        Rows.
-    weights : ndarray of shape (n_planes, n_rows)
+    matrix : Matrix
+        Rows in the core's form.
+    weights : ndarray of shape (n_machines, n_rows)
         Signed weights: sample weight times label; unsigned with `codes`.
-    plane_of : ndarray of shape (n_machines,)
-        Line of `weights` that a machine has.
     thresholds, offset : int, float
-        Thresholds per machine (0: no intercept), and what a threshold is multiplied with.
+        Thresholds per machine (0: no intercept), and the factor of a threshold in the outputs.
+    threads : int
+        Threads.
     codes : ndarray of int32, default=None
         Class of each row, for several thresholds.
     rows : ndarray of int64, default=None
-        Rows to take.
-    threads : int
-        Threads.
+        Rows that take part; None: all.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        weights: np.ndarray,
-        plane_of: np.ndarray,
-        *,
-        thresholds: int,
-        offset: float,
-        threads: int,
-        codes: np.ndarray | None = None,
-        rows: np.ndarray | None = None,
-    ) -> None:
-        self.matrix = X if isinstance(X, _core.Matrix) else _core.Matrix(X)
-        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
-        self.plane_of = np.ascontiguousarray(plane_of, dtype=np.int64)
-        self.thresholds = thresholds
-        self.offset = float(offset)
-        self.threads = threads
-        self.codes = codes
-        self.rows = rows
-        self.n_rows = self.weights.shape[1]
-        self.n_machines = len(self.plane_of)
-        self.n_features = self.matrix.shape[1]
-        self.length = self.n_features + thresholds
+    matrix: _core.Matrix
+    weights: np.ndarray
+    thresholds: int
+    offset: float
+    threads: int
+    codes: np.ndarray | None = None
+    rows: np.ndarray | None = None
 
-    def source(self, clip: Clip) -> LocalRows:
-        """The rows with their machines at zero."""
-        part = _core.LinearPart(
+    in_memory = True
+    hessian_bytes = 1 << 30
+    setup_passes = 0.0
+
+    n_machines = property(lambda self: self.weights.shape[0])
+    n_rows = property(lambda self: self.weights.shape[1])
+    n_features = property(lambda self: self.matrix.shape[1])
+    length = property(lambda self: self.n_features + self.thresholds)
+    entries_per_row = property(lambda self: self.matrix.entries / self.matrix.shape[0])
+    dense = property(lambda self: self.matrix.is_dense)
+
+    def source(self, clip: Clip) -> MultiplierSource:
+        """The rows, with all machines at zero."""
+        source: MultiplierSource = _core.LinearRows(
             self.matrix,
-            self.weights,
-            self.plane_of,
+            np.ascontiguousarray(self.weights),
+            np.arange(self.n_machines),
             thresholds=self.thresholds,
             offset=self.offset,
-            clip=(clip.margin, clip.low, clip.high),
+            clip=clip,
             rows=self.rows,
             codes=self.codes,
-        )
-        return LocalRows(part, self.n_rows, self.threads)
-
-    def _like(self, weights: np.ndarray, plane_of: np.ndarray, rows: Any, codes: Any) -> LocalProblem:
-        return LocalProblem(
-            self.matrix,
-            weights,
-            plane_of,
-            thresholds=self.thresholds,
-            offset=self.offset,
             threads=self.threads,
-            codes=codes,
-            rows=rows,
         )
+        return source
 
-    def thinned(self) -> LocalProblem | None:
-        """One row in `THIN`, or in fewer where that would leave too few; None where it always does."""
+    def samples(self, solver: str) -> list[Sample]:
+        """One row in `THIN`, or in fewer where that leaves too few; none where it always does, or for other solvers.
+
+        Conjugate gradients start from zero: their first iterations are as cheap as a sample.
+        """
         thin = min(THIN, self.n_rows // (ROWS_PER_WEIGHT * self.length))
-        if thin < 2 or self.n_rows * self.entries_per_row()[0] < FEW_ENTRIES:
-            return None
+        if solver != "gram" or thin < 2 or self.n_rows * self.entries_per_row < FEW_ENTRIES:
+            return []
         count = self.n_rows // thin
         places = np.arange(count) * thin + np.random.default_rng(0).integers(0, thin, size=count)
         codes = None if self.codes is None else self.codes[places]
-        return self._like(
-            self.weights[:, places], self.plane_of, places if self.rows is None else self.rows[places], codes
-        )
-
-    def with_planes(self, weights: np.ndarray) -> LocalProblem:
-        """The same rows with other machines, one for each line of weights."""
-        return self._like(weights, np.arange(len(weights)), self.rows, self.codes)
-
-    def entries_per_row(self) -> tuple[float, bool]:
-        """Entries of a row on the average, and whether rows are dense."""
-        return self.matrix.entries / self.matrix.shape[0], self.matrix.is_dense
+        rows = places if self.rows is None else self.rows[places]
+        small = replace(self, weights=self.weights[:, places], rows=rows, codes=codes)
+        share = small.n_rows / self.n_rows
+        most = FEW_ITERATIONS if share > LARGE_SAMPLE else None
+        return [Sample(np.arange(self.n_machines), small, share, "gram", most)]

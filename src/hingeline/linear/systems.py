@@ -1,4 +1,4 @@
-"""Newton's systems of linear machines: by Cholesky, by conjugate gradients, or by both."""
+"""Newton's systems of linear machines: by Cholesky, by conjugate gradients, or by both combined."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from scipy.linalg.blas import daxpy
 from .rows import ACTIVE, Source
 
 if TYPE_CHECKING:
-    from .minimiser import Newton
+    from .newton import Newton
 
 #: Conjugate gradient steps for one system.
 MOST_STEPS = 5000
-#: Residual of a Newton system relative to the gradient at which conjugate gradients may stop: far from the minimum
-#: systems are solved crudely (what heuristic 2 of the paper does in two rounds).
+#: Residual of a Newton system, relative to the gradient, at which conjugate gradients stop: far from the minimum crude
+#: solutions are enough (heuristic 2 of the paper reaches the same with two rounds).
 FORCING = 0.1
-#: How far gaps have to fall with a Hessian that should be good, because few rows change: this part of the active ones.
+#: A sketched Hessian must bring the gap down to `SKETCHED_FALL` of its value once the set of active rows has settled,
+#: that is when it changes by at most the share `SETTLED`.
 SKETCHED_FALL, SETTLED = 0.1, 0.01
-#: Where a crude solution leaves this part of the gap, systems are solved so much better.
+#: If a crude solution leaves more than `POOR_FALL` of the gap, `forcing` is multiplied by `POOR_FORCING`.
 POOR_FALL, POOR_FORCING = 0.5, 0.3
-#: A Hessian that needs so much added to have a factor is to be made anew.
+#: A Hessian that needs a larger shift, relative to its largest entry, to have a factor is computed again.
 POOR_FACTOR = 1e-11
-#: A thin sketch has at least so many rows for each weight, and stands as long as this part of them has curvature.
+#: A thin sketch has at least `THIN_ROWS` rows for each weight, and is kept while the share `STALE` of the rows that had
+#: curvature when it was made still has it.
 THIN_ROWS, STALE = 4, 0.6
 
 
 def _factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
     """Cholesky factor of hessian + shift I, from the lower triangle.
 
-    More shift where rounding leaves no factor; the second value says how much, relative to the largest entry.
+    The shift is raised until a factor exists in spite of rounding. The second value is the shift added, relative to the
+    largest entry.
     """
     scale = float(np.diagonal(hessian).max(initial=0.0))
     for extra in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0):
@@ -52,7 +55,7 @@ def _solve(factor: Any, right: np.ndarray) -> np.ndarray:
 
 
 def power_of_two(most: int) -> int:
-    """The largest that is not more."""
+    """Largest power of two not exceeding `most`."""
     return 1 << (most.bit_length() - 1)
 
 
@@ -62,17 +65,17 @@ def inner(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _add(factors: np.ndarray, lines: np.ndarray, to: np.ndarray) -> None:
-    """Add multiples of lines, in place: these vectors may be long."""
+    """Add multiples of lines in place; the vectors may be long."""
     for factor, line, sum_ in zip(factors, lines, to, strict=True):
         daxpy(line, sum_, a=factor)
 
 
 class Exact:
-    """Newton's systems by Cholesky; the Hessian follows the rows that change their piece of the loss.
+    """Newton's systems by Cholesky. The Hessian is updated by the rows that change their piece of the loss.
 
-    Where there are many more rows than weights, one row in `sketch` tells almost as much about the Hessian as all do.
-    The steps are a little worse, and cost much less. So do products in single precision, unless they are to be
-    `precise` from the start.
+    With many more rows than weights, one row in `sketch` determines the Hessian almost as well as all rows: the steps
+    are slightly worse and much cheaper. The same holds for products in single precision; `precise` rules them out from
+    the start. A `thin` sketch is too coarse for directions and preconditions conjugate gradients instead.
     """
 
     def __init__(
@@ -89,37 +92,39 @@ class Exact:
         self.sketch = sketch
         self.thin = thin
         self.precise = precise
-        self.source.set_sketch(sketch, precise)
+        self.source.use_hessians(sketch, precise)
         self.hessians = [np.zeros((length, length)) for _ in range(n_machines)]
         self.known = np.zeros(n_machines, dtype=bool)
-        self.active = np.zeros(n_machines)  # rows with curvature when a Hessian was made (thin), or a step ago
+        self.active = np.zeros(n_machines)  # rows with curvature when a thin Hessian was made, or one step ago
         self.poor = np.zeros(n_machines, dtype=bool)
         self.factors: dict[int, tuple[float, Any]] = {}
 
     def begin(self, newton: Newton, which: np.ndarray) -> None:
-        """Make Hessians at the points reached, where they are not known."""
+        """Compute the Hessians that are not known at the current points."""
         if self.thin and not self.known[which].all():
             self._thicken(newton.margins[which, ACTIVE].max())
         for machine in which[~self.known[which]].tolist():
-            self.hessians[machine].fill(0.0)
-            self.source.hessian(machine, self.hessians[machine])
-            if not (self.precise or np.isfinite(np.diagonal(self.hessians[machine])).all()):
-                self._take_all()  # single precision has too short a range
-                self.hessians[machine].fill(0.0)
-                self.source.hessian(machine, self.hessians[machine])
+            hessian = self.hessians[machine]
+            hessian.fill(0.0)
+            self.source.hessian(machine, hessian)
+            if not (self.precise or np.isfinite(np.diagonal(hessian)).all()):
+                self._take_all()  # the products exceed the range of single precision
+                hessian.fill(0.0)
+                self.source.hessian(machine, hessian)
             self.factors.pop(machine, None)
             self.known[machine] = True
             self.active[machine] = newton.margins[machine, ACTIVE]
 
     def forget(self, which: np.ndarray) -> None:
-        """The loss is another one: the Hessians are not known any more."""
+        """Mark Hessians as unknown."""
         self.known[which] = False
 
     def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
-        """Make Hessians anew where they have become bad ones.
+        """Recompute Hessians that have become bad.
 
-        A thin sketch stands until many rows have lost their curvature. Any other follows the rows; if it does not bring
-        the gap down although hardly any row changes, all rows count from now on, and to full precision.
+        A thin sketch is kept until many rows have lost their curvature. Any other Hessian is updated with the rows; if
+        it does not bring the gap down although hardly any row changes, all rows are used from then on, in full
+        precision.
         """
         active = newton.margins[which, ACTIVE]
         if self.thin:
@@ -130,7 +135,7 @@ class Exact:
             if not self.precise and (settled & (newton.gap[which] > SKETCHED_FALL * before)).any():
                 self._take_all()
                 self.known[:] = False
-        # What has been added and taken away in turns may have lost its digits.
+        # Rows added and removed many times may have cost the matrix its digits.
         if self.poor[which].any():
             if not self.thin:
                 self._take_all()
@@ -139,17 +144,18 @@ class Exact:
         self.begin(newton, which)
 
     def _thicken(self, active: float) -> None:
-        """Where rows with curvature have become few, a thin sketch takes more of them, or all and is none any more."""
+        """Refine a thin sketch when few rows have curvature; drop it once every row is used."""
         sketch = min(self.sketch, power_of_two(max(1, int(active) // (THIN_ROWS * len(self.hessians[0])))))
         if sketch < self.sketch:
             self.sketch, self.thin = sketch, sketch > 1
             self.known[:] = False
-            self.source.set_sketch(sketch, self.precise)
+            self.source.use_hessians(sketch, self.precise)
 
     def _take_all(self) -> None:
+        """Use full precision and, unless the sketch is thin, all rows."""
         self.precise = True
         self.sketch = 1 if not self.thin else self.sketch
-        self.source.set_sketch(self.sketch, True)
+        self.source.use_hessians(self.sketch, True)
 
     def _factor_of(self, machine: int, penalty: float) -> Any:
         factor, extra = _factor(self.hessians[machine], penalty)
@@ -157,11 +163,11 @@ class Exact:
         return factor
 
     def following(self, which: np.ndarray) -> list[Any]:
-        """Matrices that a move of the source updates."""
+        """The Hessians, unless they are thin."""
         return [None if self.thin else self.hessians[machine] for machine in which]
 
     def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Newton's directions; from a thin sketch, by conjugate gradients with it as the preconditioner."""
+        """Newton directions; with a thin sketch by preconditioned conjugate gradients, to a residual of `goal`."""
         if not self.thin:
             return np.array([_solve(self._factor_of(m, lam[i]), -gradient[i]) for i, m in enumerate(which)])
         for machine, penalty in zip(which.tolist(), lam.tolist(), strict=True):
@@ -178,41 +184,57 @@ class Exact:
 class Conjugate:
     """Newton's systems by conjugate gradients on the rows with curvature.
 
-    Weights are scaled by the square root of the Hessian's diagonal at the first point: half way between no
-    preconditioner and the diagonal itself. Of the three it is the fastest or nearly so, for text and for other rows.
+    The preconditioner is the square root of the Hessian's diagonal at the first point, half way between none and the
+    diagonal itself. Of the three it is the fastest or nearly so, for text and for other rows.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    cap : int or None
+        Steps of the first system at most.
+    plain : bool, default=False
+        Whether to go without preconditioner and to solve every system to the accuracy of the stopping rule, as the
+        paper does.
     """
 
-    def __init__(self, source: Source, *, cap: int | None, forcing: float = FORCING) -> None:
+    def __init__(self, source: Source, *, cap: int | None, plain: bool = False) -> None:
         self.source = source
         self.cap = cap
-        self.forcing = forcing
+        self.plain = plain
+        self.forcing = 0.0 if plain else FORCING
         self.diagonal: dict[int, np.ndarray] = {}
 
     def begin(self, newton: Newton, which: np.ndarray) -> None:
-        """Look at the diagonals, once."""
+        """Compute the diagonals, once."""
         for machine in which.tolist():
-            if machine not in self.diagonal:
+            if not self.plain and machine not in self.diagonal:
                 self.diagonal[machine] = self.source.diagonal(machine)
 
     def forget(self, which: np.ndarray) -> None:
-        """Nothing is kept from step to step."""
+        """Nothing is kept that depends on the point."""
 
     def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
-        """Solve systems better from now on if the last solutions have not led far."""
+        """Solve systems more accurately if the last solutions have not reduced the gap enough."""
         if (newton.gap[which] > POOR_FALL * before).any():
             self.forcing *= POOR_FORCING
 
     def following(self, which: np.ndarray) -> list[Any]:
-        """No matrix follows the source."""
+        """There are no matrices to update."""
         return [None] * len(which)
 
     def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Newton's directions, to a residual of `goal` or `forcing` times the gradient."""
-        scale = 1.0 / np.sqrt(np.array([self.diagonal[m] + lam[i] for i, m in enumerate(which.tolist())]))
+        """Newton directions, to a residual of `goal` or `forcing` times the gradient, if that is larger."""
         goal = np.maximum(goal, self.forcing * np.sqrt(inner(gradient, gradient)))
         cap = MOST_STEPS if self.cap is None else self.cap
         self.cap = None
+        if self.plain:
+            return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: lines.copy(), cap)
+        scale = 1.0 / np.sqrt(np.array([self.diagonal[m] + lam[i] for i, m in enumerate(which.tolist())]))
         return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: scale[of] * lines, cap)
+
+
+Solver = Exact | Conjugate
 
 
 def conjugate_gradients(
@@ -229,13 +251,13 @@ def conjugate_gradients(
     Parameters
     ----------
     source : Source
-        Multiplies with H.
+        Multiplies by H.
     which : ndarray
         Machines.
     lam, gradient, goal : ndarray
-        Penalties, gradients, norms of the residuals that are small enough.
+        Penalties, gradients, norms of the residuals to reach.
     smooth : callable
-        Preconditioner: gets lines and their places among `which`.
+        Preconditioner; called with lines and their places in `which`.
     cap : int
         Steps at most.
     """

@@ -1,11 +1,9 @@
-// Sums over chosen rows of a linear machine: their share of its Hessian, of its gradient, of the Hessian's diagonal.
+// Sums over selected rows of a linear machine: contributions to its Hessian, its gradient and the Hessian's diagonal.
 // Symbols as in finite_newton.hpp.
 #pragma once
 
+#include "hingeline/algo/finite_newton_data.hpp"
 #include "hingeline/algo/moments.hpp"
-#include "hingeline/core/large.hpp"
-#include "hingeline/data/lines.hpp"
-#include "hingeline/run/team.hpp"
 
 namespace hingeline::finite_newton {
 
@@ -17,17 +15,7 @@ struct Chosen {
 
 template <class T> class ChosenSums {
   public:
-    /// Places of rows are numbers in `ids`, or row numbers where that is empty.
-    ChosenSums(const Rows<T>& rows, const std::vector<Index>& ids, Index thresholds, double offset,
-               double entries_per_row)
-        : rows_(rows),
-          ids_(ids),
-          d_(column_count(rows)),
-          thresholds_(thresholds),
-          s_(std::max<Index>(thresholds, 1)),
-          length_(d_ + thresholds),
-          offset_(offset),
-          entries_per_row_(entries_per_row) {}
+    explicit ChosenSums(const Data<T>& data) : data_(data), d_(data.d), length_(data.length()) {}
 
     /// Turns of the chosen rows to the Hessian (lower triangle), -bends to the gradient, where these are given.
     void add(const Chosen& chosen, double* hessian, double* gradient, bool precise, int threads,
@@ -52,7 +40,7 @@ template <class T> class ChosenSums {
                         add_rows<float>(x, chosen, from, end, to, gradients[size(piece)], interrupt);
                 });
             },
-            rows_);
+            data_.rows);
         for (Index piece = 0; piece < pieces; ++piece) {
             for (std::size_t j = 0; j < hessians[size(piece)].size(); ++j) hessian[j] += hessians[size(piece)][j];
             for (std::size_t j = 0; j < gradients[size(piece)].size(); ++j) gradient[j] += gradients[size(piece)][j];
@@ -62,17 +50,17 @@ template <class T> class ChosenSums {
     /// Squares of entries with the turns as weights, a value for each weight of the machine.
     std::vector<double> diagonal(const Chosen& chosen, Interrupt* interrupt) const {
         std::vector<double> out(size(length_), 0.0);
-        std::visit([&](const auto& x) { squares(x, chosen, out, interrupt); }, rows_);
+        std::visit([&](const auto& x) { squares(x, chosen, out, interrupt); }, data_.rows);
         return out;
     }
 
   private:
-    static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-    Index number(Index place) const { return ids_.empty() ? place : ids_[size(place)]; }
+    /// Number of the row at a place among those that take part.
+    Index number(Index place) const { return data_.ids.empty() ? place : data_.ids[size(place)]; }
 
-    /// Pieces of a sum over chosen rows: what they sum into is small beside the work, and takes at most 64 MiB.
+    /// Number of pieces of a sum over selected rows. Their buffers are small beside the work, and take at most 64 MiB.
     Index pieces_of(Index count, bool hessian) const {
-        const double row = entries_per_row_, line = static_cast<double>(length_);
+        const double row = data_.entries_per_row(), line = static_cast<double>(length_);
         const double work = static_cast<double>(count) * (hessian ? row * row / 2 : row);
         const double area = std::max(hessian ? line * line : line, 1.0);
         return std::clamp<Index>(static_cast<Index>(std::min(work / (8 * area), 8388608.0 / area)), 1, 16);
@@ -93,27 +81,27 @@ template <class T> class ChosenSums {
             if (!gradient.empty()) {
                 std::fill_n(sum.data(), some, 0.0);
                 for (Index i = 0; i < some; ++i)
-                    for (Index r = 0; r < s_; ++r) {
-                        const double bend = chosen.bends[size((at + i) * s_ + r)];
+                    for (Index r = 0; r < data_.lines; ++r) {
+                        const double bend = chosen.bends[size((at + i) * data_.lines + r)];
                         sum[size(i)] -= bend;
-                        if (r < thresholds_) gradient[size(d_ + r)] += offset_ * bend;
+                        if (r < data_.m.thresholds) gradient[size(d_ + r)] += data_.m.offset * bend;
                     }
                 lines.add(sum.data(), gradient.data());
             }
             if (!hessian) continue;
             std::fill_n(sum.data(), some, 0.0);
-            for (Index r = 0; r < s_; ++r) {
+            for (Index r = 0; r < data_.lines; ++r) {
                 double total = 0;
                 for (Index i = 0; i < some; ++i) {
-                    const double turn = chosen.turns[size((at + i) * s_ + r)];
+                    const double turn = chosen.turns[size((at + i) * data_.lines + r)];
                     sum[size(i)] += turn;
-                    one[size(i)] = -offset_ * turn;
+                    one[size(i)] = -data_.m.offset * turn;
                     total += turn;
                 }
-                if (r >= thresholds_) continue;
+                if (r >= data_.m.thresholds) continue;
                 double* line = hessian + (d_ + r) * length_;
                 lines.add(one.data(), line);
-                line[d_ + r] += offset_ * offset_ * total;
+                line[d_ + r] += data_.m.offset * data_.m.offset * total;
             }
             moments.add(lines, sum.data());
         }
@@ -123,13 +111,13 @@ template <class T> class ChosenSums {
     template <class Form>
     void squares(const Form& x, const Chosen& chosen, std::vector<double>& out, Interrupt* interrupt) const {
         std::vector<T> row(size(d_));
-        for (Index c = 0; c < chosen.rows.size(); ++c) {
+        for (std::size_t c = 0; c < chosen.rows.size(); ++c) {
             if (interrupt && c % 256 == 0 && interrupt->requested()) return;
             double weight = 0;
-            for (Index r = 0; r < s_; ++r) {
-                const double turn = chosen.turns[c * s_ + r];
+            for (Index r = 0; r < data_.lines; ++r) {
+                const double turn = chosen.turns[c * size(data_.lines) + size(r)];
                 weight += turn;
-                if (r < thresholds_) out[size(d_ + r)] += offset_ * offset_ * turn;
+                if (r < data_.m.thresholds) out[size(d_ + r)] += data_.m.offset * data_.m.offset * turn;
             }
             const Index i = number(chosen.rows[c]);
             const auto add = [&](Index j, double value) { out[size(j)] += weight * value * value; };
@@ -144,10 +132,8 @@ template <class T> class ChosenSums {
         }
     }
 
-    const Rows<T>& rows_;
-    const std::vector<Index>& ids_;
-    Index d_, thresholds_, s_, length_;
-    double offset_, entries_per_row_;
+    const Data<T>& data_;
+    Index d_, length_;
 };
 
 }  // namespace hingeline::finite_newton

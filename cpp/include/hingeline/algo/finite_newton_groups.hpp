@@ -1,5 +1,5 @@
-// Groups: the weight vectors of several machines as panels (kernel/ops.hpp), one by itself as a plain vector; and sums
-// of the same form, put together from the pieces of a pass.
+// Groups: the weight vectors of several machines as panels (vector/tiles.hpp), a single one as a plain vector; and sums
+// of the same form, collected from the pieces of a pass.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace hingeline::finite_newton {
 struct Groups {
     struct Group {
         Index first, count;
-        int vectors;  // registers to a line of the panel; 0: a plain vector
-        Index at;     // where it begins
+        int vectors;  // registers per line of the panel; 0: a plain vector
+        Index at;     // offset of its panel
     };
     std::vector<Group> list;
     Index width = 0;  // of all panels together
@@ -39,13 +39,13 @@ struct Groups {
     }
     const double* panel(const Group& g) const { return g.vectors ? panels_.data() + g.at : lines_ + g.first * length_; }
     static Index lanes_of(const Group& g) { return g.vectors ? Index{g.vectors} * tile_ops<double>().lanes : 1; }
-    /// Zeros to the lanes of a tile that have no machine.
+    /// Set the lanes of a tile without a machine to zero.
     static void clear_spare(const Group& g, Index rows, std::vector<double>& tile) {
         for (Index i = 0, w = lanes_of(g); i < rows; ++i)
             std::fill(tile.begin() + i * w + g.count, tile.begin() + (i + 1) * w, 0.0);
     }
-    /// Pieces of sums as lines again. A piece holds the panels and then `tail` values for each machine; one that is
-    /// empty was interrupted.
+    /// Sums of the pieces, as lines. A piece holds the panels and then `tail` values for each machine; an empty piece
+    /// was interrupted.
     std::vector<double> collect(std::vector<std::vector<double>>& pieces, Index machines, Index tail) const {
         if (machines == 1 && pieces.size() == 1 && !pieces[0].empty()) return std::move(pieces[0]);
         std::vector<double> out(static_cast<std::size_t>(machines * length_), 0.0);

@@ -1,15 +1,15 @@
-// Second moments: A += sum_i h_i x_i x_i^T over chosen rows, the lower triangle of a square matrix stored by rows.
+// Second moments: A += sum_i h_i x_i x_i^T over selected rows, the lower triangle of a square matrix stored by rows.
 //
-// Dense rows are collected by the hundred and multiplied in tiles of kernel/ops.hpp: the block itself is the panel,
-// a copy turned round and multiplied by h gives the rows of the tile. Sparse rows add their pairs of entries one by
-// one. Sums run over rows in the order given.
+// Dense rows are collected by the hundred and multiplied in tiles of kernel/ops.hpp: the block itself is the panel, and
+// a transposed copy, multiplied by h, gives the rows of the tile. Sparse rows add their pairs of entries one by one.
+// Sums run over rows in the order given.
 #pragma once
 
 #include "hingeline/data/lines.hpp"
 
 namespace hingeline {
 
-/// V is the type of the products: their sums over some rows, then of all in double.
+/// V is the type of products and of their sums over some rows; sums over all rows are in double.
 template <class Form, class V> class Moments;
 
 template <class T, class V> class Moments<DenseRows<T>, V> {
@@ -42,7 +42,7 @@ template <class T, class V> class Moments<DenseRows<T>, V> {
         const auto& op = tile_ops<V>();
         const Index lines = panels_ * width_;
         const Index vectors_deep = (filled_ + op.lanes - 1) / op.lanes, deep = vectors_deep * op.lanes;
-        // Rows beyond the last one are zero in the copy that carries h, hence of no effect whatever the panel holds.
+        // Rows beyond the last one are zero in the copy that is multiplied by h, so they have no effect.
         std::fill(scaled_.data() + filled_ * lines, scaled_.data() + deep * lines, V(0));
         for (Index p = 0; p < panels_; ++p)
             std::fill(panel_.data() + (p * depth_ + filled_) * width_, panel_.data() + (p * depth_ + deep) * width_,
@@ -52,7 +52,7 @@ template <class T, class V> class Moments<DenseRows<T>, V> {
         op.pack(rows.data(), static_cast<int>(vectors_deep), d_, turned_.data());
         std::vector<const V*> strips(size(d_ + row_step));
         for (Index f = 0; f < d_ + row_step; ++f) strips[size(f)] = turned_.data() + std::min(f, d_ - 1) * deep;
-        for (Index p = 0; p < panels_; ++p) {  // a panel stays in the nearest cache, strips come by
+        for (Index p = 0; p < panels_; ++p) {  // a panel stays in the first-level cache, strips are streamed
             const Index from = p * width_, columns = std::min(width_, d_ - from);
             for (Index f = from / row_step * row_step; f < d_; f += row_step) {
                 const Index some = std::min<Index>(row_step, d_ - f);

@@ -1,4 +1,4 @@
-"""Text files in LIBSVM's format as Dask arrays, block by block, through scikit-learn's reader."""
+"""Text files in LIBSVM format as Dask arrays, read in blocks by scikit-learn's reader."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sklearn.datasets import load_svmlight_file
 from ...base.progress import progress
 from .partitions import compute, da, delayed
 
-#: Columns that a block may have before all blocks have been seen.
+#: Number of columns of a block before the number of features is known.
 ANY_FEATURES = 2**31 - 1
-#: Arrays of a block in its folder of the cache.
+#: Arrays of a block, files in its folder of the cache.
 ARRAYS = ("data", "indices", "indptr", "labels")
 
 
 class Block(NamedTuple):
-    """Lines of a file that begin in [offset, offset + length); 0: to the end."""
+    """Lines of a file that begin in [offset, offset + length); length 0: all lines from offset."""
 
     path: str
     offset: int
@@ -44,33 +44,33 @@ def read_libsvm(
     cache: str | os.PathLike[str] | None = None,
     show_progress: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Rows and labels from files in LIBSVM's format, which may be larger than the memory.
+    """Read rows and labels from files in LIBSVM format, which may be larger than the memory.
 
     Parameters
     ----------
     path : str, path or list of them
-        Files; a str may hold wildcards. Compressed ones (.gz, .bz2) are one block each.
+        Files; a str may contain wildcards. A compressed file (.gz, .bz2) is one block.
     n_features : int, default=None
-        Number of features. None: the files are read once to find out.
+        Number of features. None: the files are read once to determine it.
     zero_based : bool or 'auto', default='auto'
-        Whether features are numbered from 0. 'auto': from 1 if no file has a feature 0, for which the files are
-        read once.
+        Whether features are numbered from 0. 'auto': from 1 if no file has a feature 0; the files are read once to
+        determine this.
     dtype : dtype, default=float64
         Type of the entries of X: float64 or float32.
     blocksize : int or str, default='64MiB'
-        Bytes of text to a block. Rows in memory take about as much.
+        Bytes of text in a block. Its rows take about as much memory.
     cache : path, default=None
-        Folder in which decoded blocks are kept, to be mapped into memory from the second time on; so text is read
-        once. A file that has changed is read again. With workers on other computers: a folder that they share.
+        Folder for decoded blocks, which are memory-mapped when they are needed again, so that text is parsed once. A
+        file that has changed is parsed again. Workers on other computers need a shared folder.
     show_progress : bool, default=None
-        Whether to show a bar while files are read to count features. None: if a terminal looks on.
+        Whether to show a progress bar while features are counted. None: on a terminal.
 
     Returns
     -------
     X : dask array of shape (n_samples, n_features)
-        Rows, a CSR matrix to each chunk.
+        Rows; each chunk is a CSR matrix.
     y : dask array of shape (n_samples,)
-        Labels. Numbers of rows are not known (nan) when the files did not have to be read.
+        Labels. Numbers of rows are unknown (nan) if the files were not read.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def read_libsvm(
             zero_based = min(first for _, first, _ in looks) == 0
         most = max(last for _, _, last in looks) + int(zero_based)
         if n_features is not None and most > n_features:
-            raise ValueError(f"n_features is {n_features}, but the files have {most} features.")
+            raise ValueError(f"n_features is {n_features}, but the files have {most} features. Increase n_features.")
         n_features = max(most, 1) if n_features is None else n_features
     first = 0 if zero_based else 1
     meta = sp.csr_matrix((0, 0), dtype=dtype)
@@ -163,7 +163,7 @@ def _blocks(files: list[str], blocksize: int) -> list[Block]:
 
 
 def _raw(block: Block, dtype: np.dtype, folder: str | None) -> tuple[Any, np.ndarray]:
-    """Rows, features numbered as they are in the file, and labels; from the cache where they are there."""
+    """Rows, with features numbered as in the file, and labels; from the cache if possible."""
     if folder is None:
         return _parsed(block, dtype)
     mark = hashlib.sha256(repr((tuple(block), dtype.str)).encode()).hexdigest()[:24]
@@ -190,7 +190,7 @@ def _parsed(block: Block, dtype: np.dtype) -> tuple[Any, np.ndarray]:
 
 
 def _store(place: Path, X: Any, y: np.ndarray) -> None:
-    """Write a block next to where it belongs, then move it there: whoever finds the folder finds it complete."""
+    """Write a block to a temporary folder, then rename it: an existing folder is always complete."""
     place.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}-"))
     try:
@@ -198,7 +198,7 @@ def _store(place: Path, X: Any, y: np.ndarray) -> None:
             np.save(work / f"{name}.npy", array)
         try:
             work.replace(place)
-        except OSError:  # another task was faster
+        except OSError:  # another task has stored the block
             if not place.is_dir():
                 raise
     finally:
@@ -206,19 +206,19 @@ def _store(place: Path, X: Any, y: np.ndarray) -> None:
 
 
 def _look(block: Block, dtype: np.dtype, folder: str | None) -> tuple[int, int, int]:
-    """Rows, smallest and largest number of a feature in a block."""
+    """Number of rows, smallest and largest feature number of a block."""
     X, y = _raw(block, dtype, folder)
     first = int(X.indices.min(initial=ANY_FEATURES))
     return len(y), first, int(X.indices.max(initial=0))
 
 
 def _decoded(block: Block, dtype: np.dtype, folder: str | None, n_features: int, first: int) -> tuple[Any, np.ndarray]:
-    """Rows of a block with features numbered from `first`, and labels."""
+    """Rows and labels of a block whose features are numbered from `first`."""
     X, y = _raw(block, dtype, folder)
     if X.nnz and not (first <= X.indices.min() and X.indices.max() - first < n_features):
         raise ValueError(
-            f"Features of {block.path} are numbered from {X.indices.min()} to {X.indices.max()}: n_features="
-            f"{n_features} and zero_based={first == 0} leave no room for them."
+            f"n_features={n_features} with zero_based={first == 0} is too small for {block.path}, whose features are "
+            f"numbered from {X.indices.min()} to {X.indices.max()}. Increase n_features."
         )
     indices = X.indices - first if first else X.indices
     return sp.csr_matrix((X.data, indices, X.indptr), shape=(X.shape[0], n_features), copy=False), np.array(y)

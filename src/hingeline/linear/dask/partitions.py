@@ -1,7 +1,7 @@
-"""Dask collections as lists of partitions that belong together, and a first look at them.
+"""Dask collections as lists of partitions that belong together, and a first pass over them.
 
-Nothing here is kept in a worker's memory behind Dask's back: what a later round needs of the labels is a result of a
-task like any other, which Dask recomputes when it is lost.
+Workers keep no hidden state: labels and weights that later rounds need are results of tasks like any other, which Dask
+recomputes when they are lost.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import _check_feature_names, column_or_1d
 
-from ...base.rows import LARGEST
+from ...base.labels import WeightedLabels
 from ..estimator import class_codes
 from ..rows import ROWS_PER_WEIGHT, THIN
 
@@ -27,21 +28,21 @@ try:
 except ImportError as error:
     raise ImportError("Dask collections need Dask: pip install 'hingeline[dask]'.") from error
 
-#: Bytes that a sample of the rows may take in the process that drives.
+#: Bytes that a sample of the rows may take in the client process.
 SAMPLE_BYTES = 256 << 20
-#: Results that are added up in one task.
+#: Number of results that one task adds up.
 SPLIT_EVERY = 8
 
 
 class Kept(NamedTuple):
-    """What rounds need of a partition beside its rows: numbers into the labels found there, and weights."""
+    """Labels, as indices into those found in the partition, and weights of a partition."""
 
     codes: np.ndarray
     weights: np.ndarray | None
 
 
 class Look(NamedTuple):
-    """What a first look at a partition has found."""
+    """Result of the first pass over a partition."""
 
     n_rows: int
     n_features: int
@@ -81,29 +82,22 @@ def _labels(block: Any, n_rows: int, number: int) -> np.ndarray:
     return y
 
 
-def _weights(block: Any, n_rows: int, number: int) -> np.ndarray | None:
+def _weights(block: Any, X: Any, number: int) -> np.ndarray | None:
     if block is None:
         return None
-    weights = np.ascontiguousarray(block, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must have one number per row of X. Got shape {weights.shape} in partition {number}, "
-            f"where X has {n_rows} rows."
-        )
-    assert_all_finite(weights, input_name=f"sample_weight (partition {number})")
-    if weights.min(initial=0.0) < 0:
-        raise ValueError("Negative values in data passed to `sample_weight`.")
-    if weights.max(initial=0.0) > LARGEST:
-        raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
+    try:
+        weights: np.ndarray = WeightedLabels()._sample_weights(block, X, all_zero=True)
+    except ValueError as error:
+        raise ValueError(f"sample_weight in partition {number}: {error}") from None
     return weights
 
 
 def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_bytes: float) -> tuple[Kept, Look]:
-    """Check a partition; keep its labels, take a sample of its rows."""
+    """Check a partition, encode its labels, and sample its rows."""
     X = as_rows(X)
     n_rows = X.shape[0]
     y = _labels(y, n_rows, number)
-    weights = _weights(sample_weight, n_rows, number)
+    weights = _weights(sample_weight, X, number)
     sparse = sp.issparse(X)
     assert_all_finite(X.data if sparse else X, input_name=f"X (partition {number})")
     found, codes = class_codes(y) if n_rows else (y, np.zeros(0, dtype=np.int64))
@@ -137,7 +131,7 @@ def _count(block: Any) -> int:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Vectors that travel with the tasks may be large: that is meant."""
+    """Silence the warning about large graphs: vectors are sent with the tasks on purpose."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
         yield
@@ -151,19 +145,24 @@ def compute(*values: Delayed) -> tuple[Any, ...]:
 
 
 def persist(*values: Delayed) -> tuple[Delayed, ...]:
-    """Values that stay where they were computed until nobody wants them any more."""
+    """Values that stay with the workers that computed them while references exist."""
     with quietly():
         results: tuple[Delayed, ...] = dask.persist(*values, traverse=False)
     return results
 
 
 def literal(value: Any) -> Delayed:
-    """One copy of a value for all tasks that want it."""
+    """One copy of a value for all tasks that use it."""
     return delayed(value, traverse=False, pure=False)
 
 
+def add_arrays(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Sum of several arrays."""
+    return reduce(np.add, parts)
+
+
 def tree(function: Callable[[list[Any]], Any], values: Sequence[Delayed]) -> Delayed:
-    """Add up a few at a time, near where they are; the order is always the same."""
+    """Reduce values a few at a time, in an order that depends on their number only."""
     level = list(values)
     while True:
         level = [delayed(function)(level[at : at + SPLIT_EVERY]) for at in range(0, len(level), SPLIT_EVERY)]
@@ -191,17 +190,17 @@ def _blocks(collection: Any, name: str) -> tuple[list[Delayed], list[int | None]
 
 
 def is_dask(value: Any) -> bool:
-    """Whether a value is one of Dask's collections."""
+    """Whether a value is a Dask collection."""
     return bool(dask.is_dask_collection(value))
 
 
 class Partitions:
-    """X and what belongs to it, partition by partition.
+    """X with labels and weights, partition by partition.
 
     Parameters
     ----------
     X : dask array or dataframe
-        Rows; several chunks of columns are brought together.
+        Rows; chunks of columns are joined.
     **others : dask array, dataframe or series, or array-like, or None
         One value per row of X, by the name of the argument.
     """
@@ -225,7 +224,7 @@ class Partitions:
         return None not in self.sizes
 
     def _know(self) -> None:
-        """Count rows, with a pass over X, where their numbers are not known."""
+        """Count the rows with a pass over X, unless their numbers are known."""
         if not self.known:
             self.sizes = list(compute(*[delayed(_count)(block) for block in self.blocks]))
 
@@ -261,14 +260,14 @@ class Partitions:
 
 
 class Survey:
-    """The first pass: what the partitions hold, their labels, and a sample of their rows.
+    """The first pass: shapes, labels, and a sample of the rows.
 
     Parameters
     ----------
     X, y, sample_weight : dask collections
-        As in ``fit``; y and weights may be NumPy's.
+        As in ``fit``; y and weights may be NumPy arrays.
     thresholds : int
-        Weights of a machine beside those of the features, about.
+        Approximate number of thresholds per machine.
     """
 
     def __init__(self, X: Any, y: Any, sample_weight: Any, thresholds: int = 1) -> None:
@@ -276,7 +275,7 @@ class Survey:
             raise ValueError("This estimator requires y to be passed, but the target y is None.")
         self.parts = parts = Partitions(X, y=y, sample_weight=sample_weight)
         stride = THIN
-        if parts.known:  # rows that are few for the weights make a larger share of them the sample
+        if parts.known:  # with few rows per weight the sample is a larger share of them
             wanted = ROWS_PER_WEIGHT * (parts.n_features + thresholds)
             stride = min(sum(size or 0 for size in parts.sizes) // wanted, THIN)
         share = SAMPLE_BYTES / max(len(parts), 1) if stride > 1 else 0.0
@@ -287,40 +286,33 @@ class Survey:
             )
         ]
         both = persist(*[kept for kept, _ in pairs], *[look for _, look in pairs])
-        self.kept = list(both[: len(pairs)])
-        self.looks: list[Look] = list(compute(*both[len(pairs) :]))
-        self.n_rows = sum(look.n_rows for look in self.looks)
+        looks: list[Look] = list(compute(*both[len(pairs) :]))
         self.n_features = parts.n_features
-        self._check()
-        some = [look for look in self.looks if look.n_rows]
-        self.dense = all(look.dense for look in some)
-        self.entries_per_row = sum(look.entries for look in some) / self.n_rows
-        self.labels = np.unique(np.concatenate([look.found for look in some]))
-        self.places = [np.searchsorted(self.labels, look.found) if look.n_rows else None for look in self.looks]
+        self._check(looks)
+        used = [number for number, look in enumerate(looks) if look.n_rows]  # partitions with rows
+        self.looks = [looks[number] for number in used]
+        self.blocks, self.kept = [parts.blocks[number] for number in used], [both[number] for number in used]
+        self.n_rows = sum(look.n_rows for look in looks)
+        self.dense = all(look.dense for look in self.looks)
+        self.entries_per_row = sum(look.entries for look in looks) / self.n_rows
+        self.labels = np.unique(np.concatenate([look.found for look in self.looks]))
+        self.places = [np.searchsorted(self.labels, look.found) for look in self.looks]
         self.counts = np.zeros(len(self.labels), dtype=np.int64)
         for look, place in zip(self.looks, self.places, strict=True):
-            if place is not None:
-                self.counts[place] += look.counts
+            self.counts[place] += look.counts
 
-    def _check(self) -> None:
-        if self.n_rows == 0:
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape=(0, {self.n_features})) while a minimum of 1 is required."
-            )
-        if self.n_features == 0:
-            raise ValueError(
-                f"Found array with 0 feature(s) (shape=({self.n_rows}, 0)) while a minimum of 1 is required."
-            )
-        for number, look in enumerate(self.looks):
+    def _check(self, looks: list[Look]) -> None:
+        shape = (sum(look.n_rows for look in looks), self.n_features)
+        if 0 in shape:
+            raise ValueError(f"X must have at least one row and one feature. Got 0 samples or features: shape {shape}.")
+        for number, look in enumerate(looks):
             if look.n_rows and look.n_features != self.n_features:
-                raise ValueError(
-                    f"X has {look.n_features} features in partition {number}, {self.n_features} were announced."
-                )
-        if sum(look.weight_sum for look in self.looks) == 0:
+                raise ValueError(f"X has {look.n_features} features in partition {number}, expected {self.n_features}.")
+        if sum(look.weight_sum for look in looks) == 0:
             raise ValueError("sample_weight must not be zero for all rows.")
 
     def describe(self, estimator: Any) -> None:
-        """Tell an estimator the number of its features, and their names."""
+        """Set the number of features of an estimator, and their names."""
         if self.parts.names is not None:
             _check_feature_names(estimator, self.parts.names, reset=True)
         elif hasattr(estimator, "feature_names_in_"):
@@ -328,20 +320,12 @@ class Survey:
         estimator.n_features_in_ = self.n_features
 
     def sample(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Rows, numbers into ``labels``, weights. The partitions' samples are given away."""
-        some = [
-            (look, place)
-            for look, place in zip(self.looks, self.places, strict=True)
-            if place is not None and len(look.sample_codes)
-        ]
-        empty = np.zeros((0, self.n_features))
+        """Rows, indices into ``labels``, weights. Frees the samples: a second call returns no rows."""
+        some = [(look, place) for look, place in zip(self.looks, self.places, strict=False) if len(look.sample_codes)]
+        self.looks = []
         if not some:
-            return empty, np.zeros(0, dtype=np.int64), np.zeros(0)
+            return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64), np.zeros(0)
         rows = [look.sample for look, _ in some]
         X = sp.vstack(rows, format="csr") if any(map(sp.issparse, rows)) else np.concatenate(rows)
         codes = np.concatenate([place[look.sample_codes] for look, place in some])
-        weights = np.concatenate([look.sample_weights for look, _ in some])
-        self.looks = [
-            look._replace(sample=empty, sample_codes=codes[:0], sample_weights=weights[:0]) for look in self.looks
-        ]
-        return X, codes, weights
+        return X, codes, np.concatenate([look.sample_weights for look, _ in some])

@@ -1,0 +1,82 @@
+"""From labels to linear machines: one class against the rest, pairs of classes, or ordered classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _core
+from ..base.labels import pairs
+from .rows import LocalProblem
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The machines of an estimator.
+
+    Parameters
+    ----------
+    kind : {'rest', 'pairs', 'ordinal'}
+        A class against the rest, pairs of classes, or one machine with several thresholds.
+    n_classes, n_features : int
+        Numbers of classes and features.
+    thresholds, offset : int, float
+        Thresholds per machine (0: no intercept), and the factor of a threshold in the outputs.
+    class_weight : ndarray of shape (n_classes,)
+        Weight of each class.
+    """
+
+    kind: str
+    n_classes: int
+    n_features: int
+    thresholds: int
+    offset: float
+    class_weight: np.ndarray
+
+    @property
+    def n_machines(self) -> int:
+        """Number of machines."""
+        if self.kind == "ordinal" or self.n_classes == 2:
+            return 1
+        return len(pairs(self.n_classes)[0]) if self.kind == "pairs" else self.n_classes
+
+    @property
+    def length(self) -> int:
+        """Length of a machine's weight vector, thresholds included."""
+        return self.n_features + self.thresholds
+
+    def problems(
+        self, matrix: _core.Matrix, codes: np.ndarray, weights: np.ndarray, which: np.ndarray, threads: int
+    ) -> Iterator[tuple[np.ndarray, LocalProblem]]:
+        """Problems with the machines `which` over rows in memory, each with the places in `which` of its machines."""
+        weights, everyone = weights * self.class_weight[codes], np.arange(len(which))
+        common = (self.thresholds, self.offset, threads)
+        if len(codes) == 0:
+            return
+        if self.kind == "ordinal":
+            yield everyone, LocalProblem(matrix, weights[np.newaxis], *common, codes.astype(np.int32))
+        elif self.kind == "pairs" and self.n_classes > 2:
+            first, second = pairs(self.n_classes)
+            for q, machine in enumerate(which):
+                positive = codes == first[machine]
+                rows = np.flatnonzero(positive | (codes == second[machine]))
+                plane = np.where(positive[rows], weights[rows], -weights[rows])
+                if len(rows):
+                    yield everyone[q : q + 1], LocalProblem(matrix, plane[np.newaxis], *common, rows=rows)
+        else:
+            positive = [1] if self.n_classes == 2 else which
+            planes = np.array([np.where(codes == c, weights, -weights) for c in positive])
+            yield everyone, LocalProblem(matrix, planes, *common)
+
+    def signs(self, codes: np.ndarray, machine: int) -> np.ndarray:
+        """Labels of the rows for a machine, one line per threshold; 0 where a row has no part."""
+        if self.kind == "ordinal":
+            return np.where(codes > np.arange(self.thresholds)[:, np.newaxis], 1.0, -1.0)
+        if self.n_classes == 2:
+            return np.where(codes == 1, 1.0, -1.0)[np.newaxis]
+        if self.kind == "pairs":
+            first, second = (of[machine] for of in pairs(self.n_classes))
+            return ((codes == first).astype(np.float64) - (codes == second))[np.newaxis]
+        return np.where(codes == machine, 1.0, -1.0)[np.newaxis]
