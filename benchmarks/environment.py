@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.core_access import instruction_set
+
 #: Libraries read these once, when they are loaded.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -35,23 +37,17 @@ def threads_in_argv(default: int = 1) -> int:
     return int(parser.parse_known_args()[0].threads)
 
 
-def machine() -> dict[str, Any]:
-    """Processor, versions and thread pools, without anything that identifies the computer."""
-    info: dict[str, Any] = {
+def machine(*more: str) -> dict[str, Any]:
+    """Processor, versions (of `more` packages too) and thread pools, without anything that identifies the computer."""
+    return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: _version(name) for name in (*PACKAGES, *more)},
         "blas": _blas(),
+        "isa": instruction_set(),
     }
-    try:
-        from hingeline import _core
-
-        info["isa"] = _core.isa()
-    except ImportError:
-        info["isa"] = None
-    return info
 
 
 def _cpu_model() -> str:

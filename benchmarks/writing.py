@@ -1,8 +1,10 @@
-"""Markdown tables, and results as files."""
+"""Markdown tables and pages, CSV and JSON files."""
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Markdown table: first column to the left, the others to the right, padded so that it reads well as text."""
+    if not rows:
+        return "Not run."
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
@@ -34,6 +38,7 @@ def number(value: Any, digits: int = 3) -> str:
 
 
 def machine_lines(machine: dict[str, Any], threads: int) -> str:
+    """The processor, the number of threads and the versions of the packages, as a Markdown list."""
     versions = ", ".join(f"{name} {v or 'not installed'}" for name, v in machine["versions"].items())
     return "\n".join(
         [
@@ -50,9 +55,27 @@ def stamp() -> str:
     return datetime.now().strftime("%Y%m%d-%H%M%S")
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file atomically: after an interruption it has the new or the old content, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(text, encoding="utf-8")
+    os.replace(draft, path)
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Numbers with up to 8 significant digits; an empty cell for None."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for row in rows:
+            writer.writerow(["" if v is None else f"{v:.8g}" if isinstance(v, float) else v for v in row])
+
+
 def write(folder: Path, name: str, result: dict[str, Any], markdown: str | None = None) -> None:
-    """NAME.json and, where given, NAME.md."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    """Write NAME.json and, if given, NAME.md; print where they are."""
+    write_whole(folder / f"{name}.json", json.dumps(result, indent=1) + "\n")
     if markdown is not None:
-        (folder / f"{name}.md").write_text(markdown, encoding="utf-8")
+        write_whole(folder / f"{name}.md", markdown.rstrip() + "\n")
+    print(f"Written: {folder / name}.{'json' if markdown is None else 'md and .json'}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from benchmarks.papers.plots import mark_empty, plt, thousands
+from benchmarks.plots import legend, mark_empty, plt, thousands
 
 from .settings import Method, Set
 
@@ -41,19 +40,14 @@ def finish_panel(axis: Axes, data: Set, short: bool = True) -> None:
     mark_empty(axis)
 
 
-def save(figure: Any, path: Path, worth: bool, methods: list[Method], extra: list[Any], markers: bool = False) -> bool:
-    if worth:
-        handles = []
-        for method in methods:
-            colour, style, marker = STYLE[method.name]
-            style = style if method.has_curve and (method.has_ramp or not markers) else "none"
-            handles.append(Line2D([], [], color=colour, ls=style, marker=marker if markers else "", label=method.title))
-        columns = len(handles) + len(extra)
-        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
-        figure.legend(handles=handles + extra, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
-        figure.savefig(path)
-    plt.close(figure)
-    return worth
+def add_legend(figure: Any, methods: list[Method], extra: list[Any], markers: bool = False) -> None:
+    """Methods by colour and line style, and what else there is to explain."""
+    handles = []
+    for method in methods:
+        colour, style, marker = STYLE[method.name]
+        style = style if method.has_curve and (method.has_ramp or not markers) else "none"
+        handles.append(Line2D([], [], color=colour, ls=style, marker=marker if markers else "", label=method.title))
+    legend(figure, handles + extra, [handle.get_label() for handle in handles + extra])
 
 
 def line(axis: Axes, method: Method, points: list[Any], factor: float, band: bool = False) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.papers.frame import Job
+
 #: Changes when runs are made differently: results kept from before are then made again.
 PROTOCOL = 1
 #: The same for the runs by the rules of the paper alone. 2: no preconditioner, passes of seeded runs by their share.
@@ -100,58 +102,35 @@ CV_SOLVERS: dict[str, float | None] = {"auto": None, "s2": 1e-4, "s1": 1e-3, "s3
 CV_NEEDED = ("auto", "s3")
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run: what is stored as one file. `kind` is a function of runs.py, `at` its arguments."""
-
-    kind: str
-    at: dict[str, Any] = field(hash=False)
-
-    @property
-    def path(self) -> str:
-        """Of its file in the store."""
-        return f"{self.kind}/" + "_".join(str(value) for value in self.at.values())
-
-    @property
-    def package(self) -> str:
-        """Whose version the result depends on."""
-        return SOLVERS[self.at["solver"]].package if self.kind in ("fit", "cv") else "hingeline"
-
-    def settings(self) -> dict[str, Any]:
-        """What the result depends on."""
-        data = SETS[self.at["name"]]
-        more: dict[str, Any] = {"protocol": PROTOCOL, "kind": self.kind, "rows": data.rows, **self.at}
-        if self.kind == "heuristics" or self.at.get("solver") == PAPER:
-            more["driver"] = DRIVER
-        if self.kind == "seeding":
-            more["Cs"] = SEEDING_CS
-        if self.kind == "heuristics":
-            more |= {"C": HEURISTIC_C, "variant": HEURISTICS[self.at["variant"]]}
-        if self.kind == "fit":
-            more |= {"options": SOLVERS[self.at["solver"]].options, "level": LEVEL, "repeats": REPEATS}
-        if self.kind == "cv":
-            more |= {"grid": data.grid, "folds": FOLDS, "e": CV_SOLVERS[self.at["solver"]]}
-        return more
-
-
-def jobs(kinds: list[str], names: list[str], solvers: list[str], quick: bool) -> list[Job]:
-    """All runs, set after set."""
-    found = []
-    for name in names:
-        if name in LARGE or quick:
-            found += [Job("seeding", {"name": name, "way": way, "solver": s}) for way in SEEDINGS for s in OURS]
-            found += [Job("heuristics", {"name": name, "variant": variant}) for variant in HEURISTICS]
-        grid = SETS[name].grid
-        points = (grid[0], grid[5], grid[-1]) if quick else grid
-        found += [Job("fit", {"name": name, "log2_C": c, "solver": s}) for c in points for s in SOLVERS]
-        folds = 2 if quick else FOLDS
-        for solver in CV_SOLVERS if name in LARGE or quick else CV_NEEDED:
-            found += [Job("cv", {"name": name, "solver": solver, "fold": k}) for k in range(folds)]
-    return [job for job in found if job.kind in kinds and job.at.get("solver", OURS[0]) in solvers]
-
-
 PAPER = "paper"
 #: Solvers that are ours: the paper's method, and the estimator.
 OURS = tuple(name for name, solver in SOLVERS.items() if solver.package == "hingeline")
-#: What --only takes.
-KINDS = ("seeding", "heuristics", "fit", "cv")
+
+
+def jobs(quick: bool) -> list[Job]:
+    """All runs, set after set."""
+    found = []
+    for name in QUICK_SETS if quick else SETS:
+        if name in LARGE or quick:
+            found += [_job("seeding", name, way=way, solver=s, Cs=SEEDING_CS) for way in SEEDINGS for s in OURS]
+            found += [_job("heuristics", name, variant=v, C=HEURISTIC_C, how=HEURISTICS[v]) for v in HEURISTICS]
+        grid = SETS[name].grid
+        for c in (grid[0], grid[5], grid[-1]) if quick else grid:
+            found += [
+                _job("fit", name, log2_C=c, solver=s, options=known.options, level=LEVEL, repeats=REPEATS)
+                for s, known in SOLVERS.items()
+            ]
+        for solver in CV_SOLVERS if name in LARGE or quick else CV_NEEDED:
+            more = {"grid": grid, "folds": FOLDS, "e": CV_SOLVERS[solver]}
+            found += [_job("cv", name, solver=solver, fold=k, **more) for k in range(2 if quick else FOLDS)]
+    return found
+
+
+def _job(kind: str, name: str, **settings: Any) -> Job:
+    """Settings that a function of runs.py takes are its arguments, the others only identify the result."""
+    at = {"name": name} | {key: settings.pop(key) for key in ("way", "variant", "log2_C", "solver", "fold") if
+                           key in settings}  # fmt: skip
+    more = {"protocol": PROTOCOL, "rows": SETS[name].rows, **settings}
+    if kind == "heuristics" or at.get("solver") == PAPER:
+        more["driver"] = DRIVER
+    return Job(kind, at, SOLVERS[at["solver"]].package if kind in ("fit", "cv") else "hingeline", more=more)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
 
+from benchmarks.papers.usps import smoothed
 from benchmarks.stream import CODES, SERVICE
 from hingeline import datasets
 
-from .settings import ATTACKS, ROWS, SMOOTHING, TEST_ROWS
+from .settings import ATTACKS, ROWS, TEST_ROWS
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -32,10 +32,7 @@ def mnist(digit: int, n: int) -> Split:
 def usps(order: int, images: str = "smoothed") -> Split:
     """All rows in the given order, labels 0 to 9."""
     source = _stored("usps")
-    X = source.X
-    if images == "smoothed":
-        sigma = (0, SMOOTHING, SMOOTHING)
-        X = gaussian_filter(X.reshape(-1, 16, 16), sigma, mode="constant", cval=-1).reshape(X.shape)
+    X = smoothed(source.X) if images == "smoothed" else source.X
     cut = source.n_train
     chosen = np.random.default_rng(order).permutation(cut) if order else np.arange(cut)
     return X[chosen], source.y[chosen], X[cut:], source.y[cut:]

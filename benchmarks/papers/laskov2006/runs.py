@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,41 +10,17 @@ from sklearn.linear_model import lars_path_gram
 from sklearn.metrics import pairwise_kernels, roc_auc_score, roc_curve
 from sklearn.svm import SVC
 
-from benchmarks.papers.store import build
 from hingeline import IncrementalOneClassSVM, IncrementalSVC
 
 from . import data
-from .settings import (
-    FIRST,
-    FIT,
-    KERNELS,
-    MEMORY_MB,
-    NU,
-    ONE_BY_ONE,
-    QUERIES,
-    RULES,
-    SIZES,
-    USPS,
-    USPS_READINGS,
-    WAYS,
-    Job,
-)
+from .settings import FIRST, FIT, KERNELS, MEMORY_MB, NU, ONE_BY_ONE, QUERIES, RULES, SIZES, USPS, USPS_READINGS, WAYS
 
 
-@cache
-def _warm_up() -> None:
-    """What is loaded at first use is not part of the first time."""
+def warm_up() -> None:
+    """Load what is loaded at first use, so that it is not part of the first time."""
     X, y = np.eye(8), np.tile([-1, 1], 4)
     IncrementalSVC().fit(X, y).decision_function(X)
     SVC().fit(X, y).decision_function(X)
-
-
-def run(job: Job, threads: int) -> dict[str, Any]:
-    """Make a run. FileNotFoundError: the data set is not there."""
-    _warm_up()
-    ours = {} if job.package == "scikit-learn" else {"n_jobs": threads}
-    found: dict[str, Any] = globals()[job.kind](**job.at, **ours)
-    return {"threads": threads, "build": build(), **found}
 
 
 # ---- mnist -------------------------------------------------------------------------------------------
@@ -78,7 +53,7 @@ def grow(kernel: str, digit: int, n: int, n_jobs: int) -> dict[str, Any]:
     return {"sizes": sizes, "kkt": float(model.kkt_violation())}
 
 
-def batch(kernel: str, digit: int, n: int, solver: Any, n_jobs: int = 1) -> dict[str, Any]:
+def batch(kernel: str, digit: int, n: int, solver: Any, n_jobs: int) -> dict[str, Any]:
     """All rows at once, by ours or by SVC."""
     X, y, X_test, y_test = data.mnist(digit, n)
     if solver == FIT:
@@ -110,7 +85,7 @@ def window(way: str, window: int | None, order: int, n_jobs: int) -> dict[str, A
     return {"error": float(np.mean(predicted != y_test)), "seconds": seconds, "n_support": n_support}
 
 
-def usps_readings(C: float) -> dict[str, Any]:
+def usps_readings(C: float, n_jobs: int) -> dict[str, Any]:
     """SVC, one against the rest: error and support vectors of each reading of the paper's setting."""
     rows = []
     for images, low, times in USPS_READINGS:

@@ -8,20 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.store import Store
+from benchmarks.papers import frame
 
-from .settings import DRAWS, ORDERS, SIZES, Job
+from .settings import DRAWS, ORDERS, SIZES
 
 
-class Summary:
-    """All results that are in the store and belong to today's settings."""
-
-    def __init__(self, store: Store, wanted: list[Job]) -> None:
-        self.results = [(job, found) for job in wanted if (found := store.get(job)) is not None]
-
-    def of(self, kind: str, **at: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Arguments and result of every run of a kind with these arguments."""
-        return [(j.at, r) for j, r in self.results if j.kind == kind and all(j.at[k] == v for k, v in at.items())]
+class Summary(frame.Summary):
+    """What the stored runs say."""
 
     def grown(self, kernel: str, n: int) -> dict[int, dict[str, Any]]:
         """By digit: ours at size n."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
-from .files import write_whole
+from benchmarks.writing import write_whole
 
 
 class Job(Protocol):
@@ -16,27 +16,20 @@ class Job(Protocol):
 
     @property
     def path(self) -> str:
-        """Of its file in the store, without the suffix."""
+        """Path of its file in the store, without the suffix."""
 
     @property
     def package(self) -> str:
-        """The one whose version matters."""
+        """Package whose version the result depends on."""
 
     def settings(self) -> dict[str, Any]:
         """What the result depends on."""
 
 
 def fingerprint(job: Job) -> str:
-    """Of all settings of a run and the version of the package that makes it."""
+    """Hash of all settings of a run and the version of the package that makes it."""
     text = json.dumps({**job.settings(), job.package: version(job.package)}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def build() -> str:
-    """Of the compiled core. A new build does not make results void, but the report says that there were several."""
-    from hingeline import _core
-
-    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
 
 
 class Store:
@@ -48,20 +41,15 @@ class Store:
     def path(self, job: Job) -> Path:
         return self.folder / f"{job.path}.json"
 
-    def get(self, job: Job, minutes: float = 0.0) -> dict[str, Any] | None:
-        """The result of a run with the settings of today; one that ended early only if it had that many minutes."""
+    def get(self, job: Job) -> dict[str, Any] | None:
+        """Stored result of a run with the current settings, or None."""
         try:
             kept = json.loads(self.path(job).read_text(encoding="utf-8"))
-            if kept["fingerprint"] != fingerprint(job):
-                return None
             result: dict[str, Any] = kept["result"]
-            return result if result.get("complete", True) or result["minutes"] >= minutes else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return None  # absent, or cut off by a crash: made again
+            return result if kept["fingerprint"] == fingerprint(job) else None
+        except (OSError, ValueError, KeyError, TypeError, PackageNotFoundError):
+            return None  # absent, or cut off by a crash: run again
 
     def put(self, job: Job, result: dict[str, Any]) -> None:
         kept = {"fingerprint": fingerprint(job), "settings": job.settings(), "result": result}
         write_whole(self.path(job), json.dumps(kept, indent=1) + "\n")
-
-    def drop(self, job: Job) -> None:
-        self.path(job).unlink(missing_ok=True)
