@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
@@ -49,6 +51,27 @@ def machine_lines(machine: dict[str, Any], threads: int) -> str:
             *(f"- BLAS: {blas}" for blas in machine["blas"]),
         ]
     )
+
+
+_PLACE = re.compile(r"\{\{ (\w+)\.(\w+)(?:\(([^)]*)\))?(?::([^ }]*))? \}\}")
+
+
+def fill(template: str, modules: dict[str, ModuleType], *context: Any) -> str:
+    """Fill the places of a template.
+
+    ``{{ module.name }}`` is a constant of the module, or the text that its function returns for `context`.
+    ``{{ module.name(word) }}`` gives the function one more argument, ``{{ module.name:format }}`` formats a number.
+    Blank lines around what is empty are dropped.
+    """
+
+    def value(place: re.Match[str]) -> str:
+        module, name, argument, form = place.groups()
+        found = getattr(modules[module], name)
+        if callable(found):
+            found = found(*context, *([argument] if argument else []))
+        return format(found, form or "")
+
+    return re.sub(r"\n{3,}", "\n\n", _PLACE.sub(value, template)).rstrip() + "\n"
 
 
 def stamp() -> str:

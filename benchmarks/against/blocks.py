@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hingeline import _core
+from benchmarks.core_access import rbf_columns
+from benchmarks.harness import Sample, take_turns
 
 from .data import load
-from .jobs import Sample, take_turns
 from .settings import QUERIES, Data
 
 #: Largest difference of a kernel value from the reference that passes as correct; a check of the code, not of accuracy.
@@ -34,19 +34,19 @@ class DenseBlock(_Blocks):
         X = np.random.default_rng(0).standard_normal((base, features), dtype=np.float32)
         # The squared distance of two rows is about 2 * features: values about exp(-1).
         gamma = 1 / (2 * features)
-        gram = _core.Gram(_core.Kernel("rbf", gamma), _core.Matrix(X), 0)
+        columns = rbf_columns(X, gamma)
         ids, some = np.arange(base), np.arange(QUERIES)
         queries = X[:QUERIES].copy()
         wide = np.empty((QUERIES, base), dtype=np.float32)
         tall = np.empty((base, QUERIES), dtype=np.float32)
         ours = np.empty((QUERIES, base), dtype=np.float32)
-        _check(gram.columns(some, ids[:200]), queries, X[:200], gamma)
+        _check(columns(some, ids[:200]), queries, X[:200], gamma)
         self._start(
             {
-                "hingeline, map included, into an array": lambda: gram.columns(some, ids, ours),
+                "hingeline, map included, into an array": lambda: columns(some, ids, ours),
                 f"sgemm {QUERIES} x d @ d x n, into an array": lambda: np.matmul(queries, X.T, out=wide),
                 f"sgemm n x d @ d x {QUERIES}, into an array": lambda: np.matmul(X, queries.T, out=tall),
-                "hingeline, map included, new result": lambda: gram.columns(some, ids),
+                "hingeline, map included, new result": lambda: columns(some, ids),
                 f"sgemm {QUERIES} x d @ d x n, new result": lambda: np.matmul(queries, X.T),
             },
             work=QUERIES * base,
@@ -62,13 +62,13 @@ class CsrBlock(_Blocks):
 
         X = load(data, "csr", "float32", rows=rows, test_rows=1).X_train
         gamma = data.ours.gamma
-        gram = _core.Gram(_core.Kernel("rbf", gamma), _core.Matrix(X), 0)
+        columns = rbf_columns(X, gamma)
         ids, some = np.arange(X.shape[0]), np.arange(QUERIES)
         queries = X[:QUERIES]
-        _check(gram.columns(some, ids[:200]), queries.toarray(), X[:200].toarray(), gamma)
+        _check(columns(some, ids[:200]), queries.toarray(), X[:200].toarray(), gamma)
         self._start(
             {
-                "hingeline, new result included": lambda: gram.columns(some, ids),
+                "hingeline, new result included": lambda: columns(some, ids),
                 "sklearn.metrics.pairwise.rbf_kernel": lambda: rbf_kernel(queries, X, gamma=gamma),
             },
             work=QUERIES * X.shape[0],

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.harness import Unavailable
 from hingeline import datasets
 
-from .jobs import Unavailable
 from .settings import Data
 
 

@@ -1,29 +1,39 @@
-"""The programs that are compared. To add one: a class with the methods of Peer, and an entry in PEERS.
+"""The programs that are compared. To add one: an entry in PEERS, or a class if it has no scikit-learn interface.
 
 Each gets the data in the form and precision it works in, converted before the clock starts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from .settings import CACHE_MB, Data
 
+_FLOAT32 = {"dense": "float32", "csr": "float32"}
+_FLOAT64 = {"dense": "float64", "csr": "float64"}
 
+
+@dataclass
 class Peer:
-    """One trainer; `fit` and `decide` and `predict` are timed, all else is not.
+    """One trainer; `fit`, `decide` and `predict` are timed, all else is not.
 
     `forms` maps the forms of data that the program takes to the precision it works in, the preferred form first.
+    `make` imports the program (ImportError if it is not installed) and returns an estimator for a data set, a number of
+    threads and a cache size in megabytes.
     """
 
-    title: ClassVar[str]
-    package: ClassVar[str]
-    forms: ClassVar[dict[str, str]]
+    title: str
+    package: str
+    forms: dict[str, str]
+    make: Callable[[Data, int, float], Any]
+    model: Any = field(default=None, init=False)
 
-    def __init__(self, data: Data, threads: int, cache_mb: float = CACHE_MB) -> None:
-        """Import the program; ImportError where it is not installed."""
-        raise NotImplementedError
+    def start(self, data: Data, threads: int, cache_mb: float = CACHE_MB) -> None:
+        self.model = self.make(data, threads, cache_mb)
 
     def convert(self, X: Any, y: Any) -> Any:
         """What `fit`, `predict` and `decide` take."""
@@ -53,109 +63,37 @@ class Peer:
         self.model = joblib.load(path)
 
 
-class Hingeline(Peer):
-    title = "hingeline"
-    package = "hingeline"
-    forms = {"dense": "float32", "csr": "float32"}
+def _worst_violator(data: Data, threads: int, cache_mb: float) -> Any:
+    from hingeline import WorstViolatorSVC
 
-    def __init__(self, data: Data, threads: int, cache_mb: float = CACHE_MB) -> None:
-        from hingeline import WorstViolatorSVC
-
-        self.model = WorstViolatorSVC(
-            gamma=data.ours.gamma, margin=data.ours.margin, cache_size=cache_mb, n_jobs=threads
-        )
-
-    def adopt(self, svc: Any, form: str) -> None:
-        """Become the decision function of a fitted SVC with two classes."""
-        import numpy as np
-        import scipy.sparse as sp
-
-        dtype = self.forms[form]
-        vectors = svc.support_vectors_
-        self.model.set_params(gamma=svc.gamma)
-        fitted = {
-            "_gamma": float(svc.gamma),
-            "classes_": svc.classes_,
-            "class_weight_": np.ones(len(svc.classes_)),
-            "n_features_in_": svc.n_features_in_,
-            "support_": svc.support_,
-            "support_vectors_": sp.csr_matrix(vectors, dtype=dtype) if form == "csr" else vectors.astype(dtype),
-            "n_support_": svc.n_support_,
-            "dual_coef_": svc.dual_coef_,
-            "intercept_": svc.intercept_,
-            "decision_scale_": np.ones(len(svc.intercept_)),
-        }
-        for name, value in fitted.items():
-            setattr(self.model, name, value)
+    return WorstViolatorSVC(gamma=data.ours.gamma, margin=data.ours.margin, cache_size=cache_mb, n_jobs=threads)
 
 
-class Lasvc(Peer):
+def _lasvc(data: Data, threads: int, cache_mb: float, **options: Any) -> Any:
     """LASVC at the settings of the C-SVMs, one pass in one random order."""
+    from hingeline import LASVC
 
-    package = "hingeline"
-    forms = {"dense": "float32", "csr": "float32"}
-    variant: ClassVar[str]
-
-    def __init__(self, data: Data, threads: int, cache_mb: float = CACHE_MB) -> None:
-        from hingeline import LASVC
-
-        self.model = LASVC(
-            variant=self.variant,
-            C=data.theirs.C,
-            gamma=data.theirs.gamma,
-            cache_size=cache_mb,
-            n_jobs=threads,
-            random_state=0,
-        )
+    common = {"C": data.theirs.C, "gamma": data.theirs.gamma, "cache_size": cache_mb, "n_jobs": threads}
+    return LASVC(**common, random_state=0, **options)
 
 
-class LasvcNC(Lasvc):
-    title = "LASVC, 'nc'"
-    variant = "nc"
+def _svc(data: Data, threads: int, cache_mb: float) -> Any:
+    from sklearn.svm import SVC
+
+    return SVC(C=data.theirs.C, gamma=data.theirs.gamma, cache_size=cache_mb)  # one thread, always
 
 
-class LasvcI(Lasvc):
-    title = "LASVC, 'i'"
-    variant = "i"
+def _intelex(data: Data, threads: int, cache_mb: float) -> Any:
+    from sklearnex.svm import SVC
 
-
-class LasvcG(Lasvc):
-    title = "LASVC, 'g'"
-    variant = "g"
-
-
-class ScikitLearn(Peer):
-    title = "scikit-learn SVC"
-    package = "scikit-learn"
-    forms = {"dense": "float64", "csr": "float64"}
-
-    def __init__(self, data: Data, threads: int, cache_mb: float = CACHE_MB) -> None:
-        from sklearn.svm import SVC
-
-        # One thread, always.
-        self.model = SVC(C=data.theirs.C, gamma=data.theirs.gamma, cache_size=cache_mb)
-
-
-class Intelex(Peer):
-    title = "scikit-learn-intelex SVC"
-    package = "scikit-learn-intelex"
-    forms = {"dense": "float32", "csr": "float32"}
-
-    def __init__(self, data: Data, threads: int, cache_mb: float = CACHE_MB) -> None:
-        from sklearnex.svm import SVC
-
-        # Its threads obey n_jobs, not the environment.
-        self.model = SVC(C=data.theirs.C, gamma=data.theirs.gamma, cache_size=cache_mb, n_jobs=threads)
+    # Its threads obey n_jobs, not the environment.
+    return SVC(C=data.theirs.C, gamma=data.theirs.gamma, cache_size=cache_mb, n_jobs=threads)
 
 
 class Libsvm(Peer):
     """LIBSVM through its own interface; conversion to its nodes is left out of all times."""
 
-    title = "libsvm-official"
-    package = "libsvm-official"
-    forms = {"csr": "float64"}
-
-    def __init__(self, data: Data, threads: int, cache_mb: float = CACHE_MB) -> None:
+    def start(self, data: Data, threads: int, cache_mb: float = CACHE_MB) -> None:
         from libsvm import svm, svmutil
 
         self._svm, self._util = svm, svmutil
@@ -200,11 +138,18 @@ class Libsvm(Peer):
 
 
 #: Members of the LASVM family, each in the place of "hingeline" in a case of its own.
-LASVM: dict[str, type[Peer]] = {"lasvm-nc": LasvcNC, "lasvm-i": LasvcI, "lasvm-g": LasvcG}
-#: By the names that --peer takes. hingeline is the first, and the one that the others are compared with.
-PEERS: dict[str, type[Peer]] = {
-    "hingeline": Hingeline,
-    "scikit-learn": ScikitLearn,
-    "scikit-learn-intelex": Intelex,
-    "libsvm": Libsvm,
+LASVM = {
+    f"lasvm-{variant}": Peer(f"LASVC, '{variant}'", "hingeline", _FLOAT32, partial(_lasvc, variant=variant))
+    for variant in ("nc", "i", "g")
 }
+#: Solves the problem of the C-SVMs, so that its decision function has as many support vectors as theirs.
+FINISHED = {"lasvm-finished": Peer("LASVC, finished", "hingeline", _FLOAT32,
+                                   partial(_lasvc, variant="lasvm", finish=True))}  # fmt: skip
+#: hingeline is the first, and the one that the others are compared with.
+PEERS = {
+    "hingeline": Peer("hingeline", "hingeline", _FLOAT32, _worst_violator),
+    "scikit-learn": Peer("scikit-learn SVC", "scikit-learn", _FLOAT64, _svc),
+    "scikit-learn-intelex": Peer("scikit-learn-intelex SVC", "scikit-learn-intelex", _FLOAT32, _intelex),
+    "libsvm": Libsvm("libsvm-official", "libsvm-official", {"csr": "float64"}, _svc),
+}
+EVERYBODY: dict[str, Peer] = PEERS | LASVM | FINISHED

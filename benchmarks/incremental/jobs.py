@@ -16,13 +16,13 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC, OneClassSVM
 
 from benchmarks.against.data import load
-from benchmarks.against.jobs import Sample, Unavailable, timed
 from benchmarks.against.settings import SETS
 from benchmarks.ceilings import FULL, bandwidth
+from benchmarks.harness import Sample, Unavailable, timed
 from benchmarks.stream import stream
 from hingeline import IncrementalOneClassSVM, IncrementalSVC
 
-from .settings import ADDED, FORGOTTEN, MEMORY_MB, SAMPLED, TEST_ROWS
+from .settings import ADDED, CACHE_MB, FORGOTTEN, SAMPLED, TEST_ROWS
 
 
 class Fitted:
@@ -46,7 +46,7 @@ class Fitted:
         warm.fit(self.X[few], self.y[few]).decision_function(self.X_test)
 
     def ours_new(self) -> Any:
-        return IncrementalSVC(**self.parameters, memory_limit=MEMORY_MB, n_jobs=self.threads)
+        return IncrementalSVC(**self.parameters, memory_limit=CACHE_MB, n_jobs=self.threads)
 
     def ours_named(self) -> Any:
         """Learnt, with the places of the rows as ids."""
@@ -89,17 +89,16 @@ class Fitted:
         raise NotImplementedError
 
 
+def plain(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts without the lists that are compared."""
+    return {key: value for key, value in facts.items() if key[0] != "="}
+
+
 class LeaveOneOut(Fitted):
     def take_ours(self) -> Sample:
         fit, model = timed(lambda: self.ours_new().fit(self.X, self.y))
         out, found = timed(model.leave_one_out)
-        facts = {
-            "of it fit, s": fit,
-            "errors": int(found.n_errors),
-            "=decision values": np.ravel(found.decision).tolist(),
-        }
-        more = self.facts(model, np.arange(self.n))
-        return Sample({"all": [fit + out]}, {**{k: v for k, v in more.items() if k[0] != "="}, **facts})
+        return self.sample(fit + out, fit, model, np.ravel(found.decision))
 
     def take_theirs(self) -> Sample:
         model = self.svc()
@@ -107,10 +106,13 @@ class LeaveOneOut(Fitted):
             lambda: cross_val_predict(model, self.X, self.y, cv=EachOut(), method="decision_function")
         )
         fit, _ = timed(lambda: model.fit(self.X, self.y))
-        more = self.facts(model, np.arange(self.n))
+        return self.sample(every, fit, model, values)
+
+    def sample(self, seconds: float, fit: float, model: Any, values: np.ndarray) -> Sample:
+        """`values`: decision values of the rows left out."""
         errors = int(np.sum(np.where(values > 0, 1, -1) != self.y))
-        facts = {"of it fit, s": fit, "errors": errors, "=decision values": values.tolist()}
-        return Sample({"all": [every]}, {**{k: v for k, v in more.items() if k[0] != "="}, **facts})
+        facts = {**plain(self.facts(model, np.arange(self.n))), "of it fit, s": fit, "errors": errors}
+        return Sample({"all": [seconds]}, {**facts, "=decision values": values.tolist()})
 
 
 class Forget(Fitted):
@@ -196,7 +198,7 @@ class AddOne(Fitted):
         found = self.facts(self.model, places)
         forgotten = [timed(lambda i=i: self.model.forget(i))[0] for i in new]
         facts = {
-            **{key: value for key, value in found.items() if key[0] != "="},
+            **plain(found),
             "slowest of 200, ms": 1000 * max(added),
             "mean, ms": 1000 * statistics.mean(added),
             "forget one, ms": 1000 * statistics.median(forgotten),
@@ -207,7 +209,7 @@ class AddOne(Fitted):
         end = self.n + self.repeat
         seconds, model = timed(lambda: self.svc().fit(self.X[:end], self.y[:end]))
         found = self.facts(model, np.arange(end))
-        return Sample({"add": [seconds]}, {key: value for key, value in found.items() if key[0] != "="})
+        return Sample({"add": [seconds]}, plain(found))
 
 
 class Stream:
@@ -222,12 +224,9 @@ class Stream:
         except OSError as error:
             raise Unavailable("data set kdd99 is not there") from error
         self.window, self.tol, self.parameters = window, tol, {"kernel": "rbf", "nu": nu, "gamma": gamma}
-        self.more = {"window": window, "window_rule": "oldest", "memory_limit": MEMORY_MB, "n_jobs": threads}
+        self.more = {"window": window, "window_rule": "oldest", "memory_limit": CACHE_MB, "n_jobs": threads}
         self.steps = np.unique(np.linspace(window, rows - 20, min(SAMPLED, rows - window - 20)).astype(int))
-        if tol is None and threads == 1:
-            self.checked = self.check()
-        else:
-            self.checked = {}
+        self.checked = self.check() if tol is None and threads == 1 else {}
 
     def check(self) -> dict[str, Any]:
         model, values, worst, sampled = self.new(), [], 0.0, set(self.steps.tolist())
@@ -236,13 +235,8 @@ class Stream:
             worst = max(worst, float(model.kkt_violation()))
             if i + 1 in sampled:
                 values += model.decision_function(self.X[i + 1 : i + 21]).tolist()
-        restarts, rebuilds = int(np.sum(model.n_restarts_)), int(np.sum(model.n_rebuilds_))
-        return {
-            "KKT violation, all steps": worst,
-            "restarts": restarts,
-            "rebuilds": rebuilds,
-            "=decision values": values,
-        }
+        counts = {"restarts": int(np.sum(model.n_restarts_)), "rebuilds": int(np.sum(model.n_rebuilds_))}
+        return {"KKT violation, all steps": worst, **counts, "=decision values": values}
 
     def new(self) -> Any:
         return IncrementalOneClassSVM(**self.parameters, **self.more)

@@ -8,15 +8,14 @@ what is specific to its paper:
 - summary.py: ``Summary``, what the stored results say; ``later()`` lists jobs whose settings depend on other results;
 - published.toml: the paper's own numbers;
 - tables.py and claims.py: functions that return text; figures.py: ``draw(summary, folder)`` yields names and figures;
-- template.md: the report. ``{{ module.name }}`` stands for a constant, or for the text that a function returns for the
-  summary; ``{{ module.name(word) }}`` hands it one more argument, ``{{ module.name:format }}`` formats a number.
+- template.md: the report, with places for constants and for the text that functions return for the summary (see
+  ``benchmarks.writing.fill``).
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import re
 import sys
 import time
 import tomllib
@@ -31,7 +30,7 @@ from typing import Any
 from benchmarks.core_access import build
 from benchmarks.environment import PACKAGES, fix_threads, machine
 from benchmarks.store import Store
-from benchmarks.writing import machine_lines, table, write_whole
+from benchmarks.writing import fill, machine_lines, table, write_whole
 
 #: Folders of the papers, and what --help says of them.
 PAPERS = {
@@ -42,7 +41,6 @@ PAPERS = {
 }
 #: Ratios of times up to this are a tie.
 TIE = 1.1
-_PLACE = re.compile(r"\{\{ (\w+)\.(\w+)(?:\(([^)]*)\))?(?::([^ }]*))? \}\}")
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,8 @@ class Job:
 
     @property
     def path(self) -> str:
-        return f"{self.kind}/" + "_".join(f"{v:g}" if isinstance(v, float) else str(v) for v in self.at.values())
+        names = "_".join(f"{v:g}" if isinstance(v, float) else str(v) for v in self.at.values())
+        return f"{self.kind}/{names}" if names else self.kind
 
     def settings(self) -> dict[str, Any]:
         return {"kind": self.kind, **self.at, **self.how, **self.more}
@@ -132,19 +131,6 @@ def claims_table(summary: Any, *parts: Callable[[Any], Iterator[Claim]], known: 
 
 
 # ---- report -------------------------------------------------------------------------------------------
-
-
-def fill(template: str, modules: dict[str, ModuleType], summary: Summary) -> str:
-    """Replace the places of a template; see the top of this file."""
-
-    def value(place: re.Match[str]) -> str:
-        module, name, argument, form = place.groups()
-        found = getattr(modules[module], name)
-        if callable(found):
-            found = found(summary, *([argument] if argument else []))
-        return format(found, form or "")
-
-    return re.sub(r"\n{3,}", "\n\n", _PLACE.sub(value, template)).rstrip() + "\n"
 
 
 def what(summary: Summary) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from . import data, measure, settings, solvers
+from benchmarks.liblinear import dual, objective, slacks
+
+from . import data, settings, solvers
 from .settings import SEEDING_CS
 
 
@@ -30,7 +32,7 @@ def seeding(name: str, way: str, solver: str, n_jobs: int) -> dict[str, Any]:
     X, y = data.load(name)
     tries = [_along(X, y, way == "seeded", solver, n_jobs) for _ in range(settings.SEEDING_REPEATS)]
     weights, _, passes = tries[-1]
-    objectives = [measure.objective(X, y, w, b, C, False) for (w, b), C in zip(weights, SEEDING_CS, strict=True)]
+    objectives = [objective(X, y, plane, C) for plane, C in zip(weights, SEEDING_CS, strict=True)]
     times = [seconds for _, seconds, _ in tries]
     return {"seconds": min(times), "tries": times, "passes": passes, "objectives": objectives}
 
@@ -50,7 +52,7 @@ def _along(X: Any, y: np.ndarray, seeded: bool, solver: str, n_jobs: int) -> tup
         return list(zip(coefs, intercepts, strict=True)), seconds, []
     else:
         found = [solvers.estimator(X, y, C, n_jobs, **options) for C in SEEDING_CS]
-    return [(one.w, one.b) for one in found], sum(one.seconds for one in found), [one.passes for one in found]
+    return [one.plane for one in found], sum(one.seconds for one in found), [one.passes for one in found]
 
 
 def heuristics(name: str, variant: str, n_jobs: int) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def _optimum(name: str, log2_C: float) -> float | None:
     if find_spec("liblinear") is None:
         return None
     best = _liblinear(name).fit(2.0**log2_C, 2, settings.OPTIMUM_E)
-    return measure.objective(*data.load(name), best.w, best.b, 2.0**log2_C, False)
+    return objective(*data.load(name), best.plane, 2.0**log2_C)
 
 
 def _told(
@@ -106,14 +108,14 @@ def _told(
 ) -> dict[str, Any]:
     """What is kept of equal fits: the shortest time, and the quality of the last one."""
     last = found[-1]
-    value = measure.objective(X, y, last.w, last.b, C, hinge)
+    value = objective(X, y, last.plane, C, hinge)
     told = asdict(last)
     del told["w"], told["b"]
     tries = [one.seconds for one in found]
     told |= {"seconds": min(tries), "tries": tries, "objective": value, "rows": len(y)}
-    told["sv_fraction"] = float(np.mean(measure.slacks(X, y, last.w, last.b) > 0))
+    told["sv_fraction"] = float(np.mean(slacks(X, y, last.plane) > 0))
     if not hinge:
-        told["kkt"], lower = measure.dual(X, y, last.w, last.b, C)
+        told["kkt"], lower = dual(X, y, last.plane, C)
         told["gap"] = (value - lower) / value
     elif last.dual is not None:
         told["gap"] = (value - last.dual) / value
@@ -132,6 +134,6 @@ def cv(name: str, solver: str, fold: int, n_jobs: int = 1) -> dict[str, Any]:
     else:
         machine, s, e = solvers.Liblinear(X, y), settings.SOLVERS[solver].options["s"], settings.CV_SOLVERS[solver]
         fits = [machine.fit(C, s, e) for C in Cs]
-        models = ((one.w, one.b) for one in fits)
+        models = (one.plane for one in fits)
     wrong = [int(np.sum(np.where(X_test @ w + b > 0, 1, -1) != y_test)) for w, b in models]
     return {"wrong": wrong, "rows": len(y_test)}

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import liblinear
+
 TOL = 1e-6
 #: ε of the last round.
 LEAST = 1e-9
@@ -33,6 +35,10 @@ class Fitted:
     dual: float | None = None
     #: What solver="auto" became.
     chosen: str | None = None
+
+    @property
+    def plane(self) -> liblinear.Plane:
+        return self.w, self.b
 
 
 # ---- ours: the estimator -----------------------------------------------------------------------------
@@ -119,28 +125,13 @@ def _told(one: Any, seconds: float, passes: float, iterations: int) -> Fitted:
 # ---- LIBLINEAR ---------------------------------------------------------------------------------------
 
 
-class Liblinear:
-    """Rows in LIBLINEAR's form; the conversion is not part of the times."""
-
-    def __init__(self, X: Any, y: np.ndarray) -> None:
-        from liblinear import liblinear as theirs
-
-        self.theirs, self.width = theirs, X.shape[1]
-        self.problem = theirs.problem(np.asarray(y, dtype=float), X, 1.0)
-        self.printed: list[bytes] = []
-        self._print = theirs.PRINT_STRING_FUN(self.printed.append)
+class Liblinear(liblinear.Liblinear):
+    """LIBLINEAR in processor time."""
 
     def fit(self, C: float, s: int, e: float) -> Fitted:
-        parameter = self.theirs.parameter(f"-s {s} -c {C if s == 3 else C / 2!r} -e {e!r} -B 1")
-        self.theirs.liblinear.set_print_string_function(self._print)
-        self.printed.clear()
-        start = process_time()
-        trained = self.theirs.liblinear.train(self.problem, parameter)
-        seconds = process_time() - start
-        model = self.theirs.toPyModel(trained)  # frees it
-        w = model.label[0] * np.ctypeslib.as_array(model.w, (self.width + 1,))
-        passes, iterations, limit, dual = _read(b"".join(self.printed).decode())
-        return Fitted(w[:-1], float(w[-1]), seconds, passes, iterations, limit, dual)
+        (w, b), seconds, said = self.train(C, s, e, process_time)
+        passes, iterations, limit, dual = _read(said)
+        return Fitted(w, b, seconds, passes, iterations, limit, dual)
 
 
 def _read(log: str) -> tuple[float, int, bool, float | None]:
