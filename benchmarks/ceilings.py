@@ -5,18 +5,16 @@ python -m benchmarks.ceilings [--quick] [--threads N] [--output DIR]
 
 from __future__ import annotations
 
-from benchmarks.environment import fix_threads, machine, threads_in_argv
+from benchmarks.environment import command_line, fix_threads, machine, threads_in_argv
 
 if __name__ == "__main__":
     fix_threads(threads_in_argv())
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -104,12 +102,12 @@ def bandwidth(sizes: Sizes, pool: ThreadPoolExecutor, threads: int) -> Iterator[
     def update(x: np.ndarray, y: np.ndarray) -> None:
         np.add(x, y, out=x)
 
-    triad = in_slices(pool, threads, add, a, b, c)
-    yield measure("memory, c = a + b (3 streams counted)", "GB/s", 3 * gigabytes, triad, sizes)
-    yield measure("memory, a += b (3 streams)", "GB/s", 3 * gigabytes, in_slices(pool, threads, update, c, b), sizes)
-    yield measure(
-        "memory, read (dot of 2 arrays)", "GB/s", 2 * gigabytes, in_slices(pool, threads, np.dot, a, b), sizes
-    )
+    for what, streams, call, arrays in (
+        ("memory, c = a + b (3 streams counted)", 3, add, (a, b, c)),
+        ("memory, a += b (3 streams)", 3, update, (c, b)),
+        ("memory, read (dot of 2 arrays)", 2, np.dot, (a, b)),
+    ):
+        yield measure(what, "GB/s", streams * gigabytes, in_slices(pool, threads, call, *arrays), sizes)
 
 
 def exponentials(sizes: Sizes, pool: ThreadPoolExecutor, threads: int) -> Iterator[Ceiling]:
@@ -127,18 +125,10 @@ def exponentials(sizes: Sizes, pool: ThreadPoolExecutor, threads: int) -> Iterat
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ceilings", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it runs, measures nothing")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--output", type=Path, default=Path("results"))
-    args = parser.parse_args()
+    args = command_line("ceilings", __doc__).parse_args()
     sizes = QUICK if args.quick else FULL
     with ThreadPoolExecutor(args.threads) as pool:
-        found = [
-            *products(sizes),
-            *bandwidth(sizes, pool, args.threads),
-            *exponentials(sizes, pool, args.threads),
-        ]
+        found = [*products(sizes), *bandwidth(sizes, pool, args.threads), *exponentials(sizes, pool, args.threads)]
     info = machine()
     rows = [[c.what, writing.number(c.median), writing.number(c.best), c.unit] for c in found]
     text = writing.table(["what", "median", "best", "unit"], rows)

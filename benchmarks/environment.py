@@ -30,10 +30,19 @@ def fix_threads(threads: int) -> None:
     os.environ.update({name: str(threads) for name in THREAD_VARIABLES})
 
 
-def threads_in_argv(default: int = 1) -> int:
+def command_line(name: str, doc: str) -> argparse.ArgumentParser:
+    """Options that all programs of one file have; `name` is that of the module, the first line of `doc` its purpose."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=doc.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, measures nothing")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=Path("results"), help="default: results")
+    return parser
+
+
+def threads_in_argv() -> int:
     """Value of --threads, before the real parser of the program runs."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--threads", type=int, default=default)
+    parser.add_argument("--threads", type=int, default=1)
     return int(parser.parse_known_args()[0].threads)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.harness import Case, Contestant, Run
 
-from .peers import EVERYBODY, LASVM, PEERS
+from .peers import EVERYBODY, L2, LASVM, PEERS
 from .settings import FULL, QUICK, SETS
 
 _JOBS = "benchmarks.against."
@@ -52,6 +52,11 @@ def _lasvm(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
         yield _model("Train", peer, form, options["data"], run)
 
 
+def _l2(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
+    for peer in (*L2, "scikit-learn"):
+        yield _model("Train", peer, "dense", options["data"], run)
+
+
 def _predict(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
     for peer in ("lasvm-finished", *list(PEERS)[1:]):
         if options["form"] in EVERYBODY[peer].forms:
@@ -82,6 +87,7 @@ _KINDS: dict[str, Callable[[dict[str, Any], Run], Iterator[Contestant]]] = {
     "predict": _predict,
     "train": _train,
     "lasvm": _lasvm,
+    "l2": _l2,
     "threads": _threads,
     "memory": _memory,
     "import": _import,

@@ -69,12 +69,12 @@ def _worst_violator(data: Data, threads: int, cache_mb: float) -> Any:
     return WorstViolatorSVC(gamma=data.ours.gamma, margin=data.ours.margin, cache_size=cache_mb, n_jobs=threads)
 
 
-def _lasvc(data: Data, threads: int, cache_mb: float, **options: Any) -> Any:
-    """LASVC at the settings of the C-SVMs, one pass in one random order."""
-    from hingeline import LASVC
+def _ours(data: Data, threads: int, cache_mb: float, kind: str, **options: Any) -> Any:
+    """An estimator of hingeline at the settings of the C-SVMs."""
+    import hingeline
 
     common = {"C": data.theirs.C, "gamma": data.theirs.gamma, "cache_size": cache_mb, "n_jobs": threads}
-    return LASVC(**common, random_state=0, **options)
+    return getattr(hingeline, kind)(**common, **options)
 
 
 def _svc(data: Data, threads: int, cache_mb: float) -> Any:
@@ -137,14 +137,21 @@ class Libsvm(Peer):
         self.model = self._util.svm_load_model(str(path))
 
 
-#: Members of the LASVM family, each in the place of "hingeline" in a case of its own.
+#: Members of the LASVM family, one pass in one random order, each in the place of "hingeline" in a case of its own.
+_lasvc = partial(_ours, kind="LASVC", random_state=0)
 LASVM = {
     f"lasvm-{variant}": Peer(f"LASVC, '{variant}'", "hingeline", _FLOAT32, partial(_lasvc, variant=variant))
     for variant in ("nc", "i", "g")
 }
 #: Solves the problem of the C-SVMs, so that its decision function has as many support vectors as theirs.
-FINISHED = {"lasvm-finished": Peer("LASVC, finished", "hingeline", _FLOAT32,
-                                   partial(_lasvc, variant="lasvm", finish=True))}  # fmt: skip
+_finished = partial(_lasvc, variant="lasvm", finish=True)
+FINISHED = {"lasvm-finished": Peer("LASVC, finished", "hingeline", _FLOAT32, _finished)}
+#: Exact solvers of the problem with squared errors, in both precisions.
+L2 = {
+    f"{kind}-{dtype}": Peer(kind, "hingeline", {"dense": dtype}, partial(_ours, kind=kind))
+    for kind in ("MinNormSVC", "NNISDAClassifier")
+    for dtype in ("float64", "float32")
+}
 #: hingeline is the first, and the one that the others are compared with.
 PEERS = {
     "hingeline": Peer("hingeline", "hingeline", _FLOAT32, _worst_violator),
@@ -152,4 +159,4 @@ PEERS = {
     "scikit-learn-intelex": Peer("scikit-learn-intelex SVC", "scikit-learn-intelex", _FLOAT32, _intelex),
     "libsvm": Libsvm("libsvm-official", "libsvm-official", {"csr": "float64"}, _svc),
 }
-EVERYBODY: dict[str, Peer] = PEERS | LASVM | FINISHED
+EVERYBODY: dict[str, Peer] = PEERS | LASVM | FINISHED | L2

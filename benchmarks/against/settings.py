@@ -71,6 +71,11 @@ SETS = {
     ),
     # The LASVM paper's, all 60,000 rows.
     "mnist8-all": Data("mnist", "255", Ours(gamma=0.02), Theirs(C=100.0, gamma=0.001), positive=8),
+    # Squared errors beside SVC. gamma of either by `python -m benchmarks.choose_gamma --model MinNormSVC SVC`,
+    # which chose the same for both.
+    "letter-l2": Data("letter", "unit", Ours(gamma=16.0), Theirs(C=16.0, gamma=4.0)),
+    "usps-l2": Data("usps", "none", Ours(gamma=0.015625), Theirs(C=16.0, gamma=0.00390625), exponents=(-8, 0)),
+    "satimage-l2": Data("satimage", "unit", Ours(gamma=16.0), Theirs(C=16.0, gamma=4.0)),
     # Blocks only; rows have unit length, so gamma=1 gives values between exp(-2) and 1.
     "reuters": Data("reuters", "none", Ours(gamma=1.0), Theirs(C=1.0, gamma=1.0)),
 }
@@ -115,6 +120,12 @@ def cases(quick: bool) -> list[Case]:
             ("adult", "adult", f"NC and I: {_SETTING}; G: 4 x SVC"),
             ("mnist8-all", "mnist 8 against rest", "NC and I: at least 10 x SVC, 2 x the fastest exact peer"))
     ]  # fmt: skip
+    found += [
+        Case(
+            f"l2-{name}", "l2", f"Squared errors, {name} one-vs-one, C = 16", "faster than SVC", {"data": f"{name}-l2"}
+        )
+        for name in ("letter", "usps", "satimage")
+    ]
     found += [
         Case(f"threads-{task}-{name}", "threads", f"Two threads, {what}, {name}", _THREADS_GOAL,
              {"data": name, "task": task})
