@@ -10,7 +10,6 @@ from benchmarks.environment import command_line, fix_threads, machine, threads_i
 if __name__ == "__main__":
     fix_threads(threads_in_argv())
 
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.svm import SVC
 
 from benchmarks import writing
@@ -46,19 +45,6 @@ class Score:
     seconds: float
 
 
-def cross_validate(kind: type, options: dict[str, Any], X: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
-    """Accuracy and its standard deviation, support vectors, seconds of a fit."""
-    accuracy, support, seconds = [], [], []
-    for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y):
-        model = kind(**options, cache_size=CACHE_MB)
-        start = time.perf_counter()
-        model.fit(X[train], y[train])
-        seconds.append(time.perf_counter() - start)
-        accuracy.append(100 * model.score(X[test], y[test]))
-        support.append(len(model.support_))
-    return tuple(float(v) for v in (np.mean(accuracy), np.std(accuracy), np.mean(support), np.mean(seconds)))
-
-
 def search(name: str, data: Data, rows: int | None, threads: int) -> Iterator[Score]:
     """WorstViolatorSVC on all rows with several margins; the others, which have a C, on a sample."""
     ours, svc = name == "WorstViolatorSVC", name == "SVC"
@@ -70,7 +56,12 @@ def search(name: str, data: Data, rows: int | None, threads: int) -> Iterator[Sc
             options: dict[str, Any] = {"gamma": gamma} | ({"margin": margin} if ours else {"C": SEARCH_C})
             if not svc:
                 options["n_jobs"] = threads
-            yield Score(name, gamma, margin, *cross_validate(MODELS[name], options, part.X_train, part.y_train))
+            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+            model = MODELS[name](**options, cache_size=CACHE_MB)
+            found = cross_validate(model, part.X_train, part.y_train, cv=folds, return_estimator=True)
+            accuracy, support = 100 * found["test_score"], [len(fitted.support_) for fitted in found["estimator"]]
+            means = (np.mean(accuracy), np.std(accuracy), np.mean(support), np.mean(found["fit_time"]))
+            yield Score(name, gamma, margin, *map(float, means))
 
 
 def section(name: str, scores: list[Score]) -> str:

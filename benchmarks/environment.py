@@ -20,7 +20,7 @@ THREAD_VARIABLES = (
     "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-PACKAGES = ("hingeline", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "libsvm-official")
+PACKAGES = ("hingeline", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex")
 
 
 def fix_threads(threads: int) -> None:

@@ -17,12 +17,12 @@ import statistics
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from fnmatch import fnmatch
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,13 +48,11 @@ class Unavailable(Exception):
 class Sample:
     """Measurements of one row: seconds by name, and facts.
 
-    `work` is the number of kernel values behind every time, where that makes sense. A fact named "=..." is a list of
-    numbers; the table shows how far it is from that of the first contestant.
+    A fact named "=..." is a list of numbers; the table shows how far it is from that of the first contestant.
     """
 
     seconds: dict[str, list[float]]
     facts: dict[str, Any] = field(default_factory=dict)
-    work: int | None = None
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -100,89 +98,59 @@ class Machine:
 # ---- processes ----------------------------------------------------------------------------------------
 
 
-class ChildError(Exception):
-    """The job failed; `unavailable`: only because something optional is missing."""
-
-    def __init__(self, message: str, unavailable: bool = False) -> None:
-        super().__init__(message)
-        self.unavailable = unavailable
-
-
 class Child:
-    """Context manager: a process that prepares a job ("module:Class") and measures it on request.
+    """A process that prepares a job ("module:Class") and measures it on request.
 
     The environment is set before the interpreter of the child starts, hence before numpy.
     """
 
     def __init__(self, job: str, arguments: dict[str, Any], threads: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        # No daemon: joblib.effective_n_jobs, which hingeline asks, grants daemons one thread only. The child ends when
-        # its pipe does.
-        self._process = context.Process(target=_serve, args=(theirs, job, arguments), daemon=False)
+        self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
         before = dict(os.environ)
         os.environ.update({name: str(threads) for name in THREAD_VARIABLES})
-        try:
-            self._process.start()
+        try:  # starts the process
+            self._ready = self._pool.submit(_prepare, job, arguments)
         finally:
             os.environ.clear()
             os.environ.update(before)
-        theirs.close()
-
-    def prepare(self) -> None:
-        """Wait until the job is ready."""
-        self._answer()
-
-    def measure(self) -> Any:
-        self._pipe.send("measure")
-        return self._answer()
-
-    def _answer(self) -> Any:
-        try:
-            status, content = self._pipe.recv()
-        except EOFError:
-            self._process.join()
-            raise ChildError(f"the process ended with status {self._process.exitcode}") from None
-        if status == "done":
-            return content
-        raise ChildError(content, unavailable=status == "unavailable")
 
     def __enter__(self) -> Child:
+        """Wait until the job is ready."""
+        try:
+            self._ready.result()
+        except BaseException:
+            self._pool.shutdown()
+            raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(OSError):
-            self._pipe.send("end")
-        self._pipe.close()
-        self._process.join(timeout=5)
-        if self._process.is_alive():
-            self._process.terminate()
-            self._process.join()
+    def measure(self) -> Any:
+        return self._pool.submit(_measure).result()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is KeyboardInterrupt:  # do not wait for measurements to end
+            for process in multiprocessing.active_children():
+                process.terminate()
+        self._pool.shutdown()
 
 
-def _serve(pipe: Connection, job: str, arguments: dict[str, Any]) -> None:
-    """Main loop of the child."""
+_job: Any = None  # of a child
+
+
+def _prepare(job: str, arguments: dict[str, Any]) -> None:
+    global _job
     # The parent handles Ctrl-C and ends its children.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     module, _, name = job.partition(":")
-    try:
-        ready = getattr(importlib.import_module(module), name)(**arguments)
-        pipe.send(("done", None))
-        while pipe.recv() == "measure":
-            pipe.send(("done", ready.measure()))
-    except EOFError:
-        return
-    except Unavailable as error:
-        pipe.send(("unavailable", str(error)))
-    except Exception as error:
-        traceback.print_exc(file=sys.stderr)
-        pipe.send(("failed", f"{type(error).__name__}: {error}"))
+    _job = getattr(importlib.import_module(module), name)(**arguments)
+
+
+def _measure() -> Any:
+    return _job.measure()
 
 
 def ask(job: str, arguments: dict[str, Any], threads: int) -> Any:
     """Answer of a job that is measured once."""
     with Child(job, arguments, threads) as child:
-        child.prepare()
         return child.measure()
 
 
@@ -245,12 +213,9 @@ def run_case(case: Case, contestants: Iterable[Contestant], repeats: int) -> dic
         running: dict[str, tuple[Child, int]] = {}
         for one in contestants:
             _say(f"{case.name}: prepare {one.label}")
-            child = stack.enter_context(Child(one.job, one.arguments, one.threads))
-            try:
-                child.prepare()
+            with _noted(result, one.label):
+                child = stack.enter_context(Child(one.job, one.arguments, one.threads))
                 running[one.label] = child, min(repeats, case.peer_repeats or repeats) if one.peer else repeats
-            except ChildError as error:
-                _note(result, one.label, error)
         for repeat in range(repeats):
             # Every second time backwards: none is always the one that comes after the slowest.
             for label in list(running)[:: -1 if repeat % 2 else 1]:
@@ -258,10 +223,10 @@ def run_case(case: Case, contestants: Iterable[Contestant], repeats: int) -> dic
                 if repeat >= times:
                     continue
                 _say(f"{case.name}: repeat {repeat + 1} of {times}, {label}")
-                try:
+                taken: Any = None
+                with _noted(result, label):
                     taken = child.measure()
-                except ChildError as error:
-                    _note(result, label, error)
+                if taken is None:
                     del running[label]
                     continue
                 for name, sample in (taken if isinstance(taken, dict) else {"": taken}).items():
@@ -275,15 +240,23 @@ def _row_label(label: str, name: str) -> str:
     return label + name if not name or name.startswith(",") else name
 
 
-def _note(result: dict[str, Any], label: str, error: ChildError) -> None:
-    result["failed"] |= not error.unavailable
-    text = f"{'skipped' if error.unavailable else 'FAILED'}: {error}"
-    _say(f"{label}, {text}")
-    for note in result["notes"]:
-        if note["text"] == text:
-            note["labels"].append(label)
-            return
-    result["notes"].append({"labels": [label], "text": text})
+@contextlib.contextmanager
+def _noted(result: dict[str, Any], label: str) -> Iterator[None]:
+    """Turn an error of a child into a note: skipped where only something optional is missing."""
+    try:
+        yield
+    except Exception as error:
+        missing = isinstance(error, Unavailable)
+        if not missing:
+            traceback.print_exc(file=sys.stderr)
+        text = f"skipped: {error}" if missing else f"FAILED: {type(error).__name__}: {error}"
+        _say(f"{label}, {text}")
+        result["failed"] |= not missing
+        known = next((note for note in result["notes"] if note["text"] == text), None)
+        if known is None:
+            result["notes"].append({"labels": [label], "text": text})
+        else:
+            known["labels"].append(label)
 
 
 def _rows(samples: dict[str, list[Sample]]) -> list[dict[str, Any]]:
@@ -296,8 +269,6 @@ def _rows(samples: dict[str, list[Sample]]) -> list[dict[str, Any]]:
             median = statistics.median(seconds)
             ratio = median / (rows[0]["times"][name]["median"] if rows else median)
             times[name] = {"median": median, "min": min(seconds), "max": max(seconds), "ratio": ratio, "all": seconds}
-            if taken[0].work is not None:
-                times[name]["values_per_second"] = taken[0].work / median
         rows.append({"label": label, "times": times, "facts": _facts(taken, first)})
     return rows
 
@@ -342,13 +313,12 @@ def case_section(case: Case, result: dict[str, Any]) -> str:
 
 def _table(case: Case, rows: list[dict[str, Any]]) -> str:
     names = list(rows[0]["times"])
-    with_rate = "values_per_second" in rows[0]["times"][names[0]]
     # The rows of the memory case are different problems: their times have no ratio.
     with_ratio = case.kind != "memory"
     facts = list(dict.fromkeys(key for row in rows for key in row["facts"]))
     header = [""]
     for name in names:
-        header += [f"{name}, s", *(["ratio"] if with_ratio else []), *(["1e9 values/s"] if with_rate else [])]
+        header += [f"{name}, s", *(["ratio"] if with_ratio else [])]
     lines = []
     for i, row in enumerate(rows):
         line = [row["label"]]
@@ -357,8 +327,6 @@ def _table(case: Case, rows: list[dict[str, Any]]) -> str:
             line.append(f"{number(time['median'])} ({number(time['min'])} .. {number(time['max'])})")
             if with_ratio:
                 line.append("1" if i == 0 else _ratio(time["ratio"]))
-            if with_rate:
-                line.append(number(time["values_per_second"] / 1e9))
         lines.append(line + [_fact(key, row["facts"].get(key)) for key in facts])
     return table(header + facts, lines)
 

@@ -17,18 +17,6 @@ def contestants(case: Case, run: Run) -> Iterator[Contestant]:
     return _KINDS[case.kind](case.options, run)
 
 
-def _block(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
-    sizes = QUICK if run.quick else FULL
-    arguments = {"features": options["features"], "base": sizes.base, "calls": sizes.calls}
-    yield Contestant("blocks", f"{_JOBS}blocks:DenseBlock", arguments, run.threads)
-
-
-def _csr_block(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
-    sizes = QUICK if run.quick else FULL
-    arguments = {"data": SETS[options["data"]], "rows": sizes.rows, "calls": sizes.calls}
-    yield Contestant("blocks", f"{_JOBS}blocks:CsrBlock", arguments, run.threads)
-
-
 def _model(
     job: str, peer: str, form: str, data: str, run: Run, label: str = "", threads: int = 0, **more: Any
 ) -> Contestant:
@@ -82,8 +70,6 @@ def _import(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
 
 
 _KINDS: dict[str, Callable[[dict[str, Any], Run], Iterator[Contestant]]] = {
-    "block": _block,
-    "csr-block": _csr_block,
     "predict": _predict,
     "train": _train,
     "lasvm": _lasvm,

@@ -11,14 +11,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 
+from benchmarks.core_access import build
 from benchmarks.harness import Busy, Sample, Unavailable, take_turns, timed
 from benchmarks.memory import Growth
 
 from .data import load, nbytes
-from .peers import EVERYBODY, Peer
-from .settings import Data, Sizes
+from .peers import EVERYBODY
+from .settings import CACHE_MB, Data, Sizes
 
 MEGABYTE = 2**20
 #: Rows of the fit that warms a program up: libraries loaded, threads started.
@@ -27,44 +29,38 @@ WARM_UP_ROWS = 200
 IMPORTS = ("import hingeline", "import sklearn.svm", "pass")
 
 
-def started(name: str, data: Data, threads: int, **options: Any) -> Peer:
-    """The peer, or Unavailable with a reason."""
+def started(name: str, data: Data, threads: int, cache_mb: float = CACHE_MB) -> Any:
+    """An estimator of the peer, or Unavailable with a reason."""
     peer = EVERYBODY[name]
     try:
-        peer.start(data, threads, **options)
+        return peer.make(data, threads, cache_mb)
     except ImportError as error:
         raise Unavailable(f"{peer.package} is not installed ({error})") from error
-    return peer
 
 
 class Train:
     """Fit, then predict the test set."""
 
     def __init__(self, peer: str, form: str, data: Data, sizes: Sizes, threads: int, **options: Any) -> None:
-        self._peer = started(peer, data, threads, **options)
-        split = load(data, form, self._peer.forms[form], sizes.rows, sizes.test_rows)
-        self._y_train, self._y_test = split.y_train, split.y_test
-        self._train = self._peer.convert(split.X_train, split.y_train)
-        self._test = self._peer.convert(split.X_test, split.y_test)
-        self._data_bytes, self._rows = nbytes(split.X_train), len(split.y_train)
+        self._model = started(peer, data, threads, **options)
+        self._split = load(data, form, EVERYBODY[peer].forms[form], sizes.rows, sizes.test_rows)
         few = slice(WARM_UP_ROWS)
-        small = self._peer.convert(split.X_train[few], split.y_train[few])
-        self._fit(small, split.y_train[few])
-        self._peer.predict(small)
+        self._fit(self._split.X_train[few], self._split.y_train[few])
+        self._model.predict(self._split.X_test[few])
 
     def _fit(self, X: Any, y: Any) -> tuple[float, list[str]]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            seconds, _ = timed(lambda: self._peer.fit(X, y))
+            seconds, _ = timed(lambda: self._model.fit(X, y))
         return seconds, sorted({w.category.__name__ for w in caught})
 
     def measure(self) -> Sample:
         with Growth() as growth, Busy() as busy:
-            fit, warned = self._fit(self._train, self._y_train)
-        predict, labels = timed(lambda: self._peer.predict(self._test))
+            fit, warned = self._fit(self._split.X_train, self._split.y_train)
+        predict, labels = timed(lambda: self._model.predict(self._split.X_test))
         facts = {
-            "accuracy %": 100 * float(np.mean(labels == self._y_test)),
-            "support vectors": self._peer.n_support(),
+            "accuracy %": 100 * float(np.mean(labels == self._split.y_test)),
+            "support vectors": len(self._model.support_),
             "threads busy in fit": busy.threads,
             "training memory, MB": growth.bytes / MEGABYTE,
         }
@@ -82,11 +78,12 @@ class Memory(Train):
     def measure(self) -> Sample:
         sample = super().measure()
         growth = sample.facts.pop("training memory, MB")
-        cache, vectors = float(self._peer.model.cache_size), nbytes(self._peer.model.support_vectors_) / MEGABYTE
-        beyond = max(0.0, growth - cache - vectors) * MEGABYTE / self._rows
+        cache, vectors = float(self._model.cache_size), nbytes(self._model.support_vectors_) / MEGABYTE
+        rows = len(self._split.y_train)
+        beyond = max(0.0, growth - cache - vectors) * MEGABYTE / rows
         sample.facts |= {
-            "rows": self._rows,
-            "data, MB": self._data_bytes / MEGABYTE,
+            "rows": rows,
+            "data, MB": nbytes(self._split.X_train) / MEGABYTE,
             "cache_size, MB": cache,
             "support_vectors_, MB": vectors,
             "growth in fit, MB": growth,
@@ -102,40 +99,30 @@ class Decide:
     """
 
     def __init__(self, peer: str, form: str, data: Data, sizes: Sizes, threads: int, cache: Path) -> None:
-        self._peer = started(peer, data, threads)
-        split = load(data, form, self._peer.forms[form], sizes.rows, sizes.test_rows)
-        self._y = split.y_test
-        self._test = self._peer.convert(split.X_test, split.y_test)
-        fit_or_restore(self._peer, peer, form, data, sizes, cache)
-        self._peer.decide(self._peer.convert(split.X_test[:50], split.y_test[:50]))
+        known, model = EVERYBODY[peer], started(peer, data, threads)
+        split = load(data, form, known.forms[form], sizes.rows, sizes.test_rows)
+        self._X, self._y = split.X_test, split.y_test
+        made_by = build() if known.package == "hingeline" else version(known.package)
+        key = repr((peer, made_by, form, known.forms, data, sizes.rows))
+        path = cache / f"{peer}-{data.name}-{form}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.model"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Under another name until complete: an interrupted run must not leave half a model.
+            joblib.dump(model.fit(split.X_train, split.y_train), path.with_suffix(".part"))
+            path.with_suffix(".part").replace(path)
+        self._model = joblib.load(path).set_params(**({} if peer == "scikit-learn" else {"n_jobs": threads}))
+        self._model.decision_function(self._X[:50])
 
     def measure(self) -> Sample:
         with Busy() as busy:
-            seconds, values = timed(lambda: self._peer.decide(self._test))
+            seconds, values = timed(lambda: self._model.decision_function(self._X))
         facts = {
             "accuracy %": 100 * float(np.mean((values > 0) == (self._y > 0))),
-            "support vectors": self._peer.n_support(),
+            "support vectors": len(self._model.support_),
             "threads busy": busy.threads,
             "=decision values": values.tolist(),
         }
         return Sample({"decision_function": [seconds]}, facts)
-
-
-def fit_or_restore(peer: Peer, name: str, form: str, data: Data, sizes: Sizes, cache: Path) -> None:
-    """A fitted model from the cache folder, made now if it is not there."""
-    dtype = peer.forms[form]
-    key = repr((name, version(peer.package), form, dtype, data, sizes.rows))
-    path = cache / f"{name}-{data.name}-{form}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.model"
-    if path.exists():
-        peer.restore(path)
-        return
-    split = load(data, form, dtype, sizes.rows, test_rows=1)
-    peer.fit(peer.convert(split.X_train, split.y_train), split.y_train)
-    cache.mkdir(parents=True, exist_ok=True)
-    # Under another name until complete: an interrupted run must not leave half a model.
-    unfinished = path.with_suffix(".part")
-    peer.save(unfinished)
-    unfinished.replace(path)
 
 
 class ImportTime:

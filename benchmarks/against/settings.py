@@ -76,15 +76,9 @@ SETS = {
     "letter-l2": Data("letter", "unit", Ours(gamma=16.0), Theirs(C=16.0, gamma=4.0)),
     "usps-l2": Data("usps", "none", Ours(gamma=0.015625), Theirs(C=16.0, gamma=0.00390625), exponents=(-8, 0)),
     "satimage-l2": Data("satimage", "unit", Ours(gamma=16.0), Theirs(C=16.0, gamma=4.0)),
-    # Blocks only; rows have unit length, so gamma=1 gives values between exp(-2) and 1.
-    "reuters": Data("reuters", "none", Ours(gamma=1.0), Theirs(C=1.0, gamma=1.0)),
 }
 
 
-#: Queries of a kernel block, base rows of a dense one, calls per repeat.
-QUERIES, BASE, CALLS = 64, 20_000, 20
-
-_BLOCK_GOAL = "at least 75 % of the rate of sgemm 64 x d @ d x n (ratio 0.75)"
 _TRAIN_GOAL = "faster than every peer; at least 3 x scikit-learn's SVC"
 _THREADS_GOAL = "ratio at least 1.7"
 
@@ -94,15 +88,7 @@ _SETTING = "at least 20 x scikit-learn's SVC, 3 x scikit-learn-intelex"
 def cases(quick: bool) -> list[Case]:
     """All; a quick run has the same cases on fewer rows."""
     both, dense = ("dense", "csr"), ("dense",)
-    found = [  # d = 784 (mnist), 123 (adult), 16 (letter, pendigits)
-        Case(f"block-{d}", "block", f"RBF block 64 x 20,000, d = {d}, float32", goal, {"features": d})
-        for d, goal in ((784, _BLOCK_GOAL), (123, _BLOCK_GOAL), (16, f"{_BLOCK_GOAL}; 1e9 values/s with AVX-512"))
-    ]
-    found += [
-        Case(f"csr-block-{name}", "csr-block", f"RBF block, CSR, {name}", "ratio at least 3", {"data": name})
-        for name in ("adult", "reuters")
-    ]
-    found += [  # the problem of the LASVM and OLLAWV papers: about 11,000 support vectors
+    found = [  # the problem of the LASVM and OLLAWV papers: about 11,000 support vectors
         Case(f"predict-{form}", "predict", f"decision_function, adult test set, {title}", goal,
              {"data": "adult", "form": form})
         for form, title, goal in (
@@ -146,10 +132,8 @@ class Sizes:
 
     rows: int | None = None
     test_rows: int | None = None
-    base: int = BASE
-    calls: int = CALLS
 
 
 FULL = Sizes()
 #: Shows that everything runs; measures nothing.
-QUICK = Sizes(rows=600, test_rows=200, base=500, calls=2)
+QUICK = Sizes(rows=600, test_rows=200)

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.against.peers import LASVM, PEERS
 from benchmarks.against.settings import FULL, QUICK
-from benchmarks.harness import Case, ChildError, Contestant, Run, ask
+from benchmarks.harness import Case, Contestant, Run, Unavailable, ask
 
 from .settings import ORDINAL_METHODS, SLOW_METHODS, SLOW_SETS, Linear
 
@@ -51,7 +51,7 @@ def _objective(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
     data, C = options["data"], options["C"]
     try:
         best = _best(data, C, run.cache)
-    except ChildError:
+    except Unavailable:
         best = float("nan")  # the contestants say why
     rows = [(f"hingeline, {form}", "hingeline", form) for form in data.forms]
     rows += [(label, solver, "csr") for label, solver in _LINEAR_PEERS.items()]
@@ -80,8 +80,6 @@ def _nystroem(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
 
 def _exact(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
     for peer, known in (LASVM | PEERS).items():
-        if peer == "libsvm":
-            continue  # as scikit-learn's
         form = "csr" if peer == "scikit-learn" else "dense"
         label = "WorstViolatorSVC" if peer == "hingeline" else known.title
         more = {"peer": peer, "form": form, "sizes": QUICK if run.quick else FULL, "threads": run.threads}

@@ -19,7 +19,7 @@ from .settings import SEEDING_CS
 def warm_up() -> None:
     """Load what is loaded at first use, so that it is not part of the first time."""
     X, y = csr_matrix(np.eye(8)), np.tile([-1, 1], 4)
-    solvers.estimator(X, y, 1.0, 1)
+    solvers.fit(X, y, 1.0, 1)
     if find_spec("liblinear") is not None:
         solvers.Liblinear(X, y).fit(1.0, 2, 0.1)
 
@@ -40,28 +40,21 @@ def seeding(name: str, way: str, solver: str, n_jobs: int) -> dict[str, Any]:
 def _along(X: Any, y: np.ndarray, seeded: bool, solver: str, n_jobs: int) -> tuple[list[Any], float, list[float]]:
     """Weights, seconds of all C together, passes for each (none of `finite_newton_path`)."""
     options = settings.SOLVERS[solver].options
-    if solver == settings.PAPER:
-        machine = solvers.Paper(X, y, n_jobs)
-        _, first_cap, rounds = settings.HEURISTICS["both"]
-        if seeded:
-            found = machine.along(SEEDING_CS, settings.HEURISTICS["none"][2])
-        else:
-            found = [machine.fit(C, first_cap, rounds) for C in SEEDING_CS]
-    elif seeded:
+    if seeded and solver != settings.PAPER:
         coefs, intercepts, seconds = solvers.path(X, y, SEEDING_CS, n_jobs, **options)
         return list(zip(coefs, intercepts, strict=True)), seconds, []
-    else:
-        found = [solvers.estimator(X, y, C, n_jobs, **options) for C in SEEDING_CS]
+    stages = settings.HEURISTICS["none" if seeded else "both"][1] if solver == settings.PAPER else (options,)
+    found: list[solvers.Fitted] = []
+    for C in SEEDING_CS:
+        found.append(solvers.rounds(X, y, C, n_jobs, stages, found[-1] if seeded and found else None))
     return [one.plane for one in found], sum(one.seconds for one in found), [one.passes for one in found]
 
 
 def heuristics(name: str, variant: str, n_jobs: int) -> dict[str, Any]:
     """One row of Table 3 on one set."""
     X, y = data.load(name)
-    _, first_cap, rounds = settings.HEURISTICS[variant]
-    machine = solvers.Paper(X, y, n_jobs)
-    found = [machine.fit(settings.HEURISTIC_C, first_cap, rounds) for _ in range(settings.REPEATS)]
-    return _told(X, y, settings.HEURISTIC_C, found, False)
+    C, (_, stages) = settings.HEURISTIC_C, settings.HEURISTICS[variant]
+    return _told(X, y, C, [solvers.rounds(X, y, C, n_jobs, stages) for _ in range(settings.REPEATS)], False)
 
 
 # ---- Tables 4 to 6, Figure 1 -------------------------------------------------------------------------
@@ -73,11 +66,8 @@ def fit(name: str, log2_C: float, solver: str, n_jobs: int = 1) -> dict[str, Any
     C, chosen = 2.0**log2_C, settings.SOLVERS[solver]
     optimum = None if chosen.hinge else _optimum(name, log2_C)
     if solver in settings.OURS:
-        if solver == settings.PAPER:
-            machine = solvers.Paper(X, y, n_jobs)
-            found = [machine.fit(C, **chosen.options) for _ in range(settings.REPEATS)]
-        else:
-            found = [solvers.estimator(X, y, C, n_jobs, **chosen.options) for _ in range(settings.REPEATS)]
+        solve = solvers.to_violation if solver == settings.PAPER else solvers.fit
+        found = [solve(X, y, C, n_jobs, **chosen.options) for _ in range(settings.REPEATS)]
         return _told(X, y, C, found, chosen.hinge, optimum)
     theirs = _liblinear(name)
     for e in chosen.options["e"]:

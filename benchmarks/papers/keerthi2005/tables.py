@@ -50,7 +50,7 @@ def heuristics(summary: Summary) -> str:
     for name in summary.names("heuristics", SETS):
         runs = {variant: summary.one("heuristics", name=name, variant=variant) for variant in HEURISTICS}
         none = runs["none"]
-        for variant, (title, _, _) in HEURISTICS.items():
+        for variant, (title, _) in HEURISTICS.items():
             found = runs[variant]
             if found and none:
                 theirs = published.HEURISTICS[variant].get(name)
