@@ -39,6 +39,19 @@ def command_line(name: str, doc: str) -> argparse.ArgumentParser:
     return parser
 
 
+def resumable(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parse the options of programs that keep their results job by job, added to those of command_line."""
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help="names, patterns ('train-*') or kinds; default all")
+    parser.add_argument("--list", action="store_true", help="list the jobs")
+    parser.add_argument("--only-report", action="store_true", help="write the page from the stored results")
+    parser.add_argument("--fresh", action="store_true", help="make the chosen jobs again")
+    parser.set_defaults(output=None)
+    args = parser.parse_args()
+    if args.threads < 1:
+        parser.error("--threads must be at least 1")
+    return args
+
+
 def threads_in_argv() -> int:
     """Value of --threads, before the real parser of the program runs."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)

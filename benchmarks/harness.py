@@ -7,7 +7,6 @@ several by name. Modules of jobs are imported in the child only, whose number of
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib
 import multiprocessing
@@ -22,13 +21,12 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.environment import THREAD_VARIABLES, machine
-from benchmarks.store import Store
+from benchmarks.environment import THREAD_VARIABLES, command_line, machine, resumable
+from benchmarks.store import Store, chosen
 from benchmarks.writing import fill, machine_lines, number, table, write_whole
 
 #: Ratios of times below this are called a tie: runs of one program on one machine differ by about 15 %.
@@ -350,48 +348,32 @@ class Program:
     """
 
     name: str
+    title: str
     settings: ModuleType
     contestants: Callable[[Case, Run], Iterable[Contestant]]
     packages: tuple[str, ...] = ()
     figure: Callable[[list[tuple[Case, dict[str, Any]]], Path], bool] | None = None
 
 
-def parse(program: Program) -> argparse.Namespace:
-    store = Path("out") / program.name
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{program.name}")
-    parser.add_argument("case", nargs="*", metavar="CASE", help="names, patterns ('train-*') or kinds; default all")
-    parser.add_argument("--repeats", type=int, help="default 5 (2 with --quick); some cases have fewer")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help=f"tiny data, measures nothing; page in {store / 'quick'}")
-    parser.add_argument("--list", action="store_true", help="list names and titles of the cases")
-    parser.add_argument("--only-report", action="store_true", help="write the page from the stored results")
-    parser.add_argument("--fresh", action="store_true", help="measure the chosen cases again")
-    parser.add_argument("--output", type=Path, help=f"default {RESULTS}")
-    args = parser.parse_args()
-    args.store = store / "quick" if args.quick else store
-    args.output = args.output or (args.store if args.quick else RESULTS)
-    args.repeats = args.repeats or (2 if args.quick else 5)
-    if args.threads < 1 or args.repeats < 1:
-        parser.error("--threads and --repeats must be at least 1")
-    return args
-
-
 def main(program: Program) -> int:
-    args = parse(program)
+    parser = command_line(program.name, program.title)
+    parser.add_argument("--repeats", type=int, help="default 5 (2 with --quick); some cases have fewer")
+    args = resumable(parser)
     everything: list[Case] = program.settings.cases(args.quick)
-    chosen = [c for c in everything if not args.case or any(c.kind == p or fnmatch(c.name, p) for p in args.case)]
-    if args.list or not chosen:
+    some = chosen(everything, args.jobs)
+    if args.list or not some:
         print("\n".join(f"{case.name}: {case.title}" for case in everything))
         return 0 if args.list else 2
-    store, failed = Store(args.store / f"{args.threads}-threads"), False
-    run = Run(args.threads, args.quick, args.store / "cache")
-    for case in [] if args.only_report else chosen:
+    folder = Path("out", program.name, "quick") if args.quick else Path("out", program.name)
+    store, failed = Store(folder / f"{args.threads}-threads"), False
+    run = Run(args.threads, args.quick, folder / "cache")
+    for case in [] if args.only_report else some:
         kept = store.get(case)
         # What was skipped may be there by now.
         if kept is not None and not kept["notes"] and not args.fresh:
             continue
         try:
-            found = run_case(case, program.contestants(case, run), args.repeats)
+            found = run_case(case, program.contestants(case, run), args.repeats or (2 if args.quick else 5))
         except KeyboardInterrupt:
             print("\nInterrupted. What is done is kept: the same command goes on from here.")
             return 130
@@ -400,7 +382,9 @@ def main(program: Program) -> int:
         print(case_section(case, found), end="\n\n", flush=True)
     results = [(case, result) for case in everything if (result := store.get(case)) is not None]
     threads = f"-{args.threads}-threads" if args.threads > 1 else ""
-    path = args.output / f"{program.name}-{date.today().isoformat()}{threads}.md"
+    path = (
+        args.output or (folder if args.quick else RESULTS)
+    ) / f"{program.name}-{date.today().isoformat()}{threads}.md"
     write_whole(path, page(program, results, args.threads, args.quick, path.with_suffix(".png")))
     print(f"Written: {path}")
     return int(failed)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
+from fnmatch import fnmatch
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from benchmarks.writing import write_whole
 
 
 class Job(Protocol):
     """One run: what is stored as one file."""
+
+    kind: Any
 
     @property
     def path(self) -> str:
@@ -24,6 +28,14 @@ class Job(Protocol):
 
     def settings(self) -> dict[str, Any]:
         """What the result depends on."""
+
+
+J = TypeVar("J", bound=Job)
+
+
+def chosen(jobs: Sequence[J], patterns: Sequence[str]) -> list[J]:
+    """Jobs whose kind or path is one of the patterns; without patterns all."""
+    return [job for job in jobs if not patterns or any(job.kind == p or fnmatch(job.path, p) for p in patterns)]
 
 
 def fingerprint(job: Job) -> str:

@@ -8,4 +8,4 @@ from . import settings
 from .contestants import contestants
 
 if __name__ == "__main__":
-    sys.exit(main(Program("against", settings, contestants)))
+    sys.exit(main(Program("against", "hingeline against its peers", settings, contestants)))

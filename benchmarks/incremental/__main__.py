@@ -22,4 +22,4 @@ def contestants(case: Case, run: Run) -> Iterator[Contestant]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Program("incremental", settings, contestants)))
+    sys.exit(main(Program("incremental", "Exact incremental learning against fitting again", settings, contestants)))

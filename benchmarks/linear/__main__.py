@@ -18,4 +18,6 @@ def figure(results: list[tuple[Case, dict[str, Any]]], path: Path) -> bool:
 
 if __name__ == "__main__":
     packages = ("liblinear-official", "mord", "skordinal")
-    sys.exit(main(Program("linear", settings, contestants, packages, figure)))
+    sys.exit(
+        main(Program("linear", "Finite Newton machines against linear peers", settings, contestants, packages, figure))
+    )

@@ -21,15 +21,14 @@ import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from benchmarks.core_access import build
-from benchmarks.environment import PACKAGES, fix_threads, machine
-from benchmarks.store import Store
+from benchmarks.environment import PACKAGES, command_line, fix_threads, machine, resumable
+from benchmarks.store import Store, chosen
 from benchmarks.writing import fill, machine_lines, table, write_whole
 
 #: Folders of the papers, and what --help says of them.
@@ -157,34 +156,9 @@ def write_report(key: str, summary: Summary, folder: Path, note: str) -> Path:
 # ---- command line -------------------------------------------------------------------------------------
 
 
-def parse() -> argparse.Namespace:
-    listed = "\n".join(f"  {key}: {title}" for key, title in PAPERS.items())
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.papers", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=f"Make the runs that are missing, then figures and the report.\n\n{listed}",
-    )  # fmt: skip
-    parser.add_argument("paper", choices=PAPERS)
-    parser.add_argument("--only", nargs="+", metavar="JOB", help="kinds of jobs or patterns of their paths ('fit/ad*')")
-    parser.add_argument("--list", action="store_true", help="list the paths of the jobs")
-    parser.add_argument("--quick", action="store_true", help="a few small runs; report in STORE/quick")
-    parser.add_argument("--only-report", action="store_true", help="write the report from the stored results")
-    parser.add_argument("--fresh", action="store_true", help="make the chosen runs again")
-    parser.add_argument("--note", default="", help="remark for the report, such as what else the machine did")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--store", type=Path, help="one file per run; default out/paper-PAPER")
-    parser.add_argument("--output", type=Path, help="default benchmarks/results/PAPER")
-    args = parser.parse_args()
-    args.store = args.store or Path(f"out/paper-{args.paper}")
-    args.output = args.output or (args.store / "quick" if args.quick else Path(f"benchmarks/results/{args.paper}"))
-    if args.threads < 1:
-        parser.error("--threads must be at least 1")
-    return args
-
-
 def make(jobs: list[Job], runs: ModuleType, store: Store, args: argparse.Namespace) -> None:
     """Make the chosen runs that are missing; leave out those whose data or package is absent."""
-    patterns = args.only or ["*"]
-    wanted = [job for job in jobs if any(job.kind == p or fnmatch(job.path, p) for p in patterns)]
+    wanted = chosen(jobs, args.jobs)
     todo = wanted if args.fresh else [job for job in wanted if store.get(job) is None]
     print(f"{len(wanted)} runs, {len(wanted) - len(todo)} of them done before.", flush=True)
     if todo:
@@ -206,10 +180,16 @@ def make(jobs: list[Job], runs: ModuleType, store: Store, args: argparse.Namespa
 
 
 def main() -> int:
-    args = parse()
+    parser = command_line("papers", "Make the runs of a paper that are missing, then its figures and the report.")
+    parser.add_argument("paper", choices=PAPERS, help="; ".join(f"{key}: {title}" for key, title in PAPERS.items()))
+    parser.add_argument("--note", default="", help="remark for the report, such as what else the machine did")
+    parser.add_argument("--store", type=Path, help="one file per run; default out/paper-PAPER")
+    args = resumable(parser)
+    folder = args.store or Path(f"out/paper-{args.paper}")
+    output = args.output or (folder / "quick" if args.quick else Path(f"benchmarks/results/{args.paper}"))
     fix_threads(args.threads)  # before the modules of the paper load numpy
     jobs = _module(args.paper, "settings").jobs(args.quick)
-    store, summarise = Store(args.store), _module(args.paper, "summary").Summary
+    store, summarise = Store(folder), _module(args.paper, "summary").Summary
     if args.list:
         print("\n".join(job.path for job in jobs))
         return 0
@@ -223,7 +203,7 @@ def main() -> int:
         except KeyboardInterrupt:
             print("\nInterrupted. What is done is kept: the same command goes on from here.")
             return 130
-    path = write_report(args.paper, summarise(store, jobs, args.quick), args.output, args.note)
+    path = write_report(args.paper, summarise(store, jobs, args.quick), output, args.note)
     print(f"Written: {path} with its figures")
     return 0
 
