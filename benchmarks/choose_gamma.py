@@ -12,7 +12,6 @@ if __name__ == "__main__":
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -32,21 +31,8 @@ SEARCHED = ("adult", "letter", "pendigits", "satimage", "usps")
 MODELS = {kind.__name__: kind for kind in (WorstViolatorSVC, MinNormSVC, NNISDAClassifier, SVC)}
 
 
-@dataclass(frozen=True)
-class Score:
-    """Means over the folds; `spread` is the standard deviation of the accuracy."""
-
-    model: str
-    gamma: float
-    margin: float | None
-    accuracy: float
-    spread: float
-    support: float
-    seconds: float
-
-
-def search(name: str, data: Data, rows: int | None, threads: int) -> Iterator[Score]:
-    """WorstViolatorSVC on all rows with several margins; the others, which have a C, on a sample."""
+def search(name: str, data: Data, rows: int | None, threads: int) -> Iterator[dict[str, Any]]:
+    """WorstViolatorSVC on all rows with several margins; the others, which have a C, on a sample. Means over folds."""
     ours, svc = name == "WorstViolatorSVC", name == "SVC"
     limit = rows if ours else min(rows or SEARCH_ROWS, SEARCH_ROWS)
     part = load(data, "dense", "float64" if svc else "float32", limit, test_rows=1)
@@ -59,26 +45,26 @@ def search(name: str, data: Data, rows: int | None, threads: int) -> Iterator[Sc
             folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
             model = MODELS[name](**options, cache_size=CACHE_MB)
             found = cross_validate(model, part.X_train, part.y_train, cv=folds, return_estimator=True)
-            accuracy, support = 100 * found["test_score"], [len(fitted.support_) for fitted in found["estimator"]]
-            means = (np.mean(accuracy), np.std(accuracy), np.mean(support), np.mean(found["fit_time"]))
-            yield Score(name, gamma, margin, *map(float, means))
+            support = float(np.mean([len(fitted.support_) for fitted in found["estimator"]]))
+            score = {"model": name, "gamma": gamma, "margin": margin, "support": support}
+            score |= {"accuracy": 100 * float(np.mean(found["test_score"])), "fit": float(np.mean(found["fit_time"]))}
+            yield {**score, "spread": 100 * float(np.std(found["test_score"]))}
 
 
-def section(name: str, scores: list[Score]) -> str:
+def section(name: str, scores: list[dict[str, Any]]) -> str:
     """All scores, and the best of each model: the most accurate, of equals the one with the fewest support vectors."""
     header = ["model", "gamma", "margin", "accuracy %", "std", "support vectors", "fit, s"]
-    lines = []
+    lines, best = [], {}
     for s in scores:
-        line = [s.model, writing.number(s.gamma, 6), writing.number(s.margin), f"{s.accuracy:.2f}", f"{s.spread:.2f}"]
-        lines.append([*line, f"{s.support:.0f}", writing.number(s.seconds)])
-    best = [max((s for s in scores if s.model == m), key=lambda s: (s.accuracy, -s.support)) for m in
-            dict.fromkeys(s.model for s in scores)]  # fmt: skip
-    chosen = "\n".join(
-        f"- Best: `{s.model}(gamma={s.gamma:g}" + (f", margin={s.margin:g}" if s.margin else "") + ")`, "
-        f"{s.accuracy:.2f} %"
-        for s in best
-    )
-    return f"## {name}\n\n{writing.table(header, lines)}\n\n{chosen}"
+        line = [s["model"], writing.number(s["gamma"], 6), writing.number(s["margin"]), f"{s['accuracy']:.2f}"]
+        lines.append([*line, f"{s['spread']:.2f}", f"{s['support']:.0f}", writing.number(s["fit"])])
+        best[s["model"]] = max(best.get(s["model"], s), s, key=lambda s: (s["accuracy"], -s["support"]))
+    chosen = [
+        f"- Best: `{s['model']}(gamma={s['gamma']:g}" + (f", margin={s['margin']:g}" if s["margin"] else "") + ")`, "
+        f"{s['accuracy']:.2f} %"
+        for s in best.values()
+    ]
+    return f"## {name}\n\n{writing.table(header, lines)}\n\n" + "\n".join(chosen)
 
 
 def main() -> None:
@@ -100,7 +86,7 @@ def main() -> None:
             continue
         parts.append(section(chosen, scores))
         print(parts[-1], end="\n\n", flush=True)
-        result["sets"][chosen] = [asdict(s) for s in scores]
+        result["sets"][chosen] = scores
         writing.write(args.output, name, result, "\n\n".join(parts))
 
 

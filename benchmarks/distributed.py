@@ -22,10 +22,10 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-import psutil
 from dask.distributed import Client, LocalCluster
 
 from benchmarks import writing
+from benchmarks.memory import reset_peak, resident
 from hingeline import FiniteNewtonSVC
 
 FEATURES, WORKERS, LIMIT = 50, 2, "4GiB"
@@ -50,42 +50,6 @@ def collection(count: int, rows: int) -> tuple[Any, Any]:
     return da.concatenate(X), da.concatenate(y)
 
 
-class Watch:
-    """Largest resident sets of the workers, and of this process, while the block runs."""
-
-    def __init__(self) -> None:
-        self.peaks: dict[int, int] = {}
-
-    def __enter__(self) -> Watch:
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self._look, daemon=True)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.over.set()
-        self.thread.join()
-
-    def _look(self) -> None:
-        here = psutil.Process()
-        while not self.over.wait(0.1):
-            for process in [here, *here.children(recursive=True)]:
-                try:
-                    self.peaks[process.pid] = max(self.peaks.get(process.pid, 0), process.memory_info().rss)
-                except psutil.Error:
-                    continue
-
-    @property
-    def workers(self) -> float:
-        """Largest of the workers, in MiB."""
-        return max(peak for pid, peak in self.peaks.items() if pid != os.getpid()) / 2**20
-
-    @property
-    def driver(self) -> float:
-        """This process, in MiB."""
-        return self.peaks[os.getpid()] / 2**20
-
-
 def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tuple[FiniteNewtonSVC, dict[str, Any]]:
     """A model, and what it took."""
     killer = None
@@ -93,18 +57,19 @@ def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tupl
         victim = sorted(client.run(os.getpid).values())[0]
         killer = threading.Timer(kill_after, os.kill, (victim, signal.SIGKILL))
         killer.start()
-    with Watch() as watch:
-        start = time.perf_counter()
-        model = FiniteNewtonSVC(**MODEL).fit(X, y)
-        seconds = time.perf_counter() - start
+    client.run(reset_peak)
+    reset_peak()
+    start = time.perf_counter()
+    model = FiniteNewtonSVC(**MODEL).fit(X, y)
+    seconds = time.perf_counter() - start
     found = {
         "rows": X.shape[0],
         "seconds": seconds,
         "passes": model.n_passes_,
         "iterations": int(model.n_iter_[0]),
         "relative gap": float(model.duality_gap_[0] / model.objective_[0]),
-        "worker MiB": watch.workers,
-        "driver MiB": watch.driver,
+        "worker MiB": max(client.run(resident, "VmHWM").values()) / 2**20,
+        "driver MiB": resident("VmHWM") / 2**20,
     }
     if killer is not None:
         killer.cancel()

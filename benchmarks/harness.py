@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.environment import THREAD_VARIABLES, command_line, machine, resumable
+from benchmarks.environment import THREAD_VARIABLES, command_line, resumable
 from benchmarks.store import Store, chosen
 from benchmarks.writing import fill, machine_lines, number, table, write_whole
 
@@ -83,16 +83,6 @@ def take_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, li
     return seconds
 
 
-class Machine:
-    """Not a benchmark: describes the machine."""
-
-    def __init__(self, packages: tuple[str, ...]) -> None:
-        self._packages = packages
-
-    def measure(self) -> dict[str, Any]:
-        return machine(*self._packages)
-
-
 # ---- processes ----------------------------------------------------------------------------------------
 
 
@@ -138,18 +128,30 @@ def _prepare(job: str, arguments: dict[str, Any]) -> None:
     global _job
     # The parent handles Ctrl-C and ends its children.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    module, _, name = job.partition(":")
-    _job = getattr(importlib.import_module(module), name)(**arguments)
+    _job = _named(job)(**arguments)
+
+
+def _named(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _measure() -> Any:
     return _job.measure()
 
 
-def ask(job: str, arguments: dict[str, Any], threads: int) -> Any:
-    """Answer of a job that is measured once."""
-    with Child(job, arguments, threads) as child:
+def ask(function: str, arguments: tuple[Any, ...], threads: int) -> Any:
+    """Call a function ("module:name") in a process of its own."""
+    with Child("benchmarks.harness:_Call", {"function": function, "arguments": arguments}, threads) as child:
         return child.measure()
+
+
+class _Call:
+    def __init__(self, function: str, arguments: tuple[Any, ...]) -> None:
+        self._function, self._arguments = _named(function), arguments
+
+    def measure(self) -> Any:
+        return self._function(*self._arguments)
 
 
 # ---- cases --------------------------------------------------------------------------------------------
@@ -393,7 +395,7 @@ def main(program: Program) -> int:
 def page(program: Program, results: list[tuple[Case, dict[str, Any]]], threads: int, quick: bool, png: Path) -> str:
     """Title and explanation, the machine, the figure if there is one, and a section for each case."""
     template = Path(__file__).parent.joinpath(program.name, "page.md").read_text(encoding="utf-8")
-    about = ask("benchmarks.harness:Machine", {"packages": program.packages}, threads)
+    about = ask("benchmarks.environment:machine", program.packages, threads)
     title, _, text = fill(template, {"settings": program.settings, "harness": sys.modules[__name__]}).partition("\n\n")
     parts = [title, machine_lines(about, threads), text.rstrip()]
     if quick:

@@ -44,7 +44,7 @@ def _best(data: Linear, C: float, cache: Path) -> float:
     path = _kept(cache, f"reference-{data.source}", data, C)
     if path.exists():
         return float(json.loads(path.read_text(encoding="utf-8"))["objective"])
-    return float(ask(f"{_JOBS}objective:Reference", {"data": data, "C": C, "path": path}, 1))
+    return float(ask(f"{_JOBS}objective:reference", (data, C, path), 1))
 
 
 def _objective(options: dict[str, Any], run: Run) -> Iterator[Contestant]:

@@ -17,29 +17,21 @@ from .peers import SOLVERS
 from .settings import EXCESS, PATIENCE, REFERENCE_TOLERANCES, TOLERANCES, Linear
 
 
-class Reference:
+def reference(data: Linear, C: float, path: Path) -> float:
     """Smallest objective of tight fits of LIBLINEAR -s 2; kept in a file."""
-
-    def __init__(self, data: Linear, C: float, path: Path) -> None:
-        self._data, self._C, self._path = data, C, path
-
-    def measure(self) -> float:
-        split = load(self._data, "csr")
-        X, y = split.X_train, split.y_train
-        best: tuple[float, float] | None = None
-        solver = SOLVERS["liblinear -s 2"](X, y, self._C, 1)
-        for tol in REFERENCE_TOLERANCES:
-            seconds = solver.fit(tol)
-            value = objective(X, y, solver.plane, self._C)
-            above = gradient_square(X, y, solver.plane, self._C) / 2 / value
-            if best is None or value < best[0]:
-                best = value, above
-            if above < EXCESS / 100 or seconds > PATIENCE:
-                break
-        assert best is not None
-        result = {"objective": best[0], "at most above the minimum, relative": best[1]}
-        write_whole(self._path, json.dumps(result, indent=1) + "\n")
-        return best[0]
+    split = load(data, "csr")
+    X, y = split.X_train, split.y_train
+    found: list[tuple[float, float]] = []
+    solver = SOLVERS["liblinear -s 2"](X, y, C, 1)
+    for tol in REFERENCE_TOLERANCES:
+        seconds = solver.fit(tol)
+        value = objective(X, y, solver.plane, C)
+        found.append((value, gradient_square(X, y, solver.plane, C) / 2 / value))
+        if found[-1][1] < EXCESS / 100 or seconds > PATIENCE:
+            break
+    best, above = min(found)
+    write_whole(path, json.dumps({"objective": best, "at most above the minimum, relative": above}, indent=1) + "\n")
+    return best
 
 
 class ToObjective:

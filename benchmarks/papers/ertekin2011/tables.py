@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from benchmarks.writing import number, table, write_csv
 
 from . import published
 from .published import METRICS, MISPRINTS, TABLE_1, TABLES, Metric
-from .settings import FULL_CACHE_MB, METHODS, SETS, Set
+from .settings import METHODS, SETS, Method, Set
 from .summary import Cell, Summary, cell_of
 
 MISSING = "\N{EN DASH}"
@@ -65,35 +67,33 @@ def _plain(value: float) -> str:
     return f"{value:g}" if value < 1e5 else f"{value:.0f}"
 
 
+def cells(summary: Summary) -> Iterator[tuple[Metric, Set, Method, Cell | None, float | None]]:
+    """Ours and the published number, for everything that was run or published."""
+    for metric, data, method in product(METRICS, SETS.values(), METHODS.values()):
+        known = published.value(metric.key, method.published, data.name)
+        ours = summary.cell(metric, data, method)
+        if known is not None or ours is not None:
+            yield metric, data, method, ours, known
+
+
 def csv_rows(summary: Summary, place: int) -> list[list[Any]]:
     rows = []
-    for metric in (m for m in METRICS if m.table == place):
-        for data in SETS.values():
-            for method in METHODS.values():
-                known = published.value(metric.key, method.published, data.name)
-                ours = summary.cell(metric, data, method)
-                if known is None and ours is None:
-                    continue
-                note = f"trained on the first {ours.seen} examples" if ours and ours.seen else ""
-                if (metric.key, method.published, data.name) in MISPRINTS:
-                    meant = MISPRINTS[metric.key, method.published, data.name]
-                    note = f"{note}; " * bool(note) + f"published looks like a misprint of {meant}"
-                rows.append([metric.title, *compared(data.title, method.title, ours, known), note])
+    for metric, data, method, ours, known in cells(summary):
+        if metric.table != place:
+            continue
+        note = f"trained on the first {ours.seen} examples" if ours and ours.seen else ""
+        meant = MISPRINTS.get((metric.key, method.published, data.name))
+        if meant is not None:
+            note = f"{note}; " * bool(note) + f"published looks like a misprint of {meant}"
+        rows.append([metric.title, *compared(data.title, method.title, ours, known), note])
     return rows
 
 
 def compared(data: str, method: str, ours: Cell | None, known: float | None) -> list[Any]:
-    both = ours is not None and known is not None
-    return [
-        data,
-        method,
-        ours.runs if ours else 0,
-        ours.mean if ours else None,
-        ours.sd if ours else None,
-        known,
-        ours.mean - known if both else None,
-        100 * (ours.mean / known - 1) if both and known else None,
-    ]
+    if ours is None:
+        return [data, method, 0, None, None, known, None, None]
+    apart = None if known is None else ours.mean - known
+    return [data, method, ours.runs, ours.mean, ours.sd, known, apart, 100 * (ours.mean / known - 1) if known else None]
 
 
 # ---- table 1 -----------------------------------------------------------------------------------------
@@ -151,10 +151,7 @@ def write_tables(summary: Summary, folder: Path) -> None:
     for place in (3, 4):
         write_csv(folder / f"table{place}.csv", ("metric", *COMPARED), csv_rows(summary, place))
     columns = ("digit", "images", "scaling", "split", "C", "n_support", "accuracy", "prbep", "auc", "g_mean")
-    stored = summary.one("usps_readings")
-    write_csv(
-        folder / "usps_readings.csv", columns, [[row[c] for c in columns] for row in stored["rows"]] if stored else []
-    )
+    write_csv(folder / "usps_readings.csv", columns, [[row[c] for c in columns] for row in _readings(summary)])
 
 
 # ---- what was run, and where it differs ---------------------------------------------------------------
@@ -201,20 +198,16 @@ def counts(summary: Summary) -> str:
 def notable(summary: Summary) -> str:
     """Cells that differ most from the published ones."""
     found = []
-    for metric in METRICS:
+    for metric, data, method, ours, known in cells(summary):
         limit = NOTABLE.get(metric.key)
-        for data in SETS.values() if limit else ():
-            for method in METHODS.values():
-                known = published.value(metric.key, method.published, data.name)
-                ours = summary.cell(metric, data, method)
-                if known is None or ours is None:
-                    continue
-                off = abs(ours.mean - known) / (known if metric.relative else 1)
-                if off > limit:
-                    shown = f"{ours.mean:.{metric.digits}f}" + ("†" if ours.seen else "")
-                    change = difference(ours.mean, known, metric.digits, metric.relative)
-                    row = [metric.title, data.title, method.title, shown, number(known, 6)]
-                    found.append((off / limit, [*row, change]))
+        if limit is None or known is None or ours is None:
+            continue
+        off = abs(ours.mean - known) / (known if metric.relative else 1)
+        if off > limit:
+            shown = f"{ours.mean:.{metric.digits}f}" + ("†" if ours.seen else "")
+            change = difference(ours.mean, known, metric.digits, metric.relative)
+            row = [metric.title, data.title, method.title, shown, number(known, 6)]
+            found.append((off / limit, [*row, change]))
     limits = ", ".join(
         f"{m.title} {100 * NOTABLE[m.key]:g} %" if m.relative else f"{m.title} {NOTABLE[m.key]:g}"
         for m in METRICS
@@ -254,16 +247,3 @@ def _readings(summary: Summary) -> list[dict[str, Any]]:
 
 def _name(row: dict[str, Any]) -> str:
     return f"{row['images']} images, {row['scaling']}, {row['split']} split, C = {row['C']}"
-
-
-def misprints(_: Summary) -> str:
-    """Published numbers that look wrong."""
-    return "; ".join(
-        f"{'PRBEP' if metric == 'prbep' else metric} {TABLES[metric][method][data]} of {method} on {SETS[data].title} "
-        f"looks like {meant}"
-        for (metric, method, data), meant in MISPRINTS.items()
-    )
-
-
-def caches(_: Summary) -> str:
-    return ", ".join(f"{mb} MB on {SETS[name].title}" for name, mb in FULL_CACHE_MB.items())

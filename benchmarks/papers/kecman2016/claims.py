@@ -26,31 +26,24 @@ def _less(ours: float, theirs: float) -> str:
     return "tie" if abs(ours - theirs) <= SAME_ERROR else yes(ours < theirs)
 
 
-def _both(summary: Summary) -> Iterator[tuple[str, str, dict, dict]]:
-    for name in summary.names("cv", SETS):
-        svc, ol = summary.grid(name, SVC_), summary.grid(name, OL)
-        if svc and ol:
-            yield name, SETS[name].title, svc, ol
-
-
 def _errors(summary: Summary) -> Iterator[Claim]:
-    for name, title, svc, ol in _both(summary):
+    for name, (svc, ol, _) in summary.whole():
         smo, online, _ = PUBLISHED["results"][name]
         theirs, ours = average(svc), average(ol)
         told, known = f"{ours:.2f} and {theirs:.2f} %", f"{online:.2f} and {smo:.2f} %"
-        yield f"Average error of OL SVM is lower than that of SMO: {title}", known, _less(ours, theirs), told
-    for _, title, svc, ol in _both(summary):
+        yield f"Average error of OL SVM is lower than that of SMO: {SETS[name].title}", known, _less(ours, theirs), told
+    for name, (svc, ol, _) in summary.whole():
         ours, theirs = error(ol[best(ol)]), error(svc[best(svc)])
         told = f"{ours:.2f} and {theirs:.2f} %"
-        yield f"The same of the lowest error: {title}", "not said", _less(ours, theirs), told
+        yield f"The same of the lowest error: {SETS[name].title}", "not said", _less(ours, theirs), told
 
 
 def _speed(summary: Summary) -> Iterator[Claim]:
     ratios = {}
-    for name, title, svc, ol in _both(summary):
+    for name, (svc, ol, _) in summary.whole():
         ratios[name] = total(svc, "seconds") / total(ol, "seconds")
         known = f"{PUBLISHED['results'][name][2]:g} times"
-        yield f"Grid faster than with SMO: {title}", known, faster(ratios[name]), f"{ratios[name]:.2f} times"
+        yield f"Grid faster than with SMO: {SETS[name].title}", known, faster(ratios[name]), f"{ratios[name]:.2f} times"
     if len(ratios) > 3:
         sizes = [PUBLISHED["sizes"][name][0] for name in ratios]
         theirs = _rank(sizes, [PUBLISHED["results"][name][2] for name in ratios])
@@ -64,17 +57,17 @@ def _rank(x: list[int], y: list[float]) -> float:
 
 
 def _times(summary: Summary) -> Iterator[Claim]:
-    for _, title, _, ol in _both(summary):
+    for name, (_, ol, _) in summary.whole():
         apart = spread(ol)
         told = f"largest / smallest {apart:.1f}; violations {spread(ol, 'violations'):.1f}"
-        yield f"Time of OL SVM does not depend on C and sigma: {title}", "yes", yes(apart <= SAME_TIME), told
-    for _, title, svc, _ in _both(summary):
+        yield f"Time of OL SVM does not depend on C and sigma: {SETS[name].title}", "yes", yes(apart <= SAME_TIME), told
+    for name, (svc, _, _) in summary.whole():
         last = svc.get((CS[-1], SIGMAS[-1]))
         slowest = max(svc, key=lambda place: svc[place]["seconds"])
         if last:
             share = last["seconds"] / svc[slowest]["seconds"]
             told = f"{100 * share:.0f} % of the longest, which is at {slowest[0]:g}, {slowest[1]:g}"
-            yield f"SMO takes longest at the largest C and sigma: {title}", "yes", yes(share > 0.9), told
+            yield f"SMO takes longest at the largest C and sigma: {SETS[name].title}", "yes", yes(share > 0.9), told
 
 
 def _online(summary: Summary) -> Iterator[Claim]:

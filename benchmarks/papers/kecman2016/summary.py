@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from benchmarks.papers import frame
 
-from .settings import CS, FOLDS, LARGE_C, LARGE_METHODS, LARGE_SIGMAS, OL, SETS, SIGMAS, large
+from .settings import CS, FOLDS, GRID_METHODS, LARGE_C, LARGE_METHODS, LARGE_SIGMAS, OL, SETS, SIGMAS, large
 
 Cell = dict[str, Any]
 Place = tuple[float, float]
@@ -35,6 +36,13 @@ class Summary(frame.Summary):
         if not wanted or any(len(folds.get(place, ())) < self.folds(name) for place in wanted):
             return {}
         return {place: _sum(folds[place]) for place in wanted}
+
+    def whole(self) -> Iterator[tuple[str, list[dict[Place, Cell]]]]:
+        """Sets whose grid is whole for all methods of the grid, with the grids."""
+        for name in self.names("cv", SETS):
+            grids = [self.grid(name, method) for method in GRID_METHODS]
+            if all(grids):
+                yield name, grids
 
     def online(self, way: str, method: str) -> dict[Place, Cell]:
         """The same for the chessboard of Figures 5 to 8."""

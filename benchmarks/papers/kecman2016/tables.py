@@ -40,18 +40,14 @@ def sizes(summary: Summary) -> str:
 def errors(summary: Summary) -> str:
     """Table II: average error over the grid, and the lowest."""
     lines = []
-    for name in summary.names("cv", SETS):
-        grids = [summary.grid(name, method) for method in GRID_METHODS]
-        if all(grids):
-            _, y = data.load(name, size_of(name, summary.quick))
-            smo, online, _ = PUBLISHED["results"][name]
-            constant = 100 * min((y > 0).mean(), (y < 0).mean())
-            averages = [f"{average(grid):.2f}" for grid in grids]
-            lowest = [f"{error(grid[best(grid)]):.2f}" for grid in grids]
-            lines.append(
-                [SETS[name].title, f"{smo:.2f}", f"{online:.2f}", *averages, *lowest, f"{constant:.2f}",
-                 str(summary.folds(name))]
-            )  # fmt: skip
+    for name, grids in summary.whole():
+        _, y = data.load(name, size_of(name, summary.quick))
+        smo, online, _ = PUBLISHED["results"][name]
+        constant = 100 * min((y > 0).mean(), (y < 0).mean())
+        averages = [f"{average(grid):.2f}" for grid in grids]
+        lowest = [f"{error(grid[best(grid)]):.2f}" for grid in grids]
+        line = [SETS[name].title, f"{smo:.2f}", f"{online:.2f}", *averages, *lowest]
+        lines.append([*line, f"{constant:.2f}", str(summary.folds(name))])
     titles = [METHODS[method].title for method in GRID_METHODS]
     header = ["error %", "published average: SMO", "OL SVM", f"average: {titles[0]}", *titles[1:]]
     header += [f"lowest: {titles[0]}", *titles[1:]]
@@ -60,11 +56,7 @@ def errors(summary: Summary) -> str:
 
 def chosen(summary: Summary) -> str:
     """Where the lowest errors are."""
-    lines = []
-    for name in summary.names("cv", SETS):
-        grids = [summary.grid(name, method) for method in GRID_METHODS]
-        if all(grids):
-            lines.append([SETS[name].title, *(_at(best(grid)) for grid in grids)])
+    lines = [[SETS[name].title, *(_at(best(grid)) for grid in grids)] for name, grids in summary.whole()]
     return table(["C and sigma of the lowest error", *(METHODS[m].title for m in GRID_METHODS)], lines)
 
 
@@ -75,16 +67,14 @@ def _at(place: Place) -> str:
 def speed(summary: Summary) -> str:
     """Table II: how many times as fast."""
     lines = []
-    for name in summary.names("cv", SETS):
-        svc, ol, averaged = (summary.grid(name, method) for method in GRID_METHODS)
-        if svc and ol and averaged:
-            seconds = [total(grid, "seconds") for grid in (svc, ol, averaged)]
-            both = total(svc, "seconds", "predicting") / total(ol, "seconds", "predicting")
-            at_best = svc[best(svc)]["seconds"] / ol[best(ol)]["seconds"]
-            ended = total(svc, "ended"), sum(cell["folds"] for cell in svc.values())
-            line = [SETS[name].title, *(number(s) for s in seconds), f"{PUBLISHED['results'][name][2]:.2f}"]
-            line += [f"{seconds[0] / seconds[1]:.2f}", f"{both:.2f}", f"{at_best:.2f}"]
-            lines.append([*line, "{:.0f} of {}".format(*ended)])
+    for name, (svc, ol, averaged) in summary.whole():
+        seconds = [total(grid, "seconds") for grid in (svc, ol, averaged)]
+        both = total(svc, "seconds", "predicting") / total(ol, "seconds", "predicting")
+        at_best = svc[best(svc)]["seconds"] / ol[best(ol)]["seconds"]
+        ended = total(svc, "ended"), sum(cell["folds"] for cell in svc.values())
+        line = [SETS[name].title, *(number(s) for s in seconds), f"{PUBLISHED['results'][name][2]:.2f}"]
+        line += [f"{seconds[0] / seconds[1]:.2f}", f"{both:.2f}", f"{at_best:.2f}"]
+        lines.append([*line, "{:.0f} of {}".format(*ended)])
     header = ["", "SVC, s", "OL SVM, s", "averaged, s", "published: times as fast", "ours: times as fast"]
     header += ["with prediction", "at the lowest errors", "fits of SVC at the limit"]
     return table(header, lines)
@@ -104,16 +94,12 @@ def at_limit(summary: Summary) -> str:
 def independence(summary: Summary) -> str:
     """Largest over smallest time in the grid."""
     lines = []
-    for name in summary.names("cv", SETS):
-        svc, ol = summary.grid(name, SVC_), summary.grid(name, OL)
-        if svc and ol:
-            counts = [cell["violations"] / cell["folds"] for cell in ol.values()]
-            steps = next(iter(ol.values()))
-            shown = f"{min(counts):,.0f} to {max(counts):,.0f} of {steps['steps'] / steps['folds']:,.0f}"
-            lines.append(
-                [SETS[name].title, _range(ol), f"{spread(ol):.1f}", f"{spread(ol, 'violations'):.1f}", shown,
-                 number(summary.correlation(name)), _range(svc), f"{spread(svc):.1f}"]
-            )  # fmt: skip
+    for name, (svc, ol, _) in summary.whole():
+        counts = [cell["violations"] / cell["folds"] for cell in ol.values()]
+        steps = next(iter(ol.values()))
+        shown = f"{min(counts):,.0f} to {max(counts):,.0f} of {steps['steps'] / steps['folds']:,.0f}"
+        line = [SETS[name].title, _range(ol), f"{spread(ol):.1f}", f"{spread(ol, 'violations'):.1f}", shown]
+        lines.append([*line, number(summary.correlation(name)), _range(svc), f"{spread(svc):.1f}"])
     header = ["", "OL SVM: s of a fit", "largest / smallest", "violations: largest / smallest", "violations of steps"]
     header += ["correlation", "SVC: s of a fit", "largest / smallest"]
     return table(header, lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import geometric_mean, mean, stdev
 from typing import Any
 
@@ -60,7 +59,3 @@ def spread(values: list[float], digits: int = 2) -> str:
 def hits(curve: dict[str, Any], false: float) -> float:
     """True positive rate at a false positive rate, percent."""
     return 100 * float(np.interp(false, curve["false"], curve["true"]))
-
-
-def over(values: list[Any], what: Callable[[Any], float]) -> list[float]:
-    return [what(value) for value in values]

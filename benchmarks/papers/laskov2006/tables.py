@@ -9,7 +9,7 @@ from benchmarks.writing import number, table
 
 from .figures import CURVE_STYLE, PARTS, SOLVER_TITLES, TRAIN_CURVES, WAY_STYLE, shares
 from .settings import ACTIVE_KERNELS, KERNELS, PROFILE_KERNELS, PROFILED, SCALING_KERNELS, SIZES, WINDOWS
-from .summary import Summary, hits, over, spread
+from .summary import Summary, hits, spread
 
 
 def profile(summary: Summary) -> str:
@@ -90,9 +90,9 @@ def active(summary: Summary, part: str) -> str:
         for method in methods:
             curves = summary.curves(kernel, part, method)
             if curves:
-                more = over(curves, lambda c: c["found"] if part == "train" else c["n_support"] or 0)
-                row = [f"{KERNELS[kernel].title}: {method}", spread(over(curves, lambda c: 100 * c["auc"]))]
-                row += [spread(over(curves, lambda c, rate=rate: hits(c, rate)), 1) for rate in rates]
+                more = [c["found"] if part == "train" else c["n_support"] or 0 for c in curves]
+                row = [f"{KERNELS[kernel].title}: {method}", spread([100 * c["auc"] for c in curves])]
+                row += [spread([hits(c, rate) for c in curves], 1) for rate in rates]
                 rows.append([*row, "-" if method == "anomaly detection" and part == "test" else spread(more, 1)])
     last = "found" if part == "train" else "SVs"
     return table(["", "AUC %", *(f"TP at FP {100 * rate:g} %" for rate in rates), last], rows)
