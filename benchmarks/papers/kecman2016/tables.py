@@ -209,8 +209,8 @@ def first_steps(summary: Summary) -> str:
     for _, result in summary.of("errata"):
         one, two = ([f"{abs(a):.3f}" for a in step] for step in result["first"])
         return (
-            "The factor 1 - √(2/t) of List 1 is -0.414 at t = 1, 0 at t = 2 and 0.184 at t = 3. Whatever is learnt "
-            "from the first sample is lost at once. Two rows, C = 1: sizes of the coefficients after step 1: "
+            "The factor 1 - √(2/t) of List 1 is -0.414 at t = 1, 0 at t = 2 and 0.184 at t = 3. What is learnt "
+            "from the first sample is lost immediately. Two rows, C = 1: sizes of the coefficients after step 1: "
             f"{one[0]}, after step 2: {two[0]} and {two[1]}. Ours has no factor below 0."
         )
     return ""
