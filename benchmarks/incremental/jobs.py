@@ -46,7 +46,7 @@ class Fitted:
         warm.fit(self.X[few], self.y[few]).decision_function(self.X_test)
 
     def ours_new(self) -> Any:
-        return IncrementalSVC(**self.parameters, memory_limit=CACHE_MB, n_jobs=self.threads)
+        return IncrementalSVC(**self.parameters, cache_size=CACHE_MB, n_jobs=self.threads)
 
     def ours_named(self) -> Any:
         """Learnt, with the places of the rows as ids."""
@@ -70,7 +70,10 @@ class Fitted:
             "=coefficients": coefficients.tolist(),
         }
         if self.ours:
-            return found | {"on the margin": int(model.n_margin_[0]), "KKT violation": float(model.kkt_violation())}
+            return found | {
+                "on the margin": int(model.n_margin_[0]),
+                "KKT violation": float(np.max(model.kkt_violation_)),
+            }
         own = np.zeros(len(rows))
         own[model.support_] = np.abs(weights)
         slack = self.y[rows] * model.decision_function(self.X[rows]) - 1
@@ -224,7 +227,7 @@ class Stream:
         except OSError as error:
             raise Unavailable("data set kdd99 is not there") from error
         self.window, self.tol, self.parameters = window, tol, {"kernel": "rbf", "nu": nu, "gamma": gamma}
-        self.more = {"window": window, "window_rule": "oldest", "memory_limit": CACHE_MB, "n_jobs": threads}
+        self.more = {"window": window, "window_rule": "oldest", "cache_size": CACHE_MB, "n_jobs": threads}
         self.steps = np.unique(np.linspace(window, rows - 20, min(SAMPLED, rows - window - 20)).astype(int))
         self.checked = self.check() if tol is None and threads == 1 else {}
 
@@ -232,7 +235,7 @@ class Stream:
         model, values, worst, sampled = self.new(), [], 0.0, set(self.steps.tolist())
         for i in range(len(self.X)):
             model.partial_fit(self.X[i : i + 1])
-            worst = max(worst, float(model.kkt_violation()))
+            worst = max(worst, float(np.max(model.kkt_violation_)))
             if i + 1 in sampled:
                 values += model.decision_function(self.X[i + 1 : i + 21]).tolist()
         counts = {"restarts": int(np.sum(model.n_restarts_)), "rebuilds": int(np.sum(model.n_rebuilds_))}
