@@ -54,7 +54,8 @@ def search(name: str, data: Data, rows: int | None, threads: int) -> Iterator[di
 def section(name: str, scores: list[dict[str, Any]]) -> str:
     """All scores, and the best of each model: the most accurate, of equals the one with the fewest support vectors."""
     header = ["model", "gamma", "margin", "accuracy %", "std", "support vectors", "fit, s"]
-    lines, best = [], {}
+    lines: list[list[str]] = []
+    best: dict[str, dict[str, Any]] = {}
     for s in scores:
         line = [s["model"], writing.number(s["gamma"], 6), writing.number(s["margin"]), f"{s['accuracy']:.2f}"]
         lines.append([*line, f"{s['spread']:.2f}", f"{s['support']:.0f}", writing.number(s["fit"])])

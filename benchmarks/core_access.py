@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:  # the number of threads must be fixed before numpy is imported
     import numpy as np
@@ -31,6 +31,5 @@ def rbf_columns(X: Any, gamma: float) -> Callable[..., np.ndarray]:
     """Function (columns, rows, out=None) that computes RBF kernel values of rows of X with one thread, uncached."""
     from hingeline import _core
 
-    gram = _core.Gram(_core.Kernel("rbf", gamma), _core.Matrix(X), 0)
-    columns: Callable[..., np.ndarray] = gram.columns
-    return columns
+    gram: Any = _core.Gram(_core.Kernel("rbf", gamma), _core.Matrix(X), 0)
+    return cast("Callable[..., np.ndarray]", gram.columns)

@@ -29,7 +29,7 @@ from benchmarks.memory import reset_peak, resident
 from hingeline import FiniteNewtonSVC
 
 FEATURES, WORKERS, LIMIT = 50, 2, "4GiB"
-MODEL = {"C": 0.01, "tol": 1e-6}
+MODEL: dict[str, Any] = {"C": 0.01, "tol": 1e-6}
 #: Partitions of the comparison with one process.
 COMPARED = 4
 

@@ -16,7 +16,9 @@ from benchmarks.writing import write_whole
 class Job(Protocol):
     """One run: what is stored as one file."""
 
-    kind: Any
+    @property
+    def kind(self) -> str:
+        """Kind of job, for choosing among them."""
 
     @property
     def path(self) -> str:

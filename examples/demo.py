@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,8 @@ def kernel_rows() -> Iterator[tuple[str, ...]]:
             NNISDAClassifier(C=16, gamma=gamma),
             SVC(C=16, gamma=gamma),
         ):
-            _, train = timed(lambda clf=clf, X=X, y=y: clf.fit(X, y))
-            accuracy, predict = timed(lambda clf=clf, X=X_test, y=y_test: clf.score(X, y))
+            _, train = timed(partial(clf.fit, X, y))
+            accuracy, predict = timed(partial(clf.score, X_test, y_test))
             what = f"{name}, {X.shape[0]} x {X.shape[1]}"
             counts = f"{accuracy:.3f}", str(len(clf.support_)), f"{train:.1f}", f"{predict:.1f}"
             yield what, type(clf).__name__, *counts
@@ -140,7 +141,7 @@ def linear_rows() -> Iterator[tuple[str, ...]]:
         X, X_test, y, y_test = train_test_split(*load(return_X_y=True), test_size=0.3, random_state=0)
         X, y, X_test, y_test = scaled(X, y, X_test, y_test)
         for clf in (FiniteNewtonSVC(C=1.0), LinearSVC(C=0.5, max_iter=100_000)):
-            _, train = timed(lambda clf=clf, X=X, y=y: clf.fit(X, y))
+            _, train = timed(partial(clf.fit, X, y))
             what = f"{name}, {X.shape[0]} x {X.shape[1]}"
             yield what, type(clf).__name__, f"{clf.score(X_test, y_test):.3f}", f"{train:.1f}"
 
@@ -174,7 +175,7 @@ def main() -> None:
     """Print the tables, draw the figure, say where it is."""
     warnings.simplefilter("ignore")
     console = Console() if Console().is_terminal else Console(width=120)
-    columns = ("data set", "estimator", "test accuracy", "support vectors", "train ms", "predict ms")
+    columns: tuple[str, ...] = ("data set", "estimator", "test accuracy", "support vectors", "train ms", "predict ms")
     console.print(table("Kernel machines", columns, kernel_rows()))
     columns = ("what", "data set", "ms", "ms, refitting", "result")
     console.print(table("Exact incremental learning, beside refitting with scikit-learn", columns, exact_rows()))

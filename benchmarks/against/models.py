@@ -58,7 +58,7 @@ class Train:
         with Growth() as growth, Busy() as busy:
             fit, warned = self._fit(self._split.X_train, self._split.y_train)
         predict, labels = timed(lambda: self._model.predict(self._split.X_test))
-        facts = {
+        facts: dict[str, Any] = {
             "accuracy %": 100 * float(np.mean(labels == self._split.y_test)),
             "support vectors": len(self._model.support_),
             "threads busy in fit": busy.threads,
@@ -130,7 +130,7 @@ class ImportTime:
 
     def __init__(self, rounds: int) -> None:
         self._rounds = rounds
-        self._calls = {
+        self._calls: dict[str, Any] = {
             f'python -c "{program}"': partial(subprocess.run, [sys.executable, "-c", program], check=True)
             for program in IMPORTS
         }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,10 +71,8 @@ class Fitted:
             "=coefficients": coefficients.tolist(),
         }
         if self.ours:
-            return found | {
-                "on the margin": int(model.n_margin_[0]),
-                "KKT violation": float(np.max(model.kkt_violation_)),
-            }
+            violation = float(np.max(model.kkt_violation_))
+            return found | {"on the margin": int(model.n_margin_[0]), "KKT violation": violation}
         own = np.zeros(len(rows))
         own[model.support_] = np.abs(weights)
         slack = self.y[rows] * model.decision_function(self.X[rows]) - 1
@@ -196,10 +195,10 @@ class AddOne(Fitted):
     def take_ours(self) -> Sample:
         new = range(self.n, self.n + ADDED)
         first = self.model.n_samples_seen_
-        added = [timed(lambda i=i: self.model.add(self.X[i : i + 1], self.y[i : i + 1], ids=[i]))[0] for i in new]
+        added = [timed(partial(self.model.add, self.X[i : i + 1], self.y[i : i + 1], ids=[i]))[0] for i in new]
         places = np.r_[np.arange(self.n), np.full(first - self.n, -1), np.arange(self.n, self.n + ADDED)]
         found = self.facts(self.model, places)
-        forgotten = [timed(lambda i=i: self.model.forget(i))[0] for i in new]
+        forgotten = [timed(partial(self.model.forget, i))[0] for i in new]
         facts = {
             **plain(found),
             "slowest of 200, ms": 1000 * max(added),
@@ -226,8 +225,14 @@ class Stream:
             self.X = stream(first + rows)[0][first:].astype(np.float64)
         except OSError as error:
             raise Unavailable("data set kdd99 is not there") from error
-        self.window, self.tol, self.parameters = window, tol, {"kernel": "rbf", "nu": nu, "gamma": gamma}
-        self.more = {"window": window, "window_rule": "oldest", "cache_size": CACHE_MB, "n_jobs": threads}
+        self.window, self.tol = window, tol
+        self.parameters: dict[str, Any] = {"kernel": "rbf", "nu": nu, "gamma": gamma}
+        self.more: dict[str, Any] = {
+            "window": window,
+            "window_rule": "oldest",
+            "cache_size": CACHE_MB,
+            "n_jobs": threads,
+        }
         self.steps = np.unique(np.linspace(window, rows - 20, min(SAMPLED, rows - window - 20)).astype(int))
         self.checked = self.check() if tol is None and threads == 1 else {}
 
@@ -265,7 +270,7 @@ class Stream:
         for step in self.steps:
             part = self.X[step - self.window : step]
             model = OneClassSVM(**self.parameters, tol=self.tol)
-            seconds.append(timed(lambda model=model, part=part: model.fit(part))[0])
+            seconds.append(timed(partial(model.fit, part))[0])
             values += model.decision_function(self.X[step : step + 20]).tolist()
         each = statistics.mean(seconds)
         facts = {"rows/s": 1 / each, "support vectors": len(model.support_), "=decision values": values}

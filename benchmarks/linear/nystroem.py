@@ -25,7 +25,7 @@ from .settings import CHOICE_ROWS, EPOCHS, PENALTIES
 def machine(method: str, C: float, n: int, threads: int) -> Any:
     """C is that of hingeline; SGD divides the same objective (with hinge loss) by C n."""
     if method.startswith("hingeline"):
-        option = {"tol": float(method.split("=")[1])} if "=" in method else {}
+        option: dict[str, Any] = {"tol": float(method.split("=")[1])} if "=" in method else {}
         return FiniteNewtonSVC(C=C, n_jobs=threads, **option)
     if method.startswith("SGDClassifier"):
         return SGDClassifier(

@@ -23,7 +23,7 @@ def maker(method: str, threads: int) -> Maker:
     """A model of C; those with alpha instead get 1 / C."""
     kind, _, option = method.partition(", ")
     if kind == "hingeline":
-        more = {"loss": option} if option else {}
+        more: dict[str, Any] = {"loss": option} if option else {}
         return lambda C: FiniteNewtonOrdinal(C=C, n_jobs=threads, **more)
     try:
         if kind == "mord":

@@ -36,7 +36,8 @@ class FiniteNewton(Solver):
     """All of `fit`, with its checks of the input and what it computes for its attributes."""
 
     def fit(self, tol: float | None) -> float:
-        model = FiniteNewtonSVC(C=self.C, n_jobs=self.threads, **({} if tol is None else {"tol": tol}))
+        option: dict[str, Any] = {} if tol is None else {"tol": tol}
+        model = FiniteNewtonSVC(C=self.C, n_jobs=self.threads, **option)
         seconds, _ = timed(lambda: model.fit(self.X, self.y))
         self.plane, self.tol = (np.ravel(model.coef_), float(model.intercept_[0])), model.tol
         self.remarks = f"{int(np.max(model.n_iter_))} iterations, {model.n_passes_:.1f} passes, {model.solver_}"

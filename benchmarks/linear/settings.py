@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
-from benchmarks import harness
 from benchmarks.against.settings import SETS as AGAINST
 from benchmarks.against.settings import Data, Ours, Theirs
+from benchmarks.harness import Case
 
 PROTOCOL = 4
 
@@ -109,11 +108,7 @@ _OBJECTIVE = "faster than the best LIBLINEAR solver"
 _FRONT = "faster than SGD and LinearSVC on the same map at equal or better accuracy"
 
 
-def Case(*fields: Any, **more: Any) -> harness.Case:
-    return harness.Case(*fields, **more, protocol=PROTOCOL)
-
-
-def cases(quick: bool) -> list[harness.Case]:
+def cases(quick: bool) -> list[Case]:
     """All; with `quick`, tiny."""
     goals = {"news20": "no slower than -s 2", "drawn": "at least 5 x the best LIBLINEAR solver"}
     sets, kernels = SETS, KERNEL_SETS
@@ -150,4 +145,4 @@ def cases(quick: bool) -> list[harness.Case]:
              {"source": source, "classes": classes, "rows": 200 if quick else None}, most_repeats=3)
         for source, classes in ORDERED.items()
     ]  # fmt: skip
-    return found
+    return [replace(case, protocol=PROTOCOL) for case in found]

@@ -59,8 +59,8 @@ class Path:
     def _take(self, X: Any, y: np.ndarray) -> Sample:
         if self._what == "path":
             seconds, found = timed(lambda: finite_newton_path(X, y, Cs=PATH_CS, **self._options))
-            planes = zip(found.coefs[:, 0], found.intercepts[:, 0], strict=True)
-            return self._sample(X, y, seconds, PATH_CS, list(planes), int(np.sum(found.n_iter)))
+            planes = list(zip(found.coefs[:, 0], found.intercepts[:, 0], strict=True))
+            return self._sample(X, y, seconds, PATH_CS, planes, int(np.sum(found.n_iter)))
         Cs = (1.0,) if self._what == "one" else PATH_CS
         seconds, models = timed(lambda: [FiniteNewtonSVC(C=C, **self._options).fit(X, y) for C in Cs])
         planes = [(model.coef_[0], float(model.intercept_[0])) for model in models]

@@ -111,6 +111,14 @@ def published(folder: str) -> dict[str, Any]:
     return tomllib.loads(Path(folder).with_name("published.toml").read_text(encoding="utf-8"))
 
 
+def exponent(points: list[tuple[int, float]]) -> float:
+    """Exponent p of y ~ n^p, by least squares."""
+    import numpy as np
+
+    n, y = np.log(np.array(points)).T
+    return float(np.polyfit(n, y, 1)[0])
+
+
 def yes(holds: bool) -> str:
     return "yes" if holds else "no"
 

@@ -45,7 +45,7 @@ def split(data: Set, seed: int) -> Split:
     random = np.random.default_rng([2011, seed])
     y = source.y if data.positive is None else np.where(source.y == data.positive, 1, -1)
     if data.split is None:
-        train, test = np.arange(source.n_train), np.arange(source.n_train, len(y))
+        train, test = np.split(np.arange(len(y)), [source.n_train or len(y)])
     else:
         order = random.permutation(len(y))
         train, test = order[: data.split[0]], order[data.split[0] : sum(data.split)]

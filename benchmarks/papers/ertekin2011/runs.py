@@ -150,8 +150,8 @@ def usps_readings(n_jobs: int) -> dict[str, Any]:
     source = datasets.load(usps.source, dtype=np.float64, download_if_missing=False)
     smooth = smoothed(source.X)
     order = np.random.default_rng(2011).permutation(len(source.y))
-    cut = usps.published[0]
-    splits = {"published": np.split(np.arange(len(order)), [source.n_train]), "random": np.split(order, [cut])}
+    cut, n_train = usps.published[0], source.n_train or 0
+    splits = {"published": np.split(np.arange(len(order)), [n_train]), "random": np.split(order, [cut])}
     rows = []
     for digit, images, scaling, part, C in USPS_READINGS:
         X = (source.X if images == "original" else smooth) / USPS_SCALINGS[scaling]

@@ -20,9 +20,9 @@ Split = tuple[Any, np.ndarray, Any, np.ndarray]
 def load(name: str, n: int | None, seed: int = SEED) -> tuple[Any, np.ndarray]:
     """All rows, not scaled, float64. Another seed draws other points of the same kind."""
     if name == "chessboard":
-        return datasets.make_chessboard(n, random_state=seed)
+        return datasets.make_chessboard(n or 0, random_state=seed)
     if name == "normals":
-        return datasets.make_two_normals(n, random_state=seed)
+        return datasets.make_two_normals(n or 0, random_state=seed)
     source = datasets.load(SETS[name].source, dtype=np.float64, download_if_missing=False)
     if name == "eukaryotic":
         positive = source.y == EUKARYOTIC

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -40,7 +41,7 @@ def _model(method: str, C: float, sigma: float, n_jobs: int, limit: int = -1) ->
     options = settings.METHODS[method].options
     if options is None:
         return SVC(C=C, gamma=_gamma(sigma), cache_size=settings.CACHE_MB, max_iter=limit)
-    more = {"cache_size": settings.CACHE_MB, "random_state": settings.SEED, "n_jobs": n_jobs}
+    more: dict[str, Any] = {"cache_size": settings.CACHE_MB, "random_state": settings.SEED, "n_jobs": n_jobs}
     return KernelSGDClassifier(C=C, gamma=_gamma(sigma), **more, **options)
 
 
@@ -82,11 +83,11 @@ def online(n: int, way: str, fold: int, method: str, n_jobs: int) -> dict[str, A
         return {"cells": cells}
     order = np.random.RandomState(settings.SEED).permutation(len(y))  # that of the estimator
     X, y = X[order], y[order]
-    kernels = {s: _timed(lambda s=s: rbf_kernel(X, gamma=_gamma(s))) for s in settings.SIGMAS}
+    kernels = {s: _timed(partial(rbf_kernel, X, gamma=_gamma(s))) for s in settings.SIGMAS}
     seen = {s: rbf_kernel(X_test, X, gamma=_gamma(s)) for s in settings.SIGMAS}
     for C in settings.CS:
         for s in settings.SIGMAS:
-            alpha, seconds = _timed(lambda C=C, s=s: LISTS[method](kernels[s][0], y, C, settings.EPOCHS))
+            alpha, seconds = _timed(partial(LISTS[method], kernels[s][0], y, C, settings.EPOCHS))
             wrong = int(np.sum(np.where(seen[s] @ alpha > 0, 1, -1) != y_test))
             told = {"C": C, "sigma": s, "seconds": seconds, "kernel": kernels[s][1], "wrong": wrong}
             cells.append({**told, "rows": len(y_test), "n_support": int(np.sum(alpha != 0))})
@@ -109,10 +110,9 @@ def large(name: str, n: int, sigmas: dict[str, float], n_jobs: int) -> dict[str,
             if t == "float64" or settings.METHODS[m].options
         ]
         for method, kind in turn if place % 2 == 0 else reversed(turn):
-            rows = X.astype(kind), y, X_test.astype(kind), y_test
-            tries.setdefault((method, kind), []).append(
-                _fitted(_model(method, settings.LARGE_C, sigmas[method], n_jobs), *rows)
-            )
+            parts = X.astype(kind), y, X_test.astype(kind), y_test
+            model = _model(method, settings.LARGE_C, sigmas[method], n_jobs)
+            tries.setdefault((method, kind), []).append(_fitted(model, *parts))
     rows = []
     for (method, kind), found in tries.items():
         seconds = [one["seconds"] for one in found]
@@ -131,7 +131,12 @@ def errata(n: int, n_jobs: int) -> dict[str, Any]:
     for rate, first in (("sqrt", False), ("sqrt", True), ("inverse", False), ("inverse", True)):
         for epochs in (1, 3):
             for C in settings.ERRATA_CS:
-                common = {"C": C, "gamma": _gamma(settings.ERRATA_SIGMA), "learning_rate": rate, "n_epochs": epochs}
+                common: dict[str, Any] = {
+                    "C": C,
+                    "gamma": _gamma(settings.ERRATA_SIGMA),
+                    "learning_rate": rate,
+                    "n_epochs": epochs,
+                }
                 common |= {"truncate": 0.0, "random_state": settings.SEED, "n_jobs": n_jobs}
                 norma = KernelSGDClassifier(rule="norma", decay_first=first, **common).fit(X, y)
                 pegaz = KernelSGDClassifier(rule="pegaz", **common).fit(X, y)
@@ -142,11 +147,11 @@ def errata(n: int, n_jobs: int) -> dict[str, Any]:
                 told |= {"n_support": [int(np.sum(np.abs(v) > 1e-12 * C)) for v in (a, b)]}
                 pairs.append(told)
     model = KernelSGDClassifier(rule="norma-literal", C=1.0, gamma=_gamma(settings.ERRATA_SIGMA), truncate=0.0)
-    first = []
+    steps = []
     for t in (1, 2):  # the two rows are of one class each, far apart: both violate the margin
         model.partial_fit(np.array([[0.1 * t, 0.1 * t]]), [(-1) ** t], classes=[-1, 1])
-        first.append(_coefficients(model, 2).tolist())
-    return {"pairs": pairs, "first": first}
+        steps.append(_coefficients(model, 2).tolist())
+    return {"pairs": pairs, "first": steps}
 
 
 def _coefficients(model: Any, n: int) -> np.ndarray:

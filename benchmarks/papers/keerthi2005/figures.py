@@ -85,9 +85,10 @@ def _ends(axis: Any, name: str) -> None:
 def _grids(summary: Summary) -> Any:
     """Times as published, our times, and the CV errors of both."""
     figure = plt.figure(figsize=(10.5, 10), layout="constrained")
+    parts: Any = figure.subfigures(3, 1)
     labels = ("published time, s", "our machine: time, s", "CV error, %")
-    for part, draw, label in zip(figure.subfigures(3, 1), (_published, _times, _errors), labels, strict=True):
-        axes = part.subplots(1, len(LARGE))
+    for part, draw, label in zip(parts, (_published, _times, _errors), labels, strict=True):
+        axes: Any = part.subplots(1, len(LARGE))
         for axis, (name, place) in zip(axes, LARGE.items(), strict=True):
             draw(summary, axis, name)
             axis.set(title=f"{SETS[name].title} (Table {place})", xlabel="log2 C")

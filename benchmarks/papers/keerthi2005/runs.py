@@ -120,10 +120,10 @@ def cv(name: str, solver: str, fold: int, n_jobs: int = 1) -> dict[str, Any]:
     Cs = [2.0**c for c in settings.SETS[name].grid]
     if solver in settings.OURS:
         coefs, intercepts, _ = solvers.path(X, y, Cs, n_jobs)
-        models = zip(coefs, intercepts, strict=True)
+        planes = list(zip(coefs, intercepts, strict=True))
     else:
         machine, s, e = solvers.Liblinear(X, y), settings.SOLVERS[solver].options["s"], settings.CV_SOLVERS[solver]
         fits = [machine.fit(C, s, e) for C in Cs]
-        models = (one.plane for one in fits)
-    wrong = [int(np.sum(np.where(X_test @ w + b > 0, 1, -1) != y_test)) for w, b in models]
+        planes = [one.plane for one in fits]
+    wrong = [int(np.sum(np.where(X_test @ w + b > 0, 1, -1) != y_test)) for w, b in planes]
     return {"wrong": wrong, "rows": len(y_test)}

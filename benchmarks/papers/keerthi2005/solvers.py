@@ -101,7 +101,7 @@ def path(
 class Liblinear(liblinear.Liblinear):
     """LIBLINEAR in processor time."""
 
-    def fit(self, C: float, s: int, e: float) -> Fitted:
+    def fit(self, C: float, s: int, e: float | None) -> Fitted:
         (w, b), seconds, said = self.train(C, s, e, process_time)
         passes, iterations, limit, dual = _read(said)
         return Fitted(w, b, seconds, passes, iterations, limit, dual)

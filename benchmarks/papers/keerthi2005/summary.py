@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from benchmarks.papers import frame
 
 from .settings import FAMILIES, LARGE, SETS, SOLVERS
@@ -53,7 +51,7 @@ class Summary(frame.Summary):
     def slope(self, family: str, solver: str, key: str = "seconds") -> float | None:
         """Exponent of the number of rows, by least squares."""
         points = self.curve(family, solver, key)
-        return float(np.polyfit(*np.log(np.array(points)).T, 1)[0]) if len(points) > 2 else None
+        return frame.exponent(points) if len(points) > 2 else None
 
 
 def _pooled(folds: list[dict[str, Any]]) -> list[float]:

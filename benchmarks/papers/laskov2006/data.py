@@ -23,9 +23,10 @@ def _stored(name: str) -> datasets.Dataset:
 def mnist(digit: int, n: int) -> Split:
     """The first n training rows of one random order; pixels / 255; the digit is 1, the others are -1."""
     source = _stored("mnist")
-    chosen = np.random.default_rng(2006).permutation(source.n_train)[:n]
+    cut = source.n_train or 0
+    chosen = np.random.default_rng(2006).permutation(cut)[:n]
     labels = np.where(source.y == digit, 1, -1)
-    test = slice(source.n_train, source.n_train + TEST_ROWS)
+    test = slice(cut, cut + TEST_ROWS)
     return source.X[chosen] / 255, labels[chosen], source.X[test] / 255, labels[test]
 
 
@@ -33,7 +34,7 @@ def usps(order: int, images: str = "smoothed") -> Split:
     """All rows in the given order, labels 0 to 9."""
     source = _stored("usps")
     X = smoothed(source.X) if images == "smoothed" else source.X
-    cut = source.n_train
+    cut = source.n_train or 0
     chosen = np.random.default_rng(order).permutation(cut) if order else np.arange(cut)
     return X[chosen], source.y[chosen], X[cut:], source.y[cut:]
 

@@ -39,7 +39,7 @@ class Summary(frame.Summary):
 
     def slope(self, kernel: str, solver: Any) -> float | None:
         points = self.middle(kernel, solver)
-        return float(np.polyfit(*np.log(np.array(points)).T, 1)[0]) if len(points) > 1 else None
+        return frame.exponent(points) if len(points) > 1 else None
 
     def errors(self, way: str, window: int | None) -> list[float]:
         return [100 * r["error"] for _, r in self.of("window", way=way, window=window)][:ORDERS]
