@@ -46,7 +46,7 @@ def resumable(parser: argparse.ArgumentParser) -> argparse.Namespace:
     parser.add_argument("--only-report", action="store_true", help="write the page from the stored results")
     parser.add_argument("--fresh", action="store_true", help="make the chosen jobs again")
     parser.set_defaults(output=None)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     if args.threads < 1:
         parser.error("--threads must be at least 1")
     return args

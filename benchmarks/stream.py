@@ -31,7 +31,7 @@ SERVICE = 2
 BUDGET = 5
 C, GAMMA = 10.0, 0.05
 
-Learner = tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray, np.ndarray], Any], Callable[[], int]]
+Learner = tuple[Any, Callable[[np.ndarray], np.ndarray]]
 
 
 def stream(rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,40 +47,29 @@ def stream(rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def learners(features: int) -> dict[str, Learner]:
-    """Name, and functions that predict, learn and count support vectors."""
-    kernel = LASVC(variant="nc", C=C, gamma=GAMMA, cache_size=BUDGET)
-    linear = SGDClassifier(random_state=0)
-    mapped = SGDClassifier(random_state=0)
+    """Name, model, and the features that the model gets."""
     sampler = RBFSampler(gamma=GAMMA, n_components=500, random_state=0).fit(np.zeros((1, features), dtype=np.float32))
-    classes = [0, 1]
     return {
-        "LASVC, 'nc'": (
-            kernel.predict,
-            lambda X, y: kernel.partial_fit(X, y, classes=classes),
-            lambda: len(kernel.support_),
-        ),
-        "SGDClassifier": (linear.predict, lambda X, y: linear.partial_fit(X, y, classes=classes), lambda: 0),
-        "RBFSampler(500) + SGDClassifier": (
-            lambda X: mapped.predict(sampler.transform(X)),
-            lambda X, y: mapped.partial_fit(sampler.transform(X), y, classes=classes),
-            lambda: 0,
-        ),
+        "LASVC, 'nc'": (LASVC(variant="nc", C=C, gamma=GAMMA, cache_size=BUDGET), lambda X: X),
+        "SGDClassifier": (SGDClassifier(random_state=0), lambda X: X),
+        "RBFSampler(500) + SGDClassifier": (SGDClassifier(random_state=0), sampler.transform),
     }
 
 
 def run(learner: Learner, X: np.ndarray, y: np.ndarray) -> dict[str, list[float]]:
     """Columns by chunk: samples so far, accuracy before learning, seconds, support vectors, resident megabytes."""
-    predict, learn, count = learner
+    model, features = learner
     names = ("samples", "accuracy", "predict s", "learn s", "support", "resident MB")
     out: dict[str, list[float]] = {name: [] for name in names}
     for at in range(0, len(y), CHUNK):
         some, labels = X[at : at + CHUNK], y[at : at + CHUNK]
         start = time.perf_counter()
-        correct = np.nan if at == 0 else float(np.mean(predict(some) == labels))
+        correct = np.nan if at == 0 else float(np.mean(model.predict(features(some)) == labels))
         predicted = time.perf_counter()
-        learn(some, labels)
+        model.partial_fit(features(some), labels, classes=[0, 1])
         learnt = time.perf_counter()
-        row = (at + len(labels), correct, predicted - start, learnt - predicted, count(), resident("VmRSS") / 2**20)
+        support, memory = len(getattr(model, "support_", ())), resident("VmRSS") / 2**20
+        row = (at + len(labels), correct, predicted - start, learnt - predicted, support, memory)
         for column, value in zip(out.values(), row, strict=True):
             column.append(float(value))
     return out

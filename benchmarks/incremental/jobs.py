@@ -104,9 +104,8 @@ class LeaveOneOut(Fitted):
 
     def take_theirs(self) -> Sample:
         model = self.svc()
-        every, values = timed(
-            lambda: cross_val_predict(model, self.X, self.y, cv=EachOut(), method="decision_function")
-        )
+        left_out = partial(cross_val_predict, model, self.X, self.y, cv=EachOut(), method="decision_function")
+        every, values = timed(left_out)
         fit, _ = timed(lambda: model.fit(self.X, self.y))
         return self.sample(every, fit, model, values)
 
@@ -197,21 +196,20 @@ class AddOne(Fitted):
         first = self.model.n_samples_seen_
         added = [timed(partial(self.model.add, self.X[i : i + 1], self.y[i : i + 1], ids=[i]))[0] for i in new]
         places = np.r_[np.arange(self.n), np.full(first - self.n, -1), np.arange(self.n, self.n + ADDED)]
-        found = self.facts(self.model, places)
+        found = plain(self.facts(self.model, places))
         forgotten = [timed(partial(self.model.forget, i))[0] for i in new]
-        facts = {
-            **plain(found),
-            "slowest of 200, ms": 1000 * max(added),
-            "mean, ms": 1000 * statistics.mean(added),
-            "forget one, ms": 1000 * statistics.median(forgotten),
+        times = {
+            "slowest of 200": max(added),
+            "mean": statistics.mean(added),
+            "forget one": statistics.median(forgotten),
         }
+        facts = found | {f"{name}, ms": 1000 * seconds for name, seconds in times.items()}
         return Sample({"add": [statistics.median(added)]}, facts)
 
     def take_theirs(self) -> Sample:
         end = self.n + self.repeat
         seconds, model = timed(lambda: self.svc().fit(self.X[:end], self.y[:end]))
-        found = self.facts(model, np.arange(end))
-        return Sample({"add": [seconds]}, plain(found))
+        return Sample({"add": [seconds]}, plain(self.facts(model, np.arange(end))))
 
 
 class Stream:
@@ -227,12 +225,8 @@ class Stream:
             raise Unavailable("data set kdd99 is not there") from error
         self.window, self.tol = window, tol
         self.parameters: dict[str, Any] = {"kernel": "rbf", "nu": nu, "gamma": gamma}
-        self.more: dict[str, Any] = {
-            "window": window,
-            "window_rule": "oldest",
-            "cache_size": CACHE_MB,
-            "n_jobs": threads,
-        }
+        self.more: dict[str, Any] = {"window": window, "window_rule": "oldest"}
+        self.more |= {"cache_size": CACHE_MB, "n_jobs": threads}
         self.steps = np.unique(np.linspace(window, rows - 20, min(SAMPLED, rows - window - 20)).astype(int))
         self.checked = self.check() if tol is None and threads == 1 else {}
 

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
-from benchmarks.papers.usps import smoothed
-from hingeline import LASVC, datasets
+from benchmarks.papers.data import smoothed, stored
+from hingeline import LASVC
 from hingeline.metrics import g_mean_score, prbep_score
 
 from .data import Split, split
@@ -147,7 +147,7 @@ def scores(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
 def usps_readings(n_jobs: int) -> dict[str, Any]:
     """Support vectors and scores of SVC for every reading of the data set."""
     usps = SETS["usps"]
-    source = datasets.load(usps.source, dtype=np.float64, download_if_missing=False)
+    source = stored(usps.source)
     smooth = smoothed(source.X)
     order = np.random.default_rng(2011).permutation(len(source.y))
     cut, n_train = usps.published[0], source.n_train or 0
