@@ -41,33 +41,18 @@ test-cpp-sanitize: $(GROUP)build
 	$(CMAKE) --build build/cpp-sanitize
 	$(BIN)/ctest --test-dir build/cpp-sanitize --output-on-failure
 
+# ARGS="--quick" for a minute's worth; --help lists the options, names of cases choose among them.
 bench: $(INSTALLED) $(GROUP)bench
-	$(BIN)/python -m benchmarks.against
+	$(BIN)/python -m benchmarks.against $(ARGS)
 
-bench-incremental: $(INSTALLED) $(GROUP)bench
-	$(BIN)/python -m benchmarks.incremental $(ARGS)
-
-bench-linear: $(INSTALLED) $(GROUP)bench
-	$(BIN)/python -m benchmarks.linear $(ARGS)
-
-bench-distributed: $(INSTALLED) $(GROUP)bench
-	$(BIN)/python -m benchmarks.distributed $(ARGS)
+bench-incremental bench-linear bench-distributed: bench-%: $(INSTALLED) $(GROUP)bench
+	$(BIN)/python -m benchmarks.$* $(ARGS)
 
 ceilings: $(INSTALLED) $(GROUP)bench
-	$(BIN)/python -m benchmarks.ceilings
+	$(BIN)/python -m benchmarks.ceilings $(ARGS)
 
-# ARGS="--quick" for a minute's worth; --help lists the options.
-paper-ertekin2011: $(INSTALLED) $(GROUP)demo
-	$(BIN)/python -m benchmarks.papers.ertekin2011 $(ARGS)
-
-paper-laskov2006: $(INSTALLED) $(GROUP)demo
-	$(BIN)/python -m benchmarks.papers.laskov2006 $(ARGS)
-
-paper-keerthi2005: $(INSTALLED) $(GROUP)demo $(GROUP)bench
-	$(BIN)/python -m benchmarks.papers.keerthi2005 $(ARGS)
-
-paper-kecman2016: $(INSTALLED) $(GROUP)demo
-	$(BIN)/python -m benchmarks.papers.kecman2016 $(ARGS)
+paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016: paper-%: $(INSTALLED) $(GROUP)demo $(GROUP)bench
+	$(BIN)/python -m benchmarks.papers $* $(ARGS)
 
 lint: $(INSTALLED) $(GROUP)lint
 	$(BIN)/ruff check .

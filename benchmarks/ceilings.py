@@ -1,29 +1,33 @@
-"""What the machine can do: matrix products, memory bandwidth, exp. Every ratio has a floor.
+"""What the machine can do: matrix products, memory bandwidth, exp; and blocks of RBF kernel values beside products.
 
 python -m benchmarks.ceilings [--quick] [--threads N] [--output DIR]
 """
 
 from __future__ import annotations
 
-from benchmarks.environment import fix_threads, machine, threads_in_argv
+from benchmarks.environment import command_line, fix_threads, machine, threads_in_argv
 
 if __name__ == "__main__":
     fix_threads(threads_in_argv())
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
 
 import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks import writing
+from benchmarks.core_access import rbf_columns
 
-#: Shapes of the RBF blocks of benchmarks.against: queries, base rows, features.
+#: Shapes of products and RBF blocks: queries, base rows, features (784: mnist, 123: adult, 16: letter and pendigits).
 QUERIES, BASE, FEATURES = 64, 20_000, (16, 123, 784)
+#: Largest difference of a kernel value from the reference that passes; a check of the code, not of accuracy.
+TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,34 @@ def product(what: str, left: np.ndarray, right: np.ndarray, sizes: Sizes) -> Cei
     return measure(what, "GFLOP/s", work, lambda: np.matmul(left, right, out=out), sizes)
 
 
+def blocks(sizes: Sizes) -> Iterator[Ceiling]:
+    """RBF kernel values of dense float32 rows, map included, in the operations of the product of the same shape.
+
+    Goal: at least 75 % of the rate of sgemm 64 x d x n.
+    """
+    for d in FEATURES:
+        X = np.random.default_rng(0).standard_normal((sizes.base, d), dtype=np.float32)
+        gamma = 1 / (2 * d)  # squared distances are about 2 d: values about exp(-1)
+        columns, ids, some = rbf_columns(X, gamma), np.arange(len(X)), np.arange(QUERIES)
+        out = np.empty((QUERIES, len(X)), dtype=np.float32)
+        off = np.abs(columns(some, ids[:200]) - rbf_kernel(X[:QUERIES], X[:200], gamma=gamma)).max()
+        if not off <= TOLERANCE:
+            raise AssertionError(f"kernel values are off by {off:.2g}")
+        call = partial(columns, some, ids, out)
+        yield measure(f"RBF block {QUERIES} x {d} x {sizes.base}", "GFLOP/s", 2e-9 * out.size * d, call, sizes)
+
+
+def sparse_blocks(sizes: Sizes) -> Iterator[Ceiling]:
+    """RBF kernel values of CSR float32 rows, beside scikit-learn. Goal: at least three times its rate."""
+    for d, density in ((123, 0.11), (8315, 0.005)):  # adult, reuters
+        X = sparse.random(sizes.base, d, density, "csr", np.float32, random_state=0)
+        columns, ids, some = rbf_columns(X, 1 / d), np.arange(sizes.base), np.arange(QUERIES)
+        work, shape = 1e-9 * QUERIES * sizes.base, f"{QUERIES} x {d} x {sizes.base}, density {density}"
+        yield measure(f"RBF block, CSR {shape}", "G values/s", work, partial(columns, some, ids), sizes)
+        theirs = partial(rbf_kernel, X[:QUERIES], X, gamma=1 / d)
+        yield measure(f"rbf_kernel of scikit-learn, CSR {shape}", "G values/s", work, theirs, sizes)
+
+
 def in_slices(
     pool: ThreadPoolExecutor, threads: int, call: Callable[..., object], *arrays: np.ndarray
 ) -> Callable[[], list]:
@@ -104,12 +136,12 @@ def bandwidth(sizes: Sizes, pool: ThreadPoolExecutor, threads: int) -> Iterator[
     def update(x: np.ndarray, y: np.ndarray) -> None:
         np.add(x, y, out=x)
 
-    triad = in_slices(pool, threads, add, a, b, c)
-    yield measure("memory, c = a + b (3 streams counted)", "GB/s", 3 * gigabytes, triad, sizes)
-    yield measure("memory, a += b (3 streams)", "GB/s", 3 * gigabytes, in_slices(pool, threads, update, c, b), sizes)
-    yield measure(
-        "memory, read (dot of 2 arrays)", "GB/s", 2 * gigabytes, in_slices(pool, threads, np.dot, a, b), sizes
-    )
+    for what, streams, call, arrays in (
+        ("memory, c = a + b (3 streams counted)", 3, add, (a, b, c)),
+        ("memory, a += b (3 streams)", 3, update, (c, b)),
+        ("memory, read (dot of 2 arrays)", 2, np.dot, (a, b)),
+    ):
+        yield measure(what, "GB/s", streams * gigabytes, in_slices(pool, threads, call, *arrays), sizes)
 
 
 def exponentials(sizes: Sizes, pool: ThreadPoolExecutor, threads: int) -> Iterator[Ceiling]:
@@ -127,18 +159,11 @@ def exponentials(sizes: Sizes, pool: ThreadPoolExecutor, threads: int) -> Iterat
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ceilings", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it runs, measures nothing")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--output", type=Path, default=Path("results"))
-    args = parser.parse_args()
+    args = command_line("ceilings", __doc__).parse_args()
     sizes = QUICK if args.quick else FULL
     with ThreadPoolExecutor(args.threads) as pool:
-        found = [
-            *products(sizes),
-            *bandwidth(sizes, pool, args.threads),
-            *exponentials(sizes, pool, args.threads),
-        ]
+        found = [*products(sizes), *blocks(sizes), *sparse_blocks(sizes)]
+        found += [*bandwidth(sizes, pool, args.threads), *exponentials(sizes, pool, args.threads)]
     info = machine()
     rows = [[c.what, writing.number(c.median), writing.number(c.best), c.unit] for c in found]
     text = writing.table(["what", "median", "best", "unit"], rows)

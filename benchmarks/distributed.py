@@ -8,29 +8,28 @@ from __future__ import annotations
 
 from benchmarks import environment
 
-environment.fix_threads(1)
+if __name__ == "__main__":  # the workers inherit the environment
+    environment.fix_threads(1)
 
-import argparse  # noqa: E402
-import logging  # noqa: E402
-import os  # noqa: E402
-import signal  # noqa: E402
-import sys  # noqa: E402
-import threading  # noqa: E402
-import time  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
 
-import dask  # noqa: E402
-import dask.array as da  # noqa: E402
-import numpy as np  # noqa: E402
-import psutil  # noqa: E402
-from dask.distributed import Client, LocalCluster  # noqa: E402
+import dask
+import dask.array as da
+import numpy as np
+from dask.distributed import Client, LocalCluster
 
-from benchmarks import writing  # noqa: E402
-from hingeline import FiniteNewtonSVC  # noqa: E402
+from benchmarks import writing
+from benchmarks.memory import reset_peak, resident
+from hingeline import FiniteNewtonSVC
 
 FEATURES, WORKERS, LIMIT = 50, 2, "4GiB"
-MODEL = {"C": 0.01, "tol": 1e-6}
+MODEL: dict[str, Any] = {"C": 0.01, "tol": 1e-6}
 #: Partitions of the comparison with one process.
 COMPARED = 4
 
@@ -51,42 +50,6 @@ def collection(count: int, rows: int) -> tuple[Any, Any]:
     return da.concatenate(X), da.concatenate(y)
 
 
-class Watch:
-    """Largest resident sets of the workers, and of this process, while the block runs."""
-
-    def __init__(self) -> None:
-        self.peaks: dict[int, int] = {}
-
-    def __enter__(self) -> Watch:
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self._look, daemon=True)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.over.set()
-        self.thread.join()
-
-    def _look(self) -> None:
-        here = psutil.Process()
-        while not self.over.wait(0.1):
-            for process in [here, *here.children(recursive=True)]:
-                try:
-                    self.peaks[process.pid] = max(self.peaks.get(process.pid, 0), process.memory_info().rss)
-                except psutil.Error:
-                    continue
-
-    @property
-    def workers(self) -> float:
-        """Largest of the workers, in MiB."""
-        return max(peak for pid, peak in self.peaks.items() if pid != os.getpid()) / 2**20
-
-    @property
-    def driver(self) -> float:
-        """This process, in MiB."""
-        return self.peaks[os.getpid()] / 2**20
-
-
 def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tuple[FiniteNewtonSVC, dict[str, Any]]:
     """A model, and what it took."""
     killer = None
@@ -94,18 +57,19 @@ def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tupl
         victim = sorted(client.run(os.getpid).values())[0]
         killer = threading.Timer(kill_after, os.kill, (victim, signal.SIGKILL))
         killer.start()
-    with Watch() as watch:
-        start = time.perf_counter()
-        model = FiniteNewtonSVC(**MODEL).fit(X, y)
-        seconds = time.perf_counter() - start
+    client.run(reset_peak)
+    reset_peak()
+    start = time.perf_counter()
+    model = FiniteNewtonSVC(**MODEL).fit(X, y)
+    seconds = time.perf_counter() - start
     found = {
         "rows": X.shape[0],
         "seconds": seconds,
         "passes": model.n_passes_,
         "iterations": int(model.n_iter_[0]),
         "relative gap": float(model.duality_gap_[0] / model.objective_[0]),
-        "worker MiB": watch.workers,
-        "driver MiB": watch.driver,
+        "worker MiB": max(client.run(resident, "VmHWM").values()) / 2**20,
+        "driver MiB": resident("VmHWM") / 2**20,
     }
     if killer is not None:
         killer.cancel()
@@ -113,7 +77,7 @@ def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tupl
     return model, found
 
 
-def compare(client: Client, rows: int) -> dict[str, float]:
+def compare(rows: int) -> dict[str, float]:
     """The cluster and one process on the same few partitions."""
     X, y = collection(COMPARED, rows)
     ours = FiniteNewtonSVC(**MODEL).fit(X, y)
@@ -131,64 +95,49 @@ def compare(client: Client, rows: int) -> dict[str, float]:
 
 def markdown(result: dict[str, Any]) -> str:
     """The page."""
-    header = [
-        "rows come from",
-        "time, s",
-        "passes",
-        "Newton iterations",
-        "gap / objective",
-        "worker, MiB",
-        "driver, MiB",
-    ]
-    keys = ("seconds", "passes", "iterations", "relative gap", "worker MiB", "driver MiB")
-    table = writing.table(
-        header, [[name, *(writing.number(run[key]) for key in keys)] for name, run in result["runs"].items()]
-    )
+    columns = {
+        "time, s": "seconds",
+        "passes": "passes",
+        "Newton iterations": "iterations",
+        "gap / objective": "relative gap",
+        "worker, MiB": "worker MiB",
+        "driver, MiB": "driver MiB",
+    }
+    rows = [[name, *(writing.number(run[key]) for key in columns.values())] for name, run in result["runs"].items()]
     same = result["compared"]
     gib = result["rows"] * FEATURES * 8 / 2**30
     options = ", ".join(f"{name}={value:g}" for name, value in MODEL.items())
-    return "\n\n".join(
-        [
-            "# FiniteNewtonSVC on a cluster of two processes",
-            f"{result['rows']:,} rows, {FEATURES} features, float64 ({gib:.1f} GiB), in {result['partitions']} "
-            f"partitions; `LocalCluster` of {WORKERS} processes with a thread each and `memory_limit='{LIMIT}'`; "
-            f"`FiniteNewtonSVC({options})`. Times include the first look at the data. Memory: largest resident set of "
-            "a worker, and of the process that drives, which holds the sample. Passes: rounds over all partitions, the "
-            "first look being one, and the work on the sample by its share.",
-            writing.machine_lines(result["machine"], 1),
-            table,
-            f"Weights of the run with a dead worker differ from those without by at most {result['after death']:.1e}.",
-            f"Cluster against one process on the first {same['rows']:,} rows: weights differ by at most "
-            f"{same['largest difference of a weight']:.1e} (the largest is {same['largest weight']:.2f}), objectives "
-            f"by {same['difference of the objectives, relative']:.1e} of their value.",
-        ]
-    )
+    parts = [
+        "# FiniteNewtonSVC on a cluster of two processes",
+        f"{result['rows']:,} rows, {FEATURES} features, float64 ({gib:.1f} GiB), in {result['partitions']} "
+        f"partitions; `LocalCluster` of {WORKERS} processes with a thread each and `memory_limit='{LIMIT}'`; "
+        f"`FiniteNewtonSVC({options})`. Times include the first pass over the data. Memory: largest resident set of "
+        "a worker, and of the driver process, which holds the sample. Passes: rounds over all partitions, the "
+        "first pass being one, and the work on the sample by its share.",
+        writing.machine_lines(result["machine"], 1),
+        writing.table(["rows come from", *columns], rows),
+        f"Weights of the run with a dead worker differ from those without by at most {result['after death']:.1e}.",
+        f"Cluster against one process on the first {same['rows']:,} rows: weights differ by at most "
+        f"{same['largest difference of a weight']:.1e} (the largest is {same['largest weight']:.2f}), objectives "
+        f"by {same['difference of the objectives, relative']:.1e} of their value.",
+    ]
+    return "\n\n".join(parts)
 
 
 def main() -> int:
     """Run, write, say where."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.distributed", description=__doc__)
-    parser.add_argument("--partitions", type=int, default=100, help="default: 100")
-    parser.add_argument("--rows", type=int, default=100_000, help="rows to a partition; default: 100000")
-    parser.add_argument("--output", type=Path, default=Path("results"), help="default: results")
-    parser.add_argument("--quick", action="store_true", help="tiny data: shows that everything runs")
-    args = parser.parse_args()
-    if args.quick:
-        args.partitions, args.rows = 8, 10_000
+    args = environment.command_line("distributed", __doc__).parse_args()
+    partitions, rows = (8, 10_000) if args.quick else (100, 100_000)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    result: dict[str, Any] = {
-        "machine": environment.machine(),
-        "rows": args.partitions * args.rows,
-        "partitions": args.partitions,
-        "runs": {},
-    }
+    result: dict[str, Any] = {"machine": environment.machine(), "rows": partitions * rows, "partitions": partitions}
+    result["runs"] = {}
     cluster = LocalCluster(
         n_workers=WORKERS, threads_per_worker=1, processes=True, memory_limit=LIMIT, dashboard_address=None
     )
     with cluster, Client(cluster) as client:
-        result["compared"] = compare(client, args.rows)
+        result["compared"] = compare(rows)
         print(result["compared"], flush=True)
-        X, y = collection(args.partitions, args.rows)
+        X, y = collection(partitions, rows)
         first, found = fit(client, X, y)
         result["runs"]["their numbers, each time"] = found
         print(found, flush=True)
@@ -203,8 +152,7 @@ def main() -> int:
         _, found = fit(client, kept, y)
         result["runs"]["the memory of the workers"] = found | {"seconds to make them": made}
         print(found, flush=True)
-    writing.write(args.output, "distributed", result, markdown(result) + "\n")
-    print(f"Written: {args.output / 'distributed'}.md and .json")
+    writing.write(args.output, "distributed", result, markdown(result))
     return 0
 
 

@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.core_access import instruction_set
+
 #: Libraries read these once, when they are loaded.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -18,7 +20,7 @@ THREAD_VARIABLES = (
     "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-PACKAGES = ("hingeline", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "libsvm-official")
+PACKAGES = ("hingeline", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex")
 
 
 def fix_threads(threads: int) -> None:
@@ -28,30 +30,46 @@ def fix_threads(threads: int) -> None:
     os.environ.update({name: str(threads) for name in THREAD_VARIABLES})
 
 
-def threads_in_argv(default: int = 1) -> int:
+def command_line(name: str, doc: str) -> argparse.ArgumentParser:
+    """Options that all programs of one file have; `name` is that of the module, the first line of `doc` its purpose."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=doc.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, measures nothing")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=Path("results"), help="default: results")
+    return parser
+
+
+def resumable(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parse the options of programs that keep their results job by job, added to those of command_line."""
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help="names, patterns ('train-*') or kinds; default all")
+    parser.add_argument("--list", action="store_true", help="list the jobs")
+    parser.add_argument("--only-report", action="store_true", help="write the page from the stored results")
+    parser.add_argument("--fresh", action="store_true", help="make the chosen jobs again")
+    parser.set_defaults(output=None)
+    args = parser.parse_intermixed_args()
+    if args.threads < 1:
+        parser.error("--threads must be at least 1")
+    return args
+
+
+def threads_in_argv() -> int:
     """Value of --threads, before the real parser of the program runs."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--threads", type=int, default=default)
+    parser.add_argument("--threads", type=int, default=1)
     return int(parser.parse_known_args()[0].threads)
 
 
-def machine() -> dict[str, Any]:
-    """Processor, versions and thread pools, without anything that identifies the computer."""
-    info: dict[str, Any] = {
+def machine(*more: str) -> dict[str, Any]:
+    """Processor, versions (of `more` packages too) and thread pools, without anything that identifies the computer."""
+    return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: _version(name) for name in (*PACKAGES, *more)},
         "blas": _blas(),
+        "isa": instruction_set(),
     }
-    try:
-        from hingeline import _core
-
-        info["isa"] = _core.isa()
-    except ImportError:
-        info["isa"] = None
-    return info
 
 
 def _cpu_model() -> str:

@@ -6,7 +6,6 @@ scikit-learn run beside it on the same chunks.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 
 from benchmarks import environment, writing
-from benchmarks.against.memory import resident
+from benchmarks.memory import resident
 from hingeline import LASVC, datasets
 
 #: Samples of the stream; the training part has 494,021, the test part follows it.
@@ -32,7 +31,7 @@ SERVICE = 2
 BUDGET = 5
 C, GAMMA = 10.0, 0.05
 
-Learner = tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray, np.ndarray], Any], Callable[[], int]]
+Learner = tuple[Any, Callable[[np.ndarray], np.ndarray]]
 
 
 def stream(rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,41 +47,29 @@ def stream(rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def learners(features: int) -> dict[str, Learner]:
-    """Name, and functions that predict, learn and count support vectors."""
-    kernel = LASVC(variant="nc", C=C, gamma=GAMMA, cache_size=BUDGET)
-    linear = SGDClassifier(random_state=0)
-    mapped = SGDClassifier(random_state=0)
+    """Name, model, and the features that the model gets."""
     sampler = RBFSampler(gamma=GAMMA, n_components=500, random_state=0).fit(np.zeros((1, features), dtype=np.float32))
-    classes = [0, 1]
     return {
-        "LASVC, 'nc'": (
-            kernel.predict,
-            lambda X, y: kernel.partial_fit(X, y, classes=classes),
-            lambda: len(kernel.support_),
-        ),
-        "SGDClassifier": (linear.predict, lambda X, y: linear.partial_fit(X, y, classes=classes), lambda: 0),
-        "RBFSampler(500) + SGDClassifier": (
-            lambda X: mapped.predict(sampler.transform(X)),
-            lambda X, y: mapped.partial_fit(sampler.transform(X), y, classes=classes),
-            lambda: 0,
-        ),
+        "LASVC, 'nc'": (LASVC(variant="nc", C=C, gamma=GAMMA, cache_size=BUDGET), lambda X: X),
+        "SGDClassifier": (SGDClassifier(random_state=0), lambda X: X),
+        "RBFSampler(500) + SGDClassifier": (SGDClassifier(random_state=0), sampler.transform),
     }
 
 
 def run(learner: Learner, X: np.ndarray, y: np.ndarray) -> dict[str, list[float]]:
     """Columns by chunk: samples so far, accuracy before learning, seconds, support vectors, resident megabytes."""
-    predict, learn, count = learner
-    out: dict[str, list[float]] = {
-        k: [] for k in ("samples", "accuracy", "predict s", "learn s", "support", "resident MB")
-    }
+    model, features = learner
+    names = ("samples", "accuracy", "predict s", "learn s", "support", "resident MB")
+    out: dict[str, list[float]] = {name: [] for name in names}
     for at in range(0, len(y), CHUNK):
         some, labels = X[at : at + CHUNK], y[at : at + CHUNK]
         start = time.perf_counter()
-        correct = np.nan if at == 0 else float(np.mean(predict(some) == labels))
+        correct = np.nan if at == 0 else float(np.mean(model.predict(features(some)) == labels))
         predicted = time.perf_counter()
-        learn(some, labels)
+        model.partial_fit(features(some), labels, classes=[0, 1])
         learnt = time.perf_counter()
-        row = (at + len(labels), correct, predicted - start, learnt - predicted, count(), resident("VmRSS") / 2**20)
+        support, memory = len(getattr(model, "support_", ())), resident("VmRSS") / 2**20
+        row = (at + len(labels), correct, predicted - start, learnt - predicted, support, memory)
         for column, value in zip(out.values(), row, strict=True):
             column.append(float(value))
     return out
@@ -90,13 +77,10 @@ def run(learner: Learner, X: np.ndarray, y: np.ndarray) -> dict[str, list[float]
 
 def figure(path: Path, found: dict[str, dict[str, list[float]]], attacks: np.ndarray) -> None:
     """Prequential error, support vectors and memory along the stream."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    from benchmarks.plots import BLACK, BLUE, RED, plt
 
     fig, (top, middle, bottom) = plt.subplots(3, 1, figsize=(9, 8.5), layout="constrained", sharex=True)
-    for (name, columns), colour in zip(found.items(), ("#c0392b", "#7f8c8d", "#2e6da4"), strict=True):
+    for (name, columns), colour in zip(found.items(), (RED, "grey", BLUE), strict=True):
         errors = 1 - np.array(columns["accuracy"])
         so_far = np.nancumsum(errors) / np.maximum(np.cumsum(~np.isnan(errors)), 1)
         top.plot(columns["samples"], 100 * so_far, label=name, color=colour)
@@ -104,20 +88,27 @@ def figure(path: Path, found: dict[str, dict[str, list[float]]], attacks: np.nda
     top.set_title("Every chunk of 1,000 is predicted before it is learnt")
     top.legend(frameon=False)
     ours = next(iter(found.values()))
-    middle.plot(ours["samples"], ours["support"], color="#c0392b")
+    middle.plot(ours["samples"], ours["support"], color=RED)
     middle.set(ylabel="support vectors of LASVC")
     shares = middle.twinx()
     shares.fill_between(ours["samples"], 100 * attacks, color="#bbbbbb", alpha=0.4, linewidth=0)
     shares.set(ylabel="attacks in the chunk, % (grey)", ylim=(0, 100))
-    bottom.plot(ours["samples"], np.array(ours["resident MB"]) - ours["resident MB"][0], color="#c0392b")
-    bottom.axhline(BUDGET, color="black", linestyle=":", label=f"cache_size = {BUDGET} MB")
+    bottom.plot(ours["samples"], np.array(ours["resident MB"]) - ours["resident MB"][0], color=RED)
+    bottom.axhline(BUDGET, color=BLACK, linestyle=":", label=f"cache_size = {BUDGET} MB")
     bottom.set(ylabel="memory above the first chunk, MB", xlabel="samples")
     bottom.legend(frameon=False)
-    fig.savefig(path, dpi=120)
+    fig.savefig(path)
 
 
 def markdown(result: dict[str, Any], name: str) -> str:
     """The page."""
+    rows = []
+    for label, c in result["models"].items():
+        total, memory, accuracy = c["samples"][-1], np.array(c["resident MB"]), 100 * np.array(c["accuracy"])
+        rates = [f"{total / sum(c[key]):,.0f}" for key in ("learn s", "predict s")]
+        more = [f"{c['support'][-1]:,.0f}", f"{memory.max() - memory[0]:.1f}"]
+        rows.append([label, f"{np.nanmean(accuracy):.3f}", f"{np.nanmin(accuracy):.1f}", *rates, *more])
+    header = ["", "accuracy before learning, %", "worst chunk, %", "learn, samples/s", "predict, samples/s"]
     lines = [
         "# LASVC on a stream",
         f"The first {result['rows']:,} connections of KDD Cup 1999 in their order, {CHUNK:,} at a time; normal against "
@@ -125,28 +116,16 @@ def markdown(result: dict[str, Any], name: str) -> str:
         f"cache_size={BUDGET})`; the other models have scikit-learn's default settings.",
         writing.machine_lines(result["machine"], 1),
         f"![Error, support vectors and memory along the stream]({name}.png)",
-        "| | accuracy before learning, % | worst chunk, % | learn, samples/s | predict, samples/s | support vectors "
-        "| memory above the first chunk, MB |\n|---|---|---|---|---|---|---|",
+        writing.table([*header, "support vectors", "memory above the first chunk, MB"], rows),
     ]
-    for label, c in result["models"].items():
-        total, memory = c["samples"][-1], np.array(c["resident MB"])
-        accuracy = 100 * np.array(c["accuracy"])
-        lines[-1] += (
-            f"\n| {label} | {np.nanmean(accuracy):.3f} | {np.nanmin(accuracy):.1f} "
-            f"| {total / sum(c['learn s']):,.0f} | {total / sum(c['predict s']):,.0f} | {c['support'][-1]:,.0f} "
-            f"| {memory.max() - memory[0]:.1f} |"
-        )
-    return "\n\n".join(lines) + "\n"
+    return "\n\n".join(lines)
 
 
 def main() -> int:
     """Run, write, say where."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.stream", description=__doc__)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--output", type=Path, default=Path("results"), help="default: results")
-    args = parser.parse_args()
+    args = environment.command_line("stream", __doc__).parse_args()
     try:
-        X, y = stream(args.rows)
+        X, y = stream(20 * CHUNK if args.quick else ROWS)
     except OSError as error:
         print(f"Nothing to do: {error}")
         return 0
@@ -158,7 +137,6 @@ def main() -> int:
     writing.write(args.output, name, result, markdown(result, name))
     attacks = np.array([y[at : at + CHUNK].mean() for at in range(0, len(y), CHUNK)])
     figure(args.output / f"{name}.png", result["models"], attacks)
-    print(f"Written: {args.output / name}.md, .json and .png")
     return 0
 
 

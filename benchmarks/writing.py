@@ -1,16 +1,22 @@
-"""Markdown tables, and results as files."""
+"""Markdown tables and pages, CSV and JSON files."""
 
 from __future__ import annotations
 
+import csv
 import json
+import os
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Markdown table: first column to the left, the others to the right, padded so that it reads well as text."""
+    if not rows:
+        return "Not run."
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
@@ -34,6 +40,7 @@ def number(value: Any, digits: int = 3) -> str:
 
 
 def machine_lines(machine: dict[str, Any], threads: int) -> str:
+    """The processor, the number of threads and the versions of the packages, as a Markdown list."""
     versions = ", ".join(f"{name} {v or 'not installed'}" for name, v in machine["versions"].items())
     return "\n".join(
         [
@@ -46,13 +53,52 @@ def machine_lines(machine: dict[str, Any], threads: int) -> str:
     )
 
 
+_PLACE = re.compile(r"\{\{ (\w+)\.(\w+)(?:\(([^)]*)\))?(?::([^ }]*))? \}\}")
+
+
+def fill(template: str, modules: dict[str, ModuleType], *context: Any) -> str:
+    """Fill the places of a template.
+
+    ``{{ module.name }}`` is a constant of the module, or the text that its function returns for `context`.
+    ``{{ module.name(word) }}`` gives the function one more argument, ``{{ module.name:format }}`` formats a number.
+    Blank lines around what is empty are dropped.
+    """
+
+    def value(place: re.Match[str]) -> str:
+        module, name, argument, form = place.groups()
+        found = getattr(modules[module], name)
+        if callable(found):
+            found = found(*context, *([argument] if argument else []))
+        return format(found, form or "")
+
+    return re.sub(r"\n{3,}", "\n\n", _PLACE.sub(value, template)).rstrip() + "\n"
+
+
 def stamp() -> str:
     return datetime.now().strftime("%Y%m%d-%H%M%S")
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file atomically: after an interruption it has the new or the old content, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(text, encoding="utf-8")
+    os.replace(draft, path)
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Numbers with up to 8 significant digits; an empty cell for None."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for row in rows:
+            writer.writerow(["" if v is None else f"{v:.8g}" if isinstance(v, float) else v for v in row])
+
+
 def write(folder: Path, name: str, result: dict[str, Any], markdown: str | None = None) -> None:
-    """NAME.json and, where given, NAME.md."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    """Write NAME.json and, if given, NAME.md; print where they are."""
+    write_whole(folder / f"{name}.json", json.dumps(result, indent=1) + "\n")
     if markdown is not None:
-        (folder / f"{name}.md").write_text(markdown, encoding="utf-8")
+        write_whole(folder / f"{name}.md", markdown.rstrip() + "\n")
+    print(f"Written: {folder / name}.{'json' if markdown is None else 'md and .json'}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC, OneClassSVM
 
 from benchmarks.against.data import load
-from benchmarks.against.jobs import Sample, Unavailable, timed
 from benchmarks.against.settings import SETS
 from benchmarks.ceilings import FULL, bandwidth
+from benchmarks.harness import Sample, Unavailable, timed
 from benchmarks.stream import stream
 from hingeline import IncrementalOneClassSVM, IncrementalSVC
 
-from .settings import ADDED, FORGOTTEN, MEMORY_MB, SAMPLED, TEST_ROWS
+from .settings import ADDED, CACHE_MB, FORGOTTEN, SAMPLED, TEST_ROWS
 
 
 class Fitted:
@@ -46,7 +47,7 @@ class Fitted:
         warm.fit(self.X[few], self.y[few]).decision_function(self.X_test)
 
     def ours_new(self) -> Any:
-        return IncrementalSVC(**self.parameters, memory_limit=MEMORY_MB, n_jobs=self.threads)
+        return IncrementalSVC(**self.parameters, cache_size=CACHE_MB, n_jobs=self.threads)
 
     def ours_named(self) -> Any:
         """Learnt, with the places of the rows as ids."""
@@ -70,7 +71,8 @@ class Fitted:
             "=coefficients": coefficients.tolist(),
         }
         if self.ours:
-            return found | {"on the margin": int(model.n_margin_[0]), "KKT violation": float(model.kkt_violation())}
+            violation = float(np.max(model.kkt_violation_))
+            return found | {"on the margin": int(model.n_margin_[0]), "KKT violation": violation}
         own = np.zeros(len(rows))
         own[model.support_] = np.abs(weights)
         slack = self.y[rows] * model.decision_function(self.X[rows]) - 1
@@ -89,28 +91,29 @@ class Fitted:
         raise NotImplementedError
 
 
+def plain(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts without the lists that are compared."""
+    return {key: value for key, value in facts.items() if key[0] != "="}
+
+
 class LeaveOneOut(Fitted):
     def take_ours(self) -> Sample:
         fit, model = timed(lambda: self.ours_new().fit(self.X, self.y))
         out, found = timed(model.leave_one_out)
-        facts = {
-            "of it fit, s": fit,
-            "errors": int(found.n_errors),
-            "=decision values": np.ravel(found.decision).tolist(),
-        }
-        more = self.facts(model, np.arange(self.n))
-        return Sample({"all": [fit + out]}, {**{k: v for k, v in more.items() if k[0] != "="}, **facts})
+        return self.sample(fit + out, fit, model, np.ravel(found.decision))
 
     def take_theirs(self) -> Sample:
         model = self.svc()
-        every, values = timed(
-            lambda: cross_val_predict(model, self.X, self.y, cv=EachOut(), method="decision_function")
-        )
+        left_out = partial(cross_val_predict, model, self.X, self.y, cv=EachOut(), method="decision_function")
+        every, values = timed(left_out)
         fit, _ = timed(lambda: model.fit(self.X, self.y))
-        more = self.facts(model, np.arange(self.n))
+        return self.sample(every, fit, model, values)
+
+    def sample(self, seconds: float, fit: float, model: Any, values: np.ndarray) -> Sample:
+        """`values`: decision values of the rows left out."""
         errors = int(np.sum(np.where(values > 0, 1, -1) != self.y))
-        facts = {"of it fit, s": fit, "errors": errors, "=decision values": values.tolist()}
-        return Sample({"all": [every]}, {**{k: v for k, v in more.items() if k[0] != "="}, **facts})
+        facts = {**plain(self.facts(model, np.arange(self.n))), "of it fit, s": fit, "errors": errors}
+        return Sample({"all": [seconds]}, {**facts, "=decision values": values.tolist()})
 
 
 class Forget(Fitted):
@@ -191,23 +194,22 @@ class AddOne(Fitted):
     def take_ours(self) -> Sample:
         new = range(self.n, self.n + ADDED)
         first = self.model.n_samples_seen_
-        added = [timed(lambda i=i: self.model.add(self.X[i : i + 1], self.y[i : i + 1], ids=[i]))[0] for i in new]
+        added = [timed(partial(self.model.add, self.X[i : i + 1], self.y[i : i + 1], ids=[i]))[0] for i in new]
         places = np.r_[np.arange(self.n), np.full(first - self.n, -1), np.arange(self.n, self.n + ADDED)]
-        found = self.facts(self.model, places)
-        forgotten = [timed(lambda i=i: self.model.forget(i))[0] for i in new]
-        facts = {
-            **{key: value for key, value in found.items() if key[0] != "="},
-            "slowest of 200, ms": 1000 * max(added),
-            "mean, ms": 1000 * statistics.mean(added),
-            "forget one, ms": 1000 * statistics.median(forgotten),
+        found = plain(self.facts(self.model, places))
+        forgotten = [timed(partial(self.model.forget, i))[0] for i in new]
+        times = {
+            "slowest of 200": max(added),
+            "mean": statistics.mean(added),
+            "forget one": statistics.median(forgotten),
         }
+        facts = found | {f"{name}, ms": 1000 * seconds for name, seconds in times.items()}
         return Sample({"add": [statistics.median(added)]}, facts)
 
     def take_theirs(self) -> Sample:
         end = self.n + self.repeat
         seconds, model = timed(lambda: self.svc().fit(self.X[:end], self.y[:end]))
-        found = self.facts(model, np.arange(end))
-        return Sample({"add": [seconds]}, {key: value for key, value in found.items() if key[0] != "="})
+        return Sample({"add": [seconds]}, plain(self.facts(model, np.arange(end))))
 
 
 class Stream:
@@ -221,28 +223,22 @@ class Stream:
             self.X = stream(first + rows)[0][first:].astype(np.float64)
         except OSError as error:
             raise Unavailable("data set kdd99 is not there") from error
-        self.window, self.tol, self.parameters = window, tol, {"kernel": "rbf", "nu": nu, "gamma": gamma}
-        self.more = {"window": window, "window_rule": "oldest", "memory_limit": MEMORY_MB, "n_jobs": threads}
+        self.window, self.tol = window, tol
+        self.parameters: dict[str, Any] = {"kernel": "rbf", "nu": nu, "gamma": gamma}
+        self.more: dict[str, Any] = {"window": window, "window_rule": "oldest"}
+        self.more |= {"cache_size": CACHE_MB, "n_jobs": threads}
         self.steps = np.unique(np.linspace(window, rows - 20, min(SAMPLED, rows - window - 20)).astype(int))
-        if tol is None and threads == 1:
-            self.checked = self.check()
-        else:
-            self.checked = {}
+        self.checked = self.check() if tol is None and threads == 1 else {}
 
     def check(self) -> dict[str, Any]:
         model, values, worst, sampled = self.new(), [], 0.0, set(self.steps.tolist())
         for i in range(len(self.X)):
             model.partial_fit(self.X[i : i + 1])
-            worst = max(worst, float(model.kkt_violation()))
+            worst = max(worst, float(np.max(model.kkt_violation_)))
             if i + 1 in sampled:
                 values += model.decision_function(self.X[i + 1 : i + 21]).tolist()
-        restarts, rebuilds = int(np.sum(model.n_restarts_)), int(np.sum(model.n_rebuilds_))
-        return {
-            "KKT violation, all steps": worst,
-            "restarts": restarts,
-            "rebuilds": rebuilds,
-            "=decision values": values,
-        }
+        counts = {"restarts": int(np.sum(model.n_restarts_)), "rebuilds": int(np.sum(model.n_rebuilds_))}
+        return {"KKT violation, all steps": worst, **counts, "=decision values": values}
 
     def new(self) -> Any:
         return IncrementalOneClassSVM(**self.parameters, **self.more)
@@ -268,7 +264,7 @@ class Stream:
         for step in self.steps:
             part = self.X[step - self.window : step]
             model = OneClassSVM(**self.parameters, tol=self.tol)
-            seconds.append(timed(lambda model=model, part=part: model.fit(part))[0])
+            seconds.append(timed(partial(model.fit, part))[0])
             values += model.decision_function(self.X[step : step + 20]).tolist()
         each = statistics.mean(seconds)
         facts = {"rows/s": 1 / each, "support vectors": len(model.support_), "=decision values": values}

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.against import cases as against
-from benchmarks.against.cases import Contestant, Run
 from benchmarks.against.peers import LASVM, PEERS
-from benchmarks.against.worker import Child, ChildError
+from benchmarks.against.settings import FULL, QUICK
+from benchmarks.harness import Case, Contestant, Run, Unavailable, ask
 
 from .settings import ORDINAL_METHODS, SLOW_METHODS, SLOW_SETS, Linear
 
-#: Jobs are named as seen from benchmarks.against.
-_HERE = ".linear."
+_JOBS = "benchmarks.linear."
 #: Label: solver of peers.py. Those of scikit-learn convert rows to what LIBLINEAR wants inside their fit.
 _LINEAR_PEERS = {
     "LIBLINEAR -s 1": "liblinear -s 1",
@@ -46,68 +44,68 @@ def _best(data: Linear, C: float, cache: Path) -> float:
     path = _kept(cache, f"reference-{data.source}", data, C)
     if path.exists():
         return float(json.loads(path.read_text(encoding="utf-8"))["objective"])
-    with Child(f"{_HERE}objective:Reference", {"data": data, "C": C, "path": path}, 1) as child:
-        child.prepare()
-        return float(child.measure())
+    return float(ask(f"{_JOBS}objective:reference", (data, C, path), 1))
 
 
 def _objective(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
     data, C = options["data"], options["C"]
     try:
         best = _best(data, C, run.cache)
-    except ChildError:
+    except Unavailable:
         best = float("nan")  # the contestants say why
     rows = [(f"hingeline, {form}", "hingeline", form) for form in data.forms]
     rows += [(label, solver, "csr") for label, solver in _LINEAR_PEERS.items()]
     for label, solver, form in rows:
         more = {"solver": solver, "data": data, "form": form, "dtype": "float64", "C": C, "best": best}
-        arguments = {"label": label, **more, "threads": run.threads}
-        yield Contestant(label, f"{_HERE}objective:ToObjective", arguments, run.threads)
+        yield _contestant(label, "objective:ToObjective", run, more)
 
 
 def _passes(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
     for form, dtype in (("dense", "float64"), ("csr", "float64"), ("dense", "float32"), ("csr", "float32")):
-        label = f"{form} {dtype}"
-        arguments = {"label": label, "form": form, "dtype": dtype, "threads": run.threads, **options}
-        yield Contestant(label, f"{_HERE}speed:Passes", arguments, run.threads)
+        yield _contestant(f"{form} {dtype}", "speed:Passes", run, {"form": form, "dtype": dtype, **options})
 
 
 def _path(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
     form = options["data"].forms[0]
     for what, label in (("one", "one fit, C = 1"), ("path", "path"), ("cold", "a fit for each C")):
-        label = f"{label}, {form}"
-        arguments = {"label": label, "what": what, "form": form, "threads": run.threads, **options}
-        yield Contestant(label, f"{_HERE}speed:Path", arguments, run.threads)
+        yield _contestant(f"{label}, {form}", "speed:Path", run, {"what": what, "form": form, **options})
 
 
 def _nystroem(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
     for method, dtype in _MAPPED:
-        label = f"{method}, {dtype}"
         path = _kept(run.cache, f"penalty-{options['data'].name}", method, dtype, options)
-        arguments = {"label": label, "method": method, "dtype": dtype, "threads": run.threads, "path": path, **options}
-        yield Contestant(label, f"{_HERE}nystroem:Mapped", arguments, run.threads)
+        more = {"method": method, "dtype": dtype, "path": path, **options}
+        yield _contestant(f"{method}, {dtype}", "nystroem:Mapped", run, more)
 
 
 def _exact(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
-    forms = {"hingeline": "dense", **dict.fromkeys(LASVM, "dense"), "scikit-learn": "csr"}
-    for peer, kind in (LASVM | PEERS).items():
-        if peer == "libsvm":
-            continue  # as scikit-learn's
-        form = forms.get(peer, "dense")
-        label = "WorstViolatorSVC" if peer == "hingeline" else kind.title
-        arguments = {"label": label, "peer": peer, "form": form, "sizes": run.sizes, "threads": run.threads, **options}
-        yield Contestant(label, "models:Train", arguments, run.threads)
+    for peer, known in (LASVM | PEERS).items():
+        form = "csr" if peer == "scikit-learn" else "dense"
+        label = "WorstViolatorSVC" if peer == "hingeline" else known.title
+        more = {"peer": peer, "form": form, "sizes": QUICK if run.quick else FULL, "threads": run.threads}
+        yield Contestant(label, "benchmarks.against.models:Train", more | options, run.threads)
 
 
 def _ordinal(options: dict[str, Any], run: Run) -> Iterator[Contestant]:
     methods = [(method, False) for method in ORDINAL_METHODS]
     methods += [(method, True) for method in SLOW_METHODS if options["source"] in SLOW_SETS]
     for method, once in methods:
-        arguments = {"label": method, "method": method, "once": once, "threads": run.threads, **options}
-        yield Contestant(method, f"{_HERE}ordinal:Ordinal", arguments, run.threads)
+        yield _contestant(method, "ordinal:Ordinal", run, {"method": method, "once": once, **options})
 
 
-def register() -> None:
-    """Make the kinds of cases known to the harness of benchmarks.against."""
-    kinds = (_objective, _passes, _path, _nystroem, _exact, _ordinal)
-    against._KINDS.update({kind.__name__.removeprefix("_"): kind for kind in kinds})
+def _contestant(label: str, job: str, run: Run, arguments: dict[str, Any]) -> Contestant:
+    return Contestant(label, _JOBS + job, {**arguments, "threads": run.threads}, run.threads)
+
+
+_KINDS = {
+    "objective": _objective,
+    "passes": _passes,
+    "path": _path,
+    "nystroem": _nystroem,
+    "exact": _exact,
+    "ordinal": _ordinal,
+}
+
+
+def contestants(case: Case, run: Run) -> Iterator[Contestant]:
+    return _KINDS[case.kind](case.options, run)

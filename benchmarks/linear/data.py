@@ -10,8 +10,8 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from benchmarks.against.data import Split
 from benchmarks.against.data import load as load_scaled
-from benchmarks.against.jobs import Unavailable
 from benchmarks.against.settings import Data, Ours, Theirs
+from benchmarks.harness import Unavailable
 from hingeline import datasets
 
 from .settings import DRAWN, POSITIVE_GROUPS, Drawn, Linear

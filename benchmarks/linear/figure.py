@@ -7,9 +7,10 @@ from typing import Any
 
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from benchmarks.papers.plots import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, mark_empty, plt
+from benchmarks.harness import Case
+from benchmarks.plots import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, mark_empty, plt
 
-from .settings import KERNEL_SETS, SETS, Case
+from .settings import KERNEL_SETS, SETS
 
 #: Beginning of a label: colour and marker.
 _LOOKS = {
@@ -45,7 +46,6 @@ def draw(results: list[tuple[Case, dict[str, Any]]], path: Path) -> bool:
         shown.values(), shown.keys(), loc="lower center", ncols=-(-len(shown) // 2), frameon=False, fontsize=8
     )
     figure.tight_layout(rect=(0, 0.1, 1, 1))
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     plt.close(figure)
     return True

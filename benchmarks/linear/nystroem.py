@@ -14,19 +14,19 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 from benchmarks.against.data import load
-from benchmarks.against.jobs import Busy, Sample, timed
 from benchmarks.against.settings import Data
-from benchmarks.papers.files import write_whole
+from benchmarks.harness import Busy, Sample, timed
+from benchmarks.writing import write_whole
+from hingeline import FiniteNewtonSVC
 
-from .peers import ours
 from .settings import CHOICE_ROWS, EPOCHS, PENALTIES
 
 
 def machine(method: str, C: float, n: int, threads: int) -> Any:
     """C is that of hingeline; SGD divides the same objective (with hinge loss) by C n."""
     if method.startswith("hingeline"):
-        option = {"tol": float(method.split("=")[1])} if "=" in method else {}
-        return ours("FiniteNewtonSVC")(C=C, n_jobs=threads, **option)
+        option: dict[str, Any] = {"tol": float(method.split("=")[1])} if "=" in method else {}
+        return FiniteNewtonSVC(C=C, n_jobs=threads, **option)
     if method.startswith("SGDClassifier"):
         return SGDClassifier(
             alpha=1 / (C * n), max_iter=EPOCHS, tol=None, average=method.endswith("averaged"), random_state=0
@@ -37,12 +37,8 @@ def machine(method: str, C: float, n: int, threads: int) -> Any:
 class Mapped:
     """One method on one map; its C is chosen on a held-out part of the training rows, untimed and once only."""
 
-    def __init__(
-        self, label: str, method: str, data: Data, components: int, dtype: str, threads: int, path: Path
-    ) -> None:
-        if method.startswith("hingeline"):
-            ours("FiniteNewtonSVC")
-        self._label, self._method, self._threads = label, method, threads
+    def __init__(self, method: str, data: Data, components: int, dtype: str, threads: int, path: Path) -> None:
+        self._method, self._threads = method, threads
         self._split = load(data, "dense", dtype)
         self._n = len(self._split.y_train)
         components = min(components, self._n // 2)
@@ -77,7 +73,7 @@ class Mapped:
             seconds, _ = timed(lambda: model.fit(X, y))
         return seconds, model, ", ".join(sorted({w.category.__name__ for w in caught}))
 
-    def measure(self) -> dict[str, Sample]:
+    def measure(self) -> Sample:
         split = self._split
         mapping, X = timed(lambda: self._map.fit_transform(split.X_train))
         with Busy() as busy:
@@ -90,4 +86,4 @@ class Mapped:
         }
         if warned:
             facts["warnings"] = warned
-        return {self._label: Sample({"map and fit": [mapping + fit], "map": [mapping], "fit": [fit]}, facts)}
+        return Sample({"map and fit": [mapping + fit], "map": [mapping], "fit": [fit]}, facts)

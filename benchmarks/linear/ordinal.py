@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.against.jobs import Sample, Unavailable, timed
+from benchmarks.harness import Sample, Unavailable, timed
+from hingeline import FiniteNewtonOrdinal
 
 from .data import ordered
-from .peers import ours
 from .settings import FOLDS, INNER_FOLDS, ORDINAL_PENALTIES, SLOW_PENALTIES
 
 Maker = Callable[[float], Any]
@@ -23,9 +23,8 @@ def maker(method: str, threads: int) -> Maker:
     """A model of C; those with alpha instead get 1 / C."""
     kind, _, option = method.partition(", ")
     if kind == "hingeline":
-        ordinal = ours("FiniteNewtonOrdinal")
-        more = {"loss": option} if option else {}
-        return lambda C: ordinal(C=C, n_jobs=threads, **more)
+        more: dict[str, Any] = {"loss": option} if option else {}
+        return lambda C: FiniteNewtonOrdinal(C=C, n_jobs=threads, **more)
     try:
         if kind == "mord":
             import mord
@@ -63,11 +62,11 @@ class Ordinal:
     """`once`: C is chosen in the first fold only, among fewer values, and kept for the others (slow programs)."""
 
     def __init__(
-        self, label: str, method: str, source: str, classes: int | None, rows: int | None, once: bool, threads: int
+        self, method: str, source: str, classes: int | None, rows: int | None, once: bool, threads: int
     ) -> None:
         # Classes with fewer rows than folds, solvers that stop at their limit.
         warnings.simplefilter("ignore")
-        self._label, self._make = label, maker(method, threads)
+        self._make = maker(method, threads)
         X, y = ordered(source, classes, rows)
         self._parts = parts(X, y, FOLDS)
         self._penalties = SLOW_PENALTIES if once else ORDINAL_PENALTIES
@@ -81,7 +80,7 @@ class Ordinal:
         }
         return min(errors, key=lambda C: (errors[C], C))
 
-    def measure(self) -> dict[str, Sample]:
+    def measure(self) -> Sample:
         found = [part.fit(self._make, C) for part, C in zip(self._parts, self._C, strict=True)]
         means = [float(np.mean(errors)) for _, errors in found]
         facts = {
@@ -90,4 +89,4 @@ class Ordinal:
             "accuracy, %": 100 * float(np.mean(np.concatenate([errors == 0 for _, errors in found]))),
             "median C": f"{np.median(self._C):g}",
         }
-        return {self._label: Sample({"fit": [seconds for seconds, _ in found]}, facts)}
+        return Sample({"fit": [seconds for seconds, _ in found]}, facts)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.svm import LinearSVC
 
-from benchmarks.against.jobs import Unavailable, timed
-
-
-def ours(name: str) -> Any:
-    """A class or function of hingeline, or Unavailable where this build has none."""
-    import hingeline
-
-    try:
-        return getattr(hingeline, name)
-    except AttributeError as error:
-        raise Unavailable(f"this build of hingeline has no {name}") from error
+from benchmarks.harness import Unavailable, timed
+from benchmarks.liblinear import Liblinear, Plane
+from hingeline import FiniteNewtonSVC
 
 
 class Solver:
     """Binary machine with squared hinge loss; `fit` returns its own seconds, `plane` is (w, b) after it."""
 
-    plane: tuple[np.ndarray, float]
+    plane: Plane
     #: What the last fit had to say, and the tolerance that it had.
     remarks: str = ""
     tol: float | None = None
@@ -40,64 +35,42 @@ class Solver:
 class FiniteNewton(Solver):
     """All of `fit`, with its checks of the input and what it computes for its attributes."""
 
-    def __init__(self, X: Any, y: np.ndarray, C: float, threads: int) -> None:
-        super().__init__(X, y, C, threads)
-        self._kind = ours("FiniteNewtonSVC")
-
     def fit(self, tol: float | None) -> float:
-        model = self._kind(C=self.C, n_jobs=self.threads, **({} if tol is None else {"tol": tol}))
+        option: dict[str, Any] = {} if tol is None else {"tol": tol}
+        model = FiniteNewtonSVC(C=self.C, n_jobs=self.threads, **option)
         seconds, _ = timed(lambda: model.fit(self.X, self.y))
         self.plane, self.tol = (np.ravel(model.coef_), float(model.intercept_[0])), model.tol
         self.remarks = f"{int(np.max(model.n_iter_))} iterations, {model.n_passes_:.1f} passes, {model.solver_}"
         return seconds
 
 
-class Liblinear(Solver):
-    """Its own `train` on rows that are in its form already. Bias as a feature; C of LIBLINEAR is half of ours."""
+class Original(Solver):
+    """LIBLINEAR's own `train` on rows that are in its form already; `number` is its option -s."""
 
-    solver: ClassVar[int]
-
-    def __init__(self, X: Any, y: np.ndarray, C: float, threads: int) -> None:
+    def __init__(self, X: Any, y: np.ndarray, C: float, threads: int, number: int) -> None:
         super().__init__(X, y, C, threads)
+        self._number = number
         try:
-            from liblinear import liblinear, liblinearutil
+            self._rows = Liblinear(sp.csr_matrix(X, dtype=np.float64), y)
         except ImportError as error:
             raise Unavailable(f"liblinear-official is not installed ({error})") from error
-        self._low, self._util = liblinear, liblinearutil
-        self._problem = liblinear.problem(y, sp.csr_matrix(X, dtype=np.float64))
-        self._problem.set_bias(1.0)
 
     def fit(self, tol: float | None) -> float:
-        said: list[str] = []
-        option = "" if tol is None else f" -e {tol!r}"
-        parameter = self._low.parameter(f"-s {self.solver} -c {self.C / 2!r} -B 1{option}")
-        parameter.print_func = self._low.PRINT_STRING_FUN(lambda text: said.append(text.decode()))
-        seconds, model = timed(lambda: self._util.train(self._problem, parameter))
-        w, b = model.get_decfun()
-        sign = 1.0 if model.get_labels()[0] > 0 else -1.0
-        self.plane = sign * np.array(w), sign * b
-        self.remarks = "stopped at its limit of iterations, went on with -s 2" if "witching" in "".join(said) else ""
+        self.plane, seconds, said = self._rows.train(self.C, self._number, tol)
+        self.remarks = "stopped at its limit of iterations, went on with -s 2" if "witching" in said else ""
         return seconds
 
 
-class LiblinearDual(Liblinear):
-    solver = 1
-
-
-class LiblinearPrimal(Liblinear):
-    solver = 2
-
-
-class LinearSvc(Solver):
+class ScikitLearn(Solver):
     """scikit-learn's copy of LIBLINEAR, with its conversion of the rows."""
 
-    dual: ClassVar[bool]
+    def __init__(self, X: Any, y: np.ndarray, C: float, threads: int, dual: bool) -> None:
+        super().__init__(X, y, C, threads)
+        self._dual = dual
 
     def fit(self, tol: float | None) -> float:
-        from sklearn.svm import LinearSVC
-
         option = {} if tol is None else {"tol": tol}
-        model = LinearSVC(C=self.C / 2, dual=self.dual, max_iter=10_000, random_state=0, **option)
+        model = LinearSVC(C=self.C / 2, dual=self._dual, max_iter=10_000, random_state=0, **option)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             seconds, _ = timed(lambda: model.fit(self.X, self.y))
@@ -106,18 +79,10 @@ class LinearSvc(Solver):
         return seconds
 
 
-class LinearSvcDual(LinearSvc):
-    dual = True
-
-
-class LinearSvcPrimal(LinearSvc):
-    dual = False
-
-
-SOLVERS: dict[str, type[Solver]] = {
+SOLVERS: dict[str, Callable[[Any, np.ndarray, float, int], Solver]] = {
     "hingeline": FiniteNewton,
-    "liblinear -s 1": LiblinearDual,
-    "liblinear -s 2": LiblinearPrimal,
-    "LinearSVC dual": LinearSvcDual,
-    "LinearSVC primal": LinearSvcPrimal,
+    "liblinear -s 1": partial(Original, number=1),
+    "liblinear -s 2": partial(Original, number=2),
+    "LinearSVC dual": partial(ScikitLearn, dual=True),
+    "LinearSVC primal": partial(ScikitLearn, dual=False),
 }

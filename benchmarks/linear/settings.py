@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from benchmarks.against.settings import SETS as AGAINST
-from benchmarks.against.settings import Case as Table
 from benchmarks.against.settings import Data, Ours, Theirs
+from benchmarks.harness import Case
 
-#: Changes when cases are measured differently: results kept from before are then made again.
 PROTOCOL = 4
-REPEATS = 5
 
 #: All solvers must come to (1 + EXCESS) times the smallest objective known, each at the loosest of TOLERANCES that
 #: does. The search ends after a fit that took longer than PATIENCE seconds.
@@ -107,27 +104,6 @@ SLOW_METHODS = ("skordinal, SVOR linear", "skordinal, REDSVM linear")
 SLOW_SETS = ("winequality_red", "lev", "esl", "swd", "era")
 
 
-@dataclass(frozen=True)
-class Case(Table):
-    """One table, kept as one file; fields as in benchmarks.against."""
-
-    @property
-    def path(self) -> str:
-        """Of its file in the store."""
-        return self.name
-
-    @property
-    def package(self) -> str:
-        """Whose version the result depends on."""
-        return "hingeline"
-
-    def settings(self) -> dict[str, Any]:
-        """What the result depends on."""
-        return {"protocol": PROTOCOL, "name": self.name, "kind": self.kind, **asdict(self)["options"]}
-
-
-#: Names of the command line, in the order of the page.
-PARTS = ("objective", "passes", "path", "nystroem", "exact", "ordinal")
 _OBJECTIVE = "faster than the best LIBLINEAR solver"
 _FRONT = "faster than SGD and LinearSVC on the same map at equal or better accuracy"
 
@@ -169,4 +145,4 @@ def cases(quick: bool) -> list[Case]:
              {"source": source, "classes": classes, "rows": 200 if quick else None}, most_repeats=3)
         for source, classes in ORDERED.items()
     ]  # fmt: skip
-    return found
+    return [replace(case, protocol=PROTOCOL) for case in found]

@@ -8,27 +8,25 @@ from typing import Any
 import numpy as np
 
 from benchmarks.against.data import nbytes
-from benchmarks.against.jobs import Busy, Sample, take_turns, timed
+from benchmarks.harness import Busy, Sample, take_turns, timed
+from benchmarks.liblinear import gradient_square, objective
+from hingeline import FiniteNewtonSVC, finite_newton_path
 
 from .data import load
-from .objective import gradient_square, objective
-from .peers import ours
 from .settings import PATH_CS, ROUNDS, Linear
 
 
 class Passes:
     """Fit and X @ w of NumPy or SciPy in turns inside one process."""
 
-    def __init__(self, label: str, data: Linear, form: str, dtype: str, threads: int) -> None:
-        self._label = label
-        self._kind, self._threads = ours("FiniteNewtonSVC"), threads
+    def __init__(self, data: Linear, form: str, dtype: str, threads: int) -> None:
         split = load(data, form, dtype)
         self._X, self._y = split.X_train, split.y_train
         self._w = np.random.default_rng(0).standard_normal(self._X.shape[1]).astype(dtype)
-        self._model = self._kind(n_jobs=threads)
+        self._model = FiniteNewtonSVC(n_jobs=threads)
         self._model.fit(self._X[:2000], self._y[:2000])
 
-    def measure(self) -> dict[str, Sample]:
+    def measure(self) -> Sample:
         calls = {"fit": lambda: self._model.fit(self._X, self._y), "one pass": lambda: self._X @ self._w}
         with Busy() as busy:
             seconds = take_turns(calls, ROUNDS)
@@ -42,15 +40,14 @@ class Passes:
             "threads busy": busy.threads,
             "pass, GB/s": nbytes(self._X) / 1e9 / statistics.median(seconds["one pass"]),
         }
-        return {self._label: Sample(seconds, facts)}
+        return Sample(seconds, facts)
 
 
 class Path:
     """`what`: "one" fit at C = 1, the "path", or a "cold" fit for each of its values of C."""
 
-    def __init__(self, label: str, what: str, data: Linear, form: str, tol: float | None, threads: int) -> None:
-        self._label, self._what = label, what
-        self._kind, self._path = ours("FiniteNewtonSVC"), ours("finite_newton_path")
+    def __init__(self, what: str, data: Linear, form: str, tol: float | None, threads: int) -> None:
+        self._what = what
         self._options: dict[str, Any] = {"n_jobs": threads}
         if tol is not None:
             self._options["tol"] = tol
@@ -61,11 +58,11 @@ class Path:
 
     def _take(self, X: Any, y: np.ndarray) -> Sample:
         if self._what == "path":
-            seconds, found = timed(lambda: self._path(X, y, Cs=PATH_CS, **self._options))
-            planes = zip(found.coefs[:, 0], found.intercepts[:, 0], strict=True)
-            return self._sample(X, y, seconds, PATH_CS, list(planes), int(np.sum(found.n_iter)))
+            seconds, found = timed(lambda: finite_newton_path(X, y, Cs=PATH_CS, **self._options))
+            planes = list(zip(found.coefs[:, 0], found.intercepts[:, 0], strict=True))
+            return self._sample(X, y, seconds, PATH_CS, planes, int(np.sum(found.n_iter)))
         Cs = (1.0,) if self._what == "one" else PATH_CS
-        seconds, models = timed(lambda: [self._kind(C=C, **self._options).fit(X, y) for C in Cs])
+        seconds, models = timed(lambda: [FiniteNewtonSVC(C=C, **self._options).fit(X, y) for C in Cs])
         planes = [(model.coef_[0], float(model.intercept_[0])) for model in models]
         return self._sample(X, y, seconds, Cs, planes, int(sum(np.sum(model.n_iter_) for model in models)))
 
@@ -77,7 +74,7 @@ class Path:
         facts = {"iterations": iterations, "values of C": len(Cs), "at most above the minimum, relative": above}
         return Sample({"all": [seconds]}, facts)
 
-    def measure(self) -> dict[str, Sample]:
+    def measure(self) -> Sample:
         sample = self._take(self._X, self._y)
-        sample.facts["tolerance"] = f"{self._options.get('tol', self._kind().tol):g}"
-        return {self._label: sample}
+        sample.facts["tolerance"] = f"{self._options.get('tol', FiniteNewtonSVC().tol):g}"
+        return sample

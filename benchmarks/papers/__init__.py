@@ -1,1 +1,1 @@
-"""Reproductions of published results, one folder for each paper."""
+"""Reproductions of published results, one folder for each paper; frame.py says what a folder has."""

@@ -50,7 +50,7 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def claims_table(summary: Summary) -> str:
+def claims(summary: Summary) -> str:
     rows = [
         [claim.words, *(_verdict(summary, claim, data) if data.name in claim.sets else "" for data in SETS.values())]
         for claim in CLAIMS
@@ -75,5 +75,5 @@ def _cell(summary: Summary, claim: Claim, data: Set, name: str) -> Cell | None:
     method = METHODS[name]
     if not claim.path:
         return summary.cell(_METRIC[claim.key], data, method)
-    curves = [result.get("curve", ()) for result in summary.results(data, method)]
+    curves = [result.get("curve", ()) for result in summary.runs(data, method)]
     return cell_of([sum(point[claim.key] for point in curve) / len(curve) for curve in curves if curve])

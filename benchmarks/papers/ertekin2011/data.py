@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hingeline import datasets
+from benchmarks.papers.data import stored
 
 from .settings import Set
 
@@ -34,18 +34,13 @@ def _single(X: Any, dense: bool) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _stored(name: str) -> datasets.Dataset:
-    return datasets.load(name, dtype=np.float64, download_if_missing=False)
-
-
-@lru_cache(maxsize=1)
 def split(data: Set, seed: int) -> Split:
     """The data of a run; the seed matters only where split or labels are random. FileNotFoundError: no such file."""
-    source = _stored(data.source)
+    source = stored(data.source)
     random = np.random.default_rng([2011, seed])
     y = source.y if data.positive is None else np.where(source.y == data.positive, 1, -1)
     if data.split is None:
-        train, test = np.arange(source.n_train), np.arange(source.n_train, len(y))
+        train, test = np.split(np.arange(len(y)), [source.n_train or len(y)])
     else:
         order = random.permutation(len(y))
         train, test = order[: data.split[0]], order[data.split[0] : sum(data.split)]

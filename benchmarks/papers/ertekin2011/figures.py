@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,44 +10,46 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from benchmarks.papers.files import write_csv
-from benchmarks.papers.plots import mark_empty, plt, thousands
+from benchmarks.plots import legend, mark_empty, plt, thousands
+from benchmarks.writing import write_csv
 
 from . import published
-from .drawing import STYLE, finish_panel, line, panels, save
 from .published import METRICS
 from .settings import METHODS, S_GRID, SETS, Method, S, Set
 from .summary import Summary
+from .tables import write_tables
 
 METRIC = {metric.key: metric for metric in METRICS}
+#: Colour, and a line style and marker for print.
+STYLE: dict[str, tuple[str, Any, str]] = {
+    "full": ("#000000", "-", "s"),
+    "g": ("#0072B2", "--", "^"),
+    "nc": ("#D55E00", "-", "o"),
+    "i": ("#E69F00", "-.", "D"),
+    "lasvm": ("#009E73", ":", "v"),
+    "lasvm-finished": ("#66C2A5", ":", "v"),
+    "libsvm": ("#CC79A7", "-", "X"),
+}
 #: Values of s that figure 5 has as numbers.
 LABELLED = (0.9,)
 CURVES = [method for method in METHODS.values() if method.has_curve]
 
 
-def write_figures(summary: Summary, folder: Path) -> list[str]:
-    """All figures for which there are results; their file names."""
-    folder.mkdir(parents=True, exist_ok=True)
-    made = []
-    for name, draw in (
-        ("figure2", _figure_2),
-        ("figure4", lambda s, p: _curves(s, p, "prbep", "PRBEP on the test set, %")),
-        ("figure5", _figure_5),
-        ("figure6", lambda s, p: _curves(s, p, "n_support", "support vectors")),
-        ("figure7", lambda s, p: _curves(s, p, "kernel_needed", "kernel values, millions")),
-        ("figure8", _figure_8),
-    ):
-        path = folder / f"{name}.png"
-        path.unlink(missing_ok=True)
-        if draw(summary, path):
-            made.append(name)
-    return made
+def draw(summary: Summary, folder: Path) -> Iterator[tuple[str, Any]]:
+    """All figures, with a CSV file of what each shows; and the tables as CSV files."""
+    write_tables(summary, folder)
+    yield "figure2", _figure_2(summary, folder / "figure2.csv")
+    yield "figure4", _curves(summary, folder / "figure4.csv", "prbep", "PRBEP on the test set, %")
+    yield "figure5", _figure_5(summary, folder / "figure5.csv")
+    yield "figure6", _curves(summary, folder / "figure6.csv", "n_support", "support vectors")
+    yield "figure7", _curves(summary, folder / "figure7.csv", "kernel_needed", "kernel values, millions")
+    yield "figure8", _figure_8(summary, folder / "figure8.csv")
 
 
 # ---- curves: figures 2, 4, 6 and 7 -------------------------------------------------------------------
 
 
-def _curves(summary: Summary, path: Path, key: str, label: str) -> bool:
+def _curves(summary: Summary, path: Path, key: str, label: str) -> Any:
     metric, rows = METRIC[key], []
     figure, axes = panels(label, "training examples")
     for data, axis in zip(SETS.values(), axes, strict=True):
@@ -59,7 +62,7 @@ def _curves(summary: Summary, path: Path, key: str, label: str) -> bool:
             line(axis, method, points, metric.factor)
             known = published.value(key, method.published, data.name)
             if known is not None:
-                size = summary.results(data, method)[0]["n_train"]
+                size = summary.runs(data, method)[0]["n_train"]
                 axis.plot(1.04 * size, known, STYLE[method.name][2], mec=STYLE[method.name][0], mfc="none", ms=5)
                 ends.append(known)
         if key == "prbep" and axis.lines:
@@ -67,9 +70,10 @@ def _curves(summary: Summary, path: Path, key: str, label: str) -> bool:
         elif axis.lines:
             axis.set_ylim(bottom=0)
         finish_panel(axis, data)
-    write_csv(path.with_suffix(".csv"), ("data set", "method", "examples", "runs", key, "sd"), rows)
+    write_csv(path, ("data set", "method", "examples", "runs", key, "sd"), rows)
     extra = [Line2D([], [], color="grey", marker="o", mfc="none", ls="none", label="published, end of training")]
-    return save(figure, path, bool(rows), CURVES, extra)
+    add_legend(figure, CURVES, extra)
+    return figure
 
 
 def _cut_below(axis: Axes, summary: Summary, data: Set, ends: list[float]) -> None:
@@ -83,7 +87,7 @@ def _cut_below(axis: Axes, summary: Summary, data: Set, ends: list[float]) -> No
     axis.set_ylim(low - room, high + room)
 
 
-def _figure_2(summary: Summary, path: Path) -> bool:
+def _figure_2(summary: Summary, path: Path) -> Any:
     """LASVM against LASVM-G on adult: test error and support vectors."""
     data, rows = SETS["adult"], []
     figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
@@ -107,8 +111,9 @@ def _figure_2(summary: Summary, path: Path) -> bool:
         axis.set(title=title, xlabel="training examples")
         axis.xaxis.set_major_formatter(FuncFormatter(thousands))
     figure.suptitle(data.title)
-    write_csv(path.with_suffix(".csv"), ("data set", "method", "examples", "runs", "quantity", "value", "sd"), rows)
-    return save(figure, path, bool(rows), shown, [])
+    write_csv(path, ("data set", "method", "examples", "runs", "quantity", "value", "sd"), rows)
+    add_legend(figure, shown, [])
+    return figure
 
 
 def _rows(data: Set, method: Method, key: str, points: list[Any], factor: float, named: bool = False) -> list[Any]:
@@ -122,7 +127,7 @@ def _rows(data: Set, method: Method, key: str, points: list[Any], factor: float,
 # ---- figure 5 ----------------------------------------------------------------------------------------
 
 
-def _figure_5(summary: Summary, path: Path) -> bool:
+def _figure_5(summary: Summary, path: Path) -> Any:
     rows: list[Any] = []
     figure, axes = panels("test error, % (log scale)", "support vectors")
     for data, axis in zip(SETS.values(), axes, strict=True):
@@ -145,9 +150,10 @@ def _figure_5(summary: Summary, path: Path) -> bool:
             axis.xaxis.set_major_locator(MaxNLocator(5))
         finish_panel(axis, data, short=False)
     header = ("data set", "method", "s", "runs", "support vectors", "test error %", "sd of the error")
-    write_csv(path.with_suffix(".csv"), header, rows)
+    write_csv(path, header, rows)
     ring = Line2D([], [], color="grey", marker="o", ms=10, mfc="none", ls="none", label="s = -1")
-    return save(figure, path, bool(rows), list(METHODS.values()), [ring], markers=True)
+    add_legend(figure, list(METHODS.values()), [ring], markers=True)
+    return figure
 
 
 def _ramp(axis: Axes, method: Method, found: list[tuple[float, float, float]]) -> None:
@@ -164,7 +170,7 @@ def _ramp(axis: Axes, method: Method, found: list[tuple[float, float, float]]) -
 # ---- figure 8 ----------------------------------------------------------------------------------------
 
 
-def _figure_8(summary: Summary, path: Path) -> bool:
+def _figure_8(summary: Summary, path: Path) -> Any:
     metric, rows = METRIC["seconds"], []
     figure, axes = panels("training time, s (log scale)", "")
     for data, axis in zip(SETS.values(), axes, strict=True):
@@ -183,6 +189,47 @@ def _figure_8(summary: Summary, path: Path) -> bool:
         axis.grid(axis="x", visible=False)
         axis.set_title(data.title)
         mark_empty(axis)
-    write_csv(path.with_suffix(".csv"), ("data set", "method", "runs", "seconds", "sd", "published"), rows)
+    write_csv(path, ("data set", "method", "runs", "seconds", "sd", "published"), rows)
     extra = [Line2D([], [], color="dimgrey", lw=1.8, label="published (another machine)")]
-    return save(figure, path, bool(rows), [], extra)
+    add_legend(figure, [], extra)
+    return figure
+
+
+# ---- panels, legends and lines ------------------------------------------------------------------------
+
+
+def panels(y_label: str, x_label: str) -> tuple[Any, list[Axes]]:
+    figure, axes = plt.subplots(2, 3, figsize=(10, 5.8), layout="constrained")
+    for axis in axes[:, 0]:
+        axis.set_ylabel(y_label)
+    for axis in axes[1]:
+        axis.set_xlabel(x_label)
+    return figure, list(axes.ravel())
+
+
+def finish_panel(axis: Axes, data: Set, short: bool = True) -> None:
+    axis.set_title(data.title)
+    if short:
+        axis.xaxis.set_major_formatter(FuncFormatter(thousands))
+    mark_empty(axis)
+
+
+def add_legend(figure: Any, methods: list[Method], extra: list[Any], markers: bool = False) -> None:
+    """Methods by colour and line style, and what else there is to explain."""
+    handles = []
+    for method in methods:
+        colour, style, marker = STYLE[method.name]
+        style = style if method.has_curve and (method.has_ramp or not markers) else "none"
+        handles.append(Line2D([], [], color=colour, ls=style, marker=marker if markers else "", label=method.title))
+    legend(figure, handles + extra, [handle.get_label() for handle in handles + extra])
+
+
+def line(axis: Axes, method: Method, points: list[Any], factor: float, band: bool = False) -> None:
+    """Mean over the runs and, if wanted, a band of one standard deviation."""
+    colour, style, _ = STYLE[method.name]
+    x = [step for step, _ in points]
+    y = [factor * cell.mean for _, cell in points]
+    axis.plot(x, y, ls=style, color=colour, lw=1.5)
+    if band and all(cell.sd is not None for _, cell in points):
+        low, high = ([v + sign * factor * cell.sd for v, (_, cell) in zip(y, points, strict=True)] for sign in (-1, 1))
+        axis.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)

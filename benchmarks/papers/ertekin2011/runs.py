@@ -4,77 +4,87 @@ from __future__ import annotations
 
 import os
 import time
-from functools import cache
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
-from benchmarks.papers.store import build
+from benchmarks.papers.data import smoothed, stored
 from hingeline import LASVC
 from hingeline.metrics import g_mean_score, prbep_score
 
 from .data import Split, split
-from .settings import CACHE_MB, CHECKPOINTS, Job, S
+from .settings import (
+    CACHE_MB,
+    CHECKPOINTS,
+    FULL_MINUTES,
+    METHODS,
+    SETS,
+    USPS_READINGS,
+    USPS_SCALINGS,
+    S,
+    Set,
+    cache_mb,
+    single_pass,
+)
 
 
-@cache
-def _warm_up() -> None:
-    """What is loaded at first use is not part of the first time."""
+def warm_up() -> None:
+    """Load what is loaded at first use, so that it is not part of the first time."""
     X, y = np.eye(8, dtype=np.float32), np.tile([-1, 1], 4)
     LASVC(gamma=1.0).fit(X, y).decision_function(X)
     SVC(gamma=1.0).fit(X, y).decision_function(X)
 
 
-def run(job: Job, threads: int, minutes: float) -> dict[str, Any]:
-    """Make a run. FileNotFoundError: the data set is not there."""
-    _warm_up()
-    data = split(job.set, job.seed if job.set.is_random else 0)
-    about = {"threads": threads, "n_train": len(data.y), "n_test": len(data.y_test), "complete": True}
-    if job.method.variant is None:
-        return {**about, **_libsvm(job, data)}
-    about["build"] = build()
-    if job.single_pass:
-        return {**about, **_stream(job, data, threads, minutes)}
-    result = _fit(job, data, threads)
-    if job.method.has_curve and job.s == S:
-        stream = _stream(job, data, threads, minutes=float("inf"))
+def train(name: str, method: str, s: float, seed: int, n_jobs: int) -> dict[str, Any]:
+    """One run of a method on a data set."""
+    known, chosen = SETS[name], METHODS[method]
+    data = split(known, seed if known.is_random else 0)
+    about = {"n_train": len(data.y), "n_test": len(data.y_test), "complete": True}
+    if chosen.variant is None:
+        return {**about, **_libsvm(known, data)}
+    model = LASVC(
+        variant=chosen.variant,
+        C=known.C,
+        gamma=known.gamma,
+        s=s,
+        finish=chosen.finish,
+        cache_size=min(cache_mb(known, chosen), 0.6 * _memory_mb()),  # changes the time only
+        random_state=seed,
+        n_jobs=n_jobs,
+    )
+    if single_pass(known, chosen):
+        return {**about, **_stream(model, known, data, FULL_MINUTES)}
+    result = _fit(clone(model), known, data)
+    if chosen.has_curve and s == S:
+        stream = _stream(model, known, data, minutes=float("inf"))
         result["curve"] = stream["curve"]
         result["seconds_stream"] = stream["seconds"]
         result["stream_agrees"] = _alike(stream, result)
     return {**about, **result}
 
 
-def _model(job: Job, threads: int) -> LASVC:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20 if hasattr(os, "sysconf") else 8000
-    return LASVC(
-        variant=job.method.variant,
-        C=job.set.C,
-        gamma=job.set.gamma,
-        s=job.s,
-        finish=job.method.finish,
-        cache_size=min(job.cache_mb, 0.6 * memory),  # changes the time only
-        random_state=job.seed,
-        n_jobs=threads,
-    )
+def _memory_mb() -> float:
+    """Physical memory of the machine; 8 GB where the system does not tell."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20 if hasattr(os, "sysconf") else 8000
 
 
-def _fit(job: Job, data: Split, threads: int) -> dict[str, Any]:
+def _fit(model: LASVC, known: Set, data: Split) -> dict[str, Any]:
     """One epoch by `fit`, which ends with a cleaning."""
-    X, X_test = data.as_ours(job.set.dense)
-    model = _model(job, threads)
+    X, X_test = data.as_ours(known.dense)
     start = time.perf_counter()
     model.fit(X, data.y)
     seconds = time.perf_counter() - start
     return {"seconds": seconds, **_counts(model), **scores(model, X_test, data.y_test)}
 
 
-def _stream(job: Job, data: Split, threads: int, minutes: float) -> dict[str, Any]:
+def _stream(model: LASVC, known: Set, data: Split, minutes: float) -> dict[str, Any]:
     """The same epoch by `partial_fit`, with a test after each chunk; the clock runs while training only."""
-    X, X_test = data.as_ours(job.set.dense)
-    order = np.random.RandomState(job.seed).permutation(len(data.y))  # that of fit
-    model, seconds, seen, curve = _model(job, threads), 0.0, 0, []
+    X, X_test = data.as_ours(known.dense)
+    order = np.random.RandomState(model.random_state).permutation(len(data.y))  # that of fit
+    seconds, seen, curve = 0.0, 0, []
     for fraction in CHECKPOINTS:
         part = order[seen : round(fraction * len(order))]
         rows, labels = X[part], data.y[part]
@@ -109,9 +119,9 @@ def _counts(model: LASVC) -> dict[str, Any]:
     }
 
 
-def _libsvm(job: Job, data: Split) -> dict[str, Any]:
+def _libsvm(known: Set, data: Split) -> dict[str, Any]:
     """LIBSVM in scikit-learn: float64, rows as stored."""
-    model = SVC(C=job.set.C, gamma=job.set.gamma, cache_size=CACHE_MB)
+    model = SVC(C=known.C, gamma=known.gamma, cache_size=CACHE_MB)
     start = time.perf_counter()
     model.fit(data.X, data.y)
     seconds = time.perf_counter() - start
@@ -132,3 +142,21 @@ def scores(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
         "g_mean": g_mean_score(y, predicted),
         "seconds_test": seconds,
     }
+
+
+def usps_readings(n_jobs: int) -> dict[str, Any]:
+    """Support vectors and scores of SVC for every reading of the data set."""
+    usps = SETS["usps"]
+    source = stored(usps.source)
+    smooth = smoothed(source.X)
+    order = np.random.default_rng(2011).permutation(len(source.y))
+    cut, n_train = usps.published[0], source.n_train or 0
+    splits = {"published": np.split(np.arange(len(order)), [n_train]), "random": np.split(order, [cut])}
+    rows = []
+    for digit, images, scaling, part, C in USPS_READINGS:
+        X = (source.X if images == "original" else smooth) / USPS_SCALINGS[scaling]
+        y, (train, test) = np.where(source.y == digit, 1, -1), splits[part]
+        model = SVC(C=C, gamma=usps.gamma, cache_size=500).fit(X[train], y[train])
+        found = {"n_support": int(model.n_support_.sum()), **scores(model, X[test], y[test])}
+        rows.append({"digit": digit, "images": images, "scaling": scaling, "split": part, "C": C, **found})
+    return {"rows": rows}

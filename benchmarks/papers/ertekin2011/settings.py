@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from benchmarks.papers.frame import Job
 
 #: Changes when runs are made differently: results kept from before are then made again.
 PROTOCOL = 1
@@ -21,6 +22,19 @@ S = -1.0
 S_GRID = (-4.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 0.3, 0.6, 0.9)
 #: Curves: the model is tested after these fractions of the training examples.
 CHECKPOINTS = (0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, *(round(0.3 + 0.1 * k, 1) for k in range(8)))
+
+#: Divisors of features in [-1, 1].
+USPS_SCALINGS = {"x/16": 16, "x/8": 8, "x/32": 32}
+#: Which USPS did the paper use? Digit, images, scaling, split, C. The first is the one of all tables.
+USPS_READINGS = [
+    *((digit, "original", "x/16", "published", 1) for digit in range(10)),
+    *((digit, "smoothed", "x/16", "random", 1) for digit in range(10)),
+    (0, "original", "x/16", "random", 1),
+    (0, "smoothed", "x/16", "published", 1),
+    *((0, "original", "x/16", "published", C) for C in (10, 1000)),
+    *((0, "smoothed", "x/16", split, 1000) for split in ("published", "random")),
+    *((0, "original", scaling, "published", 1) for scaling in ("x/8", "x/32")),
+]
 
 
 @dataclass(frozen=True)
@@ -101,47 +115,6 @@ METHODS = {
 }
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run: what is stored as one file."""
-
-    set: Set
-    method: Method
-    seed: int
-    s: float
-
-    @property
-    def single_pass(self) -> bool:
-        """Too slow for a second pass: the stream with its checkpoints is timed, and may end early."""
-        return self.method.name == "full" and self.set.large
-
-    @property
-    def cache_mb(self) -> int:
-        return FULL_CACHE_MB.get(self.set.name, CACHE_MB) if self.method.name == "full" else CACHE_MB
-
-    @property
-    def path(self) -> str:
-        """Of its file in the store."""
-        return f"{self.set.name}/{self.method.name}_s{self.s:g}_seed{self.seed}"
-
-    @property
-    def package(self) -> str:
-        """Whose version the result depends on."""
-        return "scikit-learn" if self.method.variant is None else "hingeline"
-
-    def settings(self) -> dict[str, Any]:
-        """What the result depends on."""
-        return {
-            "protocol": PROTOCOL,
-            "set": {k: v for k, v in vars(self.set).items() if k not in ("title", "published", "large")},
-            "method": {k: v for k, v in vars(self.method).items() if k not in ("title", "published")},
-            "seed": self.seed,
-            "s": self.s,
-            "cache_mb": self.cache_mb,
-            "checkpoints": CHECKPOINTS if self.method.has_curve and self.s == S else (),
-        }
-
-
 def runs_of(data: Set, method: Method, s: float, wanted: int) -> int:
     """Runs of a method on a set: all that are wanted, less where they are slow or would all be equal."""
     if method.name == "libsvm":
@@ -153,14 +126,38 @@ def runs_of(data: Set, method: Method, s: float, wanted: int) -> int:
     return wanted
 
 
-def jobs(sets: list[str], methods: list[str], runs: int) -> list[Job]:
+def jobs(quick: bool) -> list[Job]:
     """All runs: set after set, tables and curves first, then the other values of `s`, the slow ones last."""
     found = []
-    for data in (SETS[name] for name in sets):
-        chosen = [METHODS[name] for name in methods]
+    for data in SETS.values():
+        if quick and data.large:
+            continue
+        chosen = list(METHODS.values())
         main = [(m, S) for m in chosen] + [(m, s) for s in S_GRID if s != S for m in chosen if m.has_ramp]
         if data.large:
             main.sort(key=lambda pair: pair[0].name == "full")
         for method, s in main:
-            found += [Job(data, method, seed, s) for seed in range(runs_of(data, method, s, runs))]
-    return found
+            found += [_train(data, method, s, k) for k in range(runs_of(data, method, s, 1 if quick else RUNS))]
+    return [*found, Job("usps_readings", {}, "scikit-learn", more={"cases": USPS_READINGS})]
+
+
+def single_pass(data: Set, method: Method) -> bool:
+    """Whether a second pass is too slow: the stream with its checkpoints is timed, and may end early."""
+    return method.name == "full" and data.large
+
+
+def cache_mb(data: Set, method: Method) -> int:
+    return FULL_CACHE_MB.get(data.name, CACHE_MB) if method.name == "full" else CACHE_MB
+
+
+def _train(data: Set, method: Method, s: float, seed: int) -> Job:
+    more = {
+        "protocol": PROTOCOL,
+        "data": {k: v for k, v in vars(data).items() if k not in ("title", "published", "large")},
+        "options": {k: v for k, v in vars(method).items() if k not in ("title", "published")},
+        "cache_mb": cache_mb(data, method),
+        "checkpoints": CHECKPOINTS if method.has_curve and s == S else (),
+        "minutes": FULL_MINUTES if single_pass(data, method) else None,
+    }
+    package = "scikit-learn" if method.variant is None else "hingeline"
+    return Job("train", {"name": data.name, "method": method.name, "s": s, "seed": seed}, package, more=more)

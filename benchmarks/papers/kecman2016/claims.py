@@ -6,70 +6,50 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.writing import table
+from benchmarks.papers.frame import Claim, claims_table, faster, yes
 
-from . import published
-from .settings import CS, FASTER, METHODS, OL, SETS, SIGMAS, SVC_, WITHIN
+from .settings import CS, FASTER, METHODS, OL, PUBLISHED, SETS, SIGMAS, SVC_, WITHIN
 from .summary import Summary, average, best, error, spread, total
 
-#: Errors, points, and ratios of times that count as equal, and times that count as not depending on C and sigma.
-SAME_ERROR, TIE, SAME_TIME = 0.5, 1.1, 2.0
+#: Errors, points, that count as equal, and ratios of times that count as not depending on C and sigma.
+SAME_ERROR, SAME_TIME = 0.5, 2.0
 #: Coefficients, parts of the largest, that count as equal.
 ROUNDING = 1e-9
 
-Claim = tuple[str, str, str, str]
 
-
-def claims_table(summary: Summary) -> str:
-    parts = (_errors, _speed, _times, _online, _equal, _large)
-    found = [list(claim) for part in parts for claim in part(summary)]
-    return table(["claim", "published", "holds here", "ours"], found) if found else "Not run."
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
+def claims(summary: Summary) -> str:
+    return claims_table(summary, _errors, _speed, _times, _online, _equal, _large)
 
 
 def _less(ours: float, theirs: float) -> str:
     """Of errors."""
-    return "tie" if abs(ours - theirs) <= SAME_ERROR else _yes(ours < theirs)
-
-
-def _faster(ratio: float) -> str:
-    return "yes" if ratio > TIE else "tie" if ratio > 1 / TIE else "no"
-
-
-def _both(summary: Summary) -> Iterator[tuple[str, str, dict, dict]]:
-    for name in summary.names():
-        svc, ol = summary.grid(name, SVC_), summary.grid(name, OL)
-        if svc and ol:
-            yield name, SETS[name].title, svc, ol
+    return "tie" if abs(ours - theirs) <= SAME_ERROR else yes(ours < theirs)
 
 
 def _errors(summary: Summary) -> Iterator[Claim]:
-    for name, title, svc, ol in _both(summary):
-        smo, online, _ = published.RESULTS[name]
+    for name, (svc, ol, _) in summary.whole():
+        smo, online, _ = PUBLISHED["results"][name]
         theirs, ours = average(svc), average(ol)
         told, known = f"{ours:.2f} and {theirs:.2f} %", f"{online:.2f} and {smo:.2f} %"
-        yield f"Average error of OL SVM is lower than that of SMO: {title}", known, _less(ours, theirs), told
-    for _, title, svc, ol in _both(summary):
+        yield f"Average error of OL SVM is lower than that of SMO: {SETS[name].title}", known, _less(ours, theirs), told
+    for name, (svc, ol, _) in summary.whole():
         ours, theirs = error(ol[best(ol)]), error(svc[best(svc)])
         told = f"{ours:.2f} and {theirs:.2f} %"
-        yield f"The same of the lowest error: {title}", "not said", _less(ours, theirs), told
+        yield f"The same of the lowest error: {SETS[name].title}", "not said", _less(ours, theirs), told
 
 
 def _speed(summary: Summary) -> Iterator[Claim]:
     ratios = {}
-    for name, title, svc, ol in _both(summary):
+    for name, (svc, ol, _) in summary.whole():
         ratios[name] = total(svc, "seconds") / total(ol, "seconds")
-        known = f"{published.RESULTS[name][2]:g} times"
-        yield f"Grid faster than with SMO: {title}", known, _faster(ratios[name]), f"{ratios[name]:.2f} times"
+        known = f"{PUBLISHED['results'][name][2]:g} times"
+        yield f"Grid faster than with SMO: {SETS[name].title}", known, faster(ratios[name]), f"{ratios[name]:.2f} times"
     if len(ratios) > 3:
-        sizes = [published.SIZES[name][0] for name in ratios]
-        theirs = _rank(sizes, [published.RESULTS[name][2] for name in ratios])
+        sizes = [PUBLISHED["sizes"][name][0] for name in ratios]
+        theirs = _rank(sizes, [PUBLISHED["results"][name][2] for name in ratios])
         ours = _rank(sizes, list(ratios.values()))
         words = "The speedup grows with the number of samples (rank correlation)"
-        yield words, f"{theirs:.2f}", _yes(ours > 0.5), f"{ours:.2f}"
+        yield words, f"{theirs:.2f}", yes(ours > 0.5), f"{ours:.2f}"
 
 
 def _rank(x: list[int], y: list[float]) -> float:
@@ -77,17 +57,17 @@ def _rank(x: list[int], y: list[float]) -> float:
 
 
 def _times(summary: Summary) -> Iterator[Claim]:
-    for _, title, _, ol in _both(summary):
+    for name, (_, ol, _) in summary.whole():
         apart = spread(ol)
         told = f"largest / smallest {apart:.1f}; violations {spread(ol, 'violations'):.1f}"
-        yield f"Time of OL SVM does not depend on C and sigma: {title}", "yes", _yes(apart <= SAME_TIME), told
-    for _, title, svc, _ in _both(summary):
+        yield f"Time of OL SVM does not depend on C and sigma: {SETS[name].title}", "yes", yes(apart <= SAME_TIME), told
+    for name, (svc, _, _) in summary.whole():
         last = svc.get((CS[-1], SIGMAS[-1]))
         slowest = max(svc, key=lambda place: svc[place]["seconds"])
         if last:
             share = last["seconds"] / svc[slowest]["seconds"]
             told = f"{100 * share:.0f} % of the longest, which is at {slowest[0]:g}, {slowest[1]:g}"
-            yield f"SMO takes longest at the largest C and sigma: {title}", "yes", _yes(share > 0.9), told
+            yield f"SMO takes longest at the largest C and sigma: {SETS[name].title}", "yes", yes(share > 0.9), told
 
 
 def _online(summary: Summary) -> Iterator[Claim]:
@@ -97,11 +77,11 @@ def _online(summary: Summary) -> Iterator[Claim]:
             other = summary.online(way, method)
             if ol and other:
                 ratio, title = total(other, "seconds") / total(ol, "seconds"), METHODS[method].title
-                known = f"{published.ONLINE[method]:g} times" if way == "listed" else "yes"
-                yield f"OL SVM is faster, {words}: {title}", known, _faster(ratio), f"{ratio:.2f} times"
+                known = f"{PUBLISHED['online'][method]:g} times" if way == "listed" else "yes"
+                yield f"OL SVM is faster, {words}: {title}", known, faster(ratio), f"{ratio:.2f} times"
                 told = f"average {average(ol):.2f} and {average(other):.2f} %"
                 if way == "listed" and method != "pegaz":
-                    same = _yes(abs(average(ol) - average(other)) <= 2)
+                    same = yes(abs(average(ol) - average(other)) <= 2)
                     yield f"OL SVM and {title} err alike, {words}", "similar", same, told
                 else:
                     yield f"OL SVM errs less, {words}: {title}", "yes", _less(average(ol), average(other)), told
@@ -121,10 +101,10 @@ def _equal(summary: Summary) -> Iterator[Claim]:
                 told = f"coefficients differ by up to {apart:.1e} of the largest"
                 number = "one epoch" if epochs == 1 else f"{epochs} epochs"
                 if rate == "sqrt" and epochs > 1:
-                    yield f"NORMA and Pegaz differ, {number}, {words}", "yes", _yes(apart > ROUNDING), told
+                    yield f"NORMA and Pegaz differ, {number}, {words}", "yes", yes(apart > ROUNDING), told
                 else:
                     known = "yes" if rate == "sqrt" else "not said"
-                    yield f"NORMA and Pegaz are the same, {number}, {words}", known, _yes(apart <= ROUNDING), told
+                    yield f"NORMA and Pegaz are the same, {number}, {words}", known, yes(apart <= ROUNDING), told
 
 
 def _large(summary: Summary) -> Iterator[Claim]:
@@ -136,7 +116,7 @@ def _large(summary: Summary) -> Iterator[Claim]:
             fastest = min(good, key=lambda row: row["seconds"])
             ratio = svc["seconds"] / fastest["seconds"]
             told = f"{ratio:.1f} times, {error(fastest):.2f} and {error(svc):.2f} % ({METHODS[fastest['method']].title}"
-            yield _target(at), "not said", _yes(ratio >= FASTER), f"{told}, {fastest['precision']})"
+            yield _target(at), "not said", yes(ratio >= FASTER), f"{told}, {fastest['precision']})"
         else:
             lowest = min(online, key=error)
             ratio = svc["seconds"] / lowest["seconds"]

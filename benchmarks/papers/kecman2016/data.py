@@ -6,9 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.papers.data import fold as rows_of_fold
+from benchmarks.papers.data import stored
 from hingeline import datasets
 
 from .settings import EUKARYOTIC, FOLDS, PROTOTASK, SEED, SETS
@@ -20,10 +21,10 @@ Split = tuple[Any, np.ndarray, Any, np.ndarray]
 def load(name: str, n: int | None, seed: int = SEED) -> tuple[Any, np.ndarray]:
     """All rows, not scaled, float64. Another seed draws other points of the same kind."""
     if name == "chessboard":
-        return datasets.make_chessboard(n, random_state=seed)
+        return datasets.make_chessboard(n or 0, random_state=seed)
     if name == "normals":
-        return datasets.make_two_normals(n, random_state=seed)
-    source = datasets.load(SETS[name].source, dtype=np.float64, download_if_missing=False)
+        return datasets.make_two_normals(n or 0, random_state=seed)
+    source = stored(SETS[name].source)
     if name == "eukaryotic":
         positive = source.y == EUKARYOTIC
     elif name == "prototask":
@@ -41,15 +42,9 @@ def scaled(name: str) -> bool:
 def fold(name: str, n: int | None, place: int) -> Split:
     """Training and test part of one fold, scaled with the mean and the spread of the training part."""
     X, y = load(name, n)
-    train, test = _folds(name, n)[place]
+    train, test = rows_of_fold(y, FOLDS, SEED, place)
     X_train, X_test = X[train], X[test]
     if scaled(name):
         scaler = StandardScaler().fit(X_train)
         X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
     return X_train, y[train], X_test, y[test]
-
-
-@lru_cache(maxsize=1)
-def _folds(name: str, n: int | None) -> list[tuple[np.ndarray, np.ndarray]]:
-    _, y = load(name, n)
-    return list(StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(np.zeros(len(y)), y))

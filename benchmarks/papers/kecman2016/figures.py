@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
-from benchmarks.papers.plots import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, mark_empty, plt
+from benchmarks.plots import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, legend, mark_empty, plt
 
 from .settings import METHODS, OL, OL_AVERAGE, SETS, SVC_, WAYS
 from .summary import Cell, Place, Summary, error, spread
@@ -25,20 +26,14 @@ COLOURS = dict(zip(SETS, (BLACK, BLUE, SKY, GREEN, ORANGE, RED, PINK, "#777777")
 MARKERS = dict(zip(SETS, "osv^DPX*", strict=True))
 
 
-def write_figures(summary: Summary, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def draw(summary: Summary, _: Path) -> Iterator[tuple[str, Any]]:
     runs = (SVC_, OL, OL_AVERAGE)
     listed, ours = ({method: summary.online(way, method) for method in WAYS[way]} for way in WAYS)
-    for name, figure in (
-        ("figure1", _runs({m: summary.grid("normals", m) for m in runs}, "two normals")),
-        ("figure3", _runs({m: summary.grid("reuters", m) for m in runs}, "reuters")),
-        ("figure5", _runs(listed, "chessboard, the lists in NumPy")),
-        ("figure7", _runs(ours, "chessboard, ours")),
-        ("times", _times(summary)),
-    ):
-        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
-        figure.savefig(folder / f"{name}.png")
-        plt.close(figure)
+    yield "figure1", _runs({m: summary.grid("normals", m) for m in runs}, "two normals")
+    yield "figure3", _runs({m: summary.grid("reuters", m) for m in runs}, "reuters")
+    yield "figure5", _runs(listed, "chessboard, the lists in NumPy")
+    yield "figure7", _runs(ours, "chessboard, ours")
+    yield "times", _times(summary)
 
 
 def _runs(grids: dict[str, dict[Place, Cell]], title: str) -> Any:
@@ -72,7 +67,7 @@ def _runs(grids: dict[str, dict[Place, Cell]], title: str) -> Any:
         axes[1].set_yscale("log")
         axes[0].set_ylim(bottom=0)
         handles, labels = axes[1].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+        legend(figure, handles, labels, size=9)
     return figure
 
 
@@ -83,7 +78,7 @@ def _power(C: float) -> str:
 def _times(summary: Summary) -> Any:
     """Largest over smallest time of each set; time of OL SVM against violations."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
-    names = [name for name in summary.names() if summary.grid(name, OL) and summary.grid(name, SVC_)]
+    names = [name for name in summary.names("cv", SETS) if summary.grid(name, OL) and summary.grid(name, SVC_)]
     for place, name in enumerate(names):
         ol = summary.grid(name, OL)
         values = (spread(summary.grid(name, SVC_)), spread(ol), spread(ol, "violations"))

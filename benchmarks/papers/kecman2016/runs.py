@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -14,45 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from benchmarks.papers.store import build
 from hingeline import KernelSGDClassifier
 
-from . import data
+from . import data, settings
 from .lists import LISTS
-from .settings import (
-    CACHE_MB,
-    CS,
-    EPOCHS,
-    ERRATA_CS,
-    ERRATA_SIGMA,
-    LARGE_C,
-    LARGE_METHODS,
-    LIMIT,
-    METHODS,
-    REPEATS,
-    SEED,
-    SIGMAS,
-    Job,
-)
 
 
-@cache
-def _warm_up() -> None:
+def warm_up() -> None:
     """What is loaded at first use is not part of the first time."""
     X, y = np.eye(8), np.tile([-1, 1], 4)
     KernelSGDClassifier().fit(X, y).predict(X)
     SVC().fit(X, y).predict(X)
-
-
-#: Of the core that this process has loaded.
-_build = cache(build)
-
-
-def run(job: Job, threads: int) -> dict[str, Any]:
-    """Make a run. FileNotFoundError: the data set is not there."""
-    _warm_up()
-    found: dict[str, Any] = globals()[job.kind](**job.at, **job.how, n_jobs=threads)
-    return {"threads": threads, "build": _build(), **found}
 
 
 def _gamma(sigma: float) -> float:
@@ -66,10 +38,10 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _model(method: str, C: float, sigma: float, n_jobs: int, limit: int = -1) -> Any:
-    options = METHODS[method].options
+    options = settings.METHODS[method].options
     if options is None:
-        return SVC(C=C, gamma=_gamma(sigma), cache_size=CACHE_MB, max_iter=limit)
-    more = {"cache_size": CACHE_MB, "random_state": SEED, "n_jobs": n_jobs}
+        return SVC(C=C, gamma=_gamma(sigma), cache_size=settings.CACHE_MB, max_iter=limit)
+    more: dict[str, Any] = {"cache_size": settings.CACHE_MB, "random_state": settings.SEED, "n_jobs": n_jobs}
     return KernelSGDClassifier(C=C, gamma=_gamma(sigma), **more, **options)
 
 
@@ -92,7 +64,7 @@ def _fitted(model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) 
 def cv(name: str, n: int | None, C: float, fold: int, method: str, sigmas: list[float], n_jobs: int) -> dict[str, Any]:
     """One C with all sigmas on one fold."""
     split = data.fold(name, n, fold)
-    return {"cells": [{"sigma": s, **_fitted(_model(method, C, s, n_jobs, LIMIT), *split)} for s in sigmas]}
+    return {"cells": [{"sigma": s, **_fitted(_model(method, C, s, n_jobs, settings.LIMIT), *split)} for s in sigmas]}
 
 
 # ---- Figures 5 to 8 ----------------------------------------------------------------------------------
@@ -103,18 +75,19 @@ def online(n: int, way: str, fold: int, method: str, n_jobs: int) -> dict[str, A
     X, y, X_test, y_test = data.fold("chessboard", n, fold)
     cells = []
     if way == "ours":
-        for C in CS:
+        for C in settings.CS:
             cells += [
-                {"C": C, "sigma": s, **_fitted(_model(method, C, s, n_jobs), X, y, X_test, y_test)} for s in SIGMAS
+                {"C": C, "sigma": s, **_fitted(_model(method, C, s, n_jobs), X, y, X_test, y_test)}
+                for s in settings.SIGMAS
             ]
         return {"cells": cells}
-    order = np.random.RandomState(SEED).permutation(len(y))  # that of the estimator
+    order = np.random.RandomState(settings.SEED).permutation(len(y))  # that of the estimator
     X, y = X[order], y[order]
-    kernels = {s: _timed(lambda s=s: rbf_kernel(X, gamma=_gamma(s))) for s in SIGMAS}
-    seen = {s: rbf_kernel(X_test, X, gamma=_gamma(s)) for s in SIGMAS}
-    for C in CS:
-        for s in SIGMAS:
-            alpha, seconds = _timed(lambda C=C, s=s: LISTS[method](kernels[s][0], y, C, EPOCHS))
+    kernels = {s: _timed(partial(rbf_kernel, X, gamma=_gamma(s))) for s in settings.SIGMAS}
+    seen = {s: rbf_kernel(X_test, X, gamma=_gamma(s)) for s in settings.SIGMAS}
+    for C in settings.CS:
+        for s in settings.SIGMAS:
+            alpha, seconds = _timed(partial(LISTS[method], kernels[s][0], y, C, settings.EPOCHS))
             wrong = int(np.sum(np.where(seen[s] @ alpha > 0, 1, -1) != y_test))
             told = {"C": C, "sigma": s, "seconds": seconds, "kernel": kernels[s][1], "wrong": wrong}
             cells.append({**told, "rows": len(y_test), "n_support": int(np.sum(alpha != 0))})
@@ -127,13 +100,19 @@ def online(n: int, way: str, fold: int, method: str, n_jobs: int) -> dict[str, A
 def large(name: str, n: int, sigmas: dict[str, float], n_jobs: int) -> dict[str, Any]:
     """Every method with its own sigma: fits in turns, error on new points; ours in both precisions."""
     X, y = data.load(name, n)
-    X_test, y_test = data.load(name, n, SEED + 1)
+    X_test, y_test = data.load(name, n, settings.SEED + 1)
     tries: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for place in range(REPEATS):
-        turn = [(m, t) for m in LARGE_METHODS for t in ("float64", "float32") if t == "float64" or METHODS[m].options]
+    for place in range(settings.REPEATS):
+        turn = [
+            (m, t)
+            for m in settings.LARGE_METHODS
+            for t in ("float64", "float32")
+            if t == "float64" or settings.METHODS[m].options
+        ]
         for method, kind in turn if place % 2 == 0 else reversed(turn):
-            rows = X.astype(kind), y, X_test.astype(kind), y_test
-            tries.setdefault((method, kind), []).append(_fitted(_model(method, LARGE_C, sigmas[method], n_jobs), *rows))
+            parts = X.astype(kind), y, X_test.astype(kind), y_test
+            model = _model(method, settings.LARGE_C, sigmas[method], n_jobs)
+            tries.setdefault((method, kind), []).append(_fitted(model, *parts))
     rows = []
     for (method, kind), found in tries.items():
         seconds = [one["seconds"] for one in found]
@@ -151,9 +130,14 @@ def errata(n: int, n_jobs: int) -> dict[str, Any]:
     pairs = []
     for rate, first in (("sqrt", False), ("sqrt", True), ("inverse", False), ("inverse", True)):
         for epochs in (1, 3):
-            for C in ERRATA_CS:
-                common = {"C": C, "gamma": _gamma(ERRATA_SIGMA), "learning_rate": rate, "n_epochs": epochs}
-                common |= {"truncate": 0.0, "random_state": SEED, "n_jobs": n_jobs}
+            for C in settings.ERRATA_CS:
+                common: dict[str, Any] = {
+                    "C": C,
+                    "gamma": _gamma(settings.ERRATA_SIGMA),
+                    "learning_rate": rate,
+                    "n_epochs": epochs,
+                }
+                common |= {"truncate": 0.0, "random_state": settings.SEED, "n_jobs": n_jobs}
                 norma = KernelSGDClassifier(rule="norma", decay_first=first, **common).fit(X, y)
                 pegaz = KernelSGDClassifier(rule="pegaz", **common).fit(X, y)
                 a, b = _coefficients(norma, n), _coefficients(pegaz, n)
@@ -162,12 +146,12 @@ def errata(n: int, n_jobs: int) -> dict[str, Any]:
                 told |= {"unlike": float(np.mean(norma.predict(X) != pegaz.predict(X)))}
                 told |= {"n_support": [int(np.sum(np.abs(v) > 1e-12 * C)) for v in (a, b)]}
                 pairs.append(told)
-    model = KernelSGDClassifier(rule="norma-literal", C=1.0, gamma=_gamma(ERRATA_SIGMA), truncate=0.0)
-    first = []
+    model = KernelSGDClassifier(rule="norma-literal", C=1.0, gamma=_gamma(settings.ERRATA_SIGMA), truncate=0.0)
+    steps = []
     for t in (1, 2):  # the two rows are of one class each, far apart: both violate the margin
         model.partial_fit(np.array([[0.1 * t, 0.1 * t]]), [(-1) ** t], classes=[-1, 1])
-        first.append(_coefficients(model, 2).tolist())
-    return {"pairs": pairs, "first": first}
+        steps.append(_coefficients(model, 2).tolist())
+    return {"pairs": pairs, "first": steps}
 
 
 def _coefficients(model: Any, n: int) -> np.ndarray:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.papers.frame import Job, published
+
 #: Changes when runs are made differently: results kept from before are then made again.
 PROTOCOL = 1
 SEED = 2016
+PUBLISHED = published(__file__)
 
 
 @dataclass(frozen=True)
@@ -110,61 +113,39 @@ QUICK_N = {"chessboard": 500, "normals": 600}
 QUICK_SETS, QUICK_CS = ("cancer", "vote", "chessboard", "normals"), (1e-2, 1.0, 1e4)
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run: what is stored as one file. `kind` is a function of runs.py, `at` its arguments, `how` more of them."""
-
-    kind: str
-    at: dict[str, Any] = field(hash=False)
-    how: dict[str, Any] = field(hash=False, default_factory=dict)
-
-    @property
-    def path(self) -> str:
-        """Of its file in the store."""
-        return f"{self.kind}/" + "_".join(f"{v:g}" if isinstance(v, float) else str(v) for v in self.at.values())
-
-    @property
-    def package(self) -> str:
-        """Whose version the result depends on."""
-        return METHODS[self.at["method"]].package if self.kind == "cv" else "hingeline"
-
-    def settings(self) -> dict[str, Any]:
-        """What the result depends on."""
-        more: dict[str, Any] = {"protocol": PROTOCOL, "kind": self.kind, **self.at, **self.how}
-        if self.kind == "cv":
-            options = METHODS[self.at["method"]].options
-            more |= {"options": options, "cache": CACHE_MB, "limit": None if options else LIMIT}
-        if self.kind == "online":
-            more |= {"Cs": CS, "sigmas": SIGMAS, "epochs": EPOCHS}
-        if self.kind == "large":
-            more |= {"C": LARGE_C, "methods": {m: METHODS[m].options for m in LARGE_METHODS}, "repeats": REPEATS}
-        if self.kind == "errata":
-            more |= {"Cs": ERRATA_CS, "sigma": ERRATA_SIGMA}
-        return more
-
-
 def rows(name: str, quick: bool) -> int | None:
     return QUICK_N.get(name) if quick else SETS[name].n
 
 
-def jobs(kinds: list[str], names: list[str], quick: bool) -> list[Job]:
+def jobs(quick: bool) -> list[Job]:
     """All runs but those of `large`, which need the others (summary.py); set after set, methods in turns."""
     found = []
-    for name in names:
+    for name in QUICK_SETS if quick else SETS:
         n, folds = rows(name, quick), 1 if quick else SETS[name].folds
         for C in QUICK_CS if quick else CS:
             large = name in LARGE_SIGMAS and C == LARGE_C
             for fold in range(FOLDS if large else folds):
                 for method in LARGE_METHODS if large else GRID_METHODS:
                     at = {"name": name, "n": n, "C": C, "fold": fold, "method": method}
-                    found.append(Job("cv", at, {"sigmas": LARGE_SIGMAS[name] if large else SIGMAS}))
+                    found.append(_cv(at, METHODS[method], LARGE_SIGMAS[name] if large else SIGMAS))
     for fold in range(1 if quick else ONLINE_FOLDS):
         for way, methods in WAYS.items():
             at = {"n": QUICK_N["chessboard"] if quick else ONLINE_N, "way": way, "fold": fold}
-            found += [Job("online", {**at, "method": method}) for method in methods]
-    found.append(Job("errata", {"n": QUICK_N["chessboard"] if quick else ERRATA_N}))
-    return [job for job in found if job.kind in kinds]
+            more = {"protocol": PROTOCOL, "Cs": CS, "sigmas": SIGMAS, "epochs": EPOCHS}
+            found += [Job("online", {**at, "method": method}, more=more) for method in methods]
+    more = {"protocol": PROTOCOL, "Cs": ERRATA_CS, "sigma": ERRATA_SIGMA}
+    found.append(Job("errata", {"n": QUICK_N["chessboard"] if quick else ERRATA_N}, more=more))
+    return found
 
 
-#: What --only takes.
-KINDS = ("cv", "online", "errata", "large")
+def _cv(at: dict[str, Any], method: Method, sigmas: tuple[float, ...]) -> Job:
+    limit = None if method.options else LIMIT
+    more = {"protocol": PROTOCOL, "options": method.options, "cache": CACHE_MB, "limit": limit}
+    return Job("cv", at, method.package, {"sigmas": sigmas}, more)
+
+
+def large(name: str, quick: bool, sigmas: dict[str, float]) -> Job:
+    """One fit of every method, each with its own sigma."""
+    options = {m: METHODS[m].options for m in LARGE_METHODS}
+    more = {"protocol": PROTOCOL, "C": LARGE_C, "methods": options, "repeats": REPEATS}
+    return Job("large", {"name": name, "n": rows(name, quick)}, how={"sigmas": sigmas}, more=more)

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.store import Store
+from benchmarks.papers import frame
 
-from .settings import CS, FOLDS, LARGE_C, LARGE_METHODS, LARGE_SIGMAS, OL, SETS, SIGMAS, Job, rows
+from .settings import CS, FOLDS, GRID_METHODS, LARGE_C, LARGE_METHODS, LARGE_SIGMAS, OL, SETS, SIGMAS, large
 
 Cell = dict[str, Any]
 Place = tuple[float, float]
 
 
-class Summary:
-    """All results that are in the store and belong to today's settings."""
-
-    def __init__(self, store: Store, wanted: list[Job], quick: bool) -> None:
-        self.quick = quick
-        self.results = [(job, found) for job in wanted if (found := store.get(job)) is not None]
-        more = [(job, store.get(job)) for job in self.measurements()]
-        self.results += [(job, found) for job, found in more if found is not None]
-
-    def of(self, kind: str, **at: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Arguments and result of every run of a kind with these arguments."""
-        return [(j.at, r) for j, r in self.results if j.kind == kind and all(j.at[k] == v for k, v in at.items())]
-
-    def names(self) -> list[str]:
-        """Sets that there are results for."""
-        found = {at["name"] for at, _ in self.of("cv")}
-        return [name for name in SETS if name in found]
+class Summary(frame.Summary):
+    """What the stored runs say."""
 
     # ---- the grid ----
 
@@ -50,6 +36,13 @@ class Summary:
         if not wanted or any(len(folds.get(place, ())) < self.folds(name) for place in wanted):
             return {}
         return {place: _sum(folds[place]) for place in wanted}
+
+    def whole(self) -> Iterator[tuple[str, list[dict[Place, Cell]]]]:
+        """Sets whose grid is whole for all methods of the grid, with the grids."""
+        for name in self.names("cv", SETS):
+            grids = [self.grid(name, method) for method in GRID_METHODS]
+            if all(grids):
+                yield name, grids
 
     def online(self, way: str, method: str) -> dict[Place, Cell]:
         """The same for the chessboard of Figures 5 to 8."""
@@ -76,14 +69,14 @@ class Summary:
                 found.setdefault(cell["sigma"], []).append(cell)
         return {s: _sum(cells) for s, cells in found.items() if len(cells) == FOLDS}
 
-    def measurements(self) -> list[Job]:
+    def later(self) -> list[frame.Job]:
         """Runs at the large C whose cross-validation is done, each method with the sigma of its lowest error."""
         found = []
         for name in LARGE_SIGMAS:
             errors = {m: {s: error(c) for s, c in self.by_sigma(name, m).items()} for m in LARGE_METHODS}
             if all(errors.values()):
                 sigmas = {m: min(known, key=lambda s: known[s]) for m, known in errors.items()}
-                found.append(Job("large", {"name": name, "n": rows(name, self.quick)}, {"sigmas": sigmas}))
+                found.append(large(name, self.quick, sigmas))
         return found
 
 

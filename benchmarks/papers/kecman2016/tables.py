@@ -6,53 +6,58 @@ from typing import Any
 
 from benchmarks.writing import number, table
 
-from . import data, published
-from .settings import FASTER, GRID_METHODS, LARGE_METHODS, METHODS, OL, SETS, SVC_, WAYS, WITHIN, rows
+from . import data
+from .settings import (
+    FASTER,
+    GRID_METHODS,
+    LARGE_METHODS,
+    LARGE_SIGMAS,
+    METHODS,
+    OL,
+    PUBLISHED,
+    SETS,
+    SVC_,
+    WAYS,
+    WITHIN,
+)
+from .settings import rows as size_of
 from .summary import Place, Summary, average, best, error, spread, total
 
 
 def sizes(summary: Summary) -> str:
     """Table I."""
     lines = []
-    for name in summary.names():
-        X, y = data.load(name, rows(name, summary.quick))
-        n, d = published.SIZES[name]
+    for name in summary.names("cv", SETS):
+        X, y = data.load(name, size_of(name, summary.quick))
+        n, d = PUBLISHED["sizes"][name]
         how = "standardised" if data.scaled(name) else "rows of unit length" if name == "reuters" else "as drawn"
         share = f"{100 * (y > 0).mean():.1f}"
         lines.append([SETS[name].title, f"{n:,}", f"{d:,}", f"{X.shape[0]:,}", f"{X.shape[1]:,}", "2", share, how])
     header = ["", "published: samples", "features", "ours: samples", "features", "classes", "positive %", "scale"]
-    return table(header, lines) if lines else "Not run."
+    return table(header, lines)
 
 
 def errors(summary: Summary) -> str:
     """Table II: average error over the grid, and the lowest."""
     lines = []
-    for name in summary.names():
-        grids = [summary.grid(name, method) for method in GRID_METHODS]
-        if all(grids):
-            _, y = data.load(name, rows(name, summary.quick))
-            smo, online, _ = published.RESULTS[name]
-            constant = 100 * min((y > 0).mean(), (y < 0).mean())
-            averages = [f"{average(grid):.2f}" for grid in grids]
-            lowest = [f"{error(grid[best(grid)]):.2f}" for grid in grids]
-            lines.append(
-                [SETS[name].title, f"{smo:.2f}", f"{online:.2f}", *averages, *lowest, f"{constant:.2f}",
-                 str(summary.folds(name))]
-            )  # fmt: skip
+    for name, grids in summary.whole():
+        _, y = data.load(name, size_of(name, summary.quick))
+        smo, online, _ = PUBLISHED["results"][name]
+        constant = 100 * min((y > 0).mean(), (y < 0).mean())
+        averages = [f"{average(grid):.2f}" for grid in grids]
+        lowest = [f"{error(grid[best(grid)]):.2f}" for grid in grids]
+        line = [SETS[name].title, f"{smo:.2f}", f"{online:.2f}", *averages, *lowest]
+        lines.append([*line, f"{constant:.2f}", str(summary.folds(name))])
     titles = [METHODS[method].title for method in GRID_METHODS]
     header = ["error %", "published average: SMO", "OL SVM", f"average: {titles[0]}", *titles[1:]]
     header += [f"lowest: {titles[0]}", *titles[1:]]
-    return table([*header, "one class", "folds"], lines) if lines else "Not run."
+    return table([*header, "one class", "folds"], lines)
 
 
 def chosen(summary: Summary) -> str:
     """Where the lowest errors are."""
-    lines = []
-    for name in summary.names():
-        grids = [summary.grid(name, method) for method in GRID_METHODS]
-        if all(grids):
-            lines.append([SETS[name].title, *(_at(best(grid)) for grid in grids)])
-    return table(["C and sigma of the lowest error", *(METHODS[m].title for m in GRID_METHODS)], lines) if lines else ""
+    lines = [[SETS[name].title, *(_at(best(grid)) for grid in grids)] for name, grids in summary.whole()]
+    return table(["C and sigma of the lowest error", *(METHODS[m].title for m in GRID_METHODS)], lines)
 
 
 def _at(place: Place) -> str:
@@ -62,25 +67,23 @@ def _at(place: Place) -> str:
 def speed(summary: Summary) -> str:
     """Table II: how many times as fast."""
     lines = []
-    for name in summary.names():
-        svc, ol, averaged = (summary.grid(name, method) for method in GRID_METHODS)
-        if svc and ol and averaged:
-            seconds = [total(grid, "seconds") for grid in (svc, ol, averaged)]
-            both = total(svc, "seconds", "predicting") / total(ol, "seconds", "predicting")
-            at_best = svc[best(svc)]["seconds"] / ol[best(ol)]["seconds"]
-            ended = total(svc, "ended"), sum(cell["folds"] for cell in svc.values())
-            line = [SETS[name].title, *(number(s) for s in seconds), f"{published.RESULTS[name][2]:.2f}"]
-            line += [f"{seconds[0] / seconds[1]:.2f}", f"{both:.2f}", f"{at_best:.2f}"]
-            lines.append([*line, "{:.0f} of {}".format(*ended)])
+    for name, (svc, ol, averaged) in summary.whole():
+        seconds = [total(grid, "seconds") for grid in (svc, ol, averaged)]
+        both = total(svc, "seconds", "predicting") / total(ol, "seconds", "predicting")
+        at_best = svc[best(svc)]["seconds"] / ol[best(ol)]["seconds"]
+        ended = total(svc, "ended"), sum(cell["folds"] for cell in svc.values())
+        line = [SETS[name].title, *(number(s) for s in seconds), f"{PUBLISHED['results'][name][2]:.2f}"]
+        line += [f"{seconds[0] / seconds[1]:.2f}", f"{both:.2f}", f"{at_best:.2f}"]
+        lines.append([*line, "{:.0f} of {}".format(*ended)])
     header = ["", "SVC, s", "OL SVM, s", "averaged, s", "published: times as fast", "ours: times as fast"]
     header += ["with prediction", "at the lowest errors", "fits of SVC at the limit"]
-    return table(header, lines) if lines else "Not run."
+    return table(header, lines)
 
 
 def at_limit(summary: Summary) -> str:
     """Cells of SVC that ended at the limit of iterations."""
     lines = []
-    for name in summary.names():
+    for name in summary.names("cv", SETS):
         grid = summary.grid(name, SVC_)
         where = [f"({_at(place)})" for place, cell in grid.items() if cell["ended"]]
         if where:
@@ -91,19 +94,15 @@ def at_limit(summary: Summary) -> str:
 def independence(summary: Summary) -> str:
     """Largest over smallest time in the grid."""
     lines = []
-    for name in summary.names():
-        svc, ol = summary.grid(name, SVC_), summary.grid(name, OL)
-        if svc and ol:
-            counts = [cell["violations"] / cell["folds"] for cell in ol.values()]
-            steps = next(iter(ol.values()))
-            shown = f"{min(counts):,.0f} to {max(counts):,.0f} of {steps['steps'] / steps['folds']:,.0f}"
-            lines.append(
-                [SETS[name].title, _range(ol), f"{spread(ol):.1f}", f"{spread(ol, 'violations'):.1f}", shown,
-                 number(summary.correlation(name)), _range(svc), f"{spread(svc):.1f}"]
-            )  # fmt: skip
+    for name, (svc, ol, _) in summary.whole():
+        counts = [cell["violations"] / cell["folds"] for cell in ol.values()]
+        steps = next(iter(ol.values()))
+        shown = f"{min(counts):,.0f} to {max(counts):,.0f} of {steps['steps'] / steps['folds']:,.0f}"
+        line = [SETS[name].title, _range(ol), f"{spread(ol):.1f}", f"{spread(ol, 'violations'):.1f}", shown]
+        lines.append([*line, number(summary.correlation(name)), _range(svc), f"{spread(svc):.1f}"])
     header = ["", "OL SVM: s of a fit", "largest / smallest", "violations: largest / smallest", "violations of steps"]
     header += ["correlation", "SVC: s of a fit", "largest / smallest"]
-    return table(header, lines) if lines else "Not run."
+    return table(header, lines)
 
 
 def _range(grid: dict[Place, Any]) -> str:
@@ -122,12 +121,12 @@ def online(summary: Summary) -> str:
                 seconds = total(grid, "seconds")
                 place = best(grid)
                 title = f"{'list in NumPy' if way == 'listed' else 'ours'}: {METHODS[method].title}"
-                known = published.ONLINE.get(method) if way == "listed" else None
+                known = PUBLISHED["online"].get(method) if way == "listed" else None
                 line = [title, f"{average(grid):.2f}", f"{error(grid[place]):.2f}", _at(place), number(seconds)]
                 line += [f"{seconds / total(first, 'seconds'):.2f}", "-" if known is None else f"{known:g}"]
                 lines.append([*line, f"{total(grid, 'n_support') / sum(c['folds'] for c in grid.values()):,.0f}"])
     header = ["", "average error %", "lowest", "at C, sigma", "s, whole grid", "over OL SVM", "published", "mean SVs"]
-    return table(header, lines) if lines else "Not run."
+    return table(header, lines)
 
 
 def reached(rows: list[dict[str, Any]]) -> set[str]:
@@ -146,6 +145,16 @@ def both(summary: Summary) -> str:
     found = [reached(result["rows"]) for _, result in summary.of("large")]
     names = sorted(set.intersection(*found)) if found else []
     return f"Settings that reach the target on both sets: {'; '.join(names) or 'none'}."
+
+
+def large_sections(summary: Summary) -> str:
+    """A section for each set of the fits at the large C."""
+    words = "Cross-validation († SVC at its limit of iterations in some fold):"
+    parts = []
+    for name in LARGE_SIGMAS:
+        parts.append(f"### {SETS[name].title.capitalize()}, {size_of(name, summary.quick) or 0:,} points")
+        parts += [large(summary, name), words, large_cv(summary, name)]
+    return "\n\n".join(parts)
 
 
 def large(summary: Summary, name: str) -> str:
@@ -178,7 +187,7 @@ def large_cv(summary: Summary, name: str) -> str:
             lines.append(
                 [METHODS[method].title, *(f"{error(grid[s]):.2f}{m}" for s, m in zip(widths, marks, strict=True))]
             )
-    return table(["CV error %", *(f"sigma = {s:g}" for s in widths)], lines) if lines else "Not run."
+    return table(["CV error %", *(f"sigma = {s:g}" for s in widths)], lines)
 
 
 def errata(summary: Summary) -> str:
@@ -192,4 +201,16 @@ def errata(summary: Summary) -> str:
             line = [f"η = {rate}, shrinks {order}", str(pair["epochs"]), f"{pair['C']:g}", apart]
             lines.append([*line, f"{100 * pair['unlike']:.1f}", svs])
     header = ["", "epochs", "C", "largest difference of coefficients", "predictions that differ, %", "SVs"]
-    return table(header, lines) if lines else "Not run."
+    return table(header, lines)
+
+
+def first_steps(summary: Summary) -> str:
+    """What the first steps of List 1 do."""
+    for _, result in summary.of("errata"):
+        one, two = ([f"{abs(a):.3f}" for a in step] for step in result["first"])
+        return (
+            "The factor 1 - √(2/t) of List 1 is -0.414 at t = 1, 0 at t = 2 and 0.184 at t = 3. What is learnt "
+            "from the first sample is lost immediately. Two rows, C = 1: sizes of the coefficients after step 1: "
+            f"{one[0]}, after step 2: {two[0]} and {two[1]}. Ours has no factor below 0."
+        )
+    return ""

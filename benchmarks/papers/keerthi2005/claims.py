@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from benchmarks.writing import table
+from benchmarks.papers.frame import Claim, claims_table, faster, yes
 
 from . import data, published
 from .settings import FAMILIES, HEURISTICS, LARGE, PAPER, SETS, SOLVERS
 from .summary import Summary
 from .tables import ours_against, published_against
 
-#: Ratios up to this are a tie.
-TIE = 1.1
 #: CV errors, points, and fractions that count as equal.
 SAME_ERROR, SAME_FRACTION = 0.1, 0.005
 #: What is compared: the paper's way and what a user gets, with the dual methods.
@@ -21,37 +19,24 @@ MINE, DUAL = (PAPER, "auto"), ("s1", "s3")
 #: "Far fewer": a share.
 FAR = 0.1
 
-Claim = tuple[str, str, str, str]
 
-
-def claims_table(summary: Summary) -> str:
-    parts = (_seeding, _heuristics, _work, _speed, _errors, _scaling)
-    rows = [list(claim) for part in parts for claim in part(summary)]
-    return table(["claim", "published", "holds here", "ours"], rows) if rows else "Not run."
-
-
-def _holds(*ratios: float) -> str:
-    """All above 1: yes, no, or tie."""
-    return "yes" if min(ratios) > TIE else "tie" if min(ratios) > 1 / TIE else "no"
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
+def claims(summary: Summary) -> str:
+    return claims_table(summary, _seeding, _heuristics, _work, _speed, _errors, _scaling)
 
 
 def _seeding(summary: Summary) -> Iterator[Claim]:
-    for name in (name for name in summary.names("seeding") if name in LARGE):
+    for name in summary.names("seeding", LARGE):
         none, seeded = (summary.one("seeding", name=name, way=way, solver=PAPER) for way in ("none", "seeded"))
         if none and seeded:
             known = published.SEEDING["none"][name] / published.SEEDING["seeded"][name]
             seconds, passes = none["seconds"] / seeded["seconds"], sum(none["passes"]) / sum(seeded["passes"])
             words = f"β-seeding is faster (Table 1): {SETS[name].title}"
-            yield words, f"{known:.2f} times", _holds(seconds, passes), f"{seconds:.2f} times, passes {passes:.2f}"
+            yield words, f"{known:.2f} times", faster(seconds, passes), f"{seconds:.2f} times, passes {passes:.2f}"
 
 
 def _heuristics(summary: Summary) -> Iterator[Claim]:
     gains, theirs, shares = {}, {}, {}
-    for name in (name for name in summary.names("heuristics") if name in LARGE):
+    for name in summary.names("heuristics", LARGE):
         runs = {variant: summary.one("heuristics", name=name, variant=variant) for variant in HEURISTICS}
         if not all(runs.values()):
             continue
@@ -62,23 +47,23 @@ def _heuristics(summary: Summary) -> Iterator[Claim]:
             words = f"{HEURISTICS[variant][0].capitalize()} alone is faster than none (Table 3): {SETS[name].title}"
             ratios = seconds["none"] / seconds[variant], passes["none"] / passes[variant]
             told = f"{ratios[0]:.2f} times, passes {ratios[1]:.2f}"
-            yield words, f"{known['none'] / known[variant]:.2f} times", _holds(*ratios), told
+            yield words, f"{known['none'] / known[variant]:.2f} times", faster(*ratios), told
         gains[name] = passes["none"] / passes["both"]
         theirs[name], shares[name] = known["none"] / known["both"], runs["both"]["sv_fraction"] if runs["both"] else 0.0
         gain = seconds["none"] / seconds["both"]
         words = f"Both heuristics: at least twice as fast: {SETS[name].title}"
         told = f"{gain:.2f} times, passes {gains[name]:.2f}"
-        yield words, f"{theirs[name]:.2f} times", _yes(min(gain, gains[name]) >= 2), told
+        yield words, f"{theirs[name]:.2f} times", yes(min(gain, gains[name]) >= 2), told
     if len(gains) > 1:
         order = sorted(gains, key=lambda name: shares[name])
         falling = all(gains[a] >= gains[b] for a, b in pairwise(order))
         words = "Both gain more where fewer rows are support vectors"
         known_order = sorted(theirs, key=lambda name: published.SV_FRACTION[name])
-        yield words, _listed(theirs, known_order), _yes(falling), "passes: " + _listed(gains, order)
+        yield words, _listed(theirs, known_order), yes(falling), "passes: " + _listed(gains, order)
     for name in shares:
         known_share = published.SV_FRACTION[name]
         other = " (other features)" if name == "news20" else ""
-        same = _yes(abs(shares[name] - known_share) <= SAME_FRACTION)
+        same = yes(abs(shares[name] - known_share) <= SAME_FRACTION)
         yield f"Fraction of support vectors: {SETS[name].title}{other}", f"{known_share}", same, f"{shares[name]:.3f}"
 
 
@@ -87,24 +72,24 @@ def _listed(values: dict[str, float], order: list[str]) -> str:
 
 
 def _work(summary: Summary) -> Iterator[Claim]:
-    for name in (name for name in summary.names("fit") if name in LARGE):
+    for name in summary.names("fit", LARGE):
         found = [r for _, r in summary.of("fit", name=name, solver=PAPER)]
         if found:
             iterations = [r["iterations"] for r in found]
             most = max(iterations)
             words = f"Few Newton iterations (section 4.5): {SETS[name].title}"
-            yield words, "5 to 20", _yes(most <= 20), f"{min(iterations)} to {most}"
+            yield words, "5 to 20", yes(most <= 20), f"{min(iterations)} to {most}"
             smaller = min(data.load(name)[0].shape)
             steps = sum(r["passes"] for r in found) / sum(iterations)
             words = f"Passes to an iteration are far fewer than min(m, n): {SETS[name].title}"
-            yield words, "102 of 198,788 (Financial)", _yes(steps < FAR * smaller), f"{steps:.1f} of {smaller:,}"
+            yield words, "102 of 198,788 (Financial)", yes(steps < FAR * smaller), f"{steps:.1f} of {smaller:,}"
             worst = max(r["kkt"] for r in found)
             words = f"KKT violation of 0.001 can be had (section 4.7): {SETS[name].title}"
-            yield words, "yes", _yes(worst <= 1e-3), f"largest {worst:.1e}"
+            yield words, "yes", yes(worst <= 1e-3), f"largest {worst:.1e}"
 
 
 def _speed(summary: Summary) -> Iterator[Claim]:
-    for name in (name for name in summary.names("fit") if name in LARGE):
+    for name in summary.names("fit", LARGE):
         known = {method: published_against(name, method) for method in ("light", "bsvm")}
         told = ", ".join(f"{published.METHODS[method]} {s.optimal:.1f}" for method, s in known.items() if s)
         for ours in MINE:
@@ -113,8 +98,8 @@ def _speed(summary: Summary) -> Iterator[Claim]:
             if len(ratios) == len(DUAL):
                 words = f"Over 4 times as fast as dual methods, each at its best C: {SETS[name].title}"
                 text = ", ".join(f"{title} {x:.2f}" for title, x in ratios.items())
-                yield f"{words}, {SOLVERS[ours].title}", told, _yes(min(ratios.values()) >= 4), text
-    for name in (name for name in summary.names("fit") if name in LARGE):
+                yield f"{words}, {SOLVERS[ours].title}", told, yes(min(ratios.values()) >= 4), text
+    for name in summary.names("fit", LARGE):
         growth = {s: _growth(summary.fits(name, s)) for s in (PAPER, "s1", "s3")}
         if all(growth.values()):
             theirs_growth = {m: _growth(published.seconds(name, m)) for m in ("mfn", "light", "bsvm")}
@@ -123,7 +108,7 @@ def _speed(summary: Summary) -> Iterator[Claim]:
             names = (SOLVERS[PAPER].title, SOLVERS["s1"].title, SOLVERS["s3"].title)
             text = ", ".join(f"{title} {g:.1f}" for title, g in zip(names, growth.values(), strict=True))
             shown = ", ".join(f"{published.METHODS[m]} {g:.1f}" for m, g in theirs_growth.items())
-            yield words, shown, _holds(dual / own), text
+            yield words, shown, faster(dual / own), text
 
 
 def _growth(values: list[float | None]) -> float | None:
@@ -132,18 +117,18 @@ def _growth(values: list[float | None]) -> float | None:
 
 
 def _errors(summary: Summary) -> Iterator[Claim]:
-    for name in (name for name in summary.names("cv") if name in LARGE):
+    for name in summary.names("cv", LARGE):
         squared, hinge = summary.errors(name, "auto"), summary.errors(name, "s3")
         if squared:
             known = min(published.errors(name, "mfn"))
             other = " (other features)" if name == "news20" else ""
             words = f"Lowest CV error, squared hinge: {SETS[name].title}{other}"
-            yield words, f"{known:.2f} %", _yes(abs(min(squared) - known) <= SAME_ERROR), f"{min(squared):.2f} %"
+            yield words, f"{known:.2f} %", yes(abs(min(squared) - known) <= SAME_ERROR), f"{min(squared):.2f} %"
         if squared and hinge:
             known_pair = [min(published.errors(name, method)) for method in ("mfn", "light")]
             words = f"Squared hinge and hinge err alike: {SETS[name].title}"
             text = f"{min(squared):.2f} and {min(hinge):.2f} %"
-            alike = _yes(abs(min(squared) - min(hinge)) <= SAME_ERROR)
+            alike = yes(abs(min(squared) - min(hinge)) <= SAME_ERROR)
             yield words, "{:.2f} and {:.2f} %".format(*known_pair), alike, text
 
 
@@ -159,8 +144,8 @@ def _scaling(summary: Summary) -> Iterator[Claim]:
             text = "; ".join(
                 f"{SOLVERS[d].title} {', '.join(f'{x:.2f}' for x in found)}" for d, found in ratios.items()
             )
-            holds = _holds(*(x for found in ratios.values() for x in found))
+            holds = faster(*(x for found in ratios.values() for x in found))
             yield f"Faster than dual methods at every m (Figure 1): {where}", "yes", holds, text
             text = f"exponent {slope:.2f}; " + ", ".join(f"{SOLVERS[d].title} {x:.2f}" for d, x in slopes.items() if x)
             better = all(x is not None and slope < x for x in slopes.values())
-            yield f"Scales better with m (Figure 1): {where}", "yes", _yes(better), text
+            yield f"Scales better with m (Figure 1): {where}", "yes", yes(better), text

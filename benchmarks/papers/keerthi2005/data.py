@@ -6,9 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import normalize
 
+from benchmarks.papers.data import fold as rows_of_fold
+from benchmarks.papers.data import stored
 from hingeline import datasets
 
 from .settings import FOLDS, SEED, SETS
@@ -21,7 +22,7 @@ POSITIVE = (*range(1, 7), *range(11, 15))
 def load(name: str) -> tuple[Any, np.ndarray]:
     """CSR matrix in float64, and labels."""
     wanted = SETS[name]
-    source = datasets.load(wanted.source, dtype=np.float64, download_if_missing=False)
+    source = stored(wanted.source)
     if wanted.source == "news20":
         return _news20(source)
     X, y = source.X_train, np.where(source.y_train > 0, 1, -1)
@@ -53,11 +54,5 @@ def _news20(source: datasets.Dataset) -> tuple[Any, np.ndarray]:
 def fold(name: str, place: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
     """Training and test part of one fold."""
     X, y = load(name)
-    train, test = _folds(name)[place]
+    train, test = rows_of_fold(y, FOLDS, SEED, place)
     return X[train], y[train], X[test], y[test]
-
-
-@lru_cache(maxsize=1)
-def _folds(name: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    _, y = load(name)
-    return list(StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(np.zeros(len(y)), y))

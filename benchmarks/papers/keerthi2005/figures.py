@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from matplotlib.ticker import NullLocator
 
-from benchmarks.papers.plots import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, mark_empty, plt
+from benchmarks.plots import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, legend, mark_empty, plt
 
 from . import published
 from .settings import FAMILIES, LARGE, SETS, SOLVERS
@@ -27,13 +28,9 @@ TOP = {"news20": 3.6}
 MEASURES = {"seconds": "training time, s", "passes": "passes over the rows"}
 
 
-def write_figures(summary: Summary, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, draw in (("figure1", _scaling), ("tables", _grids)):
-        figure = draw(summary)
-        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
-        figure.savefig(folder / f"{name}.png")
-        plt.close(figure)
+def draw(summary: Summary, _: Path) -> Iterator[tuple[str, Any]]:
+    yield "figure1", _scaling(summary)
+    yield "tables", _grids(summary)
 
 
 def _scaling(summary: Summary) -> Any:
@@ -88,9 +85,10 @@ def _ends(axis: Any, name: str) -> None:
 def _grids(summary: Summary) -> Any:
     """Times as published, our times, and the CV errors of both."""
     figure = plt.figure(figsize=(10.5, 10), layout="constrained")
+    parts: Any = figure.subfigures(3, 1)
     labels = ("published time, s", "our machine: time, s", "CV error, %")
-    for part, draw, label in zip(figure.subfigures(3, 1), (_published, _times, _errors), labels, strict=True):
-        axes = part.subplots(1, len(LARGE))
+    for part, draw, label in zip(parts, (_published, _times, _errors), labels, strict=True):
+        axes: Any = part.subplots(1, len(LARGE))
         for axis, (name, place) in zip(axes, LARGE.items(), strict=True):
             draw(summary, axis, name)
             axis.set(title=f"{SETS[name].title} (Table {place})", xlabel="log2 C")
@@ -98,10 +96,7 @@ def _grids(summary: Summary) -> Any:
         axes[0].set_ylabel(label)
         handles = {text: line for axis in axes for line, text in zip(*axis.get_legend_handles_labels(), strict=True)}
         if handles:
-            part.legend(
-                list(handles.values()), list(handles), loc="outside lower center", ncols=len(handles), frameon=False,
-                fontsize=7.5,
-            )  # fmt: skip
+            legend(part, list(handles.values()), list(handles), size=7.5)
     return figure
 
 

@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from benchmarks.papers.store import build
+from benchmarks.liblinear import dual, objective, slacks
 
-from . import data, measure, solvers
-from .settings import (
-    CV_SOLVERS,
-    HEURISTIC_C,
-    HEURISTICS,
-    LEVEL,
-    OPTIMUM_E,
-    OURS,
-    PAPER,
-    REPEATS,
-    SEEDING_CS,
-    SEEDING_REPEATS,
-    SETS,
-    SOLVERS,
-    Job,
-)
+from . import data, settings, solvers
+from .settings import SEEDING_CS
 
 
-def run(job: Job, threads: int) -> dict[str, Any]:
-    """Make a run. FileNotFoundError: the data set is not there."""
-    _warm_up(job.package)
-    _build()
-    ours = {"n_jobs": threads} if job.package == "hingeline" else {}
-    found: dict[str, Any] = globals()[job.kind](**job.at, **ours)
-    return {"threads": threads, **({"build": _build()} if ours else {}), **found}
-
-
-#: Of the core that this process has loaded.
-_build = cache(build)
-
-
-@cache
-def _warm_up(package: str) -> None:
-    """What is loaded at first use is not part of the first time."""
-    from scipy.sparse import csr_matrix
-
+def warm_up() -> None:
+    """Load what is loaded at first use, so that it is not part of the first time."""
     X, y = csr_matrix(np.eye(8)), np.tile([-1, 1], 4)
-    if package == "hingeline":
-        solvers.estimator(X, y, 1.0, 1)
-    else:
+    solvers.fit(X, y, 1.0, 1)
+    if find_spec("liblinear") is not None:
         solvers.Liblinear(X, y).fit(1.0, 2, 0.1)
 
 
@@ -60,38 +30,31 @@ def _warm_up(package: str) -> None:
 def seeding(name: str, way: str, solver: str, n_jobs: int) -> dict[str, Any]:
     """Fits for all C of Table 1."""
     X, y = data.load(name)
-    tries = [_along(X, y, way == "seeded", solver, n_jobs) for _ in range(SEEDING_REPEATS)]
+    tries = [_along(X, y, way == "seeded", solver, n_jobs) for _ in range(settings.SEEDING_REPEATS)]
     weights, _, passes = tries[-1]
-    objectives = [measure.objective(X, y, w, b, C, False) for (w, b), C in zip(weights, SEEDING_CS, strict=True)]
+    objectives = [objective(X, y, plane, C) for plane, C in zip(weights, SEEDING_CS, strict=True)]
     times = [seconds for _, seconds, _ in tries]
     return {"seconds": min(times), "tries": times, "passes": passes, "objectives": objectives}
 
 
 def _along(X: Any, y: np.ndarray, seeded: bool, solver: str, n_jobs: int) -> tuple[list[Any], float, list[float]]:
     """Weights, seconds of all C together, passes for each (none of `finite_newton_path`)."""
-    options = SOLVERS[solver].options
-    if solver == PAPER:
-        machine = solvers.Paper(X, y, n_jobs)
-        _, first_cap, rounds = HEURISTICS["both"]
-        if seeded:
-            found = machine.along(SEEDING_CS, HEURISTICS["none"][2])
-        else:
-            found = [machine.fit(C, first_cap, rounds) for C in SEEDING_CS]
-    elif seeded:
+    options = settings.SOLVERS[solver].options
+    if seeded and solver != settings.PAPER:
         coefs, intercepts, seconds = solvers.path(X, y, SEEDING_CS, n_jobs, **options)
         return list(zip(coefs, intercepts, strict=True)), seconds, []
-    else:
-        found = [solvers.estimator(X, y, C, n_jobs, **options) for C in SEEDING_CS]
-    return [(one.w, one.b) for one in found], sum(one.seconds for one in found), [one.passes for one in found]
+    stages = settings.HEURISTICS["none" if seeded else "both"][1] if solver == settings.PAPER else (options,)
+    found: list[solvers.Fitted] = []
+    for C in SEEDING_CS:
+        found.append(solvers.rounds(X, y, C, n_jobs, stages, found[-1] if seeded and found else None))
+    return [one.plane for one in found], sum(one.seconds for one in found), [one.passes for one in found]
 
 
 def heuristics(name: str, variant: str, n_jobs: int) -> dict[str, Any]:
     """One row of Table 3 on one set."""
     X, y = data.load(name)
-    _, first_cap, rounds = HEURISTICS[variant]
-    machine = solvers.Paper(X, y, n_jobs)
-    found = [machine.fit(HEURISTIC_C, first_cap, rounds) for _ in range(REPEATS)]
-    return _told(X, y, HEURISTIC_C, found, False)
+    C, (_, stages) = settings.HEURISTIC_C, settings.HEURISTICS[variant]
+    return _told(X, y, C, [solvers.rounds(X, y, C, n_jobs, stages) for _ in range(settings.REPEATS)], False)
 
 
 # ---- Tables 4 to 6, Figure 1 -------------------------------------------------------------------------
@@ -100,22 +63,19 @@ def heuristics(name: str, variant: str, n_jobs: int) -> dict[str, Any]:
 def fit(name: str, log2_C: float, solver: str, n_jobs: int = 1) -> dict[str, Any]:
     """Training on all rows; LIBLINEAR with the first tolerance that is good enough."""
     X, y = data.load(name)
-    C, chosen = 2.0**log2_C, SOLVERS[solver]
+    C, chosen = 2.0**log2_C, settings.SOLVERS[solver]
     optimum = None if chosen.hinge else _optimum(name, log2_C)
-    if solver in OURS:
-        if solver == PAPER:
-            machine = solvers.Paper(X, y, n_jobs)
-            found = [machine.fit(C, **chosen.options) for _ in range(REPEATS)]
-        else:
-            found = [solvers.estimator(X, y, C, n_jobs, **chosen.options) for _ in range(REPEATS)]
+    if solver in settings.OURS:
+        solve = solvers.to_violation if solver == settings.PAPER else solvers.fit
+        found = [solve(X, y, C, n_jobs, **chosen.options) for _ in range(settings.REPEATS)]
         return _told(X, y, C, found, chosen.hinge, optimum)
     theirs = _liblinear(name)
     for e in chosen.options["e"]:
         found = [theirs.fit(C, chosen.options["s"], e)]
         told = _told(X, y, C, found, chosen.hinge, optimum)
-        if optimum is None or told["excess"] <= LEVEL:
+        if optimum is None or told["excess"] <= settings.LEVEL:
             break
-    found += [theirs.fit(C, chosen.options["s"], e) for _ in range(REPEATS - 1)]
+    found += [theirs.fit(C, chosen.options["s"], e) for _ in range(settings.REPEATS - 1)]
     return {**_told(X, y, C, found, chosen.hinge, optimum), "e": e}
 
 
@@ -129,8 +89,8 @@ def _optimum(name: str, log2_C: float) -> float | None:
     """Smallest objective of the squared hinge, to rounding; None without LIBLINEAR."""
     if find_spec("liblinear") is None:
         return None
-    best = _liblinear(name).fit(2.0**log2_C, 2, OPTIMUM_E)
-    return measure.objective(*data.load(name), best.w, best.b, 2.0**log2_C, False)
+    best = _liblinear(name).fit(2.0**log2_C, 2, settings.OPTIMUM_E)
+    return objective(*data.load(name), best.plane, 2.0**log2_C)
 
 
 def _told(
@@ -138,14 +98,14 @@ def _told(
 ) -> dict[str, Any]:
     """What is kept of equal fits: the shortest time, and the quality of the last one."""
     last = found[-1]
-    value = measure.objective(X, y, last.w, last.b, C, hinge)
+    value = objective(X, y, last.plane, C, hinge)
     told = asdict(last)
     del told["w"], told["b"]
     tries = [one.seconds for one in found]
     told |= {"seconds": min(tries), "tries": tries, "objective": value, "rows": len(y)}
-    told["sv_fraction"] = float(np.mean(measure.slacks(X, y, last.w, last.b) > 0))
+    told["sv_fraction"] = float(np.mean(slacks(X, y, last.plane) > 0))
     if not hinge:
-        told["kkt"], lower = measure.dual(X, y, last.w, last.b, C)
+        told["kkt"], lower = dual(X, y, last.plane, C)
         told["gap"] = (value - lower) / value
     elif last.dual is not None:
         told["gap"] = (value - last.dual) / value
@@ -157,13 +117,13 @@ def _told(
 def cv(name: str, solver: str, fold: int, n_jobs: int = 1) -> dict[str, Any]:
     """Errors on one fold for all C of the grid."""
     X, y, X_test, y_test = data.fold(name, fold)
-    Cs = [2.0**c for c in SETS[name].grid]
-    if solver in OURS:
+    Cs = [2.0**c for c in settings.SETS[name].grid]
+    if solver in settings.OURS:
         coefs, intercepts, _ = solvers.path(X, y, Cs, n_jobs)
-        models = zip(coefs, intercepts, strict=True)
+        planes = list(zip(coefs, intercepts, strict=True))
     else:
-        machine, s, e = solvers.Liblinear(X, y), SOLVERS[solver].options["s"], CV_SOLVERS[solver]
+        machine, s, e = solvers.Liblinear(X, y), settings.SOLVERS[solver].options["s"], settings.CV_SOLVERS[solver]
         fits = [machine.fit(C, s, e) for C in Cs]
-        models = ((one.w, one.b) for one in fits)
-    wrong = [int(np.sum(np.where(X_test @ w + b > 0, 1, -1) != y_test)) for w, b in models]
+        planes = [one.plane for one in fits]
+    wrong = [int(np.sum(np.where(X_test @ w + b > 0, 1, -1) != y_test)) for w, b in planes]
     return {"wrong": wrong, "rows": len(y_test)}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.papers.frame import Job
+
 #: Changes when runs are made differently: results kept from before are then made again.
 PROTOCOL = 1
-#: The same for the runs by the rules of the paper alone. 2: no preconditioner, passes of seeded runs by their share.
-DRIVER = 2
+#: The same for the runs by the rules of the paper alone.
+DRIVER = 3
 SEED = 2005
 
 
@@ -57,12 +59,15 @@ SEEDINGS = {"none": "no seeding", "seeded": "β-seeding"}
 # ---- Table 3 -----------------------------------------------------------------------------------------
 
 HEURISTIC_C = 1.0
-#: CG steps of the first least squares problem (None: no limit), and the tolerances of the rounds.
-HEURISTICS: dict[str, tuple[str, int | None, tuple[float, ...]]] = {
-    "none": ("no heuristics", None, (1e-6,)),
-    "first": ("heuristic 1", 10, (1e-6,)),
-    "second": ("heuristic 2", None, (1e-2, 1e-6)),
-    "both": ("both heuristics", 10, (1e-2, 1e-6)),
+_FINAL = 1e-6
+#: Title, and options of `FiniteNewtonSVC` in one call after the other, each from the solution before it. 'paper' has
+#: both heuristics, 'plain' none; one iteration of 'paper' is heuristic 1 alone (few CG steps in the first Newton
+#: system), and a call with a large tolerance before the final one is heuristic 2.
+HEURISTICS: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
+    "none": ("no heuristics", ({"solver": "plain", "tol": _FINAL},)),
+    "first": ("heuristic 1", ({"solver": "paper", "max_iter": 1}, {"solver": "plain", "tol": _FINAL})),
+    "second": ("heuristic 2", ({"solver": "plain", "tol": 1e-2}, {"solver": "plain", "tol": _FINAL})),
+    "both": ("both heuristics", ({"solver": "paper", "tol": _FINAL},)),
 }
 
 # ---- Tables 4 to 6 and Figure 1 ----------------------------------------------------------------------
@@ -78,11 +83,10 @@ class Solver:
     hinge: bool = False
 
 
-#: paper: the package's driver with both heuristics; kkt: rounds with a smaller ε until the KKT violation is at most
-#: this (its tau). cg, auto: the estimator. e: LIBLINEAR's tolerance; of several, the first one with an objective within
-#: LEVEL of the optimum counts.
+#: paper: the method as published, then smaller tolerances until the KKT violation is at most `kkt` (its tau). cg, auto:
+#: the estimator. e: LIBLINEAR's tolerance; of several, the first one whose objective is within LEVEL of the optimum.
 SOLVERS = {
-    "paper": Solver("the paper's, τ = 0.001", "hingeline", {"first_cap": 10, "rounds": (1e-2, 1e-3), "kkt": 1e-3}),
+    "paper": Solver("the paper's, τ = 0.001", "hingeline", {"tol": 1e-3, "kkt": 1e-3}),
     "cg": Solver("ours, CG", "hingeline", {"solver": "cg"}),
     "auto": Solver("ours, defaults", "hingeline", {}),
     "s2": Solver("LIBLINEAR -s 2", "liblinear-official", {"s": 2, "e": (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)}),
@@ -100,58 +104,35 @@ CV_SOLVERS: dict[str, float | None] = {"auto": None, "s2": 1e-4, "s1": 1e-3, "s3
 CV_NEEDED = ("auto", "s3")
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run: what is stored as one file. `kind` is a function of runs.py, `at` its arguments."""
-
-    kind: str
-    at: dict[str, Any] = field(hash=False)
-
-    @property
-    def path(self) -> str:
-        """Of its file in the store."""
-        return f"{self.kind}/" + "_".join(str(value) for value in self.at.values())
-
-    @property
-    def package(self) -> str:
-        """Whose version the result depends on."""
-        return SOLVERS[self.at["solver"]].package if self.kind in ("fit", "cv") else "hingeline"
-
-    def settings(self) -> dict[str, Any]:
-        """What the result depends on."""
-        data = SETS[self.at["name"]]
-        more: dict[str, Any] = {"protocol": PROTOCOL, "kind": self.kind, "rows": data.rows, **self.at}
-        if self.kind == "heuristics" or self.at.get("solver") == PAPER:
-            more["driver"] = DRIVER
-        if self.kind == "seeding":
-            more["Cs"] = SEEDING_CS
-        if self.kind == "heuristics":
-            more |= {"C": HEURISTIC_C, "variant": HEURISTICS[self.at["variant"]]}
-        if self.kind == "fit":
-            more |= {"options": SOLVERS[self.at["solver"]].options, "level": LEVEL, "repeats": REPEATS}
-        if self.kind == "cv":
-            more |= {"grid": data.grid, "folds": FOLDS, "e": CV_SOLVERS[self.at["solver"]]}
-        return more
-
-
-def jobs(kinds: list[str], names: list[str], solvers: list[str], quick: bool) -> list[Job]:
-    """All runs, set after set."""
-    found = []
-    for name in names:
-        if name in LARGE or quick:
-            found += [Job("seeding", {"name": name, "way": way, "solver": s}) for way in SEEDINGS for s in OURS]
-            found += [Job("heuristics", {"name": name, "variant": variant}) for variant in HEURISTICS]
-        grid = SETS[name].grid
-        points = (grid[0], grid[5], grid[-1]) if quick else grid
-        found += [Job("fit", {"name": name, "log2_C": c, "solver": s}) for c in points for s in SOLVERS]
-        folds = 2 if quick else FOLDS
-        for solver in CV_SOLVERS if name in LARGE or quick else CV_NEEDED:
-            found += [Job("cv", {"name": name, "solver": solver, "fold": k}) for k in range(folds)]
-    return [job for job in found if job.kind in kinds and job.at.get("solver", OURS[0]) in solvers]
-
-
 PAPER = "paper"
 #: Solvers that are ours: the paper's method, and the estimator.
 OURS = tuple(name for name, solver in SOLVERS.items() if solver.package == "hingeline")
-#: What --only takes.
-KINDS = ("seeding", "heuristics", "fit", "cv")
+
+
+def jobs(quick: bool) -> list[Job]:
+    """All runs, set after set."""
+    found = []
+    for name in QUICK_SETS if quick else SETS:
+        if name in LARGE or quick:
+            found += [_job("seeding", name, way=way, solver=s, Cs=SEEDING_CS) for way in SEEDINGS for s in OURS]
+            found += [_job("heuristics", name, variant=v, C=HEURISTIC_C, how=HEURISTICS[v][1]) for v in HEURISTICS]
+        grid = SETS[name].grid
+        for c in (grid[0], grid[5], grid[-1]) if quick else grid:
+            found += [
+                _job("fit", name, log2_C=c, solver=s, options=known.options, level=LEVEL, repeats=REPEATS)
+                for s, known in SOLVERS.items()
+            ]
+        for solver in CV_SOLVERS if name in LARGE or quick else CV_NEEDED:
+            more = {"grid": grid, "folds": FOLDS, "e": CV_SOLVERS[solver]}
+            found += [_job("cv", name, solver=solver, fold=k, **more) for k in range(2 if quick else FOLDS)]
+    return found
+
+
+def _job(kind: str, name: str, **settings: Any) -> Job:
+    """Settings that a function of runs.py takes are its arguments, the others only identify the result."""
+    at = {"name": name} | {key: settings.pop(key) for key in ("way", "variant", "log2_C", "solver", "fold") if
+                           key in settings}  # fmt: skip
+    more = {"protocol": PROTOCOL, "rows": SETS[name].rows, **settings}
+    if kind == "heuristics" or at.get("solver") == PAPER:
+        more["driver"] = DRIVER
+    return Job(kind, at, SOLVERS[at["solver"]].package if kind in ("fit", "cv") else "hingeline", more=more)

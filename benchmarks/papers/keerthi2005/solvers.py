@@ -6,15 +6,20 @@ Times are processor time: all solvers have one thread, and what else runs on the
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from time import process_time
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks import liblinear
+from hingeline import FiniteNewtonSVC, finite_newton_path
 
 TOL = 1e-6
-#: ε of the last round.
+#: Smallest tolerance of the paper's method.
 LEAST = 1e-9
 
 
@@ -34,17 +39,22 @@ class Fitted:
     #: What solver="auto" became.
     chosen: str | None = None
 
+    @property
+    def plane(self) -> liblinear.Plane:
+        return self.w, self.b
 
-# ---- ours: the estimator -----------------------------------------------------------------------------
+
+# ---- ours -------------------------------------------------------------------------------------------------
 
 
-def estimator(X: Any, y: np.ndarray, C: float, n_jobs: int, solver: str = "auto") -> Fitted:
-    """What a user gets."""
-    from hingeline import FiniteNewtonSVC
-
-    start = process_time()
-    model = FiniteNewtonSVC(C=C, solver=solver, tol=TOL, n_jobs=n_jobs).fit(X, y)
-    seconds = process_time() - start
+def fit(X: Any, y: np.ndarray, C: float, n_jobs: int, start: Fitted | None = None, **options: Any) -> Fitted:
+    """One call of the estimator, from zero or from an earlier solution."""
+    model = FiniteNewtonSVC(C=C, n_jobs=n_jobs, **{"tol": TOL, **options})
+    begin = {} if start is None else {"coef_init": start.w[np.newaxis], "intercept_init": np.array([start.b])}
+    clock = process_time()
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        model.fit(X, y, **begin)
+    seconds = process_time() - clock
     return Fitted(
         model.coef_[0], float(model.intercept_[0]), seconds, float(model.n_passes_), int(model.n_iter_[0]),
         limit=model.stop_reason_[0] == "max_iter", dual=float(model.objective_[0] - model.duality_gap_[0]),
@@ -52,95 +62,49 @@ def estimator(X: Any, y: np.ndarray, C: float, n_jobs: int, solver: str = "auto"
     )  # fmt: skip
 
 
+def rounds(
+    X: Any, y: np.ndarray, C: float, n_jobs: int, stages: Iterable[dict[str, Any]], start: Fitted | None = None
+) -> Fitted:
+    """Calls one after the other, each from the solution before it; times and counts are sums."""
+    seconds, passes, iterations, found = 0.0, 0.0, 0, start
+    for options in stages:
+        found = fit(X, y, C, n_jobs, found, **options)
+        seconds, passes, iterations = seconds + found.seconds, passes + found.passes, iterations + found.iterations
+    assert found is not None
+    return replace(found, seconds=seconds, passes=passes, iterations=iterations)
+
+
+def to_violation(X: Any, y: np.ndarray, C: float, n_jobs: int, tol: float, kkt: float) -> Fitted:
+    """The paper's method; then calls with a tenth of the tolerance each until the KKT violation is at most `kkt`."""
+    stages = [{"solver": "paper", "tol": tol}]
+    found = rounds(X, y, C, n_jobs, stages)
+    while liblinear.dual(X, y, found.plane, C)[0] > kkt and tol > LEAST:
+        tol /= 10
+        more = fit(X, y, C, n_jobs, found, solver="plain", tol=tol)
+        seconds, passes = found.seconds + more.seconds, found.passes + more.passes
+        found = replace(more, seconds=seconds, passes=passes, iterations=found.iterations + more.iterations)
+    return found
+
+
 def path(
     X: Any, y: np.ndarray, Cs: Sequence[float], n_jobs: int, solver: str = "auto"
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Weights and intercepts for each C, each from the solution before it; seconds."""
-    from hingeline import finite_newton_path
-
     start = process_time()
     found = finite_newton_path(X, y, Cs=np.asarray(Cs), solver=solver, tol=TOL, n_jobs=n_jobs)
     return found.coefs[:, 0], found.intercepts[:, 0], process_time() - start
 
 
-# ---- ours: its driver, by the rules of the paper -----------------------------------------------------
-
-
-class Paper:
-    """CG with the heuristics of section 4.6, equation (13) to stop, and β-seeding. Private parts of the package."""
-
-    def __init__(self, X: Any, y: np.ndarray, n_jobs: int) -> None:
-        from hingeline.linear.rows import LocalProblem
-
-        weights, planes = np.asarray(y, dtype=float)[np.newaxis], np.zeros(1, dtype=np.int64)
-        self._problem = LocalProblem(X, weights, planes, thresholds=1, offset=1.0, threads=n_jobs)
-
-    def _run(self, C: float, before: Any, first_cap: int | None, rounds: tuple[float, ...]) -> tuple[Any, float, int]:
-        """From zero or from where an earlier one ended: what it is after it, passes, iterations."""
-        from hingeline.linear.minimiser import Minimiser
-
-        one = Minimiser(
-            self._problem, np.array([1 / C]), None if before is None else before.points, loss="squared_hinge",
-            tol=TOL, max_iter=1000, solver="cg", first_cap=first_cap, rounds=rounds,
-        )  # fmt: skip
-        one._use(0.0).diagonal[0] = np.full(one.points.shape[1], 1 - 1 / C)  # a preconditioner of ones: none
-        if before is not None:
-            one.source.active = before.source.active  # the rows that take part in the first steps
-        for _ in one.run():
-            pass
-        return one, float(one.n_passes), int(one.newton.n_iter[0])
-
-    def fit(self, C: float, first_cap: int | None, rounds: tuple[float, ...], kkt: float | None = None) -> Fitted:
-        """From zero; with `kkt`, more rounds, each with a tenth of ε, until the KKT violation is no larger."""
-        start, epsilon = process_time(), rounds[-1]
-        one, passes, iterations = self._run(C, None, first_cap, rounds)
-        while kkt is not None and one.violation()[0] > kkt and epsilon > LEAST:
-            epsilon /= 10
-            one, more, steps = self._run(C, one, None, (epsilon,))
-            passes, iterations = passes + more, iterations + steps
-        return _told(one, process_time() - start, passes, iterations)
-
-    def along(self, Cs: Sequence[float], rounds: tuple[float, ...]) -> list[Fitted]:
-        """β-seeding: each from the solution before it, without heuristics."""
-        found, one = [], None
-        for C in Cs:
-            start = process_time()
-            one, passes, iterations = self._run(C, one, None, rounds)
-            found.append(_told(one, process_time() - start, passes, iterations))
-        return found
-
-
-def _told(one: Any, seconds: float, passes: float, iterations: int) -> Fitted:
-    point = one.points[0]
-    limit = one.newton.reason[0] == "max_iter"
-    return Fitted(point[:-1].copy(), -float(point[-1]), seconds, passes, iterations, limit, chosen="cg")
-
-
 # ---- LIBLINEAR ---------------------------------------------------------------------------------------
 
 
-class Liblinear:
-    """Rows in LIBLINEAR's form; the conversion is not part of the times."""
+class Liblinear(liblinear.Liblinear):
+    """LIBLINEAR in processor time."""
 
-    def __init__(self, X: Any, y: np.ndarray) -> None:
-        from liblinear import liblinear as theirs
-
-        self.theirs, self.width = theirs, X.shape[1]
-        self.problem = theirs.problem(np.asarray(y, dtype=float), X, 1.0)
-        self.printed: list[bytes] = []
-        self._print = theirs.PRINT_STRING_FUN(self.printed.append)
-
-    def fit(self, C: float, s: int, e: float) -> Fitted:
-        parameter = self.theirs.parameter(f"-s {s} -c {C if s == 3 else C / 2!r} -e {e!r} -B 1")
-        self.theirs.liblinear.set_print_string_function(self._print)
-        self.printed.clear()
-        start = process_time()
-        trained = self.theirs.liblinear.train(self.problem, parameter)
-        seconds = process_time() - start
-        model = self.theirs.toPyModel(trained)  # frees it
-        w = model.label[0] * np.ctypeslib.as_array(model.w, (self.width + 1,))
-        passes, iterations, limit, dual = _read(b"".join(self.printed).decode())
-        return Fitted(w[:-1], float(w[-1]), seconds, passes, iterations, limit, dual)
+    def fit(self, C: float, s: int, e: float | None) -> Fitted:
+        (w, b), seconds, said = self.train(C, s, e, process_time)
+        passes, iterations, limit, dual = _read(said)
+        return Fitted(w, b, seconds, passes, iterations, limit, dual)
 
 
 def _read(log: str) -> tuple[float, int, bool, float | None]:

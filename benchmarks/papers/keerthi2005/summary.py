@@ -6,37 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from benchmarks.papers import frame
 
-from benchmarks.papers.store import Store
-
-from .settings import FAMILIES, LARGE, SETS, SOLVERS, Job
+from .settings import FAMILIES, LARGE, SETS, SOLVERS
 
 #: C counts as nearly optimal up to this multiple of the lowest CV error. The paper does not say what it takes.
 NEARLY = 1.01
 
 
-class Summary:
-    """All results that are in the store and belong to today's settings."""
-
-    def __init__(self, store: Store, wanted: list[Job]) -> None:
-        self.results = [(job, found) for job in wanted if (found := store.get(job)) is not None]
-
-    def of(self, kind: str, **at: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Arguments and result of every run of a kind with these arguments."""
-        return [(j.at, r) for j, r in self.results if j.kind == kind and all(j.at[k] == v for k, v in at.items())]
-
-    def one(self, kind: str, **at: Any) -> dict[str, Any] | None:
-        return next((result for _, result in self.of(kind, **at)), None)
-
-    def names(self, kind: str) -> list[str]:
-        """Sets that there are results for."""
-        found = {at["name"] for at, _ in self.of(kind)}
-        return [name for name in SETS if name in found]
+class Summary(frame.Summary):
+    """What the stored runs say."""
 
     def shown(self, kind: str) -> list[str]:
         """Sets of the tables; where there are none of them, all."""
-        names = self.names(kind)
+        names = self.names(kind, SETS)
         return [name for name in names if name in LARGE] or names
 
     def fits(self, name: str, solver: str, key: str = "seconds") -> list[float | None]:
@@ -68,7 +51,7 @@ class Summary:
     def slope(self, family: str, solver: str, key: str = "seconds") -> float | None:
         """Exponent of the number of rows, by least squares."""
         points = self.curve(family, solver, key)
-        return float(np.polyfit(*np.log(np.array(points)).T, 1)[0]) if len(points) > 2 else None
+        return frame.exponent(points) if len(points) > 2 else None
 
 
 def _pooled(folds: list[dict[str, Any]]) -> list[float]:

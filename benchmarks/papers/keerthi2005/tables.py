@@ -7,11 +7,17 @@ from typing import Any
 
 from benchmarks.writing import number, table
 
-from . import published
-from .settings import FAMILIES, HEURISTICS, OURS, SEEDINGS, SETS, SOLVERS
+from . import data, published
+from .settings import FAMILIES, HEURISTICS, LARGE, OURS, SEEDINGS, SETS, SOLVERS
 from .summary import Speedup, Summary, lowest, speedup
 
 MISSING = "-"
+#: m, n and the share of entries that are not zero, as published. Adult has 123 columns in every copy that we know.
+PUBLISHED = {
+    "adult": ("1605, 4781, 16,100, 32,561", "120", "0.21"),
+    "w8a": ("2477, 7366, 24,692, 49,749", "300", "0.04"),
+    "news20": ("19,996", "1,355,191", "0.000336"),
+}
 
 
 def ratio(a: float | None, b: float | None) -> str:
@@ -21,7 +27,7 @@ def ratio(a: float | None, b: float | None) -> str:
 def seeding(summary: Summary) -> str:
     """Table 1."""
     rows = []
-    for name in summary.names("seeding"):
+    for name in summary.names("seeding", SETS):
         theirs = [published.SEEDING[way].get(name) for way in SEEDINGS]
         rows.append([f"{SETS[name].title}: published", *map(number, theirs), ratio(*theirs), *[MISSING] * 3])
         for solver in OURS:
@@ -30,25 +36,21 @@ def seeding(summary: Summary) -> str:
                 seconds = [found["seconds"] for found in both if found]
                 passes = [sum(found["passes"]) or None for found in both if found]
                 label = f"{SETS[name].title}: {SOLVERS[solver].title.partition(', τ')[0]}"
-                cells = [
-                    *map(number, seconds),
-                    ratio(*seconds),
-                    *(f"{n:,.0f}" if n else MISSING for n in passes),
-                    ratio(*passes),
-                ]
+                counts = [f"{n:,.0f}" if n else MISSING for n in passes]
+                cells = [*map(number, seconds), ratio(*seconds), *counts, ratio(*passes)]
                 rows.append([label, *cells])
     titles = list(SEEDINGS.values())
     header = ["", *(f"{t}, s" for t in titles), "ratio", *(f"{t}, passes" for t in titles), "ratio"]
-    return table(header, rows) if rows else "Not run."
+    return table(header, rows)
 
 
 def heuristics(summary: Summary) -> str:
     """Table 3."""
     rows = []
-    for name in summary.names("heuristics"):
+    for name in summary.names("heuristics", SETS):
         runs = {variant: summary.one("heuristics", name=name, variant=variant) for variant in HEURISTICS}
         none = runs["none"]
-        for variant, (title, _, _) in HEURISTICS.items():
+        for variant, (title, _) in HEURISTICS.items():
             found = runs[variant]
             if found and none:
                 theirs = published.HEURISTICS[variant].get(name)
@@ -58,7 +60,16 @@ def heuristics(summary: Summary) -> str:
                 shares = f"{found['sv_fraction']:.3f}", number(published.SV_FRACTION.get(name))
                 rows.append([f"{SETS[name].title}: {title}", *cells, *shares])
     header = ["", "s", "times faster", "passes", "times fewer", "iterations", "published s", "times faster"]
-    return table([*header, "SV fraction", "published"], rows) if rows else "Not run."
+    return table([*header, "SV fraction", "published"], rows)
+
+
+def grids(summary: Summary) -> str:
+    """Tables 4 to 6."""
+    parts = []
+    for name in summary.shown("fit"):
+        place = f"Table {LARGE[name]}. " if name in LARGE else ""
+        parts += [f"### {place}{SETS[name].title}", grid(summary, name)]
+    return "\n\n".join(parts)
 
 
 def grid(summary: Summary, name: str) -> str:
@@ -118,7 +129,7 @@ def speedups(summary: Summary) -> str:
             for theirs in (solver for solver in SOLVERS if solver not in OURS):
                 title = f"{SETS[name].title}: {SOLVERS[theirs].title} / {SOLVERS[ours].title}"
                 add(title, ours_against(summary, name, ours, theirs))
-    return table(["", "cautious", "at the optima", "largest"], rows) if rows else "Not run."
+    return table(["", "cautious", "at the optima", "largest"], rows)
 
 
 def accuracy(summary: Summary) -> str:
@@ -136,7 +147,7 @@ def accuracy(summary: Summary) -> str:
                 span = f"{min(iterations)} to {max(iterations)}"
                 rows.append([f"{SETS[name].title}: {known.title}", *cells, told, span, reached])
     header = ["largest of all C", "objective above the optimum", "duality gap", "KKT violation", "-e", "iterations"]
-    return table([*header, "limit reached"], rows) if rows else "Not run."
+    return table([*header, "limit reached"], rows)
 
 
 def _largest(found: list[dict[str, Any]], key: str) -> str:
@@ -159,4 +170,17 @@ def scaling(summary: Summary) -> str:
                 rows.append([f"{family}: {known.title}", *cells, *map(number, slopes)])
     places = ["-1", "-4", "-7", "-8 or -9"]
     header = ["s and passes at the best C", *places, "exponent of m, s", "of the passes"]
-    return table(header, rows) if rows else "Not run."
+    return table(header, rows)
+
+
+def sizes(summary: Summary) -> str:
+    """Rows, columns and sparsity."""
+    rows = []
+    for source, (m, n, s) in PUBLISHED.items():
+        name = next((k for k in reversed(SETS) if SETS[k].source == source and k in summary.names("fit", SETS)), None)
+        if name:
+            X, y = data.load(name)
+            share = X.nnz / (X.shape[0] * X.shape[1])
+            ours = [f"{X.shape[0]:,}", f"{X.shape[1]:,}", f"{share:.3g}", f"{100 * (y > 0).mean():.1f} %"]
+            rows.append([SETS[name].title, *ours, m, n, s])
+    return table(["", "m", "n", "sparsity", "positive", "published m", "n", "sparsity"], rows)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import mean
 
 import numpy as np
 
-from benchmarks.writing import table
+from benchmarks.papers.frame import Claim, claims_table, yes
 
 from .figures import shares
 from .settings import ACTIVE_KERNELS, KERNELS, PROFILE_KERNELS, PROFILED, RULES, SIZES
@@ -20,17 +21,11 @@ LEVEL = 0.01
 NEAR, LARGEST = RULES
 
 
-def claims_table(summary: Summary) -> str:
-    rows = [*_mnist(summary), *_usps(summary), *_kdd(summary)]
-    return table(["claim", "holds here", "ours"], [list(row) for row in rows])
+def claims(summary: Summary) -> str:
+    return claims_table(summary, _mnist, _usps, _kdd, known=False)
 
 
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
-
-
-def _mnist(summary: Summary) -> list[tuple[str, str, str]]:
-    found = []
+def _mnist(summary: Summary) -> Iterator[Claim]:
     small, large = SIZES[0], SIZES[-1]
     for kernel in PROFILE_KERNELS:
         ends = [summary.grown(kernel, n).get(PROFILED) for n in (small, large)]
@@ -38,42 +33,36 @@ def _mnist(summary: Summary) -> list[tuple[str, str, str]]:
             first, last = (shares(end) for end in ends if end)
             title = KERNELS[kernel].title
             text = f"{first['kernel']:.0f} % at {small:,}, {last['kernel']:.0f} % at {large:,}"
-            found.append((f"Share of kernel rows falls with n: {title}", _yes(last["kernel"] < first["kernel"]), text))
+            yield f"Share of kernel rows falls with n: {title}", yes(last["kernel"] < first["kernel"]), text
             top = [max(share, key=lambda part: share[part]) for share in (first, last)]
             holds = top == ["kernel", "gradient"]
-            found.append((f"Kernel rows weigh most at small n, gamma at large: {title}", _yes(holds), ", ".join(top)))
+            yield f"Kernel rows weigh most at small n, gamma at large: {title}", yes(holds), ", ".join(top)
     for kernel, published in (("linear", 5), ("rbf", 15), ("narrow", 15)):
         sizes = [100 * s["n_support"] / large for s in summary.grown(kernel, large).values()]
         if sizes:
             words = f"{published} % support vectors at {large:,}, mean of the digits: {KERNELS[kernel].title} (†)"
             share = mean(sizes)
-            found.append(
-                (words, _yes(abs(share - published) <= 0.3 * published), f"{share:.1f} % ({len(sizes)} digits)")
-            )
+            yield words, yes(abs(share - published) <= 0.3 * published), f"{share:.1f} % ({len(sizes)} digits)"
     linear = dict(summary.middle("linear", None)).get(large)
     for kernel in ("rbf", "narrow"):
         other = dict(summary.middle(kernel, None)).get(large)
         if linear and other:
             words = f"RBF takes longer than linear: {KERNELS[kernel].title}"
-            found.append((words, _yes(other > linear), f"{other:.3g} s, {linear:.3g} s"))
-    return found
+            yield words, yes(other > linear), f"{other:.3g} s, {linear:.3g} s"
 
 
-def _usps(summary: Summary) -> list[tuple[str, str, str]]:
+def _usps(summary: Summary) -> Iterator[Claim]:
     full, at_150 = summary.errors("own", None), summary.errors("own", 150)
     if not full or not at_150:
-        return []
+        return
     worse = 100 * (mean(at_150) / mean(full) - 1)
     n_support = mean(r["n_support"] for _, r in summary.of("window", way="own", window=None))
-    return [
-        ("Error grows by about 10 % (of itself) with a window of 150", _yes(worse < 20),
-         f"{mean(full):.2f} % to {mean(at_150):.2f} %: {worse:+.0f} %"),
-        ("274 support vectors per machine, no limit (†)", _yes(abs(n_support / 274 - 1) < 0.15), f"{n_support:.0f}"),
-    ]  # fmt: skip
+    text = f"{mean(full):.2f} % to {mean(at_150):.2f} %: {worse:+.0f} %"
+    yield "Error grows by about 10 % (of itself) with a window of 150", yes(worse < 20), text
+    yield "274 support vectors per machine, no limit (†)", yes(abs(n_support / 274 - 1) < 0.15), f"{n_support:.0f}"
 
 
-def _kdd(summary: Summary) -> list[tuple[str, str, str]]:
-    found = []
+def _kdd(summary: Summary) -> Iterator[Claim]:
     for kernel in ACTIVE_KERNELS:
         train = {method: summary.curves(kernel, "train", method) for method in ("anomaly detection", *RULES)}
         test = {method: summary.curves(kernel, "test", method) for method in (NEAR, "reduced SVM")}
@@ -83,16 +72,12 @@ def _kdd(summary: Summary) -> list[tuple[str, str, str]]:
         attacks = {method: mean(curve["found"] for curve in curves) for method, curves in train.items()}
         text = ", ".join(f"{method} {value:.1f}" for method, value in attacks.items())
         holds = attacks[LARGEST] > max(attacks[NEAR], attacks["anomaly detection"])
-        found.append((f"Largest positive finds most attacks in the learning phase: {title}", _yes(holds), text))
+        yield f"Largest positive finds most attacks in the learning phase: {title}", yes(holds), text
         grid = np.linspace(0.02, 1, 99)
+        detection, reduced = train["anomaly detection"], test["reduced SVM"]
         for words, limit, ours, other in (
-            (
-                "Near boundary above anomaly detection (training)",
-                ABOVE[kernel][0],
-                train[NEAR],
-                train["anomaly detection"],
-            ),
-            ("Near boundary at least at the reduced SVM (test)", ABOVE[kernel][1], test[NEAR], test["reduced SVM"]),
+            ("Near boundary above anomaly detection (training)", ABOVE[kernel][0], train[NEAR], detection),
+            ("Near boundary at least at the reduced SVM (test)", ABOVE[kernel][1], test[NEAR], reduced),
         ):
             gaps = [
                 np.interp(grid, a["false"], a["true"]) - np.interp(grid, b["false"], b["true"])
@@ -101,5 +86,4 @@ def _kdd(summary: Summary) -> list[tuple[str, str, str]]:
             above = sum(bool(np.all(gap[grid <= limit] >= -LEVEL)) for gap in gaps)
             gap = 100 * float(np.mean([g[grid <= limit].mean() for g in gaps]))
             text = f"{above} of {draws} draws; mean difference {gap:+.1f} points"
-            found.append((f"{words} up to FP = {limit:g}: {title}", _yes(above > draws / 2), text))
-    return found
+            yield f"{words} up to FP = {limit:g}: {title}", yes(above > draws / 2), text

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
-from scipy.ndimage import gaussian_filter
 
+from benchmarks.papers.data import smoothed, stored
 from benchmarks.stream import CODES, SERVICE
-from hingeline import datasets
 
-from .settings import ATTACKS, ROWS, SMOOTHING, TEST_ROWS
+from .settings import ATTACKS, ROWS, TEST_ROWS
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-@lru_cache(maxsize=1)
-def _stored(name: str) -> datasets.Dataset:
-    return datasets.load(name, dtype=np.float64, download_if_missing=False)
-
-
 def mnist(digit: int, n: int) -> Split:
     """The first n training rows of one random order; pixels / 255; the digit is 1, the others are -1."""
-    source = _stored("mnist")
-    chosen = np.random.default_rng(2006).permutation(source.n_train)[:n]
+    source = stored("mnist")
+    cut = source.n_train or 0
+    chosen = np.random.default_rng(2006).permutation(cut)[:n]
     labels = np.where(source.y == digit, 1, -1)
-    test = slice(source.n_train, source.n_train + TEST_ROWS)
+    test = slice(cut, cut + TEST_ROWS)
     return source.X[chosen] / 255, labels[chosen], source.X[test] / 255, labels[test]
 
 
 def usps(order: int, images: str = "smoothed") -> Split:
     """All rows in the given order, labels 0 to 9."""
-    source = _stored("usps")
-    X = source.X
-    if images == "smoothed":
-        sigma = (0, SMOOTHING, SMOOTHING)
-        X = gaussian_filter(X.reshape(-1, 16, 16), sigma, mode="constant", cval=-1).reshape(X.shape)
-    cut = source.n_train
+    source = stored("usps")
+    X = smoothed(source.X) if images == "smoothed" else source.X
+    cut = source.n_train or 0
     chosen = np.random.default_rng(order).permutation(cut) if order else np.arange(cut)
     return X[chosen], source.y[chosen], X[cut:], source.y[cut:]
 
@@ -47,7 +37,7 @@ def kdd99(draw: int) -> Split:
     Numbers are standardised with the first draw; each name of a protocol, service or flag becomes a column of its own,
     so scaled that two rows with different names are 1 apart.
     """
-    source = _stored("kdd99")
+    source = stored("kdd99")
     random = np.random.default_rng([2006, draw])
     y = np.where(source.y[: source.n_train] == 0, -1, 1)
     attacks, normal = (random.choice(np.flatnonzero(y == label), 2 * k, replace=False) for label, k in

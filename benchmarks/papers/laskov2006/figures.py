@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-from benchmarks.papers.plots import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, mark_empty, plt, thousands
+from benchmarks.plots import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, legend, mark_empty, plt, thousands
 
 from .settings import ACTIVE_KERNELS, KERNELS, PROFILE_KERNELS, PROFILED, RULES, SCALING_KERNELS, SIZES, SOLVERS
 from .settings import WINDOWS as W
@@ -55,19 +56,12 @@ def shares(at_size: dict[str, Any]) -> dict[str, float]:
     return {**named, "other": max(0.0, 100 - sum(named.values()))}
 
 
-def write_figures(summary: Summary, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, draw in (
-        ("figure3", _profile),
-        ("figure5", _scaling),
-        ("figure8", _windows),
-        ("figure9", lambda s: _curves(s, "train", TRAIN_CURVES)),
-        ("figure10", lambda s: _curves(s, "test", tuple(CURVE_STYLE))),
-    ):
-        figure = draw(summary)
-        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
-        figure.savefig(folder / f"{name}.png")
-        plt.close(figure)
+def draw(summary: Summary, _: Path) -> Iterator[tuple[str, Any]]:
+    yield "figure3", _profile(summary)
+    yield "figure5", _scaling(summary)
+    yield "figure8", _windows(summary)
+    yield "figure9", _curves(summary, "train", TRAIN_CURVES)
+    yield "figure10", _curves(summary, "test", tuple(CURVE_STYLE))
 
 
 def _panels(kernels: tuple[str, ...], height: float, **more: Any) -> Any:
@@ -88,15 +82,13 @@ def _profile(summary: Summary) -> Any:
                 bottom += share
             if at_size:
                 axis.text(place, 101, f"{number(at_size['seconds'])} s", ha="center", fontsize=6.5)
-        axis.set_xticks(range(len(SIZES)), [thousands(n, 0) for n in SIZES])
+        axis.set_xticks(range(len(SIZES)), [thousands(n) for n in SIZES])
         axis.set(xlabel="training examples", ylim=(0, 108))
         axis.grid(axis="x", visible=False)
         mark_empty(axis)
     axes[0].set_ylabel("share of the time, %")
     handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for _, colour in PARTS.values()]
-    figure.legend(
-        handles, [t for t, _ in PARTS.values()], loc="outside lower center", ncols=4, frameon=False, fontsize=8
-    )
+    legend(figure, handles, [title for title, _ in PARTS.values()], columns=4)
     return figure
 
 
@@ -114,7 +106,7 @@ def _scaling(summary: Summary) -> Any:
         if axis.lines:
             axis.set(xscale="log", yscale="log", xlabel="training examples")
             axis.xaxis.set_minor_locator(NullLocator())
-            axis.set_xticks(SIZES, [thousands(n, 0) for n in SIZES])
+            axis.set_xticks(SIZES, [thousands(n) for n in SIZES])
             axis.legend(frameon=False, fontsize=7.5, loc="upper left")
         mark_empty(axis)
     axes[0].set_ylabel("training time, s")
@@ -165,5 +157,5 @@ def _curves(summary: Summary, part: str, methods: tuple[str, ...]) -> Any:
         low.set_xlabel("false positive rate")
     if axes[0, 0].lines:
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(methods), frameon=False, fontsize=8)
+        legend(figure, handles, labels)
     return figure

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from benchmarks.papers.frame import Job
 
 #: Changes when runs are made differently: results kept from before are then made again.
 PROTOCOL = 1
 #: Megabytes for kernel rows and inverses. The paper's ended at 3 GB.
-MEMORY_MB = 6000
+CACHE_MB = 6000
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,10 @@ PROFILED = 8
 PROFILE_KERNELS = ("linear", "poly", "rbf", "narrow")
 SCALING_KERNELS = ("linear", "rbf", "narrow")
 #: A window that never fills: rows are learnt one at a time even if they come in one call, as the paper does it.
-ONE_BY_ONE = {"window": 1_000_000}
+ONE_BY_ONE: dict[str, Any] = {"window": 1_000_000}
 #: Beside it: `fit`, which takes all rows in at once, and SVC with these tolerances.
 FIT = "fit"
-SOLVERS = (FIT, 1e-3, 1e-6)
+SOLVERS: tuple[str | float, ...] = (FIT, 1e-3, 1e-6)
 TEST_ROWS = 2000
 
 # ---- figure 8: usps ----------------------------------------------------------------------------------
@@ -52,11 +54,10 @@ WINDOWS = (50, 100, 150, 200, 300, 500, 1000, None)
 #: Orders of the training rows: 0 is the published one, the others are random.
 ORDERS = 5
 #: exp(-d^2 / sigma^2) on pixels in [-1, 1]; images smoothed as those of the LIBSVM page are. See `usps_readings`.
-USPS = {"kernel": "rbf", "gamma": 1 / (0.3 * 256), "C": 100.0}
+USPS: dict[str, Any] = {"kernel": "rbf", "gamma": 1 / (0.3 * 256), "C": 100.0}
 #: own: ten binary machines, each with its own window (the paper's); shared: one window for all classes;
 #: oldest: one window of the last rows, whatever they weigh.
 WAYS = {"own": "relevance", "shared": "relevance", "oldest": "oldest"}
-SMOOTHING = 0.75
 #: Images, pixel scale and gamma that were tried with SVC.
 USPS_READINGS = tuple(
     (images, low, times) for images in ("smoothed", "original") for low in (-1, 0) for times in (1, 2)
@@ -74,60 +75,36 @@ ACTIVE_KERNELS = ("linear", "rbf", "narrow")
 NU = 0.1
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run: what is stored as one file. `kind` is a function of runs.py, `at` its arguments."""
-
-    kind: str
-    at: dict[str, Any] = field(hash=False)
-
-    @property
-    def path(self) -> str:
-        """Of its file in the store."""
-        return f"{self.kind}/" + "_".join(str(value) for value in self.at.values())
-
-    @property
-    def package(self) -> str:
-        """Whose version the result depends on."""
-        theirs = self.kind == "usps_readings" or (self.kind == "batch" and self.at["solver"] != FIT)
-        return "scikit-learn" if theirs else "hingeline"
-
-    def settings(self) -> dict[str, Any]:
-        """What the result depends on."""
-        more: dict[str, Any] = {"protocol": PROTOCOL, "kind": self.kind, **self.at}
-        if "kernel" in self.at:
-            more["parameters"] = asdict(KERNELS[self.at["kernel"]])["parameters"]
-        if self.kind == "grow":
-            more["sizes"] = SIZES
-        if self.kind == "window":
-            more["parameters"] = USPS
-        if self.kind == "usps_readings":
-            more["readings"] = USPS_READINGS
-        if self.kind == "active":
-            more |= {"rows": (ROWS, ATTACKS), "queries": (FIRST, QUERIES), "nu": NU}
-        return more
-
-
-def jobs(kinds: list[str], digits: list[int], quick: bool) -> list[Job]:
+def jobs(quick: bool) -> list[Job]:
     """All runs; those of the profile first."""
     sizes = SIZES[:1] if quick else SIZES
     kernels = ("linear", "rbf") if quick else PROFILE_KERNELS
-    found = [Job("grow", {"kernel": kernel, "digit": PROFILED, "n": sizes[-1]}) for kernel in kernels]
-    for digit in digits:
-        for kernel in SCALING_KERNELS:
-            if kernel in kernels:
-                found.append(Job("grow", {"kernel": kernel, "digit": digit, "n": sizes[-1]}))
-                at = {"kernel": kernel, "digit": digit}
-                found += [Job("batch", {**at, "n": n, "solver": solver}) for n in sizes for solver in SOLVERS]
+    found = [_grow(kernel, PROFILED, sizes[-1]) for kernel in kernels]
+    for digit in (PROFILED,) if quick else DIGITS:
+        for kernel in (kernel for kernel in SCALING_KERNELS if kernel in kernels):
+            found.append(_grow(kernel, digit, sizes[-1]))
+            found += [_batch(kernel, digit, n, solver) for n in sizes for solver in SOLVERS]
     for order in range(1 if quick else ORDERS):
         for way in WAYS:
-            found += [Job("window", {"way": way, "window": w, "order": order}) for w in WINDOWS[: 2 if quick else None]]
-    found.append(Job("usps_readings", {"C": USPS["C"]}))
+            windows = WINDOWS[: 2 if quick else None]
+            more = {"protocol": PROTOCOL, "parameters": USPS}
+            found += [Job("window", {"way": way, "window": w, "order": order}, more=more) for w in windows]
+    more = {"protocol": PROTOCOL, "readings": USPS_READINGS}
+    found.append(Job("usps_readings", {"C": USPS["C"]}, "scikit-learn", more=more))
+    active = {"protocol": PROTOCOL, "rows": (ROWS, ATTACKS), "queries": (FIRST, QUERIES), "nu": NU}
     for draw in range(1 if quick else DRAWS):
-        found += [Job("active", {"kernel": kernel, "draw": draw}) for kernel in ACTIVE_KERNELS]
-    unique = {job.path: job for job in found}
-    return [job for job in unique.values() if job.kind in kinds]
+        for kernel in ACTIVE_KERNELS:
+            more = {**active, "parameters": KERNELS[kernel].parameters}
+            found.append(Job("active", {"kernel": kernel, "draw": draw}, more=more))
+    return list({job.path: job for job in found}.values())
 
 
-#: What --only takes.
-KINDS = ("grow", "batch", "window", "usps_readings", "active")
+def _grow(kernel: str, digit: int, n: int) -> Job:
+    more = {"protocol": PROTOCOL, "parameters": KERNELS[kernel].parameters, "sizes": SIZES}
+    return Job("grow", {"kernel": kernel, "digit": digit, "n": n}, more=more)
+
+
+def _batch(kernel: str, digit: int, n: int, solver: str | float) -> Job:
+    package = "hingeline" if solver == FIT else "scikit-learn"
+    more = {"protocol": PROTOCOL, "parameters": KERNELS[kernel].parameters}
+    return Job("batch", {"kernel": kernel, "digit": digit, "n": n, "solver": solver}, package, more=more)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import geometric_mean, mean, stdev
 from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.store import Store
+from benchmarks.papers import frame
 
-from .settings import DRAWS, ORDERS, SIZES, Job
+from .settings import DRAWS, ORDERS, SIZES
 
 
-class Summary:
-    """All results that are in the store and belong to today's settings."""
-
-    def __init__(self, store: Store, wanted: list[Job]) -> None:
-        self.results = [(job, found) for job in wanted if (found := store.get(job)) is not None]
-
-    def of(self, kind: str, **at: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Arguments and result of every run of a kind with these arguments."""
-        return [(j.at, r) for j, r in self.results if j.kind == kind and all(j.at[k] == v for k, v in at.items())]
+class Summary(frame.Summary):
+    """What the stored runs say."""
 
     def grown(self, kernel: str, n: int) -> dict[int, dict[str, Any]]:
         """By digit: ours at size n."""
@@ -47,7 +39,7 @@ class Summary:
 
     def slope(self, kernel: str, solver: Any) -> float | None:
         points = self.middle(kernel, solver)
-        return float(np.polyfit(*np.log(np.array(points)).T, 1)[0]) if len(points) > 1 else None
+        return frame.exponent(points) if len(points) > 1 else None
 
     def errors(self, way: str, window: int | None) -> list[float]:
         return [100 * r["error"] for _, r in self.of("window", way=way, window=window)][:ORDERS]
@@ -67,7 +59,3 @@ def spread(values: list[float], digits: int = 2) -> str:
 def hits(curve: dict[str, Any], false: float) -> float:
     """True positive rate at a false positive rate, percent."""
     return 100 * float(np.interp(false, curve["false"], curve["true"]))
-
-
-def over(values: list[Any], what: Callable[[Any], float]) -> list[float]:
-    return [what(value) for value in values]

@@ -24,13 +24,18 @@ class Growth:
         with contextlib.suppress(OSError, AttributeError):
             # Give free memory back, or it would be used again unseen.
             ctypes.CDLL(None).malloc_trim(0)
-        with contextlib.suppress(OSError):
-            _REFS.write_text("5", encoding="ascii")
+        reset_peak()
         self._before = resident("VmRSS")
         return self
 
     def __exit__(self, *_: object) -> None:
         self.bytes = max(0, resident("VmHWM") - self._before)
+
+
+def reset_peak() -> None:
+    """Forget the peak resident size so far, where the system can do that (Linux)."""
+    with contextlib.suppress(OSError):
+        _REFS.write_text("5", encoding="ascii")
 
 
 def resident(field: str) -> int:

@@ -1,0 +1,98 @@
+"""Tables of the report."""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import Any
+
+from benchmarks.writing import number, table
+
+from .figures import CURVE_STYLE, PARTS, SOLVER_TITLES, TRAIN_CURVES, WAY_STYLE, shares
+from .settings import ACTIVE_KERNELS, KERNELS, PROFILE_KERNELS, PROFILED, SCALING_KERNELS, SIZES, WINDOWS
+from .summary import Summary, hits, spread
+
+
+def profile(summary: Summary) -> str:
+    """Where the time goes."""
+    rows = []
+    for kernel in PROFILE_KERNELS:
+        for n in SIZES:
+            at_size = summary.grown(kernel, n).get(PROFILED)
+            if at_size:
+                row = [f"{KERNELS[kernel].title}, n = {n:,}", number(at_size["seconds"])]
+                row += [f"{share:.0f}" for share in shares(at_size).values()]
+                counts = ("steps", "n_support", "n_margin", "rebuilds")
+                row += [*(number(at_size[key]) for key in counts), f"{100 * at_size['accuracy']:.2f}"]
+                rows.append(row)
+    header = ["", "s", *(f"{part} %" for part in PARTS), "minor steps", "SVs", "margin", "inverses anew", "accuracy %"]
+    return table(header, rows)
+
+
+def scaling(summary: Summary) -> str:
+    """Times, and the exponent of n."""
+    rows = []
+    for kernel in SCALING_KERNELS:
+        columns = [dict(summary.middle(kernel, solver)) for solver in SOLVER_TITLES]
+        for n in columns[0]:
+            grown = summary.grown(kernel, n).values()
+            means = [mean(s[key] for s in grown) for key in ("n_support", "n_margin", "steps")]
+            row = [f"{KERNELS[kernel].title}, n = {n:,}", *(number(c.get(n)) for c in columns)]
+            shown = (f"{100 * means[0] / n:.1f}", f"{means[1]:.0f}", f"{means[2] / n:.2f}")
+            rows.append([*row, *shown, str(len(grown))])
+        slopes = [summary.slope(kernel, solver) for solver in SOLVER_TITLES]
+        if columns[0]:
+            rows.append([f"{KERNELS[kernel].title}, exponent of n", *(number(s) for s in slopes), "", "", "", ""])
+    titles = [f"{title}, s" for title in SOLVER_TITLES.values()]
+    return table(["", *titles, "SVs %", "margin", "minor steps per row", "digits"], rows)
+
+
+def windows(summary: Summary) -> str:
+    """Errors by the size of the window."""
+    rows = []
+    for window in WINDOWS:
+        row = [str(window or "no limit")]
+        for way in WAY_STYLE:
+            seconds = [r["seconds"] for _, r in summary.of("window", way=way, window=window)]
+            row += [spread(summary.errors(way, window)), number(mean(seconds)) if seconds else "-"]
+        rows.append(row)
+    header = ["window"]
+    for title, _, _ in WAY_STYLE.values():
+        header += [f"{title}: error %", "s"]
+    return table(header, rows)
+
+
+def usps_readings(summary: Summary) -> str:
+    """Readings of the setting on usps."""
+    rows = []
+    for r in _readings(summary):
+        width = "sigma²" if r["times"] == 1 else "(2 sigma²)"
+        title = f"{r['images']} images in [{r['low']}, 1], exp(-d²/{width})"
+        rows.append([title, f"{100 * r['error']:.2f}", f"{r['n_support']:.0f}"])
+    return table(["", "test error %", "SVs per machine"], rows)
+
+
+def chosen_reading(summary: Summary) -> str:
+    """Support vectors per machine of the reading that is used."""
+    readings = _readings(summary)
+    return f"{readings[0]['n_support']:.0f}" if readings else "-"
+
+
+def _readings(summary: Summary) -> list[dict[str, Any]]:
+    found = summary.one("usps_readings")
+    return found["rows"] if found else []
+
+
+def active(summary: Summary, part: str) -> str:
+    """Figures 9 and 10 in numbers; `part` is "train" or "test"."""
+    methods = TRAIN_CURVES if part == "train" else tuple(CURVE_STYLE)
+    rows, rates = [], (0.01, 0.05, 0.1, 0.3)
+    for kernel in ACTIVE_KERNELS:
+        for method in methods:
+            curves = summary.curves(kernel, part, method)
+            if curves:
+                more = [c["found"] if part == "train" else c["n_support"] or 0 for c in curves]
+                row = [f"{KERNELS[kernel].title}: {method}", spread([100 * c["auc"] for c in curves])]
+                row += [spread([hits(c, rate) for c in curves], 1) for rate in rates]
+                rows.append([*row, "-" if method == "anomaly detection" and part == "test" else spread(more, 1)])
+    last = "found" if part == "train" else "SVs"
+    return table(["", "AUC %", *(f"TP at FP {100 * rate:g} %" for rate in rates), last], rows)
