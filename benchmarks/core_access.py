@@ -28,8 +28,8 @@ def build() -> str:
 
 
 def rbf_columns(X: Any, gamma: float) -> Callable[..., np.ndarray]:
-    """Function (columns, rows, out=None) that computes RBF kernel values of rows of X with one thread, uncached."""
+    """Function (queries, base) that computes K[queries][:, base] of the rows of X with one thread, uncached."""
     from hingeline import _core
 
-    gram: Any = _core.Gram(_core.Kernel("rbf", gamma), _core.Matrix(X), 0)
-    return cast("Callable[..., np.ndarray]", gram.columns)
+    values = _core.Values(_core.Source(_core.Kernel("rbf", gamma)), _core.Matrix(X), 0)
+    return cast("Callable[..., np.ndarray]", values.columns)
