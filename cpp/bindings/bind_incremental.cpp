@@ -71,7 +71,7 @@ void bind_incremental(nb::module_& m) {
                 l.change([&](Incremental& model, Interrupt* interrupt) {
                     values = model.leave_one_out(source.source, listed(serials), threads, interrupt);
                 });
-                return to_numpy(std::move(values), {l.model.model.units.size(), serials.size()});
+                return to_numpy(std::move(values), shape(l.model.model.units.size(), serials.size()));
             },
             nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(

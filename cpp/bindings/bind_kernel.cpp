@@ -115,7 +115,7 @@ void bind_kernel(nb::module_& m) {
             },
             nb::arg("name"), nb::arg("gamma") = 1.0, nb::arg("coef0") = 0.0, nb::arg("degree") = 3);
     nb::class_<PySource>(m, "Source", "Where kernel values come from: a Kernel, a Matrix of them, or a function.")
-        .def(nb::init<nb::object>(), nb::arg("from"));
+        .def(nb::init<nb::object>(), nb::arg("origin"));
     nb::class_<PyValues>(m, "Values", "Kernel values between the rows of a matrix.")
         .def(nb::init<nb::object, nb::object, std::size_t>(), nb::arg("source"), nb::arg("x"),
              nb::arg("copy_bytes") = 0)

@@ -7,8 +7,7 @@ may ask to stop. Without callbacks there is one slice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import params
@@ -28,7 +27,7 @@ except ImportError:  # the interface may change without a deprecation cycle
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Training", "all_or_nothing", "run", "run_in_slices", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Training", "run", "with_callbacks"]
 
 #: Slices of a fit that has callbacks.
 N_SLICES = 50
@@ -151,64 +150,3 @@ def _fitted(estimator: Any) -> dict[str, Any]:
 
 def _is_fitted_attribute(name: str) -> bool:
     return name in ("_gamma", "_model") or (name.endswith("_") and not name.startswith("_"))
-
-
-def run_in_slices(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    advance: Callable[[int | None], bool],
-    most_steps: int,
-    attributes: Callable[[], dict[str, Any]],
-) -> None:
-    """Run ``advance(steps)`` until it returns False or a callback asks to stop.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its callbacks are told.
-    X, y : array-like
-        Training data as the callbacks see them.
-    advance : callable
-        Does at most the given number of steps (None: all) and says whether any are left.
-    most_steps : int
-        Upper bound of the steps, or a guess, for the length of the progress bar; the last slice does what is left.
-    attributes : callable
-        Fitted attributes of the model as it is now.
-    """
-    if not HAVE_CALLBACKS:
-        advance(None)
-        return
-    watched = bool(getattr(estimator, "_skl_callbacks", None))
-    slices = min(N_SLICES, max(most_steps, 1)) if watched else 0
-    context = estimator._init_callback_context(max_subtasks=slices)
-    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-    if watched:
-        steps = -(-most_steps // slices)
-        more = True
-        for last in range(1 - slices, 1):
-            task = context.subcontext(task_name="steps")
-            task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-            more = advance(steps if last < 0 else None)
-            stop = task.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=attributes)
-            if stop or not more:
-                break
-    else:
-        advance(None)
-    context.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=attributes)
-
-
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[Callable[[], None]]:
-    """Undo changes to fitted attributes when the block fails, unless it has called what it was given."""
-    before = {name: value for name, value in vars(estimator).items() if _is_fitted_attribute(name)}
-    keep: list[bool] = []
-    try:
-        yield lambda: keep.append(True)
-    except BaseException:
-        if not keep:
-            for name in [name for name in vars(estimator) if _is_fitted_attribute(name)]:
-                delattr(estimator, name)
-            vars(estimator).update(before)
-        raise

@@ -86,7 +86,8 @@ class ExactEnsemble(Ensemble):
             rows = np.arange(len(weights))
             numbers = self.n_seen + rows
             names = numbers.tolist() if given is None else given
-            before, labels, arrivals = self.labels, self.labels, []
+            before = labels = self.labels
+            arrivals: list[tuple[int, int]] = []
             codes = np.zeros(len(weights), dtype=np.int64)
             if y is not None:
                 labels, arrivals = self.arrivals(y, classes)

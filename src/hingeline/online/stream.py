@@ -53,15 +53,14 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
 
     def _prepare_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> ChunkTraining:
         self._require_no_balance()
-        ensemble = vars(self).get("_model")
-        first = ensemble is None
+        first = "_model" not in vars(self)
         if first and classes is None:
             raise ValueError("Pass classes on the first call of partial_fit; new labels may appear later.")
         X, y = self._validate_rows(X, y, reset=first)
         given = self._sample_weights(sample_weight, X, all_zero=True)
         if first:
             self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
-            ensemble = self._ensemble(X)
+        ensemble: StreamEnsemble = self._ensemble(X) if first else self._model
         X = X.astype(ensemble.dtype, copy=False)
         boxes = self._boxes(given * self._weights_of(y), ensemble.dtype)
         self._require_moderate(X)

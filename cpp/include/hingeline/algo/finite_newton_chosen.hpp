@@ -111,7 +111,7 @@ template <class T> class ChosenSums {
     template <class Form>
     void squares(const Form& x, const Chosen& chosen, std::vector<double>& out, Interrupt* interrupt) const {
         std::vector<T> row(size(d_));
-        for (std::size_t c = 0; c < chosen.rows.size(); ++c) {
+        for (Index c = 0; c < chosen.rows.size(); ++c) {
             if (interrupt && c % 256 == 0 && interrupt->requested()) return;
             double weight = 0;
             for (Index r = 0; r < data_.lines; ++r) {
