@@ -21,7 +21,7 @@ da = pytest.importorskip("dask.array", reason="dask.array is not installed (pip 
 pytest.importorskip("distributed", reason="distributed is not installed (pip install 'hingeline[dask]')")
 
 import hingeline.linear.dask as hd  # noqa: E402
-from hingeline.linear import estimator  # noqa: E402
+from hingeline.linear import training  # noqa: E402
 from hingeline.linear.dask import rows as dask_rows  # noqa: E402
 from hingeline.linear.layout import Layout  # noqa: E402
 from hingeline.linear.rows import Source  # noqa: E402
@@ -352,7 +352,7 @@ def test_a_bar_in_a_terminal(monkeypatch):
 
         def __exit__(self, *args): ...
 
-    monkeypatch.setattr(estimator, "progress", lambda wanted, total, label: told.append(wanted) or Bar())
+    monkeypatch.setattr(training, "progress", lambda wanted, total, label: told.append(wanted) or Bar())
     X, score = rows()
     FiniteNewtonSVC(tol=1e-9).fit(chunked(X), labels(score, 2))
     assert told[0] is None

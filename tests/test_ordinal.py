@@ -17,19 +17,14 @@ from sklearn.utils.class_weight import compute_class_weight
 from hingeline import FiniteNewtonOrdinal, FiniteNewtonSVC
 
 from .copies import COPIES
+from .finite_newton_cases import SMOOTH, tight, weights, wide_indices
 from .oracle import naive_finite_newton as naive
 from .oracle.naive_finite_newton import LOSSES, naive_fit, ordinal_rows
 
-SMOOTH = ["squared_hinge", "huber", "squared"]
 ARRAYS = ["coef_", "thresholds_", "objective_", "duality_gap_", "n_iter_"]
 
-# The smallest gaps that are worth asking for may be out of reach of doubles; what was reached is checked itself.
+# The smallest gaps that are worth asking for may be out of reach of doubles; the result is checked itself.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-def tight(loss):
-    """A gap that leaves no doubt about the sixth digit of a coefficient."""
-    return {"loss": loss, "tol": 1e-10 if loss == "hinge" else 1e-14}
 
 
 def problem(n=90, d=4, n_classes=4, seed=0, noise=0.7):
@@ -38,11 +33,6 @@ def problem(n=90, d=4, n_classes=4, seed=0, noise=0.7):
     X = rng.standard_normal((n, d)) + 0.3
     score = 2 * X[:, 0] - X[:, -1] + noise * rng.standard_normal(n) + 8 * (rng.random(n) < 0.05)
     return X, np.searchsorted(np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1] ** 0.7), score)
-
-
-def weights(n, seed=0):
-    """Some are zero."""
-    return np.random.default_rng(seed).integers(0, 5, n) / 2
 
 
 def parameters(model):
@@ -275,12 +265,6 @@ def test_an_order_helps():
 
 
 # ---- one problem, many guises ----------------------------------------------------------------------------------------
-
-
-def wide_indices(X):
-    X = sp.csr_matrix(X)
-    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    return X
 
 
 FORMS = {

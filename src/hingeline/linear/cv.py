@@ -10,9 +10,10 @@ import numpy as np
 
 from ..base import params
 from ..base.fit import Training, run
-from .estimator import explained, one_blas_thread, require_memory
+from .estimator import require_memory
 from .finite_newton import CLASSIFIER_RULES, FiniteNewtonSVC, LinearClassifier
 from .path import checked_Cs
+from .training import explained, one_blas_thread
 
 
 class Search(Training):

@@ -1,35 +1,24 @@
-"""Shared by the linear estimators: validation, problems, training, attributes, Dask collections."""
+"""Shared by the linear estimators: validation, labels and weights, problems, Dask collections."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import column_or_1d
 
 from ..base import params
-from ..base.fit import Training
 from ..base.labels import WeightedLabels, require_two
-from ..base.progress import progress
 from ..base.rows import LARGEST, RowEstimator
 from .layout import Layout
 from .minimiser import Minimiser
-from .newton import Newton
 from .rows import Problem, training_matrix
-
-#: Newton iterations assumed for the length of progress bars.
-BAR_STEPS = 20
+from .training import LinearTraining, in_partitions
 
 LINEAR_RULES = {
     "C": params.real(least=1 / LARGEST, most=LARGEST),
@@ -44,11 +33,6 @@ LINEAR_RULES = {
 
 
 # ---- Dask collections ------------------------------------------------------------------------------
-
-
-def in_partitions(X: Any) -> bool:
-    """Whether X is a Dask collection. Does not import Dask."""
-    return callable(getattr(X, "__dask_graph__", None))
 
 
 def require_memory(X: Any, name: str) -> None:
@@ -101,29 +85,7 @@ class PartitionedClassifierMixin(ClassifierMixin):
         return accuracy(self, X, y, sample_weight)
 
 
-# ---- numerics --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread: more would sum in another order, and idle BLAS threads slow down ours."""
-    with _get_threadpool_controller().limit(limits=1, user_api="blas"):
-        yield
-
-
-@contextmanager
-def explained(X: Any, name: str) -> Iterator[None]:
-    """Turn numbers that leave the range of a double into a ValueError about X."""
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            yield
-    except FloatingPointError:
-        if not in_partitions(X):  # partitions were checked in the first pass
-            assert_all_finite(X, input_name="X", estimator_name=name)
-        raise ValueError(
-            "X, sample_weight and C together leave the range of a double; scale the features (for example with "
-            "sklearn.preprocessing.StandardScaler)."
-        ) from None
+# ---- labels ----------------------------------------------------------------------------------------
 
 
 def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -146,147 +108,6 @@ def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     # The check sorts its argument; with few classes their list is enough to decide.
     check_classification_targets(classes if len(classes) <= 20 else y)
     return classes, codes.astype(np.int64)
-
-
-def warn_of_gaps(reasons: np.ndarray, gaps: Any, objectives: Any, tol: float, *, stacklevel: int) -> None:
-    """Warn of machines that stopped early."""
-    late = np.flatnonzero((reasons == "max_iter") | (reasons == "precision"))
-    if not len(late):
-        return
-    gap = np.ravel(gaps)[late] / np.ravel(objectives)[late]
-    advice = "Raise max_iter or tol." if (reasons == "max_iter").any() else "Scale the features, or raise tol."
-    warnings.warn(
-        f"{len(late)} of {len(reasons)} machines stopped ({', '.join(sorted(set(reasons[late])))}) before the "
-        f"duality gap was below tol={tol:g} of the objective (largest {gap.max():.3g}). {advice}",
-        ConvergenceWarning,
-        stacklevel=stacklevel,
-    )
-
-
-# ---- training --------------------------------------------------------------------------------------
-
-
-class LinearTraining(Training):
-    """Minimisers, one after the other, as one call that learns (see :mod:`hingeline.base.fit`).
-
-    Parameters
-    ----------
-    estimator : LinearEstimator
-        The estimator.
-    X, y : array-like
-        Checked training data, for callbacks.
-    minimisers : list of Minimiser
-        One per problem.
-    show_progress : bool or None
-        Whether to show a bar; None: on a terminal.
-    """
-
-    def __init__(
-        self, estimator: LinearEstimator, X: Any, y: Any, minimisers: list[Minimiser], show_progress: bool | None
-    ) -> None:
-        self.estimator = estimator
-        self.X, self.y = X, y
-        self.minimisers = minimisers
-        self.show_progress = show_progress
-        self.n_steps = BAR_STEPS * len(minimisers)
-        self.stages: Iterator[Newton] = chain.from_iterable(minimiser.stages() for minimiser in minimisers)
-        self.stage: Newton | None = None
-        self.farthest = 0.0  # largest gap shown, as in _show
-        self.dual: dict[str, Any] = {}
-
-    def advance(self, steps: int | None) -> bool:
-        """Make at most `steps` Newton iterations (None: all). True if iterations are left."""
-        with (
-            one_blas_thread(),
-            explained(self.X, type(self.estimator).__name__),
-            progress(self.show_progress, 100, "fit") as tell,
-        ):
-            done = 0
-            while steps is None or done < steps:
-                if self.stage is not None and self.stage.iterate():
-                    done += 1
-                    self._show(tell)
-                    continue
-                self.stage = next(self.stages, None)
-                if self.stage is None:
-                    self.dual = self._dual()
-                    return False
-            return True
-
-    def _show(self, tell: Callable[[int], None]) -> None:
-        """Show the progress of the largest gap, on a logarithmic scale, once it is known."""
-        if self.show_progress is False:
-            return
-        gap = np.concatenate([m.gap() / np.maximum(m.tol * m.objective(), 1e-300) for m in self.minimisers])
-        if np.isfinite(gap).all():
-            now = float(np.log(max(gap.max(), 1.0)))
-            self.farthest = max(self.farthest, now)
-            tell(int(100 * (1 - now / self.farthest)) if self.farthest > 0 else 100)
-
-    def end(self, unfinished: str) -> None:
-        """Multipliers after a stop by a callback; attributes of an earlier fit that this one may lack are removed."""
-        if unfinished == "stopped":
-            with one_blas_thread():
-                self.dual = self._dual()
-        for name in ("support_", "dual_coef_", "kkt_violation_", "decision_scale_"):
-            self.estimator.__dict__.pop(name, None)
-
-    def attributes(self, unfinished: str) -> dict[str, Any]:
-        """Fitted attributes; `unfinished` is the stop reason of machines that could go on."""
-        C, minimisers = self.estimator.C, self.minimisers
-        reasons = np.concatenate([m.reason for m in minimisers]).astype(str)
-        attributes = {
-            "objective_": C * np.concatenate([m.objective() for m in minimisers]),
-            "duality_gap_": C * np.concatenate([m.gap() for m in minimisers]),
-            "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]).astype(np.int32),
-            "stop_reason_": np.where(reasons == "running", unfinished or "running", reasons),
-        }
-        points = np.concatenate([m.points for m in minimisers])
-        return self.estimator._fitted_attributes(points, attributes, minimisers) | {
-            "solver_": minimisers[0].solver_name,
-            "n_passes_": float(sum(m.n_passes for m in minimisers)),
-            "history_": self._history(),
-            **self.dual,
-        }
-
-    def warn(self) -> None:
-        """Warn of machines that stopped early."""
-        fitted = self.estimator
-        reasons = np.atleast_1d(fitted.stop_reason_)
-        warn_of_gaps(reasons, fitted.duality_gap_, fitted.objective_, fitted.tol, stacklevel=6)
-
-    def _history(self) -> dict[str, np.ndarray]:
-        """Columns of the record of iterations, in order of time within a problem."""
-        rows, first = [], 0
-        for minimiser in self.minimisers:
-            rows += [(first + row[0], *row[1:]) for row in minimiser.newton.history]
-            first += minimiser.problem.n_machines
-        table = np.array(rows, dtype=np.float64).reshape(-1, 6).T
-        table[3:5] *= self.estimator.C
-        columns = dict(zip(("machine", "step", "seconds", "objective", "duality_gap", "n_active"), table, strict=True))
-        return columns | {name: columns[name].astype(np.int64) for name in ("machine", "step", "n_active")}
-
-    def _dual(self) -> dict[str, Any]:
-        """Multipliers of the rows and their violation of the optimality conditions, where they are published."""
-        if not (self.estimator._publishes_multipliers and all(m.problem.in_memory for m in self.minimisers)):
-            return {}
-        lines, places, violation = [], [], []
-        for minimiser in self.minimisers:
-            for machine in range(minimiser.problem.n_machines):
-                pulls = minimiser.multipliers(machine)
-                chosen = np.flatnonzero(pulls)
-                rows = minimiser.problem.rows
-                lines.append(self.estimator.C * pulls[chosen])
-                places.append(chosen if rows is None else rows[chosen])
-            violation.append(minimiser.violation())
-        if len(lines) == 1:
-            support, dual_coef = places[0], lines[0][np.newaxis]
-        else:
-            support = np.unique(np.concatenate(places))
-            dual_coef = np.zeros((len(lines), len(support)))
-            for line, values, rows in zip(dual_coef, lines, places, strict=True):
-                line[np.searchsorted(support, rows)] = values
-        return {"support_": support, "dual_coef_": dual_coef, "kkt_violation_": np.concatenate(violation)}
 
 
 class LinearEstimator(WeightedLabels, RowEstimator):

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..base import params
 from ..base.rows import LARGEST
-from .estimator import explained, one_blas_thread, require_memory, warn_of_gaps
+from .estimator import require_memory
 from .finite_newton import FiniteNewtonSVC
+from .training import explained, one_blas_thread, warn_of_gaps
 
 
 class FiniteNewtonPath(NamedTuple):
