@@ -182,7 +182,8 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            state = {name: value for name, value in vars(self).items() if name not in ("core", "lock", "_read", "_state")}
+            left_out = ("core", "lock", "_read", "_state")
+            state = {name: value for name, value in vars(self).items() if name not in left_out}
             return {**state, "state": self.core.save(), "rows": self._held_rows()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
