@@ -36,7 +36,7 @@ class Parzen(ClassifierMixin, BaseEstimator):
         self.reset()
         try:
             return self.partial_fit(X, y, np.unique(y), sample_weight)
-        except Exception:
+        except (Exception, SystemExit):
             vars(self).clear()
             vars(self).update(before)
             raise
@@ -62,10 +62,7 @@ class Parzen(ClassifierMixin, BaseEstimator):
             seen = getattr(self, "n_samples_seen_", 0)
             points = list(getattr(self, "points_", []))
             self.learn_rows(points, zip(range(seen, seen + len(y)), rows, y.tolist(), weights.tolist(), strict=True))
-        except Exception as error:
-            self.restore(before, error)
-            raise
-        except SystemExit as error:
+        except (Exception, SystemExit) as error:
             self.restore(before, error)
             raise
         return [point[0] for point in self.points_[-len(y) :]]
@@ -359,7 +356,8 @@ class KeepsRowsBeforeAnError(Parzen):
         try:
             super().learn_rows(points, new)
         except BaseException:
-            self.points_[at:] = points[at:]
+            if at:
+                self.points_[at:] = points[at:]
             raise
 
     def restore(self, before, error):
