@@ -45,6 +45,12 @@ def with_entry(X, value):
     return X
 
 
+def read_only(X):
+    X = X.copy()
+    X.setflags(write=False)
+    return X
+
+
 def wide_indices(X, container=sp.csr_matrix):
     X = container(X)
     X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import clone
 
 from hingeline import _core
+from hingeline.testing import _at_once as at_once
 from hingeline.testing import _saved as saved
 
-__all__ = ["saved"]
+__all__ = ["at_once", "saved"]
 
 
 def kernel_matrix(model, X):
@@ -22,6 +23,10 @@ def kernel_matrix(model, X):
 
 
 # ---- saved states --------------------------------------------------------------------------------------
+
+
+#: Parts of a saved state that go to the core.
+CORE = ("states", "held", "rows")
 
 
 def saved_state(model):

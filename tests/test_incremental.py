@@ -11,9 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from hingeline import (
-    IncrementalSVC,
-)
+from hingeline import IncrementalSVC
 
 from .data import FORMS, plus_minus, with_entry
 from .exact import (

@@ -6,23 +6,10 @@ import threading
 import numpy as np
 import pytest
 
-from hingeline import (
-    IncrementalOneClassSVM,
-    IncrementalSVC,
-)
+from hingeline import IncrementalOneClassSVM, IncrementalSVC
 
 from .data import with_entry
-from .exact import (
-    COMPUTED,
-    KERNELS,
-    Function,
-    blobs,
-    fingerprint,
-    go_on,
-    noisy,
-    optimal,
-    same_function,
-)
+from .exact import COMPUTED, KERNELS, Function, blobs, fingerprint, go_on, noisy, optimal, same_function
 
 # ---- failures ------------------------------------------------------------------------------------------
 

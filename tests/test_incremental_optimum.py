@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from hingeline import (
-    IncrementalSVC,
-)
+from hingeline import IncrementalSVC
 
 from .data import plus_minus
 from .exact import (

@@ -5,9 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from hingeline import (
-    IncrementalSVC,
-)
+from hingeline import IncrementalSVC
 
 from .data import plus_minus
 from .exact import (

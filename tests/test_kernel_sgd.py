@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from hingeline import (
-    KernelSGDClassifier,
-)
+from hingeline import KernelSGDClassifier
 
 from .data import blobs, noisy, plus_minus, some_weights
 from .online import BIASED, RULES, FailingKernel, Lookup, coefficients, same, stream

@@ -8,9 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import rbf_kernel
 
-from hingeline import (
-    KernelSGDClassifier,
-)
+from hingeline import KernelSGDClassifier
 
 from .data import noisy, plus_minus, some_weights
 from .online import RULES, coefficients, same, stream

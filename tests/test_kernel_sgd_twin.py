@@ -6,9 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hingeline import (
-    KernelSGDClassifier,
-)
+from hingeline import KernelSGDClassifier
 
 from .data import noisy, plus_minus, some_weights
 from .online import BIASED, RULES, coefficients, same

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from hingeline import (
-    LASVC,
-)
+from hingeline import LASVC
 
 from .copies import COPIES
 from .data import blobs, noisy

@@ -9,9 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from hingeline import (
-    LASVC,
-)
+from hingeline import LASVC
 
 from .data import noisy, plus_minus, some_weights
 from .online import VARIANTS, coefficients, stream

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
-from hingeline import (
-    LASVC,
-)
+from hingeline import LASVC
 
 from .data import noisy, plus_minus, some_weights
 from .online import LIVELY, VARIANTS, WITHOUT_BIAS, Lookup, coefficients, same, stream

@@ -7,9 +7,7 @@ import pytest
 from sklearn.base import clone, is_outlier_detector
 from sklearn.exceptions import NotFittedError
 
-from hingeline import (
-    IncrementalOneClassSVM,
-)
+from hingeline import IncrementalOneClassSVM
 
 from .data import with_entry
 from .one_class import COMPUTED, KERNELS, SHAPES, bound, cloud, determined, fingerprint, optimal, parts, weights_of

@@ -7,9 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.svm import OneClassSVM
 
-from hingeline import (
-    IncrementalOneClassSVM,
-)
+from hingeline import IncrementalOneClassSVM
 
 from .one_class import COMPUTED, KERNELS, SHAPES, cloud, determined, optimal, weights_of
 from .oracle.equality_qp import best_mu, equality_qp, objective

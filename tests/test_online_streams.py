@@ -7,10 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from hingeline import (
-    LASVC,
-    KernelSGDClassifier,
-)
+from hingeline import LASVC, KernelSGDClassifier
 
 from .data import FORMS, blobs, noisy, some_weights
 from .online import BIASED, COMMON, LIVELY, RULES, VARIANTS, same, stream
