@@ -18,11 +18,11 @@ from tests.test_bad_kernels import FAILURES, MoodyKernel, indefinite, linear_ker
 HAZARDS = {}
 
 
-def hazard(name, *outcomes):
-    """Register a case that must end in one of the outcomes: 'fine' or the names of exceptions."""
+def hazard(name, outcome):
+    """Register a case that must end in this way: 'fine' or the name of an exception."""
 
     def register(case):
-        HAZARDS[name] = (case, outcomes)
+        HAZARDS[name] = (case, outcome)
         return case
 
     return register

@@ -14,33 +14,25 @@ from .data import FORMS
 from .exact import COMPUTED, KERNELS, noisy
 from .memory_search import CASES
 
-pytestmark = pytest.mark.xdist_group("memory")  # one child process for all cases
 
-
-@pytest.fixture(scope="module")
-def memory():
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no way to read this process's memory")
+def test_no_bytes_of_what_is_forgotten_are_left_in_memory():
     child = subprocess.run(
         [sys.executable, "-m", "tests.memory_search"],
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert child.returncode == 0, child.stderr
-    reports = {}
-    for line in child.stdout.splitlines():
-        reports.update(json.loads(line))
-    return reports
-
-
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no way to read this process's memory")
-@pytest.mark.parametrize("case", CASES)
-def test_no_bytes_of_what_is_forgotten_are_left_in_memory(case, memory):
-    report = memory[case]
-    assert report["before"]["entries"] == 6 and report["before"]["products"] > 0, "the search must find what is there"
+    reports = [json.loads(line) for line in child.stdout.splitlines()]
+    assert [case for report in reports for case in report] == CASES
     nothing = {"entries": 0, "products": 0}
-    assert report["after"] == nothing and report["later"] == nothing
+    for case, report in (item for report in reports for item in report.items()):
+        before = report["before"]
+        assert before["entries"] == 6 and before["products"] > 0, f"{case}: the search must find what is there"
+        assert report["after"] == nothing and report["later"] == nothing, case
 
 
 @pytest.mark.parametrize("form", ["dense", "csr"])

@@ -132,17 +132,17 @@ def test_interrupted_incremental_fit():
 
 
 def test_interrupted_incremental_calls_change_nothing():
-    X, y = noisy(1_200, 10, flips=0.4)
+    # Forgetting is too quick for a signal to come in time; test_incremental_failures.py has kernels that interrupt it.
+    X, y = noisy(1_500, 10, flips=0.4)
     model = IncrementalSVC(C=1000.0, gamma=0.05).fit(X, y)
     before = fingerprint(model, X[:50])
     calls = {
-        "forget": lambda: model.forget([*range(0, 1_200, 2)]),
         "set_C": lambda: model.set_C(1e-3),
         "c_path": lambda: model.c_path(np.geomspace(1e-3, 1e5, 200)),
         "leave_one_out": lambda: model.leave_one_out(),
     }
     for name, call in calls.items():
-        interrupt(call, after=0.02)
+        interrupt(call, after=0.05)
         assert fingerprint(model, X[:50]) == before, name
 
 
