@@ -97,4 +97,4 @@ def traces(case, seed):
 
 if __name__ == "__main__":
     for seed, case in enumerate(CASES):
-        print(json.dumps({case: traces(case, seed)}))
+        print(json.dumps([case, traces(case, seed)]))

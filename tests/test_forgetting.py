@@ -26,10 +26,10 @@ def test_no_bytes_of_what_is_forgotten_are_left_in_memory():
         check=False,
     )
     assert child.returncode == 0, child.stderr
-    reports = [json.loads(line) for line in child.stdout.splitlines()]
-    assert [case for report in reports for case in report] == CASES
+    reports = dict(json.loads(line) for line in child.stdout.splitlines())
+    assert list(reports) == CASES
     nothing = {"entries": 0, "products": 0}
-    for case, report in (item for report in reports for item in report.items()):
+    for case, report in reports.items():
         before = report["before"]
         assert before["entries"] == 6 and before["products"] > 0, f"{case}: the search must find what is there"
         assert report["after"] == nothing and report["later"] == nothing, case
