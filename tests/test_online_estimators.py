@@ -28,7 +28,15 @@ def shared_by_copy(estimator):
     ],
     attributes=(
         *EXPANSION,
-        *("gap_", "gap_target_", "dual_", "n_expansion_", "ramp_counts_", "n_kernel_evals_", "n_kernel_needed_"),
+        *(
+            "duality_gap_",
+            "duality_gap_target_",
+            "dual_objective_",
+            "n_expansion_",
+            "ramp_counts_",
+            "n_kernel_evals_",
+            "n_kernel_needed_",
+        ),
         *("history_.n_expansion", "history_.dual", "history_.gap", "history_.kernel_evals", "history_.kernel_needed"),
     ),
     expected_failed_checks=shared_by_copy,
@@ -40,8 +48,8 @@ def test_lasvc(estimator, check):
 @parametrize_with_online_checks(
     [
         KernelSGDClassifier(C=3.0),
-        KernelSGDClassifier(C=3.0, rule="olsvm", bias=True, average=True, multi_class="ovr"),
-        KernelSGDClassifier(C=3.0, rule="olsvm-reg", bias=True),
+        KernelSGDClassifier(C=3.0, rule="olsvm", fit_intercept=True, average=True, multi_class="ovr"),
+        KernelSGDClassifier(C=3.0, rule="olsvm-reg", fit_intercept=True),
         KernelSGDClassifier(C=3.0, rule="norma", kernel="poly", degree=2, coef0=1.0),
         KernelSGDClassifier(C=3.0, rule="norma", decay_first=True, average=True, multi_class="ovr"),
         KernelSGDClassifier(C=3.0, rule="norma-literal"),
