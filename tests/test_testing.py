@@ -312,7 +312,7 @@ class Leaks(Parzen):
         return super().decision_function(X)
 
 
-@breaks("check_interrupt[first chunk]", "check_interrupt[later chunk]", "check_interrupt[fit]")
+@breaks(*(f"check_interrupt{case}" for case in ("[first chunk]", "[later chunk]", "[fit]", "_by_signal")))
 class SwallowsCtrlC(Parzen):
     def learn_rows(self, points, new):
         with contextlib.suppress(KeyboardInterrupt):

@@ -685,14 +685,17 @@ def check_interrupt_by_signal(subject: _Subject) -> None:
     model = subject.learn(subject.new(), X[:N_FIRST], y[:N_FIRST])
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.02, _thread.interrupt_main)
+    left = 3
     try:
         timer.start()
-        while True:  # only the signal ends it
+        while left:
             subject.learn(model, X, y)
+            left -= not timer.is_alive()
     except KeyboardInterrupt:
         pass
     finally:
         signal.signal(signal.SIGINT, handler)
+    assert left, "KeyboardInterrupt did not reach the caller"
     _assert_goes_on(subject, model, X, y)
 
 
