@@ -694,6 +694,7 @@ def check_interrupt_by_signal(subject: _Subject) -> None:
     except KeyboardInterrupt:
         pass
     finally:
+        timer.cancel()
         signal.signal(signal.SIGINT, handler)
     assert left, "KeyboardInterrupt did not reach the caller"
     _assert_goes_on(subject, model, X, y)
