@@ -666,7 +666,7 @@ CASE(the_trace_stays_short) {
     CHECK(step.size() >= 200 && step.size() < 512, step.size());
     for (Index i = 0; i < step.size(); ++i)
         CHECK(step[i] == static_cast<double>((static_cast<Index>(i) + 1) * s.note_every), i, step[i]);
-    CHECK(s.trace.column("violations").back() <= static_cast<double>(s.violations));
+    CHECK(s.trace.column("n_violations").back() <= static_cast<double>(s.violations));
     CHECK(s.trace.column("kernel_evals").back() <= static_cast<double>(s.kernel_evals));
     // A column of the matrix for each example that ever violates, and no more where all fit.
     CHECK(s.kernel_evals <= p.n * p.n);

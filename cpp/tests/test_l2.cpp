@@ -1,8 +1,8 @@
 // NNISDA and the minimal-norm machine: a hand-worked problem, and what must not change a bit.
 #include "check.hpp"
 #include "data.hpp"
-#include "hingeline/algo/min_norm.hpp"
-#include "hingeline/algo/nnisda.hpp"
+#include "hingeline/algo/l2/min_norm.hpp"
+#include "hingeline/algo/l2/nnisda.hpp"
 
 namespace hingeline {
 namespace {

@@ -1,10 +1,10 @@
 // The LASVM family in the core: what holds after any sequence of examples, however it is cut.
 #include "check.hpp"
 #include "data.hpp"
-#include "hingeline/algo/full_svm.hpp"
-#include "hingeline/algo/lasvm.hpp"
-#include "hingeline/algo/lasvm_i.hpp"
-#include "hingeline/algo/lasvm_nc.hpp"
+#include "hingeline/algo/lasvm/full_svm.hpp"
+#include "hingeline/algo/lasvm/lasvm.hpp"
+#include "hingeline/algo/lasvm/lasvm_i.hpp"
+#include "hingeline/algo/lasvm/lasvm_nc.hpp"
 
 namespace hingeline {
 namespace {
@@ -220,7 +220,7 @@ CASE(finishing) {
                 const Index made =
                     variant == Variant::lasvm ? finish_pairs(search, 1e-9, most) : finish(search, 1e-9, most);
                 CHECK(made <= most && m.state.steps - steps == made, static_cast<int>(variant), most, made);
-                search.rest();
+                search.expansion.store_gradients();
                 check_laws(p, m.state, variant, params.C);
                 const double now = m.state.dual();
                 CHECK(now >= before - 1e-12 * (1 + std::abs(now)), before, now);

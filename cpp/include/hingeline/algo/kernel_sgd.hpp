@@ -31,9 +31,12 @@
 #include <array>
 #include <cmath>
 
-#include "hingeline/algo/online_state.hpp"
+#include "hingeline/algo/example.hpp"
 #include "hingeline/core/large.hpp"
 #include "hingeline/kernel/columns.hpp"
+#include "hingeline/run/stop.hpp"
+#include "hingeline/run/trace.hpp"
+#include "hingeline/vector/passes.hpp"
 
 namespace hingeline::kernel_sgd {
 
@@ -80,7 +83,8 @@ struct State {
     Index average_from = -1;    // where the last half of a fit begins; -1: windows start at powers of two
     Array<Average> averages{};  // the older first
     Reason reason = Reason::running;
-    Trace trace{{"step", true}, {"seconds", false}, {"n_support", true}, {"violations", true}, {"kernel_evals", true}};
+    Trace trace{
+        {"step", true}, {"seconds", false}, {"n_support", true}, {"n_violations", true}, {"kernel_evals", true}};
 
     Index size() const { return row.size(); }
     Index n_support() const {

@@ -3,7 +3,7 @@
 
 namespace hingeline {
 
-/// Where a margin z = y f(x) lies: on the left flat part (a confident mistake), on the ramp, or on the right one.
+/// Zone of a margin z = y f(x): the left flat part (a confident error), the ramp, or the right flat part.
 enum class Zone : signed char { left, ramp, right };
 
 struct Ramp {

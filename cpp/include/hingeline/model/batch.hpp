@@ -1,8 +1,8 @@
 // Batch machines as models: the class pairs of one problem, or all classes at once, over rows that the caller keeps.
 #pragma once
 
-#include "hingeline/algo/min_norm.hpp"
-#include "hingeline/algo/nnisda.hpp"
+#include "hingeline/algo/l2/min_norm.hpp"
+#include "hingeline/algo/l2/nnisda.hpp"
 #include "hingeline/algo/ollawv.hpp"
 #include "hingeline/algo/pairs.hpp"
 #include "hingeline/model/joint.hpp"

@@ -5,7 +5,7 @@
 // two labels and one per label for more.
 #pragma once
 
-#include "hingeline/algo/online_state.hpp"
+#include "hingeline/algo/example.hpp"
 #include "hingeline/model/joint.hpp"
 #include "hingeline/model/rows.hpp"
 #include "hingeline/run/team.hpp"

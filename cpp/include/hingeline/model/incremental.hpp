@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "hingeline/algo/incremental_model.hpp"
+#include "hingeline/algo/incremental/model.hpp"
 #include "hingeline/model/ensemble.hpp"
 
 namespace hingeline::incremental {

@@ -4,10 +4,10 @@
 #include <limits>
 #include <mutex>
 
-#include "hingeline/algo/full_svm.hpp"
-#include "hingeline/algo/lasvm.hpp"
-#include "hingeline/algo/lasvm_i.hpp"
-#include "hingeline/algo/lasvm_nc.hpp"
+#include "hingeline/algo/lasvm/full_svm.hpp"
+#include "hingeline/algo/lasvm/lasvm.hpp"
+#include "hingeline/algo/lasvm/lasvm_i.hpp"
+#include "hingeline/algo/lasvm/lasvm_nc.hpp"
 #include "hingeline/model/ensemble.hpp"
 
 namespace hingeline::lasvm {

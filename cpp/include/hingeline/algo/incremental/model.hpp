@@ -1,10 +1,11 @@
-// Several exact machines over the same points: who is held, who goes when a window is full, and what is undone.
+// Several exact machines over the same points: which points are held, which one leaves when the window is full, and how
+// an operation that fails is undone.
 //
-// Position i of every array is row i of the store. A point that goes is dead first and leaves its position when the
-// model closes up, so that an operation that fails can be undone.
+// Position i of every array is row i of the store. A point that leaves is marked dead first; its position is removed by
+// `close`, so that a failed operation can be undone.
 #pragma once
 
-#include "hingeline/algo/incremental.hpp"
+#include "hingeline/algo/incremental/machine.hpp"
 
 namespace hingeline::incremental {
 
@@ -23,8 +24,8 @@ struct Model {
     double nu = 0;     // above 0: C = 1 / (nu n)
     Index window = 0;  // 0: none
     Rule rule = Rule::relevance;
-    Index n = 0;      // positions that have been taken in; those behind wait for their turn
-    Index last = -1;  // serial of the point that came last
+    Index n = 0;      // positions that have been added; the positions behind are pending
+    Index last = -1;  // serial number of the last point
     Points points;
     Array<Unit> units;
     SelfGram<double> kernel{0};
@@ -36,7 +37,7 @@ struct Model {
         return problem != Problem::classes || points.code[i] == u.positive ? 1.0 : -1.0;
     }
 
-    /// A machine for a class of which no point has come: all points are on one side of it.
+    /// Add a machine for a class without points: all points are on its negative side.
     void add(Index positive) {
         Unit u{positive, {}};
         State& s = u.state;
@@ -55,7 +56,7 @@ struct Model {
         return Machine<Source>(u.state, kernel, source, scratch, points);
     }
 
-    /// The last `fresh` points come, one after another.
+    /// Add the last `fresh` points, one after another.
     template <class Source> void learn(const Source& source, std::vector<Scratch<double>>& scratch, Index fresh) {
         const Index all = points.size();
         const auto start = std::chrono::steady_clock::now();
@@ -70,10 +71,10 @@ struct Model {
             if (!supports(c)) kernel.release(c);
     }
 
-    /// Whether the window has become smaller than what is held.
+    /// Whether more points are held than the window allows.
     bool crowded() const { return window > 0 && live() > window; }
 
-    /// These positions go; they are dead afterwards.
+    /// Remove these positions from all machines and mark them dead.
     template <class Source>
     void forget(const Source& source, std::vector<Scratch<double>>& scratch, const Array<Index>& which) {
         transaction([&](const Array<Unit>& before) {
@@ -87,7 +88,7 @@ struct Model {
         for (const Index c : which) points.dead[c] = 1;
     }
 
-    /// What `work` does to the machines, C and nu is undone when it throws. It gets the machines as they were.
+    /// Run work(copy of the machines); if it throws, machines, C and nu are restored.
     template <class F> void transaction(F&& work) {
         Array<Unit> before = units;
         const double before_C = C, before_nu = nu;
@@ -105,7 +106,7 @@ struct Model {
         C = value;
     }
 
-    /// Outputs at these positions of the machines without the point at the position: values[unit][i].
+    /// Leave-one-out outputs: values[unit][i] is the output at position which[i] of the machine without that point.
     template <class Source> void leave_one_out(const Source& source, std::vector<Scratch<double>>& scratch,
                                                const Array<Index>& which, double* values) {
         for (Unit& u : units)
@@ -125,7 +126,7 @@ struct Model {
             }
     }
 
-    /// Dead positions leave, and those that wait. `kept` tells which did not.
+    /// Remove the dead and the pending positions. `kept` tells which positions stayed.
     Closing close() {
         kept_.assign(points.dead.size(), 0);
         for (Index i = 0; i < n; ++i) kept_[i] = !points.dead[i];
@@ -139,7 +140,7 @@ struct Model {
     }
     const Array<char>& kept() const { return kept_; }
 
-    /// The points from `size` on, which no machine has, go.
+    /// Remove the points from `size` on, which no machine has.
     void truncate(Index size) {
         points.close({{}, std::min(size, points.size())});
         Array<char> keep(kernel.size(), 0);
@@ -148,7 +149,7 @@ struct Model {
     }
 
   private:
-    /// All machines change several points at once; false when one of them cannot, and then they are as before.
+    /// Change several points at once in all machines; false if one of them fails, and then all are as before.
     template <class Source> bool jump(const Source& source, std::vector<Scratch<double>>& scratch,
                                       const Array<Index>& leaving, const Array<Index>& coming,
                                       const Array<Unit>& before) {
@@ -163,7 +164,7 @@ struct Model {
             }
         return true;
     }
-    /// All waiting points in, if sets of points can change at a time; else none.
+    /// Add all pending points at once, if that succeeds; else none.
     template <class Source> void take_in_all(const Source& source, std::vector<Scratch<double>>& scratch, Index fresh) {
         Array<Index> coming(fresh);
         std::iota(coming.begin(), coming.end(), n);
@@ -175,7 +176,7 @@ struct Model {
             last = points.serial.back();
         });
     }
-    /// Whether a machine needs the row of position i at every step, or did.
+    /// Whether the kernel row of position i is likely to be needed again.
     bool supports(Index i) const {
         return std::any_of(units.begin(), units.end(), [&](const Unit& u) {
             return u.state[line::alpha][i] != 0 || u.state.place[i] == Place::margin;
@@ -190,7 +191,7 @@ struct Model {
                        y > 0 ? w : 0.0, y > 0 ? 0.0 : w);
     }
 
-    /// The point that goes when another comes and the window is full, or -1.
+    /// The point that leaves when the window is full and another comes, or -1.
     Index victim() const {
         if (window == 0 || live() < window) return -1;
         Index best = -1;
@@ -209,7 +210,7 @@ struct Model {
             if (rule == Rule::relevance)
                 for (const Unit& u : units) slack += label(u, i) * u.state[line::g][i];
             const bool earlier = best >= 0 && points.serial[i] < points.serial[best];
-            // Rounding errors do not decide.
+            // Differences within rounding errors count as ties.
             constexpr double near = 1e-9;
             const bool smaller = size < least - near * most, as_small = size <= least + near * most;
             const bool wider = slack > widest + near, as_wide = slack >= widest - near;
@@ -219,7 +220,7 @@ struct Model {
         return best;
     }
 
-    /// The next point in, one out where the window is full, and C in its place: all of it or nothing.
+    /// Add the next point, remove one if the window is full, adapt C to nu: all or nothing.
     template <class Source> void take_in(const Source& source, std::vector<Scratch<double>>& scratch) {
         const Index c = n, out = victim(), held = live() + (out < 0);
         for (Unit& u : units) admit(u, c);

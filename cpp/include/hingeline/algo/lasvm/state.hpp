@@ -1,15 +1,18 @@
-// What an online SVM keeps between examples: the expansion S, position by position.
+// State of an online SVM between examples: the expansion S, position by position.
 //
 // Symbols. alpha signed coefficient; g = y - sum_s alpha_s K_s the gradient of the dual; [lo, hi] the box of alpha;
 // box = C_i y_i, whose sign is the label; diagonal = K_ii.
 //
-// A *dead* position is an example that was looked at and turned away: alpha = up = dn = 0, it takes no part and goes
-// at the next cleaning. Positions from `n` on are examples whose turn has not come; they take no part either.
+// A *dead* position is an example that was evaluated and rejected, or evicted: alpha = up = dn = 0. It takes no part
+// and is removed at the next cleaning. Positions from `n` on are pending examples, whose kernel rows are computed but
+// which have not been visited; they take no part either.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "hingeline/core/array.hpp"
 #include "hingeline/loss/ramp.hpp"
 #include "hingeline/run/stop.hpp"
 #include "hingeline/run/trace.hpp"
@@ -18,21 +21,23 @@
 
 namespace hingeline::online {
 
+struct Params {
+    double C = 1.0;
+    double s = -1.0;           // left end of the ramp loss
+    double tau = 1e-3;         // smaller violations are ignored
+    Index period = 256;        // examples between cleanings
+    Index most_non_sv = 100;   // m of CLEAN
+    Index warm_support = 100;  // support vectors before the ramp loss applies
+    std::size_t cache_bytes = std::size_t{200} << 20;
+    int threads = 1;  // for kernel values
+};
+
 /// Names of the arrays of a state.
 namespace line {
 enum Name : int { alpha, g, lo, hi, box, diagonal, count };
 }
 
-/// One example of a two-class problem.
-struct Example {
-    Index row = 0;   // in the source of kernel values
-    Index id = 0;    // as the caller numbers them
-    Index code = 0;  // its class, as the caller numbers them
-    double box = 0;  // C_i y_i
-    double y() const { return box > 0 ? 1.0 : -1.0; }
-};
-
-/// Examples by the part of the ramp they were on when they came.
+/// Numbers of examples by their zone of the ramp loss when they were visited.
 struct Tally {
     Index count[3] = {0, 0, 0};
     Index& operator[](Zone z) { return count[static_cast<int>(z)]; }
@@ -46,18 +51,25 @@ struct State {
     Index n = 0;
     Index n_dead = 0;
     Index support[2] = {0, 0};  // positions with alpha != 0, by label -1, +1
-    Ascent ascent{0, 0, -1};    // what is to be gained now
-    double b = 0;               // bias, where there is one
-    double target = 0;          // of the last example
-    double largest = 0;         // largest |f| of an example when it came
-    double last_margin = 0;     // y f of the last one
+    Ascent ascent{0, 0, -1};    // duality gap, largest violation and its position
+    double b = 0;               // intercept, 0 if there is none
+    double target = 0;          // duality gap target at the last example
+    double largest = 0;         // largest |f| of an example when it was visited
+    double last_margin = 0;     // y f of the last example
     Index visited = 0, steps = 0, kernel_evals = 0, kernel_needed = 0, kernel_recomputed = 0;
     Index refreshed_at = 0;  // steps when g was last computed from alpha
     Index note_every = 16;   // examples between rows of the trace
     Tally admitted, cleaned, skipped;
     Reason reason = Reason::running;
-    Trace trace{{"step", true}, {"seconds", false}, {"n_support", true},    {"n_expansion", true},  {"dual", false},
-                {"gap", false}, {"target", false},  {"kernel_evals", true}, {"kernel_needed", true}};
+    Trace trace{{"step", true},
+                {"seconds", false},
+                {"n_support", true},
+                {"n_expansion", true},
+                {"dual_objective", false},
+                {"duality_gap", false},
+                {"duality_gap_target", false},
+                {"kernel_evals", true},
+                {"kernel_needed", true}};
 
     Index n_support() const { return support[0] + support[1]; }
     Index n_live() const { return n - n_dead; }
@@ -65,7 +77,7 @@ struct State {
     const double* operator[](line::Name k) const { return lines[k]; }
     double y(Index t) const { return lines[line::box][t] > 0 ? 1.0 : -1.0; }
 
-    /// Gradients below this are rounding errors of the sums that they came from.
+    /// Gradients below this are rounding errors of the sums they come from.
     double noise() const {
         double mass = 0, curvature = 0;
         for (Index t = 0; t < n; ++t) {
@@ -74,7 +86,7 @@ struct State {
         }
         return 1e-14 * (1.0 + mass * curvature);
     }
-    /// D = sum alpha y - 1/2 alpha K alpha = 1/2 sum alpha (y + g).
+    /// Dual objective D = sum alpha y - 1/2 alpha K alpha = 1/2 sum alpha (y + g).
     double dual() const {
         double sum = 0;
         for (Index t = 0; t < n; ++t) sum += 0.5 * lines[line::alpha][t] * (y(t) + lines[line::g][t]);
@@ -82,7 +94,7 @@ struct State {
     }
 };
 
-/// What would have been learnt with all labels turned round.
+/// The state for the problem with all labels negated.
 inline State mirrored(State s) {
     for (Index t = 0; t < s.n; ++t) {
         for (const auto name : {line::alpha, line::g, line::box}) s[name][t] = -s[name][t];

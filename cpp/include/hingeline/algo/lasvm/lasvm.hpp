@@ -1,69 +1,70 @@
-// LASVM: the online SVM with bias that the others grew from.
+// LASVM: the online SVM with intercept from which the others were derived.
 //
-// Problem. max sum alpha_i y_i - 1/2 sum alpha_i alpha_j K_ij, lo_i <= alpha_i <= hi_i, sum alpha_i = 0: what LIBSVM
-// solves. f(x) = sum alpha K + b.
+// Problem. max sum alpha_i y_i - 1/2 sum alpha_i alpha_j K_ij, lo_i <= alpha_i <= hi_i, sum alpha_i = 0: the problem of
+// LIBSVM. f(x) = sum alpha K + b.
 //
 //     PAIR(i, j)    alpha_i += lambda, alpha_j -= lambda, to the maximum or the nearest bound; none if g_i - g_j <= tau
-//     PROCESS(k)    k comes with alpha = 0 and is paired with the worst partner
-//     REPROCESS     PAIR(argmax g with room to rise, argmin g with room to fall); b is the middle of these two
-//                   gradients; examples with alpha = 0 beyond them are evicted
+//     PROCESS(k)    k enters with alpha = 0 and is paired with the most violating partner
+//     REPROCESS     PAIR(argmax g with room to rise, argmin g with room to fall); b is the mean of these two gradients;
+//                   examples with alpha = 0 beyond them are evicted
 //     one PROCESS and one REPROCESS for each example
 //
-// Paper: Bordes, Ertekin, Weston, Bottou, "Fast kernel classifiers with online and active learning", JMLR 6, 2005;
+// Paper. Bordes, Ertekin, Weston, Bottou, "Fast kernel classifiers with online and active learning", JMLR 6, 2005;
 // compared against in Ertekin, Bottou, Giles 2011.
 //
-// Where we differ. (1) No seeding: until the other class comes, a few examples of a class are kept. (2) The evicted
-// take no part at once, but their positions close up only every `period` examples. (3) `finish_pairs` goes by the
-// duality gap and evicts nothing; `outside` tells what the examples that are not in the expansion add to the gap, so
-// that they can be taken in until the result is that of the whole problem.
+// Invariants. sum alpha = 0 up to rounding; `extremes_` belongs to the current g.
+//
+// Where we differ. (1) No seeding: until both classes occur, a few examples of one class are kept. (2) Evicted examples
+// take no part from then on, but their positions are removed only every `period` examples. (3) `finish_pairs` stops by
+// the duality gap and evicts nothing. `outside` gives the contribution to the gap of the examples that are not in the
+// expansion, so that they can be added until the whole problem is solved.
 #pragma once
 
 #include <unordered_set>
 
-#include "hingeline/algo/direction.hpp"
+#include "hingeline/algo/lasvm/drive.hpp"
 
 namespace hingeline::online {
 
 template <class Source> class PairSearch {
   public:
     using T = typename Source::Value;
-    explicit PairSearch(Search<Source>& search) : search(search), s(search.s) {}
+    explicit PairSearch(Search<Source>& search) : search(search), e(search.expansion), s(search.s) {}
 
-    /// PAIR(i, j): -1 stands for none.
+    /// PAIR(i, j); -1 stands for no position.
     bool pair(Index i, Index j, double tau) {
         if (i < 0 || j < 0) return false;
-        const double slope = static_cast<double>(search.g()[i]) - static_cast<double>(search.g()[j]);
+        const double slope = static_cast<double>(e.g()[i]) - static_cast<double>(e.g()[j]);
         if (!(slope > tau)) return false;
-        const T* row_i = search.row_of(i);
-        const T* row_j = row_i ? search.row_of(j) : nullptr;
+        const T* row_i = e.row(i);
+        const T* row_j = row_i ? e.row(j) : nullptr;
         if (!row_j) return false;
         const double curvature = s[line::diagonal][i] + s[line::diagonal][j] - 2.0 * static_cast<double>(row_i[j]);
         const double up = s[line::hi][i] - s[line::alpha][i], dn = s[line::alpha][j] - s[line::lo][j];
         const double lambda = curvature > 0 ? std::min({slope / curvature, up, dn}) : std::min(up, dn);
         search.shift(i, lambda, up, s[line::hi][i]);
         search.shift(j, -lambda, dn, s[line::lo][j]);
-        extremes_ = pass_ops<T>().ascend_pair(search.g(), row_i, row_j, -lambda, search.up(), search.dn(), s.n);
+        extremes_ = pass_ops<T>().ascend_pair(e.g(), row_i, row_j, -lambda, e.up(), e.dn(), s.n);
         ++s.steps;
         return true;
     }
-    void look() {
-        extremes_ = pass_ops<T>().ascend_pair(search.g(), nullptr, nullptr, 0, search.up(), search.dn(), s.n);
-    }
+    /// Find the extremes of g as it is.
+    void look() { extremes_ = search.extremes(); }
     bool reprocess(double tau) { return pair(extremes_.high_at, extremes_.low_at, tau); }
     bool complete() const { return extremes_.high_at >= 0 && extremes_.low_at >= 0; }
     double violation() const { return complete() ? extremes_.high - extremes_.low : 0.0; }
 
-    /// b, and the gap that it leaves.
+    /// Set b, and the duality gap for it.
     void settle() {
         if (complete()) s.b = 0.5 * (extremes_.high + extremes_.low);
         measure();
     }
-    /// The gap: sum max(up h, -dn h) with h = g - b.
+    /// The duality gap: sum max(up h, -dn h) with h = g - b.
     void measure() {
         s.ascent.gap = 0;
         for (Index t = 0; t < s.n; ++t) {
-            const double h = static_cast<double>(search.g()[t]) - s.b;
-            s.ascent.gap += static_cast<double>(h > 0 ? search.up()[t] : search.dn()[t]) * std::abs(h);
+            const double h = static_cast<double>(e.g()[t]) - s.b;
+            s.ascent.gap += static_cast<double>(h > 0 ? e.up()[t] : e.dn()[t]) * std::abs(h);
         }
         s.ascent.worst = violation();
     }
@@ -71,14 +72,15 @@ template <class Source> class PairSearch {
         if (!complete()) return;
         for (Index t = 0; t < s.n; ++t) {
             if (s[line::alpha][t] != 0 || s.dead[t]) continue;
-            const double g = static_cast<double>(search.g()[t]);
-            if (s.y(t) < 0 ? g >= extremes_.high : g <= extremes_.low) search.kill(t);
+            const double g = static_cast<double>(e.g()[t]);
+            if (s.y(t) < 0 ? g >= extremes_.high : g <= extremes_.low) e.kill(t);
         }
     }
     const Extremes& extremes() const { return extremes_; }
 
   private:
     Search<Source>& search;
+    Expansion<Source>& e;
     State& s;
     Extremes extremes_{0, 0, -1, -1};
 };
@@ -86,8 +88,9 @@ template <class Source> class PairSearch {
 /// Learn from examples in their order; see `in_blocks`.
 template <class Source>
 Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool known, bool evicts, double* margins) {
-    constexpr Index seeds = 5;  // examples of a class that wait for the other class
+    constexpr Index seeds = 5;  // examples of one class that are kept until the other class occurs
     State& s = search.s;
+    Expansion<Source>& expansion = search.expansion;
     PairSearch<Source> pairs(search);
     pairs.look();
     Index living[2] = {0, 0};
@@ -103,7 +106,7 @@ Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool k
     return in_blocks(search, examples, known, margins, [&](const Example& e, Index at) {
         const bool positive = e.y() > 0;
         if (at < 0) {
-            const std::optional<double> f = search.regard();
+            const std::optional<double> f = search.evaluate_next();
             if (!f) return;
             const double z = e.y() * (*f + s.b);
             s.largest = std::max(s.largest, std::abs(z));
@@ -111,17 +114,17 @@ Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool k
             const Zone zone = Ramp{search.p.s}.zone(z);
             s.kernel_needed += s.n_live() + 1;
             if (evicts && living[!positive] == 0 && living[positive] >= seeds) {
-                search.turn_away();
+                expansion.reject();
                 ++s.skipped[zone];
             } else {
-                search.admit(e, e.y() - *f, zone, false);
+                expansion.admit(e, e.y() - *f, zone, false);
                 ++living[positive];
                 process(s.n - 1, positive);
             }
         } else {
-            s.last_margin = 1.0 - e.y() * (static_cast<double>(search.g()[at]) - s.b);
+            s.last_margin = 1.0 - e.y() * (static_cast<double>(expansion.g()[at]) - s.b);
             if (s.dead[at]) {
-                search.revive(at, Ramp{search.p.s}.zone(s.last_margin));
+                expansion.revive(at, Ramp{search.p.s}.zone(s.last_margin));
                 ++living[positive];
                 process(at, positive);
             }
@@ -140,7 +143,7 @@ Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool k
     });
 }
 
-/// Remove the dead.
+/// Remove the dead positions.
 template <class Source> void sweep_pairs(Search<Source>& search) {
     search.sweep();
     PairSearch<Source> pairs(search);
@@ -148,10 +151,10 @@ template <class Source> void sweep_pairs(Search<Source>& search) {
     pairs.measure();
 }
 
-/// Losses sum C_i [1 - y f]_+ of those examples that are not in the expansion: what they add to the gap. Those with a
-/// loss are listed. Nothing when interrupted.
+/// Sum of the losses C_i [1 - y f]_+ of the examples that are not in the expansion: their contribution to the duality
+/// gap. Appends the places of those with a loss to `with_loss`. Nothing when interrupted.
 template <class Source>
-std::optional<double> outside(Search<Source>& search, const Array<Example>& examples, std::vector<Index>& with_loss) {
+std::optional<double> outside(Search<Source>& search, const Array<Example>& examples, Array<Index>& with_loss) {
     State& s = search.s;
     std::unordered_set<Index> held;
     for (Index t = 0; t < s.id.size(); ++t)
@@ -161,7 +164,7 @@ std::optional<double> outside(Search<Source>& search, const Array<Example>& exam
     const auto flush = [&] {
         s.kernel_evals += rows.size() * s.n;
         s.kernel_needed += rows.size() * s.n_support();
-        const bool done = search.outputs(rows, [&](Index i, double f) {
+        const bool done = search.expansion.outputs(rows, [&](Index i, double f) {
             const Example& e = examples[places[i]];
             const double z = e.y() * (f + s.b);
             if (z >= 1.0) return;
@@ -173,17 +176,17 @@ std::optional<double> outside(Search<Source>& search, const Array<Example>& exam
     };
     for (Index i = 0; i < examples.size(); ++i) {
         if (held.count(examples[i].id)) continue;
-        places.push_back(static_cast<Index>(i)), rows.push_back(examples[i].row);
-        if (rows.size() == search.block() && !flush()) return std::nullopt;
+        places.push_back(i), rows.push_back(examples[i].row);
+        if (rows.size() == search.expansion.kernel.block() && !flush()) return std::nullopt;
     }
     if (!rows.empty() && !flush()) return std::nullopt;
     return loss;
 }
 
-/// PAIR until the gap is worked off; see `work_off`.
+/// PAIR until the duality gap is small enough; see `work_off`.
 template <class Source> Index finish_pairs(Search<Source>& search, double tol, Index most) {
     search.s.reason = Reason::interrupted;
-    if (!search.wake()) return 0;
+    if (!search.expansion.kernel.restore(search.s.row)) return 0;
     PairSearch<Source> pairs(search);
     constexpr double noise_factor = 4.0;  // two gradients, two rows
     const auto measure = [&] {

@@ -1,7 +1,7 @@
 // The inverse Q of the margin system R = [[0, 1^T], [1, K_MM]], updated as points enter and leave M ([INC] 2.4).
 //
-// Q is symmetric: only its lower triangle is stored, row behind row, so that a point enters by appending a row
-// (eq. 16 as row additions, eq. 31) and leaves by changing places with the last. Row 0 belongs to the multiplier.
+// Q is symmetric: only its lower triangle is stored, row after row, so that a point enters by appending a row (eq. 16
+// as row additions, eq. 31) and leaves after it is exchanged with the last. Row 0 belongs to the multiplier mu.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace hingeline {
 
-/// What comes from kernel values, and goes with them.
+/// Numbers computed from kernel values; wiped like them.
 using Numbers = Wiped<double>;
 
 class Inverse {
   public:
-    /// Rows: one more than points, or none.
+    /// Number of rows: one more than points, or 0.
     Index size() const { return m_; }
     std::size_t bytes() const { return static_cast<std::size_t>(q_.capacity()) * sizeof(double); }
     const Numbers& packed() const { return q_; }
@@ -32,7 +32,7 @@ class Inverse {
         q_ = {-diagonal, 1.0, 0.0};
         m_ = 2;
     }
-    /// Back to what `packed` gave.
+    /// Restore what `packed` returned.
     void load(const double* values, Index rows) {
         q_.assign(values, values + rows * (rows + 1) / 2);
         m_ = rows;
@@ -44,7 +44,7 @@ class Inverse {
     /// A point enters: b = -Q (1, K_Mk), kappa = K_kk + (1, K_Mk) b > 0.
     void append(const double* b, double kappa) {
         const Index wanted = q_.size() + (m_ + 1);
-        if (wanted > q_.capacity()) q_.reserve(wanted + wanted / 2);  // before anything changes: it may throw
+        if (wanted > q_.capacity()) q_.reserve(wanted + wanted / 2);  // before anything changes, since it may throw
         packed_ops().update(q_.data(), m_, 1.0 / kappa, &b, 1);
         for (Index j = 0; j < m_; ++j) q_.push_back(b[j] / kappa);
         q_.push_back(1.0 / kappa);
@@ -52,7 +52,7 @@ class Inverse {
     }
 
     /// Several points enter: b_k = -Q (1, K_Mk), and the lower triangle of kappa, K_kl + (1, K_Mk) b_l, row by row.
-    /// Points whose pivot is not above `least` are left out; which are kept comes back.
+    /// Points whose pivot is not above `least` are left out. Returns which points were kept.
     Array<char> append(Array<Numbers>& b, Array<Numbers>& kappa, double least) {
         const Index count = b.size();
         Array<char> kept(count, 0);
@@ -86,7 +86,7 @@ class Inverse {
         return kept;
     }
 
-    /// Row p >= 1 leaves, and the last one takes its place.
+    /// Remove row p >= 1; the last one takes its place.
     void remove(Index p) {
         const Index last = m_ - 1;
         if (m_ == 2) return clear();
@@ -96,8 +96,7 @@ class Inverse {
         shorten(last);
     }
 
-    /// Several rows >= 1, descending, leave in one go: each changes places with the last one that stays so far. Not
-    /// all.
+    /// Remove several rows >= 1, given in descending order, but not all: each is exchanged with the last remaining row.
     void remove(const Array<Index>& which) {
         Index last = m_;
         for (const Index p : which) exchange(p, --last);

@@ -1,4 +1,5 @@
-// Exact incremental and decremental SVM: one point in, one point out, another C, and the state is the optimum again.
+// Exact incremental and decremental SVM: add a point, remove a point, change C; the state is the optimum after each
+// call.
 //
 // Problem. min 1/2 a'Ka - p'a over sum a = total, -dn C <= a <= up C, with the gradient G = K a + mu - p:
 //   G >= 0 where a is at its lower bound, G = 0 in between (the margin set M), G <= 0 at its upper bound.
@@ -9,45 +10,47 @@
 // Paper. P. Laskov, C. Gehl, S. Krueger, K.-R. Mueller, "Incremental support vector learning", JMLR 7, 2006; [INC].
 //
 // A driver (a point whose coefficient changes, or C itself) moves; mu and a_M follow so that G_M stays 0:
-//   beta = -Q (e, col_M),  gamma = col + K_:M beta_M + beta_0,   (eqs. 7, 9; e, col: what the driver itself adds)
-// until a coefficient of M reaches a bound, a gradient outside reaches zero, or the driver is where it should be.
+//   beta = -Q (e, col_M),  gamma = col + K_:M beta_M + beta_0,   (eqs. 7, 9; e, col: contribution of the driver itself)
+// until a coefficient of M reaches a bound, a gradient outside M reaches zero, or the driver is done.
+//
+// Invariant. After every operation the KKT conditions hold up to rounding, and the coefficients sum to `total`.
 //
 // Where we differ, and why
 // - Signed coefficients: the paper's H, c, e become K, p, 1. Then Q does not depend on the labels, sphere and plane
 //   differ from classification by p and `total` alone, and machines of several classes share rows of K.
-// - gamma on M is the residual of beta. It is looked at in every step and beta is refined when it is not small, which
-//   takes the place of probing Q with random vectors.
-// - A new point whose system is nearly singular gets its b refined the same way before its kappa is believed.
-// - Ties go to the point that came first, so that the order of positions does not matter.
-// - The true residual of M is computed after every operation and corrected by Newton steps; then Q and G are computed
-//   anew; then everything is learnt from scratch. Each is counted.
+// - gamma on M is the residual of beta. It is checked in every step and beta is refined if it is not small, which
+//   replaces probing Q with random vectors.
+// - If the system of a new point is nearly singular, its b is refined the same way before its kappa is used. - Ties go
+// to the point that came first, so the order of positions does not matter. - The true residual of M is computed after
+// every operation and corrected by Newton steps; if that is not enough, Q and
+//   G are computed again; if that is not enough, everything is learnt from scratch. Each is counted.
 #pragma once
 
-#include "hingeline/algo/incremental_path.hpp"
-#include "hingeline/algo/incremental_sets.hpp"
+#include "hingeline/algo/incremental/path.hpp"
+#include "hingeline/algo/incremental/sets.hpp"
 
 namespace hingeline::incremental {
 
-/// One machine at work: a state, the kernel rows, and which point came first.
+/// The operations on one machine.
 template <class Source> class Machine {
   public:
     Machine(State& state, SelfGram<double>& kernel, const Source& source, std::vector<Scratch<double>>& scratch,
             const Points& points)
-        : s(state), M(state, kernel, source, scratch, points), path_(M), sets_(M) {}
+        : s(state), M(state, kernel, source, scratch, points), G(M), path_(M, G), sets_(M, G) {}
     Machine(const Machine&) = delete;
 
-    /// Whether position c is content with the coefficient zero, that is, whether learning it changes nothing.
+    /// Whether adding position c changes nothing: the coefficient zero satisfies its KKT condition.
     bool content(Index c) {
         const double g = M.gradient(c);
         return s.ready && (s.fixed(c) || (s[line::up][c] > 0 ? g >= -M.slack() : g <= M.slack()));
     }
 
-    /// Take position c into the problem.
+    /// Add position c to the problem.
     void learn(Index c) {
         guarded([&] { begin(c); }, c, -1);
     }
 
-    /// Take position c out of the problem. Afterwards G of c is that of a point the machine has never seen.
+    /// Remove position c from the problem. Afterwards G of c is that of a point the machine has never seen.
     void unlearn(Index c) {
         guarded(
             [&] {
@@ -62,8 +65,8 @@ template <class Source> class Machine {
             -1, c);
     }
 
-    /// Take several positions out of the problem and others in. Whole sets change at a time until all is in order;
-    /// false when that does not come to an end, and then the state is of no use.
+    /// Remove several positions from the problem and add others, changing whole sets at a time. False if the method
+    /// fails; then the state is not usable.
     bool jump(const Array<Index>& leaving, const Array<Index>& coming) {
         if (!s.ready || M.m() == 0 || !bears(held() - leaving.size(), s.C)) return false;
         try {
@@ -76,13 +79,13 @@ template <class Source> class Machine {
             settle();
         } catch (const Stuck&) {
             return false;
-        } catch (const Full&) {  // the path needs fewer rows at a time
+        } catch (const Full&) {  // the path needs fewer rows at once
             return false;
         }
         return true;
     }
 
-    /// Another C, along the exact path.
+    /// Change C along the exact path.
     void set_bound(double C) {
         guarded(
             [&] {
@@ -96,11 +99,11 @@ template <class Source> class Machine {
             -1, -1, C);
     }
 
-    /// The largest violation of the optimality conditions, from kernel values computed anew.
+    /// Largest violation of the KKT conditions, from kernel values computed again.
     double violation() {
         if (!s.ready) return 0;
-        Numbers g(M.padded(), 0.0);
-        M.outputs(g.data(), true);
+        Numbers g(padded(s.n), 0.0);
+        M.kernel.outputs(g.data(), true);
         double worst = std::abs(M.balance());
         for (Index i = 0; i < s.n; ++i) {
             if (M.place(i) == Place::out || s.fixed(i)) continue;
@@ -124,7 +127,7 @@ template <class Source> class Machine {
     }
 
   private:
-    static constexpr Index refresh_every = 1 << 14;  // steps: rounding errors of G have grown by 1e-14 then
+    static constexpr Index refresh_every = 1 << 14;  // steps; rounding errors of G are some 1e-14 then
 
     void drop(Index c) {
         if (M.place(c) == Place::margin) M.remove(c);
@@ -132,7 +135,7 @@ template <class Source> class Machine {
         M.place(c) = Place::out;
     }
 
-    /// Too few points to bear the weight: each bears what it may, until the last one takes what is left.
+    /// The points so far cannot reach the sum `total`: each is at its upper bound, until the last one takes the rest.
     void gather(Index c) {
         double* alpha = s[line::alpha];
         const double left = s.total - static_cast<double>(held()) * s.C;  // c is not among them
@@ -142,10 +145,10 @@ template <class Source> class Machine {
         }
         alpha[c] = left >= s.C - rounding ? s.C : left;
         M.place(c) = Place::high;
-        M.driver = c;
+        M.kernel.driver = c;
         M.measure();
         s.mu = 0;
-        M.refresh();
+        G.refresh();
         s.mu = -std::numeric_limits<double>::infinity();
         for (Index i = 0; i < s.n; ++i)
             if (M.place(i) != Place::out) s.mu = std::max(s.mu, s[line::g][i]);
@@ -158,15 +161,15 @@ template <class Source> class Machine {
             else
                 M.add(c);
         }
-        M.driver = -1;
+        M.kernel.driver = -1;
         settle();
     }
 
-    /// Every operation ends here: correct to rounding, and nobody on the wrong side of zero. What rounding, a
-    /// dependence or a tie has left there is driven on as if it had just come.
+    /// Every operation ends here. Restore the KKT conditions up to rounding; points that still violate them, because of
+    /// rounding, linear dependence or a tie, are processed again.
     void settle() {
         correct();
-        Array<Index> hopeless;  // cannot be told from M
+        Array<Index> hopeless;  // depend linearly on M
         for (int round = 0; round < 50; ++round) {
             Index worst = -1;
             for (Index i = 0; i < s.n; ++i)
@@ -181,13 +184,13 @@ template <class Source> class Machine {
             if (M.place(worst) != Place::margin && M.violation(worst) > 0.5 * before) hopeless.push_back(worst);
         }
     }
-    /// The true residual of the margin set must be no more than rounding; Newton steps bring it there.
+    /// Bring the true residual of M down to rounding errors by Newton steps.
     void correct() {
         const Clock clock(s.counts, Part::check);
-        path_.rest();
+        path_.forget_left();
         M.measure();
         const double allowed = std::max(1e-11, M.noise);
-        if (s.counts.steps - s.refreshed_at >= refresh_every || M.drift > allowed) M.refresh();
+        if (s.counts.steps - s.refreshed_at >= refresh_every || G.drift > allowed) G.refresh();
         Numbers residual, change;
         Array<Index> gone;
         for (int attempt = 0; M.m() > 0; ++attempt) {
@@ -197,17 +200,18 @@ template <class Source> class Machine {
             double worst = off;
             for (Index j = 0; j < s.margin.size(); ++j) {
                 const Index k = s.margin[j];
-                residual[j + 1] = M.op().inner(M.rows[j], s[line::alpha], M.padded()) + s.mu - s[line::p][k];
+                residual[j + 1] =
+                    pass_ops<double>().inner(M.rows[j], s[line::alpha], padded(s.n)) + s.mu - s[line::p][k];
                 worst = std::max(worst, std::abs(residual[j + 1]));
                 if (!std::isfinite(residual[j + 1])) throw Stuck();
             }
-            // The sum can be had to rounding, and must be: it decides who is at a bound. Not for ever, though.
-            if (worst <= allowed && (off <= M.noise || attempt >= 2)) return M.dust();
+            // The sum must be exact up to rounding: it decides which coefficients are at a bound. At most two attempts.
+            if (worst <= allowed && (off <= M.noise || attempt >= 2)) return M.snap_to_bounds();
             if (attempt == 4) throw Stuck();
             if (attempt == 2) {
                 path_.rebuild();
-                M.refresh();
-                continue;  // M may be another
+                G.refresh();
+                continue;  // M may have changed
             }
             ++s.counts.corrections;
             s.q.multiply(residual.data(), change.data());
@@ -224,17 +228,17 @@ template <class Source> class Machine {
             }
             const double constant = change[0];
             change.erase(change.begin());
-            M.shift(constant, M.rows, change);
+            G.shift(constant, M.rows, change);
             for (const Index k : s.margin) s[line::g][k] = 0;
             for (const Index k : gone) M.file(k, s[line::alpha][k] >= s.high(k));
             M.remove(gone);
             if (!gone.empty()) attempt = std::min(attempt, 1);
         }
-        if (std::abs(M.balance()) > 1e-9 * s.C) throw Stuck();  // all have left M, and nobody bears the rest
+        if (std::abs(M.balance()) > 1e-9 * s.C) throw Stuck();  // M is empty and the sum is not balanced
     }
 
-    /// Run one operation; when its safety net is used up, learn all that is in the problem from scratch: point
-    /// `joins` too, point `leaves` not, with this C.
+    /// Run one operation. If it fails, learn all points of the problem from scratch: with point `joins`, without point
+    /// `leaves`, with this C.
     template <class F> void guarded(F&& work, Index joins, Index leaves, double C = 0) {
         path_.start();
         M.measure();
@@ -262,18 +266,18 @@ template <class Source> class Machine {
         return all;
     }
     Index held() const { return static_cast<Index>(members().size()); }
-    /// Whether so many points can bear the weight.
+    /// Whether so many points can reach the sum `total`.
     bool bears(Index points, double C) const {
         return s.total == 0 || static_cast<double>(points) * C >= s.total - rounding;
     }
-    /// Learn these, in the order in which they came, and nothing else.
+    /// Learn these points, in the order in which they came, from scratch.
     void again(Array<Index> points) {
         std::sort(points.begin(), points.end(), [&](Index a, Index b) { return M.earlier(a, b); });
         std::fill_n(s[line::alpha], s.n, 0.0);
         std::fill_n(s[line::g], s.n, 0.0);
         std::fill(s.place.begin(), s.place.end(), Place::out);
         M.clear();
-        M.driver = -1;
+        M.kernel.driver = -1;
         s.mu = 0;
         s.ready = s.total == 0;
         for (const Index c : points) {
@@ -281,7 +285,7 @@ template <class Source> class Machine {
             begin(c);
         }
     }
-    /// One point into the problem.
+    /// Add one point to the problem.
     void begin(Index c) {
         if (!s.ready) return gather(c);
         s[line::g][c] = M.gradient(c);
@@ -293,6 +297,7 @@ template <class Source> class Machine {
 
     State& s;
     Margin<Source> M;
+    Gradient<Source> G;
     Path<Source> path_;
     Sets<Source> sets_;
 };

@@ -1,38 +1,38 @@
-// The path of [INC]: a driver moves, mu and the members of M follow, until the next event ([INC] 2.3, 4.1; Algorithm
-// 1).
+// Path: the exact path of [INC] 2.3, 4.1, Algorithm 1. A driver moves, mu and the coefficients of M follow so that G_M
+// = 0, until the next event: a member of M reaches a bound, a gradient outside M reaches zero, or the driver is done.
 #pragma once
 
-#include "hingeline/algo/margin.hpp"
+#include "hingeline/algo/incremental/gradient.hpp"
 
 namespace hingeline::incremental {
 
 template <class Source> class Path {
   public:
-    explicit Path(Margin<Source>& margin) : M(margin), s(margin.s) {}
+    Path(Margin<Source>& margin, Gradient<Source>& gradient) : M(margin), G(gradient), s(margin.s) {}
 
-    /// A new operation begins.
+    /// Start a new operation: reset the step counter.
     void start() {
         taken_ = 0;
         rescued_ = false;
     }
-    /// Once for every step: Ctrl-C, and an end to circles.
+    /// Called once per step. Poll for interrupts; detect cycling.
     void count_step() {
         ++s.counts.steps;
-        if (M.scratch[0].interrupted()) throw Interrupted();
+        M.kernel.poll();
         if (++taken_ <= 50 * s.n + 1000) return;
         if (rescued_) throw Stuck();
         rescued_ = true;
         taken_ = 0;
         rebuild();
-        M.refresh();
+        G.refresh();
     }
 
-    /// The coefficient of c moves until G of c is zero or it has reached its bound ([INC] Algorithm 1).
+    /// Move the coefficient of c until G of c is zero or it reaches its bound ([INC] Algorithm 1).
     void drive(Index c) {
         double *alpha = s[line::alpha], *g = s[line::g];
         const double sign = g[c] < 0 ? 1.0 : -1.0;
         M.place(c) = Place::out;
-        M.driver = c;
+        M.kernel.driver = c;
         const double* column = M.row(c);
         const auto room = [&] { return sign > 0 ? s.high(c) - alpha[c] : alpha[c] - s.low(c); };
         while (sign * g[c] < -M.slack() && room() > 0) {
@@ -46,7 +46,7 @@ template <class Source> class Path {
             sense(column, 1.0);
             Event e = find(sign, 0.0);
             bool done = false;
-            const double slope = M.gamma.data()[c];
+            const double slope = G.gamma.data()[c];
             if (slope > eps * M.largest && -sign * g[c] / slope <= e.step * tie)
                 e.step = -sign * g[c] / slope, done = true;
             bool bound = false;
@@ -58,10 +58,10 @@ template <class Source> class Path {
             migrate(e);
         }
         seat(c, sign);
-        M.driver = -1;
+        M.kernel.driver = -1;
     }
 
-    /// Put the driver into its set. A point in the span of M slides on, at G = 0, until it or another is at a bound.
+    /// Put the driver into its set. A point in the span of M moves on, at G = 0, until it or a member reaches a bound.
     void seat(Index c, double sign) {
         double* alpha = s[line::alpha];
         while (alpha[c] > s.low(c) && alpha[c] < s.high(c)) {
@@ -79,12 +79,12 @@ template <class Source> class Path {
         M.place(c) = alpha[c] >= s.high(c) ? Place::high : Place::low;
     }
 
-    /// The coefficient of c goes to zero.
+    /// Move the coefficient of c to zero.
     void release(Index c) {
         double* alpha = s[line::alpha];
         if (M.place(c) == Place::margin) M.remove(c);
         M.place(c) = Place::out;
-        M.driver = c;
+        M.kernel.driver = c;
         const double* column = M.row(c);
         const double sign = alpha[c] > 0 ? -1.0 : 1.0;
         while (alpha[c] != 0) {
@@ -94,7 +94,7 @@ template <class Source> class Path {
                     M.add(k);
                     continue;
                 }
-                // Nobody can bear it: it is what rounding has left of a sum of coefficients at bounds.
+                // No other coefficient can balance it: it is a rounding error of a sum of coefficients at bounds.
                 if (std::abs(alpha[c]) > 1e-9 * (s[line::up][c] + s[line::dn][c]) * s.C) throw Stuck();
                 alpha[c] = 0;
                 break;
@@ -107,25 +107,25 @@ template <class Source> class Path {
             alpha[c] = done ? 0.0 : alpha[c] + sign * e.step;
             if (!done) migrate(e);
         }
-        M.driver = -1;
+        M.kernel.driver = -1;
     }
-    /// C moves to another value; all that is at a bound moves with it.
+    /// Move C to another value; coefficients at their bounds move with it.
     void follow(double target) {
         double *alpha = s[line::alpha], *g = s[line::g];
-        // What one unit of C adds to G: the part of K a that belongs to bounds, divided by C.
+        // col: change of G per unit of C, from the coefficients at bounds.
         Aligned<double> column;
-        double* col = column.reserve(M.padded());
+        double* col = column.reserve(padded(s.n));
         Numbers weights(s.margin.size());
         double first = 0;
         for (Index j = 0; j < weights.size(); ++j) weights[j] = -alpha[s.margin[j]];
         for (Index i = 0; i < s.n; ++i) col[i] = g[i] - s.mu + s[line::p][i];
-        std::fill(col + s.n, col + M.padded(), 0.0);
-        M.op().combine(M.rows.data(), weights.data(), M.m(), 0, M.padded(), col);
+        std::fill(col + s.n, col + padded(s.n), 0.0);
+        pass_ops<double>().combine(M.rows.data(), weights.data(), M.m(), 0, padded(s.n), col);
         for (Index i = 0; i < s.n; ++i) {
             col[i] /= s.C;
             if (M.place(i) != Place::margin) first += alpha[i] / s.C;
         }
-        const auto joins = [&](Index k, double times) {  // at a bound from now on, or no longer
+        const auto joins = [&](Index k, double times) {  // times 1: k is at a bound from now on; -1: no longer
             const double rate = times * alpha[k] / s.C;
             if (rate == 0) return;
             first += rate;
@@ -144,9 +144,9 @@ template <class Source> class Path {
                 }
             }
             if (M.m() == 0) {
-                std::copy_n(col, s.n, M.gamma.reserve(M.padded()));
-                M.beta.assign(1, 0.0);
-                M.residual = 0;
+                std::copy_n(col, s.n, G.gamma.reserve(padded(s.n)));
+                G.beta.assign(1, 0.0);
+                G.residual = 0;
             } else {
                 sense(col, first);
             }
@@ -173,18 +173,19 @@ template <class Source> class Path {
         }
     }
 
-    /// The inverse anew; members that depend on others slide out.
+    /// Compute the inverse again; members that depend linearly on others leave M.
     void rebuild() {
-        const Index before = std::exchange(M.outer, M.driver);
+        const Index before = std::exchange(M.kernel.outer, M.kernel.driver);
         for (const Index k : M.rebuild()) {
-            M.driver = k;
+            M.kernel.driver = k;
             seat(k, 1.0);
         }
-        M.driver = std::exchange(M.outer, before);
-        M.drift = std::numeric_limits<double>::infinity();  // directions before were not good: G anew in the end
+        M.kernel.driver = std::exchange(M.kernel.outer, before);
+        G.drift = std::numeric_limits<double>::infinity();  // earlier directions were inaccurate: G is computed again
+                                                            // at the end
     }
-    /// Points that have left M may come back.
-    void rest() { resting_.clear(); }
+    /// Points that have left M may enter again.
+    void forget_left() { left_.clear(); }
 
   private:
     enum class Kind { none, low, high, margin };
@@ -195,9 +196,9 @@ template <class Source> class Path {
     };
 
     void sense(const double* column, double first) {
-        if (M.sense(column, first)) return;
+        if (G.sense(column, first)) return;
         rebuild();
-        M.sense(column, first);
+        G.sense(column, first);
     }
     static bool among(const Array<Index>& some, Index k) {
         return std::find(some.begin(), some.end(), k) != some.end();
@@ -207,24 +208,24 @@ template <class Source> class Path {
         blocked_at_ = M.changes;
         blocked_.push_back(k);
     }
-    /// The first event when the driver goes in direction `sign`; `rate` is 1 where C is the driver.
+    /// The first event if the driver moves in direction `sign`; `rate` is 1 if C is the driver.
     Event find(double sign, double rate) {
         const Clock clock(s.counts, Part::search);
         Event best;
-        const bool circling = taken_ > 4 * s.n + 100;  // many times what an operation needs
+        const bool circling = taken_ > 4 * s.n + 100;  // many times the usual number of steps
         const auto consider = [&](double step, Index at, Kind kind) {
             step = std::max(step, 0.0);
             if (!(step <= best.step) ||
                 (step == best.step && best.at >= 0 && !(M.earlier(at, best.at) && best.kind == kind)))
                 return;
             if (kind == Kind::margin && blocked_at_ == M.changes && among(blocked_, at)) return;
-            if (kind == Kind::margin && circling && step <= M.least_change() && among(resting_, at)) return;
+            if (kind == Kind::margin && circling && step <= M.least_change() && among(left_, at)) return;
             best = {step, at, kind};
         };
-        const double *alpha = s[line::alpha], *g = s[line::g], *gamma = M.gamma.data();
+        const double *alpha = s[line::alpha], *g = s[line::g], *gamma = G.gamma.data();
         for (Index j = 0; j < s.margin.size(); ++j) {
             const Index k = s.margin[j];
-            const double rise = sign * M.beta[j + 1];
+            const double rise = sign * G.beta[j + 1];
             const double up = rise - sign * rate * s[line::up][k], down = -rise - sign * rate * s[line::dn][k];
             if (up > eps) consider((s.high(k) - alpha[k]) / up, k, Kind::high);
             if (down > eps) consider((alpha[k] - s.low(k)) / down, k, Kind::low);
@@ -238,25 +239,24 @@ template <class Source> class Path {
         }
         return best;
     }
-    /// mu, the margin set and all gradients go along by `step` in direction `sign`.
+    /// Move mu, the coefficients of M and all gradients by `step` in direction `sign`.
     void apply(double step, double sign) {
         const Clock clock(s.counts, Part::search);
-        if (step > M.least_change()) resting_.clear();
-        M.drift += step * M.residual;
+        if (step > M.least_change()) left_.clear();
+        G.drift += step * G.residual;
         const double theta = sign * step;
         double *alpha = s[line::alpha], *g = s[line::g];
-        const double* gamma = M.gamma.data();
-        s.mu += theta * M.beta[0];
+        const double* gamma = G.gamma.data();
+        s.mu += theta * G.beta[0];
         for (Index j = 0; j < s.margin.size(); ++j) {
             const Index k = s.margin[j];
-            alpha[k] = std::clamp(alpha[k] + theta * M.beta[j + 1], s.low(k), s.high(k));
+            alpha[k] = std::clamp(alpha[k] + theta * G.beta[j + 1], s.low(k), s.high(k));
         }
         for (Index i = 0; i < s.n; ++i) g[i] += theta * gamma[i];
         for (const Index k : s.margin) g[k] = 0;
     }
 
-    /// The point of an event changes its set. Without an event there is none to go on with: numbers have left their
-    /// range.
+    /// Move the point of an event to its new set. Throw if there is no event: numbers are out of range.
     void migrate(const Event& e) {
         if (e.at < 0) throw Stuck();
         if (e.kind == Kind::margin) {
@@ -265,9 +265,10 @@ template <class Source> class Path {
         }
         M.remove(e.at);
         M.file(e.at, e.kind == Kind::high);
-        resting_.push_back(e.at);
+        left_.push_back(e.at);
     }
-    /// M is empty: mu moves in direction `sign` until a gradient is zero. The position, or -1; `self` may be one.
+    /// M is empty: move mu in direction `sign` until a gradient is zero. Returns its position or -1; `self` is a
+    /// candidate.
     Index move_mu(double sign, Index self) {
         double* g = s[line::g];
         double best = self >= 0 ? std::abs(g[self]) : std::numeric_limits<double>::infinity();
@@ -285,10 +286,11 @@ template <class Source> class Path {
     }
 
     Margin<Source>& M;
+    Gradient<Source>& G;
     State& s;
-    Array<Index> blocked_;  // depend on M as it was after so many changes
+    Array<Index> blocked_;  // depend linearly on M as it was after `blocked_at_` changes
     Index blocked_at_ = -1;
-    Array<Index> resting_;  // have left M since the last step that led anywhere, and would go round in circles
+    Array<Index> left_;  // have left M since the last step of nonzero length; entering again would cycle
     Index taken_ = 0;
     bool rescued_ = false;
 };

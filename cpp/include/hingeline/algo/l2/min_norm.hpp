@@ -1,10 +1,10 @@
 // MNSVM: the minimal-norm point of the convex hull of y_i phi(x_i), by MDM or IMDM (Strack, Kecman and others, "Sphere
 // Support Vector Machines for large classification tasks", 2013; compared with OLLAWV in Melki 2018).
 //
-// Problem. minimise u'Qu, u >= 0, sum u = 1, with the Q of l2_dual.hpp. With w2 the minimum, v = u / w2 solves the
+// Problem. minimise u'Qu, u >= 0, sum u = 1, with the Q of state.hpp. With w2 the minimum, v = u / w2 solves the
 // problem stated there, and u = v / sum v, w2 = 1 / sum v.
 //
-// Symbols. F = Qu, w2 = u'Qu; r = -F is held. v is the row to give weight to, p the one to take it from.
+// Symbols. F = Qu, w2 = u'Qu; r = -F is stored. Weight moves from row p to row v.
 //
 //     u = e_first, F = Q(., first), w2 = Q(first, first)
 //     repeat: v = row with the smallest F;  stop if F_v >= w2 (1 - tol)
@@ -18,14 +18,14 @@
 // Invariants. u >= 0, zeros are exact, sum u = 1; w2 falls with every step; min F -> w2. At the end the relative gap
 // between the primal at u / min F and the dual at u / w2 is at most about 2 tol.
 //
-// Where we differ. (1) The authors' program draws some 600 rows and takes one that violates; here v is exact. (2) Its
-// thresholds are w2 (1 - eps)^2 or w2 - eps sqrt(w2 Q_ii); ours makes r = 1 - F / w2 that of NNISDA. (3) A guess may
-// take the place of e_first.
+// Where we differ. (1) The authors' program samples about 600 rows and takes one that violates; here v is the exact
+// minimum. (2) Its thresholds are w2 (1 - eps)^2 or w2 - eps sqrt(w2 Q_ii); ours makes r = 1 - F / w2 that of NNISDA.
+// (3) A warm start may replace e_first.
 //
 // Cost. One pass over F and, in IMDM, one more over the kernel column of v, for each step.
 #pragma once
 
-#include "hingeline/algo/l2_dual.hpp"
+#include "hingeline/algo/l2/solve.hpp"
 
 namespace hingeline::min_norm {
 
@@ -54,24 +54,24 @@ struct Rule {
     void measure(l2::State& s) const { s.value = -l2::dot(s.v, s.r); }
     double dual(const l2::State& s) const { return 1 / (2 * s.value); }
     double level(const l2::State& s, double violation) const { return (violation - 1) * s.value; }
-    /// Whether rounding errors have left a value that can be.
+    /// Whether the value is possible: rounding errors have not taken it below the floor.
     bool sound(const l2::State& s) const { return s.value >= floor(s); }
     bool better(double value, double before) const { return value < before - 1e-14 * before; }
 
     template <class Source> l2::Step step(l2::Walk<Source>& walk) const {
         l2::State& s = walk.s;
         const Index v = s.peaks.high_at;
-        walk.level = -s.value;
-        const auto* k = walk.column(v);
+        walk.columns.level = -s.value;
+        const auto* k = walk.columns.at(v);
         if (!k) return l2::Step::interrupted;
         const Index p = improved ? walk.partner(v, k) : s.peaks.low_at;
         if (p < 0 || p == v) return l2::Step::stuck;
-        const auto* l = walk.column(p);
+        const auto* l = walk.columns.at(p);
         if (!l) return l2::Step::interrupted;
         const double fall = s.r[v] - s.r[p], bend = s.q[p] + s.q[v] - 2 * walk.entry(p, v, k);
         const bool leaves = !(bend > 0 && fall / bend < s.v[p]);
         const double theta = leaves ? s.v[p] : fall / bend;
-        // Below the smallest value that can be by no more than rounding errors: it is the smallest.
+        // A value below the floor by no more than rounding errors is set to the floor.
         const double noise = 64 * std::numeric_limits<typename Source::Value>::epsilon() * std::max(s.q[p], s.q[v]);
         const double next = s.value - theta * (2 * fall - theta * bend);
         if (!(next >= floor(s) - noise)) return l2::Step::indefinite;
@@ -87,7 +87,7 @@ struct Rule {
     bool improved = true;
 
   private:
-    /// Q - diag(1 / c) is positive semi-definite: u'Qu >= sum u^2 / c >= 1 / sum c.
+    /// Since Q - diag(1 / c) is positive semi-definite, u'Qu >= sum u^2 / c >= 1 / sum c.
     static double floor(const l2::State& s) { return 1 / s.penalties * (1 - 1e-9); }
 };
 
@@ -105,7 +105,7 @@ inline l2::Solution solution(const l2::State& s) {
     };
     if (!s.begun) return scaled(1.0);
     l2::Solution out = scaled(s.value > 0 ? 1 / s.value : s.penalties);
-    // Errors are dear where c is large: the function that makes none, u / min F, gives the better bound then.
+    // With large penalties errors are expensive: u / min F, which makes none, then gives the better bound.
     if (s.peaks.high < 0) out.primal = std::min(out.primal, scaled(-1 / s.peaks.high).primal);
     return out;
 }

@@ -1,22 +1,22 @@
-// What an exact incremental machine keeps: points by position, coefficients, gradients, sets, the inverse.
+// State of an exact incremental machine: coefficients, gradients, sets and the inverse, by position; the points.
 #pragma once
 
 #include <chrono>
 #include <new>
 #include <string>
 
-#include "hingeline/algo/inverse.hpp"
+#include "hingeline/algo/incremental/inverse.hpp"
 #include "hingeline/core/interrupt.hpp"
-#include "hingeline/kernel/self_gram.hpp"
+#include "hingeline/data/store.hpp"
 #include "hingeline/vector/parallel.hpp"
 
 namespace hingeline::incremental {
 
-/// Sensitivities below this are none ([INC] 2.3); those of gradients: times the largest K_ii.
+/// Smaller sensitivities count as zero ([INC] 2.3); those of gradients are relative to the largest K_ii.
 inline constexpr double eps = 1e-10;
-/// Of two ends that come so close to each other the driver's own wins.
+/// If two events are this close, the end of the driver's own move wins.
 inline constexpr double tie = 1.0 + 1e-12;
-/// Rounding errors of the sum of coefficients.
+/// Size of rounding errors of the sum of coefficients.
 inline constexpr double rounding = 1e-12;
 
 /// Names of the arrays of a state.
@@ -27,15 +27,15 @@ enum Name : int { alpha, g, p, up, dn, count };
 /// Where a point is: not in the problem, at its lower bound, in the margin set, at its upper bound.
 enum class Place : std::int8_t { out, low, margin, high };
 
-/// Where the time goes ([INC] Fig. 3).
+/// Parts of the running time that are measured ([INC] Fig. 3).
 enum class Part : int { kernel, sensitivity, gradient, search, inverse, check, count };
 
-/// Points as they came, by position.
+/// The points, by position.
 struct Points {
     Array<Index> serial, code;
     Array<double> weight;
     Numbers diagonal;  // K_ii
-    Array<char> dead;  // goes when the model closes up
+    Array<char> dead;  // is removed by the next `close`
     Index size() const { return serial.size(); }
     void push(Index number, Index label, double w) {
         serial.push_back(number), code.push_back(label), weight.push_back(w), diagonal.push_back(0), dead.push_back(0);
@@ -52,7 +52,7 @@ struct Points {
 
 struct Counts {
     Index steps = 0, rebuilds = 0, corrections = 0, restarts = 0, refinements = 0;
-    double bytes = 0;  // of kernel rows read to find gamma
+    double bytes = 0;  // of kernel rows read to compute gamma
     double seconds[static_cast<int>(Part::count)] = {};
 };
 
@@ -74,7 +74,7 @@ struct State {
     /// A point of weight zero stays where it is.
     bool fixed(Index i) const { return lines[line::up][i] + lines[line::dn][i] <= 0; }
 
-    /// mu, or where no coefficient is inside its box the middle of all that serve as well; without point `skip`.
+    /// mu; if no coefficient is inside its box, the middle of the interval of optimal values. Ignores point `skip`.
     double constant(Index skip = -1) const {
         const double infinity = std::numeric_limits<double>::infinity();
         double least = -infinity, most = infinity;
@@ -95,25 +95,25 @@ struct State {
         return sum;
     }
 
-    /// One more position, not in the problem yet.
+    /// Append a position that is not in the problem.
     void append(double p, double up, double dn) {
         lines.resize(n + 1);
         place.push_back(Place::out);
         lines[line::p][n] = p, lines[line::up][n] = up, lines[line::dn][n] = dn;
         ++n;
     }
-    /// The positions from `size` on were never in the problem.
+    /// Remove the positions from `size` on, which were never in the problem.
     void truncate(Index size) {
         n = size;
         lines.resize(n);
         place.resize(n);
     }
-    /// Positions that are out go, and others take their places.
+    /// Remove positions that are out of the problem; others take their places.
     void close(const Closing& c) {
         Array<Index> now(n);
         std::iota(now.begin(), now.end(), Index{0});
         for (const auto& [from, to] : c.moves) {
-            if (from >= n) continue;  // not here yet
+            if (from >= n) continue;  // not in this state yet
             lines.move(from, to);
             place[to] = place[from];
             now[from] = to;
@@ -125,7 +125,7 @@ struct State {
     }
 };
 
-/// What would have been learnt with all labels turned round.
+/// The state for the problem with all labels negated.
 inline State mirrored(State s) {
     for (Index i = 0; i < s.n; ++i) {
         for (const auto name : {line::alpha, line::g, line::p}) s[name][i] = -s[name][i];
@@ -137,22 +137,22 @@ inline State mirrored(State s) {
     return s;
 }
 
-/// The safety net of one operation is used up.
+/// An operation has failed even after Q and G were computed again.
 struct Stuck : std::exception {};
-/// The rows of the margin set do not fit.
+/// The kernel rows of the margin set do not fit into cache_size.
 class Full : public std::bad_alloc {
   public:
     Full(Index needed, Index length, Index room)
-        : message_("the kernel rows of the margin set do not fit memory_limit: " + std::to_string(needed) +
-                   " rows of " + std::to_string(length) + " values are needed, " + std::to_string(room) +
-                   " fit. Raise memory_limit, or bound the number of points with window.") {}
+        : message_("the kernel rows of the margin set do not fit cache_size: " + std::to_string(needed) + " rows of " +
+                   std::to_string(length) + " values are needed, " + std::to_string(room) +
+                   " fit. Increase cache_size, or bound the number of points with window.") {}
     const char* what() const noexcept override { return message_.c_str(); }
 
   private:
     std::string message_;
 };
 
-/// Adds the time that it lives to a part.
+/// Adds its lifetime to the seconds of a part.
 struct Clock {
     Clock(Counts& c, Part part) : seconds(c.seconds[static_cast<int>(part)]) {}
     Clock(const Clock&) = delete;

@@ -1,20 +1,20 @@
-// Several points at a time: an active-set method that goes to the optimum without following a path.
+// Sets: several points at a time, by an active-set method that goes to the optimum without following a path.
 //
-// From any coefficients within their boxes: Newton steps on M stop at the first bounds, whose points leave, until one
-// is complete. Along such a step the residual of M shrinks by a known factor, so this needs no kernel rows. Then all
-// gradients follow, in one pass, and points on the wrong side of zero enter. The objective falls from round to round.
-// Why: docs/decisions/0010.
+// From any coefficients within their boxes: Newton steps on M stop at the first bounds, whose points leave M, until one
+// step is complete. Such a step scales the residual of M by a known factor, so it needs no kernel rows. Then all
+// gradients are updated in one pass, and points that violate the KKT conditions enter M. The objective falls from round
+// to round. Reasons: docs/decisions/0010.
 #pragma once
 
-#include "hingeline/algo/margin.hpp"
+#include "hingeline/algo/incremental/gradient.hpp"
 
 namespace hingeline::incremental {
 
 template <class Source> class Sets {
   public:
-    explicit Sets(Margin<Source>& margin) : M(margin), s(margin.s) {}
+    Sets(Margin<Source>& margin, Gradient<Source>& gradient) : M(margin), G(gradient), s(margin.s) {}
 
-    /// Coefficients become zero at once; gradients follow, and the sum is out of balance.
+    /// Set coefficients to zero and update the gradients. The sum of the coefficients is then out of balance.
     void leave(const Array<Index>& points) {
         constexpr Index together = 32;
         Array<Index> inside, bearing;
@@ -22,14 +22,14 @@ template <class Source> class Sets {
             if (s[line::alpha][c] != 0) bearing.push_back(c);
         for (Index at = 0; at < bearing.size(); at += together) {
             const Array<Index> some(bearing.begin() + at, bearing.begin() + (std::min(bearing.size(), at + together)));
-            M.hold(some);
+            M.kernel.hold(some);
             Array<const double*> from;
             Numbers weights;
             for (const Index c : some) {
                 from.push_back(M.row(c));
                 weights.push_back(-s[line::alpha][c]);
             }
-            M.shift(0.0, from, weights);
+            G.shift(0.0, from, weights);
         }
         for (const Index c : points) {
             if (M.place(c) == Place::margin) inside.push_back(c);
@@ -38,7 +38,7 @@ template <class Source> class Sets {
         }
         M.remove(inside);
     }
-    /// To the optimum; false when it is not worth going on.
+    /// Go to the optimum; false if it takes too many rounds or a system is singular.
     bool pivot() {
         constexpr int most_rounds = 200;
         double* g = s[line::g];
@@ -59,7 +59,7 @@ template <class Source> class Sets {
             std::sort(in.begin(), in.end(), [&](Index a, Index b) {
                 return M.violation(a) > M.violation(b) || (M.violation(a) == M.violation(b) && M.earlier(a, b));
             });
-            // Many at once make a large M of points that leave it one by one; few at once make many rounds.
+            // Many points at once make M large, and they leave it one by one; few at once make many rounds.
             in.resize(std::min(in.size(), s.margin.size() / 4 + 8));
             if (!M.add(in) && !exchange(in.front())) return false;
         }
@@ -67,7 +67,7 @@ template <class Source> class Sets {
     }
 
   private:
-    /// A point in the span of M goes up or down with M, which changes no gradient, until one of them is at a bound.
+    /// Move a point in the span of M together with M, which changes no gradient, until one of them reaches a bound.
     bool exchange(Index c) {
         double *alpha = s[line::alpha], *g = s[line::g];
         const double sign = g[c] < 0 ? 1.0 : -1.0, before = g[c];
@@ -96,7 +96,7 @@ template <class Source> class Sets {
         }
         alpha[c] += b.back();
         s.mu += constant;
-        M.shift(constant, from, b);
+        G.shift(constant, from, b);
         ++s.counts.steps;
         if (at == c) {
             M.file(c, sign > 0);
@@ -110,19 +110,19 @@ template <class Source> class Sets {
         g[c] = now;
         return true;
     }
-    /// Bring G of M and the sum to zero, or M's members to their bounds.
+    /// Bring G of M and the balance to zero; members that reach a bound on the way leave M.
     bool complete_step() {
         double *alpha = s[line::alpha], *g = s[line::g];
         Numbers residual(1, M.balance()), change, moved;
         for (const Index k : s.margin) residual.push_back(g[k]);
-        Array<const double*> from = M.rows;  // rows of all that move, and how far they have come
+        Array<const double*> from = M.rows;  // rows of all coefficients that move
         Array<Index> who = s.margin, gone;
         Numbers before;
         for (const Index k : who) before.push_back(alpha[k]);
         double constant = 0;
         for (bool whole = false; !whole;) {
             ++s.counts.steps;
-            if (M.scratch[0].interrupted()) throw Interrupted();
+            M.kernel.poll();
             if (M.m() == 0) return false;
             change.resize(residual.size());
             {
@@ -130,7 +130,7 @@ template <class Source> class Sets {
                 s.q.multiply(residual.data(), change.data());
             }
             double step = 1;
-            const auto reach = [&](Index j) {  // of the step -change, at which member j is at a bound
+            const auto reach = [&](Index j) {  // fraction of the step -change at which member j reaches a bound
                 const Index k = s.margin[j];
                 const double d = -change[j + 1];
                 if (d == 0) return std::numeric_limits<double>::infinity();
@@ -156,11 +156,12 @@ template <class Source> class Sets {
         }
         moved.resize(who.size());
         for (Index j = 0; j < who.size(); ++j) moved[j] = alpha[who[j]] - before[j];
-        M.shift(constant, from, moved);
+        G.shift(constant, from, moved);
         return true;
     }
 
     Margin<Source>& M;
+    Gradient<Source>& G;
     State& s;
 };
 

@@ -1,6 +1,6 @@
 // NNISDA: non-negative iterative single-data algorithm (Kecman and others; compared with OLLAWV in Melki 2018).
 //
-// Problem. The dual of the L2-SVM in l2_dual.hpp: maximise D(v) = sum v - 1/2 v'Qv, v >= 0.
+// Problem. The dual of the L2-SVM in state.hpp: maximise D(v) = sum v - 1/2 v'Qv, v >= 0.
 //
 // Symbols. r = 1 - Qv, the gradient of D. Row i violates by |r_i| if v_i > 0, else by max(0, r_i).
 //
@@ -10,14 +10,14 @@
 //
 // Invariants. v >= 0, zeros are exact; D rises with every step; r = 1 - Qv.
 //
-// Where we differ. (1) The papers draw the datum or go round; here it is always the worst. (2) A guess may take the
-// place of v = 0: the best multiple of it, or the guess itself if nothing violates by more than tol. (3) Each row has
-// a penalty of its own.
+// Where we differ. (1) The papers take rows at random or in cycles; here it is always the worst violator. (2) A warm
+// start may replace v = 0: its best multiple, or itself if nothing violates by more than tol. (3) Each row has its own
+// penalty.
 //
-// Cost. One column of K, mostly one that is held, and one pass over r for each step.
+// Cost. One column of K, usually a cached one, and one pass over r for each step.
 #pragma once
 
-#include "hingeline/algo/l2_dual.hpp"
+#include "hingeline/algo/l2/solve.hpp"
 
 namespace hingeline::nnisda {
 
@@ -43,17 +43,17 @@ struct Rule {
     double violation(const l2::State& s) const { return std::max({0.0, s.peaks.high, -s.peaks.low}); }
     void measure(l2::State& s) const { s.value = (l2::sum(s.v) + l2::dot(s.v, s.r)) / 2; }
     double dual(const l2::State& s) const { return s.value; }
-    /// The r of a row that violates by this much, not having any weight.
+    /// r of a row with v = 0 and this violation.
     double level(const l2::State&, double violation) const { return violation; }
-    /// Whether rounding errors have left a value that can be.
+    /// Whether the value is possible.
     bool sound(const l2::State&) const { return true; }
-    /// Whether the value has changed by more than rounding errors.
+    /// Whether the value has improved by more than rounding errors.
     bool better(double value, double before) const { return value > before + 1e-14 * std::abs(before); }
 
     template <class Source> l2::Step step(l2::Walk<Source>& walk) const {
         l2::State& s = walk.s;
         const Index i = worst(walk);
-        const auto* k = walk.column(i);
+        const auto* k = walk.columns.at(i);
         if (!k) return l2::Step::interrupted;
         double& v = s.v[i];
         const double r = s.r[i], q = s.q[i];

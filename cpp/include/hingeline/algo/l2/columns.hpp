@@ -1,0 +1,101 @@
+// HeldColumns: the kernel columns of one machine, some computed ahead of need.
+#pragma once
+
+#include "hingeline/algo/l2/state.hpp"
+#include "hingeline/kernel/columns.hpp"
+
+namespace hingeline::l2 {
+
+template <class Source> class HeldColumns {
+  public:
+    using T = typename Source::Value;
+
+    HeldColumns(State& state, bool bias, std::size_t cache_bytes, const Source& source, Interrupt* interrupt)
+        : s(state),
+          bias_(bias),
+          held_(s.n(), nullptr),
+          used_(s.n(), 0),
+          columns_(source, std::max(cache_bytes, least_bytes(s.n())), s.n(), interrupt),
+          speculation_(source, 0),
+          all_fit_(columns_.room() >= s.n()) {
+        columns_.lay_out(s.row);
+    }
+
+    /// The column of position `at`, or null when interrupted. The column requested before it stays valid. Sets q.
+    const T* at(Index at) {
+        if (!used_[at]) ++first_uses_;
+        if (!held_[at]) {
+            if (!fetch(at)) return nullptr;
+        } else if (!all_fit_) {
+            columns_.find(s.row[at]);  // mark as used: others are evicted first
+        }
+        if (!used_[at]) {
+            used_[at] = 1;
+            s.q[at] = static_cast<double>(held_[at][at]) + (bias_ ? 1.0 : 0.0) + 1.0 / s.c[at];
+        }
+        return held_[at];
+    }
+
+    Index position_of(Index row) const {
+        Index from = 0;
+        for (const Index end : s.end) {
+            const auto last = s.row.begin() + end, it = std::lower_bound(s.row.begin() + from, last, row);
+            if (it != last && *it == row) return it - s.row.begin();
+            from = end;
+        }
+        return -1;  // not reached
+    }
+
+    double level = 0.0;  // rows with r above this may need their columns soon
+
+  private:
+    /// At least three columns: two are in use at a time.
+    static std::size_t least_bytes(Index n) { return static_cast<std::size_t>(n + 256) * sizeof(T) * 4; }
+
+    /// Compute the column of `at`, and of others that may be needed soon.
+    bool fetch(Index at) {
+        const Index room = columns_.room();
+        const Index count = std::min(speculation_.next(first_uses_), all_fit_ ? room : room - 1);
+        const Array<Index> positions = wanted(at, count);
+        Array<Index> rows;
+        for (const Index position : positions) rows.push_back(s.row[position]);
+        if (!columns_.fetch(rows, [&](Index old) { held_[position_of(old)] = nullptr; })) return false;
+        s.kernel_evals += rows.size() * s.n();
+        for (Index i = positions.size(); i-- > 0;)  // the first becomes the last to be evicted
+            held_[positions[i]] = columns_.find(rows[i]);
+        return true;
+    }
+    /// `at` and at most count - 1 others without a column: support vectors if it is one, else the worst violators.
+    Array<Index> wanted(Index at, Index count) {
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        Array<Index> out{at};
+        if (count <= 1) return out;
+        // Smaller keys first: the next support vectors, or the largest r.
+        const bool supports = s.v[at] > 0;
+        Array<std::pair<double, Index>> heap;
+        double bar = supports ? infinity : -level;
+        for (Index i = 0; i < s.n(); ++i) {
+            const double key = supports ? static_cast<double>(i > at ? i : i + s.n()) : -s.r[i];
+            if (!(key < bar) || held_[i] || i == at || (supports && !(s.v[i] > 0))) continue;
+            heap.emplace_back(key, i);
+            std::push_heap(heap.begin(), heap.end());
+            if (heap.size() < count) continue;
+            std::pop_heap(heap.begin(), heap.end());
+            heap.pop_back();
+            bar = heap.front().first;
+        }
+        for (const auto& [key, i] : heap) out.push_back(i);
+        return out;
+    }
+
+    State& s;
+    const bool bias_;
+    Array<const T*> held_;
+    Array<char> used_;
+    Index first_uses_ = 0;
+    Columns<Source> columns_;
+    Speculation speculation_;
+    const bool all_fit_;
+};
+
+}  // namespace hingeline::l2

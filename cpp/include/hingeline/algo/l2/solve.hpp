@@ -1,0 +1,224 @@
+// The loop of the L2-SVM algorithms: steps, refreshes of r, shrinking.
+//
+// Rule. `begin(walk)` prepares v and r, `step(walk)` takes one step; `violation`, `measure` (sets value), `dual`,
+// `level` (r of a row with v = 0 and a given violation), `sound` and `better` (value compared with an earlier one)
+// describe the objective; `start` is r at v = 0.
+//
+// Shrinking. Rows with v = 0 that are far from a violation are left out for a while: an inner machine over the other
+// rows takes the steps, then r of all rows is computed again. The inner machine is part of the state, so that a call
+// may end in between.
+#pragma once
+
+#include "hingeline/algo/l2/walk.hpp"
+
+namespace hingeline::l2 {
+
+enum class Step { taken, interrupted, stuck, indefinite };
+
+/// Source of the kernel values of a walk at some of its positions.
+template <class Source> class Restricted {
+  public:
+    using Value = typename Source::Value;
+    Restricted(Walk<Source>& whole, const Array<Index>& positions) : whole_(whole), positions_(positions) {}
+    static int block() { return 1; }
+    static int grain() { return 1; }
+    static bool blocks_pay() { return false; }
+    static void prepare(Ids, Scratch<Value>&, std::size_t) {}
+    bool columns(Ids queries, Ids, Value* const* columns, Scratch<Value>&) const {
+        for (Index q = 0; q < queries.count; ++q) {
+            const Value* k = whole_.columns.at(whole_.columns.position_of(queries[q]));
+            if (!k) return false;
+            Value* to = columns[q];
+            for (const Index position : positions_) *to++ = k[position];
+        }
+        return true;
+    }
+
+  private:
+    Walk<Source>& whole_;
+    const Array<Index>& positions_;
+};
+
+namespace detail {
+
+/// Steps between refreshes of r: rounding errors of so many steps are small.
+inline Index refresh_period(const State& s) { return std::max<Index>(1 << 16, 8 * s.n()); }
+
+/// Shrinking is used in machines with at least so many rows, and tried every so many steps.
+constexpr Index fewest_rows = 512, shrink_period = 250;
+/// Rows with v = 0 whose output is this far beyond the margin may be shrunk away.
+constexpr double shrink_margin = 0.1;
+/// All rows are checked again when the violation has fallen to this fraction.
+constexpr double shrink_fraction = 0.02;
+
+/// One call of `learn`.
+template <class Rule> class Run {
+  public:
+    /// `book` holds the counters and the trace.
+    Run(State& book, const Params& p, const Rule& rule, Index last, Interrupt* interrupt)
+        : book_(book), p_(p), rule_(rule), last_(last), interrupt_(interrupt) {}
+
+    template <class Source> Reason whole(Walk<Source>& walk) {
+        State& s = walk.s;
+        if (s.row.empty()) return Reason::tolerance;
+        if (!s.begun) {
+            Array<double> guess(s.v);
+            Step begun = Step::interrupted;
+            try {
+                begun = rule_.begin(walk);
+            } catch (...) {
+                s.v = std::move(guess);
+                throw;
+            }
+            if (begun == Step::interrupted) s.v = std::move(guess);
+            if (begun != Step::taken) return begun == Step::interrupted ? Reason::interrupted : Reason::indefinite;
+            s.begun = true;
+            s.violation = rule_.violation(s);
+            s.last_value = s.value;
+        }
+        while (true) {
+            if (!s.inner.empty()) {
+                const Reason reason = inner(walk);
+                if (reason != Reason::running || !s.inner.empty()) return reason;
+            }
+            if (s.since >= refresh_period(s)) {
+                if (const Reason reason = again(walk, false); reason != Reason::running) return reason;
+                if (!rule_.better(s.value, s.last_value)) return Reason::precision;
+                s.last_value = s.value;
+            }
+            if (s.violation <= p_.tol) {
+                if (s.since == 0) return Reason::tolerance;
+                if (const Reason reason = again(walk, false); reason != Reason::running) return reason;
+                if (s.violation <= p_.tol) return Reason::tolerance;
+                if (++s.doubts > most_doubts) return Reason::precision;
+            }
+            if (s.n() >= fewest_rows && s.since % shrink_period == 0 && shrink(s)) continue;
+            if (book_.steps >= last_) return Reason::running;
+            if (const Reason reason = one(walk); reason != Reason::running) return reason;
+        }
+    }
+
+  private:
+    static constexpr Index most_doubts = 20;
+
+    /// One step.
+    template <class Source> Reason one(Walk<Source>& walk) {
+        State& s = walk.s;
+        if (book_.steps >= p_.max_steps) return Reason::steps;
+        const Index columns = book_.kernel_evals;
+        const Step step = rule_.step(walk);
+        if (step == Step::interrupted) return Reason::interrupted;
+        // Rounding errors of many steps may look like an indefinite kernel: refresh r first.
+        if (step == Step::indefinite) return s.since == 0 ? Reason::indefinite : again(walk, true);
+        if (step == Step::stuck) return s.since == 0 ? Reason::precision : again(walk, true);  // in rounding errors
+        ++book_.steps, ++s.since;
+        s.violation = rule_.violation(s);
+        if (book_.steps % book_.note_every == 0) {
+            note(book_, s, rule_.dual(s));
+            if (book_.trace.size() >= 256) book_.trace.thin(), book_.note_every *= 2;
+        }
+        // A step is short and reading the clock is not free; computing a column may take long.
+        if ((book_.steps % 16 == 0 || book_.kernel_evals != columns) && interrupt_ && interrupt_->requested())
+            return Reason::interrupted;
+        return Reason::running;
+    }
+
+    /// Refresh r from v; `doubt`: the last step could not be taken.
+    template <class Source> Reason again(Walk<Source>& walk, bool doubt) {
+        State& s = walk.s;
+        if (!walk.refresh(Rule::start)) return Reason::interrupted;
+        rule_.measure(s);
+        s.violation = rule_.violation(s);
+        if (!rule_.sound(s)) return Reason::precision;
+        return doubt && ++s.doubts > most_doubts ? Reason::precision : Reason::running;
+    }
+
+    /// Shrink away the rows with v = 0 that are far from a violation, if they are at least half of all.
+    bool shrink(State& s) const {
+        Array<Index> near;
+        const double far = rule_.level(s, -std::max(shrink_margin, s.violation));
+        for (Index i = 0; i < s.n(); ++i)
+            if (s.v[i] > 0 || s.r[i] > far) near.push_back(i);
+        if (2 * near.size() > s.n()) return false;
+        State t;
+        t.end.assign(s.end.size(), 0);
+        for (const Index i : near) {
+            t.row.push_back(s.row[i]), t.code.push_back(s.code[i]), t.c.push_back(s.c[i]);
+            t.v.push_back(s.v[i]), t.r.push_back(s.r[i]), t.q.push_back(s.q[i]);
+            ++t.end[s.code[i]];
+        }
+        for (Index k = 1; k < t.end.size(); ++k) t.end[k] += t.end[k - 1];
+        t.other = s.other, t.penalties = s.penalties, t.value = t.last_value = s.value;
+        t.violation = s.violation;
+        t.begun = true;
+        t.tol = std::max(p_.tol, shrink_fraction * s.violation);
+        t.positions = std::move(near);
+        s.inner.push_back(std::move(t));
+        return true;
+    }
+
+    /// Steps on the rows that are left, then a check of all rows.
+    template <class Source> Reason inner(Walk<Source>& outer) {
+        State &s = outer.s, &t = s.inner.front();
+        Reason reason = Reason::running;
+        const auto put_back = [&] {
+            for (Index i = 0; i < t.positions.size(); ++i) s.v[t.positions[i]] = t.v[i];
+            s.value = t.value, s.violation = t.violation;
+            s.stale = true;
+        };
+        try {
+            const Restricted<Source> source(outer, t.positions);
+            Walk<Restricted<Source>> walk(t, p_.bias, p_.cache_bytes / 8, source, interrupt_);
+            walk.look();
+            while (t.violation > t.tol && t.since < refresh_period(t) && book_.steps < last_) {
+                reason = one(walk);
+                if (reason != Reason::running) break;
+            }
+        } catch (...) {
+            put_back();
+            throw;
+        }
+        put_back();
+        if (reason == Reason::interrupted) return reason;
+        const bool goes_on = reason == Reason::running && book_.steps >= last_ && t.violation > t.tol;
+        if (const Reason halt = again(outer, false); halt != Reason::running) return halt;
+        s.stale = false;
+        if (goes_on) return Reason::running;
+        s.inner.clear();
+        if (s.violation <= p_.tol) return Reason::tolerance;
+        if (!rule_.better(s.value, s.last_value) && ++s.doubts > most_doubts) return Reason::precision;
+        s.last_value = s.value;
+        return reason;
+    }
+
+    State& book_;
+    const Params& p_;
+    const Rule& rule_;
+    const Index last_;
+    Interrupt* interrupt_;
+};
+
+}  // namespace detail
+
+/// Take steps until no row violates the conditions by more than `tol`, the budget is spent or an interrupt is
+/// requested. `rule` chooses the step. The result does not depend on the cache or on how the steps are divided into
+/// calls.
+template <class Rule, class Source>
+void learn(State& s, const Params& p, const Source& source, const Stop& stop, const Rule& rule) {
+    if (s.reason == Reason::interrupted) s.reason = Reason::running;
+    if (s.reason != Reason::running) return;
+    const Index most = std::numeric_limits<Index>::max();
+    const Index last = stop.max_steps < most - s.steps ? s.steps + stop.max_steps : most;
+    Trace::Running clock(s.trace);
+    try {
+        Walk<Source> walk(s, p.bias, p.cache_bytes - p.cache_bytes / 8, source, stop.interrupt);
+        s.reason = detail::Run<Rule>(s, p, rule, last, stop.interrupt).whole(walk);
+    } catch (...) {  // a callable kernel may throw: the steps before it are kept
+        s.reason = Reason::interrupted;
+        if (s.begun) note(s, s, rule.dual(s));
+        throw;
+    }
+    if (s.begun) note(s, s, rule.dual(s));
+}
+
+}  // namespace hingeline::l2

@@ -1,0 +1,93 @@
+"""Write the golden files: a saved estimator of each class, and what it must answer after it is loaded.
+
+Run ``python -m tests.golden.make`` after a change of the saved fields, which must also raise their version.
+"""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_iris
+
+from hingeline import (
+    LASVC,
+    FiniteNewtonOrdinal,
+    FiniteNewtonSVC,
+    FiniteNewtonSVCCV,
+    IncrementalOneClassSVM,
+    IncrementalSVC,
+    KernelSGDClassifier,
+    MinNormSVC,
+    NNISDAClassifier,
+    WorstViolatorSVC,
+)
+
+FOLDER = Path(__file__).parent
+X, y = load_iris(return_X_y=True)
+order = np.random.RandomState(0).permutation(len(X))
+X, y = X[order], y[order]
+#: Rows that are learnt before saving; the next ones are learnt after loading.
+FIRST, NEXT = slice(0, 60), slice(60, 90)
+
+MODELS = {
+    "WorstViolatorSVC": WorstViolatorSVC(gamma=0.5),
+    "MinNormSVC": MinNormSVC(gamma=0.5, C=10.0),
+    "NNISDAClassifier": NNISDAClassifier(gamma=0.5, C=10.0),
+    "LASVC": LASVC(gamma=0.5, C=10.0, random_state=0),
+    "LASVC-lasvm": LASVC(gamma=0.5, C=10.0, variant="lasvm", multi_class="ovr"),
+    "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5, rule="norma", average=True, random_state=0),
+    "IncrementalSVC": IncrementalSVC(gamma=0.5, C=10.0),
+    "IncrementalOneClassSVM": IncrementalOneClassSVM(gamma=0.5, nu=0.2),
+    "FiniteNewtonSVC": FiniteNewtonSVC(C=10.0),
+    "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
+    "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
+}
+
+
+def outputs(model):
+    """Decision values of all rows, or labels where there are none."""
+    return model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+
+
+def names(state):
+    """Names of all fields of a saved state, nested ones included."""
+    found = set()
+    for name, value in state.items():
+        found.add(name)
+        for one in value if isinstance(value, list) else ():
+            if isinstance(one, dict):
+                found |= {f"{name}.{inner}" for inner in names(one)}
+    return found
+
+
+def saved_names(model):
+    """Names of the fields that the core saves; empty for estimators that publish all they have learnt."""
+    ensemble = vars(model).get("_model")
+    return sorted(names(ensemble.core.save())) if ensemble is not None else []
+
+
+def learn_on(model):
+    """The estimator after the next rows of a stream."""
+    if isinstance(model, IncrementalOneClassSVM):
+        return model.partial_fit(X[NEXT])
+    return model.partial_fit(X[NEXT], y[NEXT])
+
+
+def main():
+    """Write all files."""
+    for name, model in MODELS.items():
+        stream = hasattr(model, "partial_fit")
+        if isinstance(model, IncrementalOneClassSVM):
+            model.partial_fit(X[FIRST])
+        elif stream:
+            model.partial_fit(X[FIRST], y[FIRST], classes=[0, 1])
+        else:
+            model.fit(X[FIRST], y[FIRST])
+        golden = {"saved": pickle.dumps(model, protocol=4), "names": saved_names(model), "outputs": outputs(model)}
+        if stream:
+            golden["after"] = outputs(learn_on(model))
+        (FOLDER / f"{name}.pkl").write_bytes(pickle.dumps(golden, protocol=4))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Estimators that an earlier hingeline saved: they load, answer as they did, and streams go on."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from .golden.make import FOLDER, MODELS, learn_on, outputs, saved_names
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_saved_estimator_is_still_read(name):
+    golden = pickle.loads((FOLDER / f"{name}.pkl").read_bytes())
+    model = pickle.loads(golden["saved"])
+    np.testing.assert_allclose(outputs(model), golden["outputs"], rtol=1e-8, atol=1e-8)
+    assert saved_names(model) == golden["names"], "the saved fields changed: raise their version, run tests.golden.make"
+    if "after" in golden:
+        np.testing.assert_allclose(outputs(learn_on(model)), golden["after"], rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if hasattr(model, "partial_fit")])
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("version", 99, "has version 99; this hingeline reads version 1"),
+        ("kind", "other", "is of kind 'other'"),
+        ("place", None, "field 'place' is missing"),
+        ("place", 3.0, "field 'place' has another type"),
+    ],
+)
+def test_an_unknown_state_is_refused(name, field, value, message):
+    model = pickle.loads(pickle.loads((FOLDER / f"{name}.pkl").read_bytes())["saved"])
+    core, state = model._model.core, model._model.core.save()
+    before = outputs(model)
+    if value is None:
+        del state[field]
+    else:
+        state[field] = value
+    with pytest.raises(ValueError, match=message):
+        core.restore(state, None)
+    np.testing.assert_array_equal(outputs(model), before)
