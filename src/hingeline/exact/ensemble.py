@@ -50,7 +50,7 @@ class ExactEnsemble(Ensemble):
         """Checked ids of the next points; None if they are numbered."""
         if self.own_ids is not None and self.own_ids != (ids is not None):
             raise ValueError(
-                "ids must be given for all points of a model or for none: an id could equal the number of another point."
+                "ids must be given for all points of a model or for none: an id could equal the number of a point."
             )
         if ids is None:
             return None

@@ -1,5 +1,5 @@
-// Source: where kernel values come from. They are computed from rows, read from a matrix that exists, or asked of a
-// function; this is the one place where the three differ.
+// Source: where kernel values come from. They are computed from rows, read from a precomputed matrix, or returned by a
+// function. Only this file distinguishes the three.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ template <class T> const DenseRows<T>& kernel_matrix(const Rows<T>& rows) {
     return *dense;
 }
 
-/// Kernel values between rows, or between those of the precomputed matrix.
+/// Kernel values between rows, or between the rows of a precomputed matrix.
 class Values {
   public:
     /// `rows` must outlive this. A compressed copy of them may take `copy_bytes`.
@@ -77,7 +77,7 @@ class Values {
         values_;
 };
 
-/// f(kernel values between `rows`, whose squared norms are known), in double and never precomputed.
+/// f(kernel values between `rows` with squared norms `norms`), in double; not for precomputed kernels.
 template <class F> void with_values(const Source& source, const Rows<double>& rows, const Wiped<double>& norms, F&& f) {
     if (const auto* kernel = std::get_if<0>(&source.from))
         f(Gram<double>(*kernel, rows, norms));
