@@ -54,10 +54,18 @@ ceilings: $(INSTALLED) $(GROUP)bench
 paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016: paper-%: $(INSTALLED) $(GROUP)demo $(GROUP)bench
 	$(BIN)/python -m benchmarks.papers $* $(ARGS)
 
-lint: $(INSTALLED) $(GROUP)lint
+# The hooks of .pre-commit-config.yaml are these three.
+.PHONY: lint-python lint-types lint-cpp
+lint: lint-python lint-types lint-cpp
+
+lint-python: $(GROUP)lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-types: $(INSTALLED) $(GROUP)lint
 	cd $(VENV) && bin/mypy --config-file ../pyproject.toml -p hingeline
+
+lint-cpp: $(GROUP)lint
 	$(BIN)/clang-format --dry-run --Werror $(shell find cpp -name '*.hpp' -o -name '*.cpp')
 
 format: $(GROUP)lint

@@ -1,16 +1,9 @@
 """What NNISDAClassifier and MinNormSVC have in common: one problem, one solution, the same laws."""
 
 import copy
-import json
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import threading
-import time
 import warnings
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,6 +16,7 @@ from sklearn.preprocessing import minmax_scale
 from hingeline import FiniteNewtonSVC, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
 
 from .oracle.l2_svm import dual, k_hat, l2_svm, nonnegative, primal
+from .private import kernel_matrix
 from .watching import Recorder
 
 
@@ -260,8 +254,7 @@ def test_single_precision_is_close(machine):
 def test_precomputed_and_callable_equal_computed(machine):
     X, y = noisy(150, 3, seed=10)
     computed = machine(gamma=0.4).fit(X, y)
-    everything = np.arange(len(X), dtype=np.int64)
-    K = computed._gram(X, 0).columns(everything, everything)
+    K = kernel_matrix(computed, X)
     precomputed = machine(kernel="precomputed").fit(K, y)
     called = machine(kernel=lambda A, B: rbf_kernel(A, B, gamma=0.4)).fit(X, y)
     same(computed, precomputed)
@@ -279,12 +272,17 @@ def easy(n, seed=0):
     return rng.standard_normal((n, 2)) + 1.5 * signs(y)[:, None], y
 
 
+@cache
+def easy_and_solved(n, gamma, C):
+    X, y = easy(n)
+    K = rbf_kernel(X, gamma=gamma)
+    return X, y, K, l2_svm(K, signs(y), C)
+
+
 @each_machine
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 def test_resting_rows_are_looked_at_again(machine, tol):
-    X, y = easy(1500)
-    K = rbf_kernel(X, gamma=0.2)
-    exact = l2_svm(K, signs(y), 20.0)
+    X, y, K, exact = easy_and_solved(1500, 0.2, 20.0)
     clf = machine(C=20.0, gamma=0.2, tol=tol).fit(X, y)
     assert clf.stop_reason_.tolist() == ["tol"]
     v = coefficients(clf, y)
@@ -611,71 +609,6 @@ def test_a_kernel_that_raises(machine):
 # ---- Ctrl-C --------------------------------------------------------------------------------------------
 
 
-def interrupted(machine, X, y, **parameters):
-    """Ctrl-C 0.3 s into a fit: what came of it."""
-    sent = []
-
-    def send():
-        sent.append(time.perf_counter())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    clf = machine(**parameters)
-    timer = threading.Timer(0.3, send)
-    timer.start()
-    try:
-        clf.fit(X, y)
-    except KeyboardInterrupt:
-        delay = time.perf_counter() - sent[0]
-        values = clf.decision_function(X[:50])
-        return {
-            "delay": delay,
-            "usable": bool(np.isfinite(values).all() and np.ptp(values) > 0),
-            "reasons": sorted(set(clf.stop_reason_.tolist())),
-            "steps": int(clf.n_iter_.sum()),
-            "objective": bool(np.isfinite(clf.objective_).all()),
-        }
-    timer.cancel()
-    return {"delay": None}
-
-
-def slow_kernel(A, B):
-    sum(range(100_000))
-    return A @ B.T
-
-
-def interrupts():
-    for machine in (nnisda, imdm):
-        X, y = noisy(20_000, 50, seed=0)
-        yield machine, "columns", interrupted(machine, X, y, C=100.0)
-        yield machine, "no cache", interrupted(machine, X, y, C=100.0, cache_size=1)
-        X, y = easy(3_000)
-        yield machine, "steps", interrupted(machine, X, y, C=1e8, gamma=0.2, tol=1e-12)
-        X, y = noisy(20_000, 20, seed=0, n_classes=4)
-        yield machine, "pairs", interrupted(machine, X, y, C=100.0, n_jobs=2)
-        X, y = noisy(4_000, 5, seed=0)
-        yield machine, "function", interrupted(machine, X, y, kernel=slow_kernel)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no signals to send")
-def test_interrupts_leave_a_model():
-    child = subprocess.run(
-        [sys.executable, "-m", "tests.test_l2"],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert child.returncode == 0, child.stderr
-    reports = [json.loads(line) for line in child.stdout.splitlines()]
-    assert len(reports) == 10
-    for report in reports:
-        print(report)
-        assert report["delay"] is not None and report["delay"] < 1.0, report  # 0.2 is the aim, machines may be busy
-        assert report["usable"] and report["objective"] and report["steps"] > 0, report
-        assert "interrupted" in report["reasons"] and "stopped" not in report["reasons"], report
-
-
 def test_an_oracle_of_the_oracle():
     # Of the exact solver: two samples, as above.
     np.testing.assert_allclose(
@@ -742,9 +675,3 @@ def test_a_fit_that_begins_with_itself_is_checked():
     clf = NNISDAClassifier(gamma=1.0).fit(X, y)
     with pytest.raises(ValueError, match="dual_init must have been fitted to the same samples and labels"):
         clf.fit(X, y % 2, dual_init=clf)
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored by what it runs beside
-    for made, case, found in interrupts():
-        print(json.dumps({"machine": made.__name__, "case": case, **found}), flush=True)

@@ -13,45 +13,14 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import minmax_scale
 
-from hingeline import MinNormSVC, NNISDAClassifier, _core
+from hingeline import MinNormSVC, NNISDAClassifier
 
 from .oracle.l2_svm import k_hat, l2_svm, nonnegative
 from .oracle.naive_min_norm import naive_min_norm
+from .private import min_norm_walk as walk
 from .test_l2 import coefficients, noisy, same, signs
 
 each_step = pytest.mark.parametrize("step", ["mdm", "imdm"])
-
-
-def walk(K, codes, *, C=1.0, bias=True, tol=1e-3, weight=None, step="imdm", most=None):
-    """Points u of the hull after every step of the compiled machine, the first of all included."""
-    penalties = C * (np.ones(len(codes)) if weight is None else weight)
-    classes = int(codes.max()) + 1
-    machine = _core.MinNorm(
-        codes.astype(np.int64),
-        penalties,
-        classes,
-        bias=bias,
-        tol=tol,
-        max_iter=2**62,
-        cache_bytes=1 << 24,
-        improved=step == "imdm",
-        all_at_once=classes > 2,
-    )
-    matrix = _core.Matrix(K)
-    machine.learn(matrix, 1, 0)
-    path = [point(machine, len(codes))]
-    while machine.n_running and (most is None or len(path) <= most):
-        machine.learn(matrix, 1, 1)
-        if machine.result(0)["steps"] == len(path):
-            path.append(point(machine, len(codes)))
-    return path, machine.result(0)
-
-
-def point(machine, n):
-    result = machine.result(0)
-    u = np.zeros(n)
-    u[result["chosen"]] = result["v"] / result["v"].sum()
-    return u
 
 
 def check_steps(path, Q, step):

@@ -6,27 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
-from hingeline import NNISDAClassifier, _core
+from hingeline import NNISDAClassifier
 
 from .oracle.l2_svm import dual, k_hat
 from .oracle.naive_nnisda import naive_nnisda
+from .private import nnisda_walk as walk
 from .test_l2 import coefficients, easy, noisy, signs
-
-
-def walk(K, y, *, C=1.0, bias=True, tol=1e-3, weight=None, most=None):
-    """Coefficients after every step of the compiled machine."""
-    penalties = C * (np.ones(len(y)) if weight is None else weight)
-    machine = _core.Nnisda(y.astype(np.int64), penalties, 2, bias=bias, tol=tol, max_iter=2**62, cache_bytes=1 << 24)
-    matrix = _core.Matrix(K)
-    path = []
-    while machine.n_running and (most is None or len(path) < most):
-        machine.learn(matrix, 1, 1)
-        result = machine.result(0)
-        v = np.zeros(len(y))
-        v[result["chosen"]] = result["v"]
-        if result["steps"] > len(path):
-            path.append(v)
-    return path, machine.result(0)
 
 
 def test_three_steps_by_hand():

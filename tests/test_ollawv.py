@@ -11,7 +11,10 @@ from sklearn.preprocessing import minmax_scale
 
 from hingeline import WorstViolatorSVC
 
+from .data import noisy
 from .oracle.naive_ollawv import naive_ollawv
+from .private import kernel_matrix
+from .private import ollawv_sequences as sequences
 
 SETS = {
     "breast_cancer": (load_breast_cancer, 1.0),
@@ -25,34 +28,6 @@ def real_set(name, dtype=np.float64):
     load, gamma = SETS[name]
     X, y = load(return_X_y=True)
     return minmax_scale(X).astype(dtype), y, gamma
-
-
-def noisy(n, d, seed, dtype=np.float64, flips=0.1):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d)).astype(dtype)
-    y = (X[:, 0] * X[:, -1] + 0.3 * X[:, 0] > 0) ^ (rng.random(n) < flips)
-    return X, y.astype(int)
-
-
-def sequences(clf, X, y):
-    """Chosen rows and coefficients of every pair, from the compiled machine."""
-    from hingeline import _core
-
-    classes, codes = np.unique(y, return_inverse=True)
-    clf.fit(X, y)
-    machine = _core.Ollawv(
-        codes.astype(np.int64),
-        clf.class_weight_,
-        -1.0 if len(classes) == 2 else 1.0,
-        clf._first_rows(codes, len(classes)),
-        C=float(clf.C),
-        margin=clf.margin,
-        cap=clf.cap,
-        bias=clf.bias,
-        cache_bytes=1 << 24,
-    )
-    machine.learn(clf._gram(X, 1 << 24), 1, 2**62)
-    return [machine.result(k) for k in range(machine.n_pairs)]
 
 
 def same(a, b):
@@ -104,8 +79,7 @@ def test_speculation_leaves_no_trace(n, d, dtype):
     X, y = noisy(n, d, seed=d, dtype=dtype)
     clf = WorstViolatorSVC(gamma=1.0 / d, margin=0.3)
     (result,) = sequences(clf, X, y)
-    everything = np.arange(n, dtype=np.int64)
-    K = clf._gram(X, 0).columns(everything, everything).astype(np.float64)
+    K = kernel_matrix(clf, X)
     twin = naive_ollawv(K, np.where(y == 0, -1.0, 1.0), margin=0.3)
     assert len(twin.chosen) > 100
     assert result["chosen"].tolist() == twin.chosen
@@ -251,8 +225,7 @@ def _only_support(clf, X, y):
 def test_precomputed_and_callable_equal_computed():
     X, y, gamma = real_set("wine")
     computed = WorstViolatorSVC(gamma=gamma).fit(X, y)
-    everything = np.arange(len(X), dtype=np.int64)
-    K = computed._gram(X, 0).columns(everything, everything)
+    K = kernel_matrix(computed, X)
     precomputed = WorstViolatorSVC(kernel="precomputed").fit(K, y)
     blocks = []
 

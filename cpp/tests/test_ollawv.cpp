@@ -453,7 +453,7 @@ CASE(the_trace_tells_the_story) {
     ollawv::learn(s, {1.0, 1e6, 1.0, true, 1u << 20}, gram, {100, nullptr}, 1);
     ollawv::learn(s, {1.0, 1e6, 1.0, true, 1u << 20}, gram, {}, 2);
     const auto step = s.trace.column("step"), evals = s.trace.column("kernel_evals");
-    const auto seconds = s.trace.column("seconds"), violation = s.trace.column("violation");
+    const auto seconds = s.trace.column("seconds"), violation = s.trace.column("worst_margin");
     CHECK(s.chosen.size() > 200 && step.size() >= 4);
     CHECK(step.back() == static_cast<double>(s.chosen.size()) && evals.back() == static_cast<double>(s.kernel_evals));
     CHECK(violation.back() == s.v && s.trace.column("n_support") == step);

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from .. import _core
-from .labels import libsvm_layout
+from .labels import libsvm_layout, read_only
 
 #: Attributes that scikit-learn reads in every call and ensembles do not have: no reason to read the core.
 ASKED_ALWAYS = ("n_features_in_", "feature_names_in_")
@@ -29,7 +29,7 @@ class ReadsEnsemble:
     def _fitted(self) -> Any:
         """Attributes of one state, which stay consistent while another thread learns."""
         ensemble = vars(self).get("_model")
-        return self if ensemble is None else SimpleNamespace(**ensemble.attributes())
+        return self if ensemble is None else ensemble.fitted()
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(type(self), name):
@@ -61,7 +61,7 @@ class Ensemble:
         self.frozen = frozen
         self.labels: np.ndarray = np.array([])  # by code; the first core.n_classes are known
         self.lock = RLock()
-        self._read: dict[str, Any] | None = None
+        self.changed()
 
     # ---- labels --------------------------------------------------------------------------------------
 
@@ -152,8 +152,16 @@ class Ensemble:
         return sp.csr_array(taken, shape=(len(rows), self.core.n_features))
 
     def changed(self) -> None:
-        """Invalidate the attributes read from the core."""
-        self._read = None
+        """Invalidate the attributes read from the core and the packed support vectors made from them."""
+        self._read: dict[str, Any] | None = None
+        self._state: SimpleNamespace | None = None
+
+    def fitted(self) -> SimpleNamespace:
+        """Object with the attributes of the current state; the same one until the state changes."""
+        with self.lock:
+            if self._state is None:
+                self._state = SimpleNamespace(**self.attributes())
+            return self._state
 
     def attributes(self) -> dict[str, Any]:
         """Fitted attributes of the current state; read from the core once per state."""
@@ -163,7 +171,8 @@ class Ensemble:
                 rows = found.pop("row", None)
                 self._read = {f"{name}_": value for name, value in libsvm_layout(found).items()}
                 if rows is not None:
-                    self._read["support_vectors_"] = self.take(rows) if self.core.has_rows else np.empty((0, 0))
+                    support = self.take(rows) if self.core.has_rows else np.empty((0, 0))
+                    self._read["support_vectors_"] = read_only(support)
             return self._read
 
     # ---- saved states --------------------------------------------------------------------------------
@@ -174,12 +183,14 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            state = {name: value for name, value in vars(self).items() if name not in ("core", "lock", "_read")}
+            left_out = ("core", "lock", "_read", "_state")
+            state = {name: value for name, value in vars(self).items() if name not in left_out}
             return {**state, "state": self.core.save(), "rows": self._held_rows()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rows, saved = state.pop("rows"), state.pop("state")
-        vars(self).update(state, _read=None, lock=RLock())
+        vars(self).update(state, lock=RLock())
+        self.changed()
         self.core = self._new_core()
         self.core.restore(saved, None if rows is None else _core.Matrix(rows))
         if not self._is_sound(saved, rows):

@@ -35,9 +35,6 @@ class KernelEstimator(RowEstimator):
     support_vectors_, dual_coef_, intercept_`` in LIBSVM's layout.
     """
 
-    #: Packed support vectors and the attributes they were made from; not part of the saved state.
-    _expansion: tuple[Any, Any, Any] | None = None
-
     @property
     def _takes_sparse(self) -> bool:
         return self.kernel != "precomputed"
@@ -138,13 +135,13 @@ class KernelEstimator(RowEstimator):
         return np.concatenate(parts)
 
     def _packed(self, fitted: Any) -> tuple[_core.Lines, _core.Packed | None]:
-        """Coefficients and packed support vectors, built once and kept until the model changes.
+        """Coefficients and packed support vectors, built once and kept with `fitted` until the model changes.
 
         With a linear kernel the weights of the features are packed instead of the support vectors.
         """
         parts = (fitted.dual_coef_, fitted.support_vectors_)
         values = (fitted.intercept_.tobytes(), self.kernel, vars(self).get("_gamma"), self.coef0, self.degree)
-        kept = self._expansion
+        kept = vars(fitted).get("_expansion")
         if kept is not None and all(a is b for a, b in zip(kept[0], parts, strict=True)) and kept[1] == values:
             return kept[2]
         intercept = np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
@@ -155,7 +152,7 @@ class KernelEstimator(RowEstimator):
                 rows, n = np.ascontiguousarray(self._feature_weights(fitted), dtype=np.float64), len(intercept)
                 lines = _core.Lines(np.ones((1, n)), np.ones(n, dtype=np.int64), np.arange(n)[:, np.newaxis], intercept)
             packed = _core.Packed(self._kernel(), _core.Matrix(rows))
-        self._expansion = (parts, values, (lines, packed))
+        fitted._expansion = (parts, values, (lines, packed))
         return lines, packed
 
     def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray]:

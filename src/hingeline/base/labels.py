@@ -51,7 +51,15 @@ def libsvm_layout(found: dict[str, Any]) -> dict[str, Any]:
             found[name] = found[name][0]
     if "stop_reason" in found:
         found["stop_reason"] = np.array(found["stop_reason"])
+    if "dual_coef" in found:
+        read_only(found["dual_coef"])
     return found
+
+
+def read_only(values: Any) -> Any:
+    """The same array or sparse matrix, protected: predictions use copies of it packed earlier."""
+    (values if isinstance(values, np.ndarray) else values.data).flags.writeable = False
+    return values
 
 
 def one_vs_rest_shape(decisions: np.ndarray, scale: np.ndarray, n_classes: int) -> np.ndarray:

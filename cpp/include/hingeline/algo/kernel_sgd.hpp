@@ -1,8 +1,8 @@
 // Stochastic-gradient kernel machines: OL SVM, NORMA and Pegaz.
 //
 // Problem. Binary labels y = +1, -1, kernel K, f(x) = sum_i alpha_i K(x_i, x) + b. NORMA and Pegaz descend on
-// 1/2 |w|^2 + C/n sum_i hinge(y_i f(x_i)), OL SVM on the hinge alone (olsvm) or towards the optimum of the SVM without
-// bias and with penalty C (olsvm_reg), one example at a time in a fixed order, t = 1, 2, ...
+// 1/2 |w|^2 + C/n sum_i hinge(y_i f(x_i)), OL SVM on the hinge loss alone (olsvm) or towards the optimum of the SVM
+// without intercept and with penalty C (olsvm_reg), one example at a time in a fixed order, t = 1, 2, ...
 //
 // Symbols. eta = C sqrt(2/t) or C/t; o the outputs without b; w_i the weight of an example; v = y_i (o_i + b).
 //
@@ -12,135 +12,28 @@
 //                  v <= 1: alpha_i += eta w_i y_i
 //     norma_literal  the same, but alpha_i itself does not decay, and is overwritten by eta w_i y_i
 //     pegaz        alpha = eta beta; v <= 1: beta_i += w_i y_i
-//     with bias (olsvm, olsvm_reg)  v < 1: b += eta w_i y_i
+//     with intercept (olsvm, olsvm_reg)  v < 1: b += eta w_i y_i
 //
-// Paper: Kecman and Melki, Fast online algorithms for support vector machines, SoutheastCon 2016, Lists 1 to 3.
+// Paper. Kecman and Melki, Fast online algorithms for support vector machines, SoutheastCon 2016, Lists 1 to 3.
 //
 // Where we differ. (1) Coefficients are sigma * a and outputs sigma * o with one scalar sigma (NORMA: the product of
-// the phi; Pegaz: eta), so that a step without violation costs O(1) in all rules. sigma is brought back by powers of
-// two, which round nothing. (2) phi and rho are clipped; the index wraps round. (3) b stays out of o. (4) Columns of
-// examples that violate now and whose turn comes soon are computed in one block; the sequence of steps is that of the
-// plain algorithm. (5) Coefficients below `truncate` times the largest go every `stretch` steps; the sum of what went
-// bounds the change of any output, per unit of the largest kernel value. (6) The mean of the coefficients over the
-// steps of a window costs O(1) for each change.
+// the phi; Pegaz: eta), so that a step without violation costs O(1) in all rules. sigma is rescaled by powers of two,
+// which is exact. (2) phi and rho are clipped; the example index wraps around. (3) b is not part of o. (4) Columns of
+// examples that violate now and are visited soon are computed in one block; the sequence of steps is that of the plain
+// algorithm. (5) Coefficients below `truncate` times the largest are removed every `stretch` steps; the sum of the
+// removed ones bounds the change of any output, per unit of the largest kernel value. (6) The mean of the coefficients
+// over the steps of a window costs O(1) for each change.
 //
-// Streams. Outputs of examples that come later are sums over the expansion in the order of its entries, each added by
-// one fused multiply-add: the sums that updates one by one would have given. So a stream may be cut anywhere.
+// Invariant (streams). Outputs of examples that come later are sums over the expansion in the order of its entries,
+// each added by one fused multiply-add: the same bits as updates one by one. So a stream may be divided into calls
+// anywhere.
 #pragma once
 
-#include <array>
-#include <cmath>
-
-#include "hingeline/algo/example.hpp"
-#include "hingeline/core/large.hpp"
+#include "hingeline/algo/kernel_sgd_state.hpp"
 #include "hingeline/kernel/columns.hpp"
-#include "hingeline/run/stop.hpp"
-#include "hingeline/run/trace.hpp"
 #include "hingeline/vector/passes.hpp"
 
 namespace hingeline::kernel_sgd {
-
-using online::Example;
-
-enum class Rule { olsvm, olsvm_reg, norma, norma_literal, pegaz };
-
-struct Params {
-    Rule rule = Rule::olsvm;
-    double C = 1.0;
-    bool inverse = false;  // eta = C/t
-    bool decay_first = false;
-    bool bias = false;
-    bool average = false;
-    double truncate = 0;
-    std::size_t cache_bytes = std::size_t{200} << 20;
-
-    double rate(Index t) const {
-        return inverse ? C / static_cast<double>(t) : C * std::sqrt(2.0 / static_cast<double>(t));
-    }
-    bool decays() const { return rule == Rule::norma || rule == Rule::norma_literal; }
-};
-
-/// Steps between truncations; outputs of a stream's examples are computed for as many at a time.
-inline constexpr Index stretch = 1024;
-
-/// Sums of coefficients over the steps after `from`: held + a * scales, entry by entry.
-struct Average {
-    Index from = 0;
-    double scales = 0;  // sum of sigma since held was last brought up to date
-    double b = 0;
-    Array<double> held;
-};
-
-struct State {
-    Array<Index> row, id, code;
-    Array<double> a;  // coefficients over sigma, in the order in which examples entered
-    double sigma = 1, b = 0;
-    double flushed = 1;  // sigma when averages were brought up to date
-    double dropped = 0;  // sum of |a| that was truncated
-    double largest = 0;  // largest |f| of an example when it came
-    Index t = 0, violations = 0, kernel_evals = 0;
-    Index note_every = 16;      // steps between rows of the trace
-    Index average_from = -1;    // where the last half of a fit begins; -1: windows start at powers of two
-    Array<Average> averages{};  // the older first
-    Reason reason = Reason::running;
-    Trace trace{
-        {"step", true}, {"seconds", false}, {"n_support", true}, {"n_violations", true}, {"kernel_evals", true}};
-
-    Index size() const { return row.size(); }
-    Index n_support() const {
-        return static_cast<Index>(std::count_if(a.begin(), a.end(), [](double x) { return x != 0; }));
-    }
-    /// Coefficients to predict with, and the constant.
-    Array<double> coefficients(double& constant) const {
-        Array<double> out(a.size());
-        constant = b;
-        if (averages.empty() || averages.front().from >= t) {
-            for (Index s = 0; s < a.size(); ++s) out[s] = sigma * a[s];
-            return out;
-        }
-        const Average& mean = averages.front();
-        const double steps = static_cast<double>(t - mean.from);
-        for (Index s = 0; s < a.size(); ++s) out[s] = (mean.held[s] + a[s] * mean.scales) / steps;
-        constant = mean.b / steps;
-        return out;
-    }
-};
-
-/// A row of the trace, of which there are never many.
-inline void note(State& s) {
-    s.trace.add({static_cast<double>(s.t), static_cast<double>(s.n_support()), static_cast<double>(s.violations),
-                 static_cast<double>(s.kernel_evals)});
-    if (s.trace.size() < 512) return;
-    s.trace.thin();
-    s.note_every *= 2;
-}
-
-/// What would have been learnt with all labels turned round.
-inline State mirrored(State s) {
-    for (double& a : s.a) a = -a;
-    s.b = -s.b;
-    for (Average& mean : s.averages) {
-        for (double& held : mean.held) held = -held;
-        mean.b = -mean.b;
-    }
-    return s;
-}
-
-/// Examples being learnt from, `epochs` times, and how far that has come.
-struct Window {
-    Array<Example> examples;
-    Index total = 0, cursor = 0;  // steps, and those made
-    Index from = 0, to = 0;       // outputs are known for these examples
-    Large<double> o;              // over sigma
-    Array<Index> entry;           // of an example in the expansion; -1: none
-
-    Window() = default;
-    Window(Array<Example> of, Index epochs) : examples(std::move(of)), total(epochs * examples.size()) {
-        entry.assign(examples.size(), -1);
-    }
-    bool several() const { return total > examples.size(); }
-    bool running() const { return cursor < total; }
-};
 
 namespace detail {
 
@@ -158,7 +51,7 @@ template <class Source> class Loop {
         if (w_.to > w_.from) lay_out();
     }
 
-    /// Make up to `most` steps; false when interrupted.
+    /// Make at most `most` steps; false when interrupted.
     bool run(Index most) {
         const Index last = most < w_.total - w_.cursor ? w_.cursor + most : w_.total;
         const Index n = w_.examples.size();
@@ -176,7 +69,8 @@ template <class Source> class Loop {
   private:
     // ---- outputs -------------------------------------------------------------------------------------
 
-    /// Outputs of the examples from i on: of all when they are seen several times, else up to the next truncation.
+    /// Compute the outputs of the examples from i on: of all if they are visited several times, else up to the next
+    /// truncation.
     bool open(Index i) {
         const Index n = w_.examples.size();
         const Index from = w_.from, to = w_.to;
@@ -206,7 +100,7 @@ template <class Source> class Loop {
         const Index t = s_.t + 1;
         const double eta = p_.rate(t);
         const Index entry = w_.entry[i];
-        // Whether there is a column to be added is known before anything changes: fetching it may be interrupted.
+        // Fetching a column may be interrupted, so it is done before anything changes.
         const double phi = p_.decays() ? std::max(0.0, 1.0 - eta / p_.C) : 1.0;
         const double before = s_.sigma * (entry < 0 ? 0.0 : s_.a[entry]);
         double f = output(i);
@@ -214,7 +108,7 @@ template <class Source> class Loop {
         if (p_.decays() && p_.decay_first) f *= phi;
         const double v = y * f;
         const double push = eta * weight * y;
-        double change = 0;  // of alpha_i, beside the decay of all
+        double change = 0;  // change of alpha_i, apart from the decay of all coefficients
         bool violates = v < 1;
         switch (p_.rule) {
             case Rule::olsvm:
@@ -311,7 +205,7 @@ template <class Source> class Loop {
             if (s_.averages.size() > 2) s_.averages.erase(s_.averages.begin());
         }
     }
-    /// The sums of sigma become large beside their last terms: put them into the sums of the entries.
+    /// Move the sums of sigma into the sums of the entries, before their last terms become too small beside them.
     void flush() {
         for (Average& mean : s_.averages) {
             for (Index e = 0; e < s_.a.size(); ++e) mean.held[e] += s_.a[e] * mean.scales;
@@ -346,7 +240,7 @@ template <class Source> class Loop {
 
     // ---- columns -------------------------------------------------------------------------------------
 
-    /// The column of example i, with those of examples that seem to be next; null when interrupted.
+    /// The column of example i, computed together with those likely to be needed next; null when interrupted.
     const T* column_of(Index i) {
         const Index row = w_.examples[i].row;
         if (const T* held = columns_.find(row)) {
@@ -357,7 +251,7 @@ template <class Source> class Loop {
         ++served_;
         Array<Index> rows{row};
         const Index left = w_.total - w_.cursor, span = w_.to - w_.from;
-        constexpr Index patience = 16;  // examples to look at for each column wanted
+        constexpr Index patience = 16;  // examples inspected per column wanted
         const Index reach = std::min({left, w_.several() ? span : w_.to - i, patience * wanted});
         for (Index k = 1; k < reach && rows.size() < wanted; ++k) {
             const Index j = w_.from + (i - w_.from + k) % span;
@@ -377,7 +271,7 @@ template <class Source> class Loop {
     Window& w_;
     const Params& p_;
     Interrupt* interrupt_;
-    double* margins_;  // of examples when they come for the first time, by their place in the window
+    double* margins_;  // output: y f of each example at its first visit
     Index served_ = 0;
     Speculation speculation_;
     Columns<Source> columns_;
@@ -385,16 +279,15 @@ template <class Source> class Loop {
 
 }  // namespace detail
 
-/// The mean of the coefficients will be that over the last half of `steps` steps; 0: of a stream, over its last half to
-/// three quarters.
+/// Average the coefficients over the last half of `steps` steps; 0: a stream, over its last half to three quarters.
 inline void plan_average(State& s, const Params& p, Index steps) {
     if (!p.average) s.averages.clear();
     s.average_from = steps > 0 ? s.t + steps / 2 : -1;
     if (p.average && s.average_from == s.t) s.averages = {{s.t, 0, 0, Array<double>(s.a.size(), 0.0)}};
 }
 
-/// Go on until the window is through, `stop` says so or someone interrupts. The result does not depend on the cache nor
-/// on how the steps are split over calls.
+/// Take steps until the window is done, the budget of `stop` is spent or an interrupt is requested. The result does not
+/// depend on the cache or on how the steps are divided into calls.
 template <class Source>
 void learn(State& state, Window& window, const Params& p, const Source& source, const Stop& stop, double* margins) {
     if (!window.running()) {

@@ -15,11 +15,11 @@
 // chosen examples are stale by design; with w = 1, a, b and f scale with C and the sequence does not depend
 // on it.
 //
-// Where we differ. (1) M is margin * C as in the authors' program, not a constant, and the loop also ends
-// when no example is free. (2) A class weight w_y scales the step of its class. (3) Columns of K come in
-// speculative blocks: when the worst violator has no column, the columns of the worst violators of this
-// moment are computed together and used when their turn comes. The sequence of updates is that of the
-// plain algorithm. (4) z is held in double whatever the precision of K.
+// Where we differ. (1) M is margin * C as in the authors' program, not a constant, and the loop also ends when no
+// example is free. (2) A class weight w_y scales the step of its class. (3) Columns of K are computed in speculative
+// blocks: if the worst violator has no column, the columns of the currently worst violators are computed together and
+// used when they are needed. The sequence of updates is that of the plain algorithm. (4) z is in double for both
+// precisions of K.
 //
 // Cost. One column of K restricted to the free examples and one pass over z for each step.
 #pragma once
@@ -41,8 +41,8 @@ struct Params {
 
 namespace detail {
 
-/// What the ranks tell each other. Offers have two buffers in turn: a rank may write its next one while
-/// another still reads the last, but cannot be two steps ahead.
+/// Messages between the ranks. Offers alternate between two buffers: a rank may write its next offer while another
+/// still reads the last one, but cannot be two steps ahead.
 struct Board {
     explicit Board(int size)
         : offers{Array<Candidate>(size), Array<Candidate>(size)},
@@ -56,7 +56,7 @@ struct Board {
     Barrier meet;
 };
 
-/// The loop as one rank runs it; all ranks hold the same t, wv and v.
+/// The loop of one rank. All ranks have the same t, wv and v.
 template <class Source> class Loop {
   public:
     Loop(State& state, const Params& p, const Source& source, const Stop& stop, Index last)
@@ -76,7 +76,7 @@ template <class Source> class Loop {
             board_->meet.leave();
             throw;
         }
-        board_->meet.leave();  // a rank that saw another's failure early must not be waited for
+        board_->meet.leave();  // a rank that has seen the failure of another is not waited for
     }
 
     void finish() {
@@ -96,7 +96,7 @@ template <class Source> class Loop {
         Candidate wv{state_.v, state_.next, state_.next_side};
         Speculation speculation(source_, t);
         Reason reason = Reason::running;
-        if (!meet(size)) return;  // every share has read the state: rank 0 may write to it
+        if (!meet(size)) return;  // every rank has read the state: rank 0 may write to it
 
         while (reason == Reason::running && t < last_) {
             const bool only_one_free = t + 1 == state_.n;
@@ -149,13 +149,13 @@ template <class Source> class Loop {
         if (rank == 0) state_.reason = reason;
     }
 
-    /// Wait for the others. False when one of them failed.
+    /// Wait for the other ranks. False if one of them failed.
     bool meet(int size) {
         if (size > 1) board_->meet.wait();
         return !board_->failed;
     }
 
-    /// The worst of all ranks' offers, and whether rank 0 was interrupted.
+    /// Set wv to the worst offer of all ranks, and halt to whether rank 0 was interrupted. False if a rank failed.
     bool agree(Candidate& wv, bool& halt, Index t, int rank, int size) {
         const int turn = static_cast<int>(t & 1);
         if (rank == 0) board_->halt[turn] = stop_.interrupt && stop_.interrupt->requested();
@@ -166,7 +166,8 @@ template <class Source> class Loop {
         return true;
     }
 
-    /// Columns of the worst violators of all shares: their number, 0 when interrupted or when a rank failed.
+    /// Compute the columns of the worst violators of all shares. Returns their number, 0 if interrupted or a rank
+    /// failed.
     Index fetch(Share<Source>& share, const Candidate& wv, Index count, int rank, int size) {
         if (count == 1) {
             share.fetch({wv.row});
@@ -181,7 +182,7 @@ template <class Source> class Loop {
         }
         const int other = 1 - wv.side;
         const Index from_other = std::min<Index>(count / 2, all[other].size());
-        Array<Index> rows{wv.row};  // the first row of all need not be the worst
+        Array<Index> rows{wv.row};  // the row of the first step need not be the worst violator
         for (const Candidate& c : all[wv.side])
             if (c.row != wv.row && rows.size() < count - from_other) rows.push_back(c.row);
         for (Index i = 0; i < from_other; ++i) rows.push_back(all[other][i].row);
@@ -203,14 +204,14 @@ template <class Source> class Loop {
 
 }  // namespace detail
 
-/// Go on learning until the margin is reached, the budget is spent or someone interrupts. The result does
-/// not depend on `threads`, on the cache or on how the steps are split over calls.
+/// Take steps until the margin is reached, the budget is spent or an interrupt is requested. The result does not depend
+/// on `threads`, on the cache or on how the steps are divided into calls.
 template <class Source> void learn(State& state, const Params& p, const Source& source, const Stop& stop, int threads) {
     if (state.reason == Reason::interrupted) state.reason = Reason::running;
     if (state.reason != Reason::running) return;
     const Index done = state.chosen.size();
     const Index last = stop.max_steps < state.n - done ? done + stop.max_steps : state.n;
-    // A thread's share of a step must outweigh the meeting at its end.
+    // The share of a thread in a step must cost more than the barrier at its end.
     constexpr Index fewest_rows = 2048;
     threads = static_cast<int>(std::clamp<Index>((state.n - done) / fewest_rows, 1, threads));
     state.trace.start();
@@ -218,7 +219,7 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     const double b = state.b, v = state.v;
     const Index next = state.next;
     const int next_side = state.next_side;
-    const auto come_to_rest = [&] {
+    const auto close = [&] {
         loop.finish();
         note(state);
         state.trace.pause();
@@ -227,9 +228,9 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
         run_team(threads, stop.interrupt, [&](int rank, int size) { loop.run(rank, size); });
     } catch (...) {
         state.reason = Reason::interrupted;
-        if (threads == 1) {  // a kernel function of the user's may throw: what was learnt before stays
-            come_to_rest();
-        } else {  // memory ran out, and the ranks may have stopped at different steps: back to the start of this call
+        if (threads == 1) {  // a callable kernel may throw: the steps before it are kept
+            close();
+        } else {  // out of memory, and ranks may have stopped at different steps: undo this call
             state.chosen.resize(done);
             state.a.resize(done);
             state.b = b, state.v = v, state.next = next, state.next_side = next_side;
@@ -237,7 +238,7 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
         }
         throw;
     }
-    come_to_rest();
+    close();
 }
 
 }  // namespace hingeline::ollawv

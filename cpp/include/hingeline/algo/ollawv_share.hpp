@@ -1,4 +1,4 @@
-// The state of OLLAWV and one thread's share of it; see ollawv.hpp for the algorithm and the letters.
+// State of OLLAWV, and the share of one thread; see ollawv.hpp for the algorithm and the symbols.
 #pragma once
 
 #include <cmath>
@@ -18,29 +18,30 @@ struct Side {
     Array<double> z;
 };
 
-/// One two-class problem: all that the next `learn` needs, and what it has found.
+/// One two-class problem: everything that the next `learn` needs, and its result.
 struct State {
     Side side[2];
     Index n = 0;         // examples at the start
     Index next = -1;     // row of the worst violator
-    int next_side = 0;   // and where it belongs
+    int next_side = 0;   // side of the worst violator
     double v = 0.0;      // its z
-    double largest = 0;  // largest |o| of the chosen at their choice
+    double largest = 0;  // largest |o| of a chosen example when it was chosen
     Reason reason = Reason::running;
     Array<Index> chosen;  // rows in the order of choice
     Array<double> a;      // their coefficients
     double b = 0.0;
     Index kernel_evals = 0;
-    Trace trace{{"step", true}, {"seconds", false}, {"n_support", true}, {"violation", false}, {"kernel_evals", true}};
+    Trace trace{
+        {"step", true}, {"seconds", false}, {"n_support", true}, {"worst_margin", false}, {"kernel_evals", true}};
 };
 
-/// A row of the trace; every step makes one support vector.
+/// Add a row to the trace. Every step adds one support vector.
 inline void note(State& s) {
     const double steps = static_cast<double>(s.chosen.size());
     s.trace.add({steps, steps, s.v, static_cast<double>(s.kernel_evals)});
 }
 
-/// Largest |o| seen in training: of the chosen when they were chosen, of the others now.
+/// Largest |o| seen in training: of chosen examples when they were chosen, of the others now.
 inline double largest_output(const State& state) {
     double largest = state.largest;
     for (const Side& side : state.side)
@@ -48,10 +49,10 @@ inline double largest_output(const State& state) {
     return largest;
 }
 
-/// Rows of the two labels, ascending; `first` is the row that the first step takes.
+/// A machine over the rows of two labels, ascending; the first step takes row `first`.
 inline State start(Side one, Side other, Index first) {
     State s;
-    s.n = static_cast<Index>(one.row.size() + other.row.size());
+    s.n = one.row.size() + other.row.size();
     s.next = first;
     s.next_side = std::binary_search(one.row.begin(), one.row.end(), first) ? 0 : 1;
     s.side[0] = std::move(one);
@@ -71,7 +72,7 @@ struct Candidate {
     bool operator<(const Candidate& o) const { return z < o.z || (z == o.z && row < o.row); }
 };
 
-/// One rank's share of the free examples: a stretch of both sides, and the columns restricted to it.
+/// The share of one rank: a stretch of the free examples of both sides, and the columns restricted to it.
 template <class Source> class Share {
   public:
     using T = typename Source::Value;
@@ -110,7 +111,7 @@ template <class Source> class Share {
         return heap;
     }
 
-    /// Columns of `rows` on this share; none when interrupted.
+    /// Compute the columns of `rows` on this share; none is held when interrupted.
     void fetch(const Array<Index>& rows) {
         if (!columns_.fetch(rows, [&](Index old) { hold(old, 0); })) return;
         for (const Index row : rows) hold(row, 1);
@@ -121,7 +122,7 @@ template <class Source> class Share {
         at(wv, [](Part& part, Index i) { part.z[i] = infinity; });
     }
 
-    /// Row `wv` leaves the free examples, o += L K(., wv) + B on the others; the worst violator among them.
+    /// Row `wv` leaves the free examples; o += L K(., wv) + B on the others. Returns the worst violator among them.
     Candidate step(Index wv, const T* column, double L, double B) {
         choose(wv);
         Candidate best;
@@ -137,7 +138,7 @@ template <class Source> class Share {
         return best;
     }
 
-    /// Forget the examples that were chosen, here and in the columns held.
+    /// Remove the chosen examples, here and from the columns held.
     void compact() {
         Array<Index> keep;
         Index position = 0;
@@ -157,7 +158,7 @@ template <class Source> class Share {
         lay_out(&keep);
     }
 
-    /// Put the share back into the state, after those of the ranks before it.
+    /// Append the share to the state, after those of the ranks before it.
     void give_back(State& state) {
         for (int k = 0; k < 2; ++k)
             for (Index i = 0; i < part_[k].row.size(); ++i) {
@@ -185,7 +186,7 @@ template <class Source> class Share {
         for (const Part& part : part_) rows.insert(rows.end(), part.row.begin(), part.row.end());
         columns_.lay_out(std::move(rows), keep);
     }
-    /// f(part, position) where `row` lies, if it lies here.
+    /// Call f(part, position) if `row` is in this share.
     template <class F> void at(Index row, F&& f) {
         for (Part& part : part_) {
             const auto it = std::lower_bound(part.row.begin(), part.row.end(), row);

@@ -1,7 +1,9 @@
 // One-vs-one: the two-class problems of c classes over shared rows, in the order (0,1), (0,2), ..., (c-2,c-1).
 #pragma once
 
+#include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "hingeline/core/array.hpp"
 #include "hingeline/run/team.hpp"
@@ -18,8 +20,8 @@ inline Array<Array<Index>> rows_by_class(const std::int64_t* codes, Index n, Ind
     return rows;
 }
 
-/// work(pair, threads, share): many pairs run side by side with one thread each, few pairs one after another
-/// with all threads. `share` says how many pairs run at a time, for dividing memory. Largest first.
+/// Run work(pair, threads, share), the largest pairs first: many pairs in parallel with one thread each, few pairs one
+/// after another with all threads. `share` is the number of pairs that run at a time, for dividing memory.
 template <class Size, class Work>
 void run_pairs(Index count, int threads, Interrupt* interrupt, Size&& size_of, Work&& work) {
     Array<Index> order(count);

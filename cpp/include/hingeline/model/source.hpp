@@ -35,24 +35,18 @@ template <class T> const DenseRows<T>& kernel_matrix(const Rows<T>& rows) {
     return *dense;
 }
 
-/// Kernel values between rows, or between the rows of a precomputed matrix.
-class Values {
+/// Kernel values of one of several kinds.
+template <class... Kinds> class ValuesOf {
   public:
-    /// `rows` must outlive this. A compressed copy of them may take `copy_bytes`.
-    Values(const Source& source, const AnyRows& rows, std::size_t copy_bytes) {
+    /// Between `rows`, which must outlive this, or those of the precomputed matrix. A compressed copy of the rows may
+    /// take `copy_bytes`.
+    ValuesOf(const Source& source, const AnyRows& rows, std::size_t copy_bytes) {
         if (const auto* kernel = std::get_if<0>(&source.from))
-            std::visit(
-                [&](const auto& x) { values_ = std::make_unique<Gram<ValueOf<decltype(x)>>>(*kernel, x, copy_bytes); },
-                rows);
+            std::visit([&](const auto& x) { set<Gram<ValueOf<decltype(x)>>>(*kernel, x, copy_bytes); }, rows);
         else if (const auto* matrix = std::get_if<1>(&source.from))
-            std::visit(
-                [&](const auto& k) {
-                    using T = ValueOf<decltype(k)>;
-                    values_ = std::make_unique<Gathered<T>>(kernel_matrix(k));
-                },
-                *matrix);
+            std::visit([&](const auto& k) { set<Gathered<ValueOf<decltype(k)>>>(kernel_matrix(k)); }, *matrix);
         else
-            values_ = std::make_unique<Called<double>>(row_count(rows), std::get<2>(source.from));
+            set<Called<double>>(row_count(rows), std::get<2>(source.from));
     }
     /// f(kernel values) with their own type.
     template <class F> decltype(auto) visit(F&& f) const {
@@ -72,10 +66,20 @@ class Values {
     }
 
   private:
-    std::variant<std::unique_ptr<Gram<float>>, std::unique_ptr<Gram<double>>, std::unique_ptr<Gathered<float>>,
-                 std::unique_ptr<Gathered<double>>, std::unique_ptr<Called<double>>>
-        values_;
+    template <class Kind, class... Args> void set(Args&&... args) {
+        if constexpr ((std::is_same_v<Kind, Kinds> || ...))
+            values_ = std::make_unique<Kind>(std::forward<Args>(args)...);
+        else
+            throw std::invalid_argument("this kind of kernel values was left out of the build");
+    }
+    std::variant<std::unique_ptr<Kinds>...> values_;
 };
+
+#if defined(HINGELINE_FEW_KINDS)  // tests of the model layer under sanitizers, which would take minutes to compile
+using Values = ValuesOf<Gram<double>, Called<double>>;
+#else
+using Values = ValuesOf<Gram<float>, Gram<double>, Gathered<float>, Gathered<double>, Called<double>>;
+#endif
 
 /// f(kernel values between `rows` with squared norms `norms`), in double; not for precomputed kernels.
 template <class F> void with_values(const Source& source, const Rows<double>& rows, const Wiped<double>& norms, F&& f) {

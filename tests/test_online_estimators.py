@@ -1,0 +1,83 @@
+"""Our online estimators pass the public battery `hingeline.testing`."""
+
+from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier
+from hingeline.testing import parametrize_with_online_checks
+
+#: LASVC with options that bring out every branch: few support vectors before the ramp counts, cleaning soon and hard.
+LIVELY = {"C": 5.0, "s": -0.5, "clean_period": 16, "max_non_sv": 3, "warm_sv": 5}
+EXPANSION = (
+    *("support_", "n_support_", "dual_coef_", "intercept_", "decision_scale_", "n_iter_", "stop_reason_"),
+    *("history_.machine", "history_.step", "history_.n_support"),
+)
+POINTS = ("n_support_", "dual_coef_", "intercept_", "n_margin_", "n_samples_", "n_samples_seen_", "support_")
+
+
+def shared_by_copy(estimator):
+    return {"check_copies[copy]": "copy.copy shares the machines"}
+
+
+@parametrize_with_online_checks(
+    [
+        LASVC(**LIVELY),
+        LASVC(variant="nc", multi_class="ovr", **LIVELY),
+        LASVC(variant="g", **LIVELY),
+        LASVC(variant="i", **LIVELY),
+        LASVC(variant="full", multi_class="ovr", **LIVELY),
+        LASVC(variant="lasvm", **LIVELY),
+        LASVC(variant="lasvm", multi_class="ovr", kernel="linear", **LIVELY),
+    ],
+    attributes=(
+        *EXPANSION,
+        *("gap_", "gap_target_", "dual_", "n_expansion_", "ramp_counts_", "n_kernel_evals_", "n_kernel_needed_"),
+        *("history_.n_expansion", "history_.dual", "history_.gap", "history_.kernel_evals", "history_.kernel_needed"),
+    ),
+    expected_failed_checks=shared_by_copy,
+)
+def test_lasvc(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_online_checks(
+    [
+        KernelSGDClassifier(C=3.0),
+        KernelSGDClassifier(C=3.0, rule="olsvm", bias=True, average=True, multi_class="ovr"),
+        KernelSGDClassifier(C=3.0, rule="olsvm-reg", bias=True),
+        KernelSGDClassifier(C=3.0, rule="norma", kernel="poly", degree=2, coef0=1.0),
+        KernelSGDClassifier(C=3.0, rule="norma", decay_first=True, average=True, multi_class="ovr"),
+        KernelSGDClassifier(C=3.0, rule="norma-literal"),
+        KernelSGDClassifier(C=30.0, rule="pegaz", learning_rate="inverse", average=True),
+    ],
+    attributes=(*EXPANSION, "n_violations_", "truncated_", "history_.violations"),
+    expected_failed_checks=shared_by_copy,
+)
+def test_kernel_sgd(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_online_checks(
+    [
+        IncrementalSVC(C=3.0),
+        IncrementalSVC(C=0.5, kernel="linear", window_rule="oldest"),
+        IncrementalSVC(C=3.0, kernel="poly", degree=2, coef0=1.0),
+        IncrementalSVC(C=3.0, window=25, window_rule="relevance"),
+        IncrementalSVC(C=3.0, window=25, window_rule="oldest"),
+    ],
+    attributes=POINTS,
+)
+def test_incremental_svc(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_online_checks(
+    [
+        IncrementalOneClassSVM(nu=0.3),
+        IncrementalOneClassSVM(nu=0.3, shape="sphere", kernel="linear"),
+        IncrementalOneClassSVM(C=0.1, shape="sphere"),
+        IncrementalOneClassSVM(C=0.1, kernel="poly", degree=2, coef0=1.0),
+        IncrementalOneClassSVM(nu=0.3, window=30, window_rule="oldest"),
+        IncrementalOneClassSVM(nu=0.3, window=30, window_rule="relevance", shape="sphere"),
+    ],
+    attributes=(*POINTS, "offset_"),
+)
+def test_incremental_one_class(estimator, check):
+    check(estimator)

@@ -1,0 +1,51 @@
+"""Damaged saved models are refused, or harmless: no crash, no values that are not finite."""
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .damage import MODELS, REFUSED, model_and_rows
+from .private import saved_state, with_saved_state
+
+
+def damaged(name):
+    """Field, kind of damage and outcome of every case; the child is started again after a crash."""
+    found = []
+    while True:
+        child = subprocess.run(
+            [sys.executable, "-m", "tests.damage", name, str(len(found))],
+            cwd=Path(__file__).parents[1],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        lines = [json.loads(line) for line in child.stdout.splitlines()]
+        found += [(*case, result) for case, result in zip(lines[::2], lines[1::2], strict=False)]
+        if child.returncode == 0:
+            return found
+        assert len(lines) % 2, child.stderr  # it ended in the middle of a case
+        found.append((*lines[-1], f"exit code {child.returncode}: {child.stderr[-300:]}"))
+        if sum(result.startswith("exit") for _, _, result in found) == 5:
+            return found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_damaged_states_are_refused_or_harmless(name):
+    found = damaged(name)
+    assert len({field for field, _, _ in found}) > 8
+    wrong = [case for case in found if not case[2].startswith(("refused", "accepted"))]
+    wrong += [case for case in found if case[1] in REFUSED and not case[2].startswith("refused")]
+    wrong = [case for case in wrong if case != ("rows", "longer", "accepted")]  # a row that no machine uses
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_state_without_damage_is_the_model(name):
+    model, X, _ = model_and_rows(name)
+    other = with_saved_state(model, pickle.loads(pickle.dumps(saved_state(model))))
+    assert other.decision_function(X).tobytes() == model.decision_function(X).tobytes()
