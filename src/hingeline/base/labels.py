@@ -57,7 +57,7 @@ def libsvm_layout(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_only(values: Any) -> Any:
-    """The same array or sparse matrix, protected: predictions use copies of it packed earlier."""
+    """Make an array or sparse matrix read-only: predictions use a packed copy, which would not follow changes."""
     (values if isinstance(values, np.ndarray) else values.data).flags.writeable = False
     return values
 
