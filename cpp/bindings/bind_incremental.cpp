@@ -32,7 +32,7 @@ void bind_incremental(nb::module_& m) {
         .def(
             "add_class",
             [](L& l, Index place) { l.change([&](Incremental& model, Interrupt*) { model.add_class(place); }); },
-            nb::arg("place"), "A label becomes known that sorts at `place`.")
+            nb::arg("place"), "Add a label with rank `place` among the sorted labels.")
         .def(
             "learn",
             [](L& l, const PySource& source, const Matrix& x, Serials rows, Serials serials, Serials codes,
@@ -47,7 +47,7 @@ void bind_incremental(nb::module_& m) {
         .def(
             "evicted",
             [](L& l) { return l.read([](Incremental& model) { return to_numpy(std::exchange(model.evicted, {})); }); },
-            "Points that have gone since the last time this was asked.")
+            "Points removed since the last call.")
         .def(
             "forget",
             [](L& l, const PySource& source, Serials serials, int threads) {
@@ -132,7 +132,8 @@ void bind_incremental(nb::module_& m) {
                 const AnyRows* held = rows.is_none() ? nullptr : &nb::cast<const Matrix&>(rows).rows;
                 l.change([&](Incremental& model, Interrupt*) { model.restore(record, held); });
             },
-            nb::arg("state"), nb::arg("rows").none(), "Back to what `save` gave; `rows` are those held then.")
+            nb::arg("state"), nb::arg("rows").none(),
+            "Restore a state made by `save`; `rows` are the rows held at that time.")
         .def_prop_ro("C", [](L& l) { return l.model.model.C; })
         .def_prop_ro("last_serial", [](L& l) { return l.model.last(); })
         .def_prop_ro("n_classes", [](L& l) { return l.model.classes.size(); })

@@ -1,4 +1,4 @@
-// Machines that learn from a stream, for Python: the LASVM family and the stochastic-gradient machines.
+// Ensembles that learn from a stream, for Python: the LASVM family and the stochastic-gradient machines.
 #include "arrays.hpp"
 #include "hingeline/model/kernel_sgd.hpp"
 #include "hingeline/model/lasvm.hpp"
@@ -17,7 +17,7 @@ Margins margins_of(const Writable2<double>& m, Index rows, Index classes) {
     return {m.data(), rows, classes};
 }
 
-/// Chunks of streams, rows, attributes and saved states of any ensemble.
+/// Methods that all ensembles have: chunks of streams, rows, attributes, saved states.
 template <class M> void define(nb::class_<Locked<M>>& c) {
     using L = Locked<M>;
     c.def(
@@ -36,7 +36,7 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
          nb::kw_only(), nb::arg("arrivals"), nb::arg("margins"), nb::arg("threads"), "Learn from a chunk of a stream.")
         .def(
             "add_class", [](L& l, Index place) { l.read([&](M& model) { model.add_class(place); }); }, nb::arg("place"),
-            "A label becomes known that sorts at `place`.")
+            "Add a label with rank `place` among the sorted labels.")
         .def(
             "take",
             [](L& l, Numbers1 rows) {
@@ -56,13 +56,15 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
                 const AnyRows* held = rows.is_none() ? nullptr : &nb::cast<const Matrix&>(rows).rows;
                 l.read([&](M& model) { model.restore(record, held); });
             },
-            nb::arg("state"), nb::arg("rows").none(), "Back to what `save` gave; `rows` are those held then.")
+            nb::arg("state"), nb::arg("rows").none(),
+            "Restore a state made by `save`; `rows` are the rows held at that time.")
         .def(
             "end_early",
             [](L& l, std::string why, Index seen) {
                 l.read([&](M& model) { model.unfinished = std::move(why), model.n_seen = seen; });
             },
-            nb::arg("why"), nb::arg("seen"), "Why a fit ended early ('': it did not), and the samples given to it.")
+            nb::arg("why"), nb::arg("seen"),
+            "Set why a fit ended early ('' if it did not), and the number of its samples.")
         .def_prop_ro("n_seen", [](L& l) { return l.read([](M& model) { return model.n_seen; }); })
         .def_prop_ro("n_classes", [](L& l) { return l.read([](M& model) { return model.classes.size(); }); })
         .def_prop_ro("n_rows", [](L& l) { return l.read([](M& model) { return model.rows.size(); }); })
@@ -123,7 +125,7 @@ void bind_lasvm(nb::module_& m) {
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
             nb::kw_only(), nb::arg("threads"),
-            "Add losses outside the expansion to the gaps; the examples with a loss.")
+            "Add losses outside the expansion to the gaps. Returns the examples with a loss.")
         .def("forget_outside", [](L& l) { l.read([](Lasvm& model) { model.forget_outside(); }); })
         .def(
             "finish",
@@ -134,14 +136,15 @@ void bind_lasvm(nb::module_& m) {
                 });
                 return steps;
             },
-            nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("threads"), "Optimise; the most steps made.")
+            nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("threads"),
+            "Optimise. Returns the largest number of steps of a machine.")
         .def(
             "end",
             [](L& l, const PySource& source) { l.change([&](Lasvm& model, Interrupt*) { model.end(source.source); }); },
             nb::arg("source"))
         .def(
             "reached", [](L& l, double tol) { return l.read([&](Lasvm& model) { return model.reached(tol); }); },
-            nb::arg("tol"), "Whether all duality gaps are at most this part of the primal objective.")
+            nb::arg("tol"), "Whether all duality gaps are at most `tol` times the primal objective.")
         .def_prop_ro("n_expansion", [](L& l) { return l.read([](Lasvm& model) { return model.n_expansion(); }); })
         .def_prop_ro("kernel_bytes", [](L& l) { return l.read([](Lasvm& model) { return model.kernel_bytes(); }); });
     define(c);
@@ -189,7 +192,7 @@ void bind_kernel_sgd(nb::module_& m) {
                 return more;
             },
             nb::arg("source"), nb::arg("steps"), nb::kw_only(), nb::arg("margins"), nb::arg("threads"),
-            "So many steps of every machine; are there more?")
+            "Make up to `steps` steps of every machine. Returns whether steps are left.")
         .def("end", [](L& l) { l.read([](KernelSgd& model) { model.end(); }); })
         .def_prop_ro("most_examples",
                      [](L& l) { return l.read([](KernelSgd& model) { return model.most_examples(); }); });

@@ -1,4 +1,4 @@
-"""Kernel values: their parameters, where they come from, sums of them."""
+"""Kernel values: parameters, the source in training, sums for prediction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .rows import LARGEST, RowEstimator
 
 #: Kernels that the core computes.
 COMPUTED = ("linear", "poly", "rbf", "sigmoid")
-#: Decision values of a kernel function are computed in blocks of about this many bytes.
+#: Bytes of kernel values that a callable kernel computes at a time for decision values.
 CALLED_BLOCK_BYTES = 64 << 20
 
 KERNEL_RULES = {
@@ -40,7 +40,7 @@ class KernelEstimator(RowEstimator):
         return self.kernel != "precomputed"
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
-        """Checked X with rows in canonical order (and y, where given)."""
+        """Checked X, CSR in canonical format (and y, if given)."""
         checked = super()._check_rows(X, y, reset=reset, finite=finite)
         X = checked[0] if isinstance(checked, tuple) else checked
         if sp.issparse(X) and not X.has_canonical_format:
@@ -51,7 +51,7 @@ class KernelEstimator(RowEstimator):
     # ---- kernel values -------------------------------------------------------------------------------
 
     def _resolve_gamma(self, X: Any, sample_weight: np.ndarray | None = None) -> float:
-        """Number behind ``gamma``; scikit-learn's definition of 'scale' and 'auto', the variance being weighted."""
+        """Value of ``gamma`` by scikit-learn's rules; 'scale' uses the weighted variance if there are weights."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         if self.kernel == "precomputed" or callable(self.kernel):
@@ -75,7 +75,7 @@ class KernelEstimator(RowEstimator):
     def _source(self, matrix: _core.Matrix | None, take: Callable[[np.ndarray], Any]) -> _core.Source:
         """Source of kernel values in training: computed, precomputed (in `matrix`), or a function of rows.
 
-        `take` gives the rows with the numbers that the core asks for.
+        `take` returns the rows with given numbers.
         """
         if self.kernel == "precomputed":
             return _core.Source(matrix)
@@ -137,7 +137,7 @@ class KernelEstimator(RowEstimator):
     def _packed(self, fitted: Any) -> tuple[_core.Lines, _core.Packed | None]:
         """Coefficients and packed support vectors, built once and kept with `fitted` until the model changes.
 
-        With a linear kernel the rows that are packed are the weights of the features.
+        With a linear kernel the weights of the features are packed instead of the support vectors.
         """
         parts = (fitted.dual_coef_, fitted.support_vectors_)
         values = (fitted.intercept_.tobytes(), self.kernel, vars(self).get("_gamma"), self.coef0, self.degree)
@@ -156,7 +156,7 @@ class KernelEstimator(RowEstimator):
         return lines, packed
 
     def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of the groups of support vectors, and the machine that each line of a group feeds."""
+        """Sizes of the groups of support vectors, and the machine that each line of a group belongs to."""
         return np.array([fitted.dual_coef_.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
 
     def _feature_weights(self, fitted: Any) -> np.ndarray:
@@ -176,12 +176,12 @@ class KernelEstimator(RowEstimator):
 
 
 def _entries(X: Any) -> int:
-    """Stored entries."""
+    """Number of stored entries."""
     return int(X.nnz if sp.issparse(X) else X.size)
 
 
 def _variance(X: Any) -> float:
-    """Variance of all entries in double, without a copy of X and the same for every memory order."""
+    """Variance of all entries in double, block by block; the same bits for every memory order."""
     size = X.shape[0] * X.shape[1]
     values = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
@@ -198,7 +198,7 @@ def _blocks(values: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _weighted_variance(X: Any, weights: np.ndarray) -> float:
-    """Variance of all entries where row i counts `weights[i]` times."""
+    """Variance of all entries, with row i counted `weights[i]` times."""
     total = weights.sum() * X.shape[1]
     values = X.data if sp.issparse(X) else X
     each = np.repeat(weights, np.diff(X.indptr)) if sp.issparse(X) else weights[:, np.newaxis]

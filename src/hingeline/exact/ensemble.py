@@ -1,4 +1,4 @@
-"""Exact machines over points that come and go, each point with an id."""
+"""Ensembles of exact machines over points that are added and removed, each with an id."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import numpy as np
 from .. import _core
 from ..base.ensemble import Ensemble
 
-#: Numbers of the core that are not fitted attributes.
+#: Values of the core that are not fitted attributes.
 INTERNAL = ("C_", "ready_", "square_")
 
 
 class ExactEnsemble(Ensemble):
-    """Exact machines over points that come and go.
+    """Ensemble of exact machines over points that are added and removed.
 
-    Points are numbered as they come. The id of a point is its number, or what the caller gave.
+    Points are numbered in the order of their arrival. The id of a point is its number, or the id given by the user.
 
     Parameters
     ----------
     problem : {'classes', 'sphere', 'plane'}
-        Problem that is solved.
+        Classification, or one-class SVM with a sphere or a plane.
     C, nu : float
-        Bound of the coefficients; nu above 0 makes it ``1 / (nu n)``.
+        Upper bound of the coefficients: C, or ``1 / (nu n)`` if nu is above 0.
     frozen : dict
-        Parameters that cannot change from one call to the next.
+        Parameters that cannot change between calls.
     dense : bool
-        Whether rows are given back as arrays.
+        Whether rows are returned as arrays.
     """
 
     remedies = {name: f"call set_{name} for the exact path to it" for name in ("C", "nu")}
@@ -40,31 +40,31 @@ class ExactEnsemble(Ensemble):
         self.problem = problem
         self.dense = dense
         self.n_seen = 0
-        self.own_ids: bool | None = None  # whether the caller gives them; None: no point has come
-        self.id_of: dict[int, Any] = {}  # of the points held, in the order in which they came
+        self.own_ids: bool | None = None  # whether ids are given by the user; None before the first point
+        self.id_of: dict[int, Any] = {}  # of the points held, in the order of their arrival
         self.points_of: dict[Any, list[int]] = {}
 
     # ---- ids -----------------------------------------------------------------------------------------
 
     def named(self, ids: Any, count: int) -> list[Any] | None:
-        """Ids that the caller gives to the next points; None: their numbers."""
+        """Checked ids of the next points; None if they are numbered."""
         if self.own_ids is not None and self.own_ids != (ids is not None):
             raise ValueError(
-                "ids must be given for all points or for none: numbers given automatically could mean another point."
+                "ids must be given for all points of a model or for none: an id could equal the number of a point."
             )
         if ids is None:
             return None
         names = [_plain(name) for name in _listed(ids)]
         if len(names) != count:
-            raise ValueError(f"ids must have one entry per sample: got {len(names)} for {count} samples.")
+            raise ValueError(f"ids must have one entry per sample. Got {len(names)} ids for {count} samples.")
         return names
 
     def numbers(self, ids: Any) -> np.ndarray:
-        """Numbers of all points that carry one of the ids."""
+        """Numbers of all points with one of the ids."""
         names = dict.fromkeys(_plain(name) for name in _listed(ids))
         unknown = [name for name in names if name not in self.points_of]
         if unknown:
-            raise KeyError(f"no point is held under the ids {unknown[:5]!r}" + (" ..." if len(unknown) > 5 else ""))
+            raise KeyError(f"no point has the ids {unknown[:5]!r}" + (" ..." if len(unknown) > 5 else ""))
         return np.array([number for name in names for number in self.points_of[name]], dtype=np.int64)
 
     def _drop(self, numbers: Iterable[int]) -> None:
@@ -77,10 +77,9 @@ class ExactEnsemble(Ensemble):
     # ---- learning ------------------------------------------------------------------------------------
 
     def learn(self, source: Any, X: Any, y: Any, weights: np.ndarray, given: Any, classes: Any, threads: int) -> Any:
-        """Learn from rows in their order; their ids. After Ctrl-C those that were learnt are held.
+        """Learn from rows in their order. Returns their ids. After Ctrl-C the rows learnt so far are held.
 
-        `given` are the ids of the caller or None, `classes` the labels that the caller declares; y is None for one
-        class.
+        `given` are ids or None, `classes` declared labels or None. y is None for a one-class SVM.
         """
         with self.lock:
             rows = np.arange(len(weights))
@@ -123,7 +122,7 @@ class ExactEnsemble(Ensemble):
                 self._drop(self.core.evicted().tolist())
 
     def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
-        """Follow the exact path to another C, or to another nu where it is above 0."""
+        """Follow the exact path to another C, or to another nu if it is above 0."""
         with self.lock:
             try:
                 self.core.bound(source, C=C, nu=nu, threads=threads)
@@ -131,11 +130,11 @@ class ExactEnsemble(Ensemble):
                 self.changed()
 
     def numbers_held(self) -> np.ndarray:
-        """Numbers of the points held, in the order in which they came."""
+        """Numbers of the points held, in the order of their arrival."""
         return np.array(list(self.id_of), dtype=np.int64)
 
     def points_held(self) -> dict[str, np.ndarray]:
-        """Classes (places in ``classes``), weights and rows of these points."""
+        """Classes (indices into ``classes``), weights and rows of these points."""
         points = self.core.points()
         order = np.argsort(points["serial"])
         return {"code": points["code"][order], "weight": points["weight"][order], "row": order}
@@ -143,7 +142,7 @@ class ExactEnsemble(Ensemble):
     # ---- rows and attributes -------------------------------------------------------------------------
 
     def take(self, rows: np.ndarray) -> Any:
-        """Rows held by the core, in the form in which they came."""
+        """Rows held by the core, dense or CSR as the first rows."""
         if self.dense:
             return self.core.take_dense(np.ascontiguousarray(rows, dtype=np.int64))
         return super().take(rows)
@@ -155,7 +154,7 @@ class ExactEnsemble(Ensemble):
                 found.update({f"_{name[:-1]}": found.pop(name) for name in INTERNAL if name in found})
                 if self.problem == "classes":
                     found["classes_"] = self.classes
-                elif found:  # OneClassSVM has coefficients up to 1
+                elif found:  # coefficients of sklearn.svm.OneClassSVM go up to 1
                     found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
                     found["_scores"] = SimpleNamespace(
                         dual_coef_=found["dual_coef_"] / found["_scale"],
@@ -167,7 +166,7 @@ class ExactEnsemble(Ensemble):
     # ---- saved states --------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExactEnsemble:
-        """Copy through arrays of the core, which are overwritten when they are released."""
+        """Copy through arrays of the core, whose memory is overwritten when released."""
         other = object.__new__(type(self))
         state = self.__getstate__()
         for name in ("frozen", "id_of"):
@@ -192,7 +191,7 @@ def _listed(ids: Any) -> list[Any]:
 
 
 def _plain(name: Any) -> Any:
-    """An id as it is kept: a Python int or str."""
+    """Id as a Python int or str."""
     if isinstance(name, bool | np.bool_) or not isinstance(name, str | Integral):
         raise TypeError(f"ids must be integers or strings. Got {name!r}.")
     return str(name) if isinstance(name, str) else int(name)

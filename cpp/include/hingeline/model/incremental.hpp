@@ -1,4 +1,4 @@
-// Exact incremental machines as a model: points with their rows and norms, calls that change all or nothing.
+// Exact incremental machines as a model: points with their rows and norms; a call that fails changes nothing.
 #pragma once
 
 #include <unordered_map>
@@ -32,7 +32,7 @@ template <class Archive, class U> void fields(Archive& a, U& u) {
     for (int k = 0; k < line::count; ++k) a.array(names[k], s.lines[k], s.n);
 }
 
-/// Refuse values that no machine over n points can have.
+/// Reject values that no machine over n points can have.
 inline void check(const Unit& u, Index n, Index classes) {
     const State& s = u.state;
     require_sound(u.positive >= 0 && u.positive < std::max<Index>(classes, 1), "positive");
@@ -58,7 +58,7 @@ class Incremental {
     Model model;
     Classes classes;
     std::size_t cache_bytes = 0;
-    Array<Index> evicted;  // serials of points that have gone since the caller last asked
+    Array<Index> evicted;  // serials of points removed since this list was last emptied
 
     Incremental(Problem problem, double C, double nu) {
         model.problem = problem, model.C = C, model.nu = nu;
@@ -83,16 +83,16 @@ class Incremental {
         model.add(fresh);
     }
 
-    /// Learn from points in their order; their labels may be new. An error leaves the model as it was. Ctrl-C leaves
-    /// the optimum of the points learnt so far, `last()` being the last of them.
+    /// Learn from points in their order; labels may be new. An error leaves the model as it was. After Ctrl-C it is the
+    /// optimum of the points learnt so far; `last()` is the last of them.
     void learn(const Source& source, const Chunk& chunk, int threads, Interrupt* interrupt) {
         prepare();
         const Index size = chunk.size();
-        std::optional<Before> b;  // one point is all or nothing by itself
+        std::optional<Before> b;  // not needed for one point: the algorithm undoes it
         if (size > 1 || model.crowded() || !chunk.arrivals.empty()) b = before();
         const Index stored = store_.size();
         const Index gone = evicted.size();
-        std::optional<Store<double>> rows;  // where points may leave before the call ends
+        std::optional<Store<double>> rows;  // copy needed if points may be removed during the call
         Wiped<double> lengths;
         if (model.window > 0 && size > model.kernel.block()) rows = store_, lengths = norms_;
         const auto undo = [&] {
@@ -118,7 +118,7 @@ class Incremental {
                 close();
                 at += count;
             }
-            prepare();  // inverses have grown
+            prepare();  // inverses have grown, so less memory is left for kernel rows
         } catch (...) {
             undo();
             throw;
@@ -140,7 +140,7 @@ class Incremental {
         }
         leave();
     }
-    /// Another C, or another nu where it is above 0, along the exact path.
+    /// Follow the exact path to another C, or to another nu if it is above 0.
     void bound(const Source& source, double C, double nu, int threads, Interrupt* interrupt) {
         change(source, threads, interrupt, [&](const auto& values, auto& scratch) {
             model.nu = nu;
@@ -148,7 +148,7 @@ class Incremental {
             model.bound(values, scratch, nu > 0 ? 1.0 / (nu * points) : C);
         });
     }
-    /// Outputs at points of the machines without that point, machine after machine in the order of the classes.
+    /// Output at each point of the machine without that point; machine after machine in the order of the classes.
     Array<double> leave_one_out(const Source& source, const Array<Index>& serials, int threads, Interrupt* interrupt) {
         const Array<Index> which = positions(serials);
         Array<double> values(which.size() * model.units.size());
@@ -159,7 +159,7 @@ class Incremental {
             out.insert(out.end(), values.begin() + m * which.size(), values.begin() + (m + 1) * which.size());
         return out;
     }
-    /// Coefficients by value of C, machine and point (as named), constants and sizes of margin sets.
+    /// For each C and machine: coefficients of the points `serials`, intercept, and size of the margin set.
     Record path(const Source& source, const Array<double>& Cs, const Array<Index>& serials, int threads,
                 Interrupt* interrupt) {
         const Array<Index> which = positions(serials), by_class = order();
@@ -184,7 +184,7 @@ class Incremental {
         out.put("n_margin", std::move(margin));
         return out;
     }
-    /// Largest violation of the optimality conditions, from kernel values computed again.
+    /// Largest KKT violation, from recomputed kernel values.
     double violation(const Source& source, int threads, Interrupt* interrupt) {
         double worst = 0;
         change(source, threads, interrupt, [&](const auto& values, auto& scratch) {
@@ -201,7 +201,7 @@ class Incremental {
         return out;
     }
 
-    /// Fitted attributes by name; without a machine there are none.
+    /// Fitted attributes by name; empty if there is no machine yet.
     Record attributes() const {
         Record out;
         if (model.units.empty()) return out;
@@ -297,7 +297,7 @@ class Incremental {
     }
 
   private:
-    /// What a call may have to bring back.
+    /// State to restore if a call fails.
     struct Before {
         Classes classes;
         Array<Unit> units;
@@ -394,7 +394,7 @@ class Incremental {
         const auto* dense = std::get_if<0>(&rows);
         return !dense || few_entries(*dense, std::numeric_limits<std::size_t>::max() / 2).has_value();
     }
-    /// Dead points and those that wait leave, with their rows.
+    /// Remove dead points and points that were not learnt, with their rows.
     void close() {
         for (Index i = 0; i < model.n; ++i)
             if (model.points.dead[i]) evicted.push_back(model.points.serial[i]);
@@ -404,7 +404,7 @@ class Incremental {
         std::fill(norms_.begin() + c.size, norms_.end(), 0.0);
         norms_.resize(c.size);
     }
-    /// Kernel rows may use what the inverses leave of the cache.
+    /// Kernel rows may use the part of the cache that the inverses do not need.
     void prepare() {
         model.kernel.allow(cache_bytes - std::min(cache_bytes, inverse_bytes()));
         if (model.kernel.size() == 0 && model.n > 0) model.kernel.expect(model.n);
@@ -419,7 +419,7 @@ class Incremental {
         } catch (const Interrupted&) {
         }
     }
-    /// A call on the points held that leaves them as they are when it fails or is interrupted, or always (`look`).
+    /// Run f on the points held. The model is restored if f fails or is interrupted; with `look` always.
     template <class F> void change(const Source& source, int threads, Interrupt* interrupt, F&& f, bool look = false) {
         Before b = before();
         try {

@@ -8,7 +8,7 @@
 
 namespace hingeline::kernel_sgd {
 
-/// A machine, the examples that it is learning from, and their places in the chunk.
+/// A machine, the examples it is learning from, and their positions in the chunk.
 struct Machine : Sides {
     State state{};
     Window window{};
@@ -40,7 +40,7 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
     }
 }
 
-/// Refuse values that no machine can have.
+/// Reject values that no machine can have.
 inline void check(const Machine& m) {
     const State& s = m.state;
     require_sound(s.a.size() == s.row.size(), "lengths of a machine's arrays");
@@ -73,12 +73,12 @@ class KernelSgd : public Ensemble<Machine> {
             run(source, chunk.code, std::numeric_limits<Index>::max(), margins, threads, interrupt);
         });
     }
-    /// Give every machine its examples for `advance`, each to be visited `epochs` times.
+    /// Assign to every machine its examples for `advance`, each visited `epochs` times.
     void begin(const Source& source, const Chunk& chunk, Index epochs) {
         open(chunk, append(source, chunk), 0, chunk.size(), epochs, false);
         codes_.assign(chunk.code, chunk.code + chunk.size());
     }
-    /// Up to `steps` steps of every machine; whether steps are left.
+    /// Make up to `steps` steps of every machine. Returns whether steps are left.
     bool advance(const Source& source, Index steps, const Margins& margins, int threads, Interrupt* interrupt) {
         if (margins.rows != std::ssize(codes_)) throw std::invalid_argument("one line of margins per example expected");
         try {
@@ -92,7 +92,7 @@ class KernelSgd : public Ensemble<Machine> {
         codes_.clear();
         settle();
     }
-    /// Most examples that one machine learns from.
+    /// Largest number of examples of a machine.
     Index most_examples() const {
         Index most = 0;
         for (const Machine& m : machines) most = std::max(most, static_cast<Index>(m.window.examples.size()));

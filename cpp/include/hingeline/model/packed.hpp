@@ -1,5 +1,5 @@
-// Packed: support vectors laid out for prediction once (norms, compressed copy), with their coefficients. It never
-// changes, so any number of threads may use it.
+// Packed: support vectors prepared for prediction (norms, compressed copy), and their coefficients. Both are immutable,
+// so any number of threads may use them.
 #pragma once
 
 #include "hingeline/kernel/expansion.hpp"
@@ -70,7 +70,7 @@ class Packed {
     Index n_ = 0, d_ = 0;
 };
 
-/// Decision values from kernel values that exist: x[i][columns[s]] for support vector s.
+/// Decision values from precomputed kernel values: x[i][columns[s]] for support vector s.
 inline bool decide_gathered(const Lines& lines, const AnyRows& x, Ids columns, int threads, Interrupt* interrupt,
                             double* out) {
     if (columns.count != lines.coefficients.support)
