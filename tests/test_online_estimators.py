@@ -12,10 +12,6 @@ EXPANSION = (
 POINTS = ("n_support_", "dual_coef_", "intercept_", "n_margin_", "n_samples_", "n_samples_seen_", "support_")
 
 
-def shared_by_copy(estimator):
-    return {"check_copies[copy]": "copy.copy shares the machines"}
-
-
 @parametrize_with_online_checks(
     [
         LASVC(**LIVELY),
@@ -35,9 +31,14 @@ def shared_by_copy(estimator):
             "n_kernel_evals_",
             "n_kernel_needed_",
         ),
-        *("history_.n_expansion", "history_.dual_objective", "history_.duality_gap", "history_.kernel_evals", "history_.kernel_needed"),
+        *(
+            "history_.n_expansion",
+            "history_.dual_objective",
+            "history_.duality_gap",
+            "history_.kernel_evals",
+            "history_.kernel_needed",
+        ),
     ),
-    expected_failed_checks=shared_by_copy,
 )
 def test_lasvc(estimator, check):
     check(estimator)
@@ -52,7 +53,6 @@ def test_lasvc(estimator, check):
         KernelSGDClassifier(C=30.0, rule="pegaz", learning_rate="inverse", multi_class="ovr"),
     ],
     attributes=(*EXPANSION, "n_violations_", "truncated_", "history_.n_violations"),
-    expected_failed_checks=shared_by_copy,
 )
 def test_kernel_sgd(estimator, check):
     check(estimator)

@@ -7,6 +7,7 @@ it separates from the rest.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from threading import RLock
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +31,14 @@ class ReadsEnsemble:
         """Attributes of one state, which stay consistent while another thread learns."""
         ensemble = vars(self).get("_model")
         return self if ensemble is None else ensemble.fitted()
+
+    def __copy__(self) -> Any:
+        """Independent copy: forgetting a point in one does not affect the other."""
+        other = object.__new__(type(self))
+        other.__dict__.update(vars(self))
+        if "_model" in vars(self):
+            other._model = deepcopy(self._model)
+        return other
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(type(self), name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -104,14 +103,6 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         if ensemble is None:
             raise AttributeError(f"{type(self).__name__} has not been fitted yet.")
         return ensemble
-
-    def __copy__(self) -> Any:
-        """Independent copy: forgetting a point in one does not affect the other."""
-        other = object.__new__(type(self))
-        other.__dict__.update(vars(self))
-        if "_model" in vars(self):
-            other._model = deepcopy(self._model)
-        return other
 
     def _ready(self, *free: str) -> ExactEnsemble:
         """Checked and configured ensemble; the parameters `free` may have changed."""
