@@ -130,6 +130,6 @@ def g_mean_score(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, *, pos_label: Any
         true, predicted = true == pos_label, predicted == pos_label
         classes = np.unique(true)
     if len(classes) < 2:
-        raise ValueError("y_true must have at least two classes; got one.")
+        raise ValueError("y_true must have at least two classes; it has one class only.")
     recalls = [np.mean(predicted[true == k] == k) for k in classes]
     return float(np.prod(recalls) ** (1 / len(recalls)))

@@ -144,7 +144,7 @@ class L2Classifier(KernelClassifier):
         if not np.array_equal(guess.classes_, self.classes_):
             return "its classes differ"
         if not np.array_equal(codes[guess.support_], np.repeat(np.arange(len(self.classes_)), guess.n_support_)):
-            return "the labels of its support vectors differ"
+            return "its support vectors have other labels"
         if len(self.classes_) > 2 and is_one_vs_rest(guess) != (n_machines == 1):
             return "one has a machine for each pair of classes, the other one machine for all"
         return ""
