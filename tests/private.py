@@ -96,7 +96,7 @@ def ollawv_sequences(clf, X, y):
             fresh = np.setdiff1d(np.flatnonzero(coef), results[k]["chosen"])
             results[k]["chosen"] += fresh.tolist()
             results[k]["coef"] += coef[fresh].tolist()
-            results[k]["intercept"] = found["intercept"][k]
+            results[k].update(intercept=found["intercept"][k], reason=found["stop_reason"][k])
     return [{**r, "chosen": np.array(r["chosen"], dtype=int), "coef": np.array(r["coef"])} for r in results]
 
 

@@ -170,7 +170,7 @@ def test_shapes_and_types(n_classes, dtype, container):
         "dual_coef_": ((n_classes - 1, n_support), np.float64),
         "intercept_": ((n_pairs,), np.float64),
         "decision_scale_": ((n_pairs,), np.float64),
-        "n_iter_": ((n_pairs,), np.int32),
+        "n_iter_": ((n_pairs,), np.int64),
         "classes_": ((n_classes,), y.dtype),
         "class_weight_": ((n_classes,), np.float64),
     }

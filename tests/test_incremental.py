@@ -44,7 +44,7 @@ def test_clone_knows_nothing():
         "coef0": 1.0,
         "class_weight": {0: 2.0},
         "window": 10,
-        "window_rule": "oldest",
+        "window_rule": "relevance",
         "cache_size": 5.0,
         "n_jobs": 2,
     }

@@ -125,7 +125,16 @@ def test_history_goes_up_in_finish(variant):
         model = finished(variant, X, y, C=10.0, tol=tol)
         history = model.history_
         assert set(history) == {
-            *("machine", "step", "seconds", "n_support", "n_expansion", "dual_objective", "duality_gap", "target"),
+            *(
+                "machine",
+                "step",
+                "seconds",
+                "n_support",
+                "n_expansion",
+                "dual_objective",
+                "duality_gap",
+                "duality_gap_target",
+            ),
             *("kernel_evals", "kernel_needed"),
         }
         assert len({len(column) for column in history.values()}) == 1

@@ -14,7 +14,7 @@ from .online import BIASED, COMMON, LIVELY, RULES, VARIANTS, same, stream
 from .oracle.naive_kernel_sgd import RATES
 
 MODELS = {variant: LASVC(variant=variant, **{**LIVELY, "gamma": 0.3}) for variant in VARIANTS}
-MODELS |= {rule: KernelSGDClassifier(rule=rule, C=3.0, gamma=0.3, bias=rule in BIASED) for rule in RULES}
+MODELS |= {rule: KernelSGDClassifier(rule=rule, C=3.0, gamma=0.3, fit_intercept=rule in BIASED) for rule in RULES}
 each_model = pytest.mark.parametrize("name", MODELS)
 
 

@@ -94,8 +94,9 @@ class Session {
         if (PyErr_CheckSignals() == 0) return false;
         try {
             nb::raise_python_error();
-        } catch (...) {
+        } catch (const nb::python_error& error) {
             error_ = std::current_exception();
+            if (!error.matches(PyExc_KeyboardInterrupt)) interrupt_.fail();
         }
         return true;
     }

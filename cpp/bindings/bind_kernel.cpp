@@ -141,6 +141,14 @@ void bind_kernel(nb::module_& m) {
             },
             nb::arg("lines"), nb::arg("x"), nb::arg("threads") = 1, "Decision values, one row per query.");
     m.def(
+        "feature_weights",
+        [](const Lines& lines, const Matrix& support) {
+            std::vector<double> out;
+            Session().run([&](Interrupt*) { out = feature_weights(lines, support.rows); });
+            return to_numpy(std::move(out), shape(lines.coefficients.outputs(), support.d));
+        },
+        nb::arg("lines"), nb::arg("support"), "Weights of the features with a linear kernel, one row per machine.");
+    m.def(
         "decide_gathered",
         [](const Lines& lines, const Matrix& k, Contiguous1<std::int64_t> columns, int threads) {
             const Ids wanted = ids(columns, k.d);

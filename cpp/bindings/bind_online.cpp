@@ -11,10 +11,10 @@ using kernel_sgd::KernelSgd;
 using lasvm::Lasvm;
 using Numbers1 = Contiguous1<std::int64_t>;
 
-Margins margins_of(const Writable2<double>& m, Index rows, Index classes) {
+Margins margins_of(const Writable2<double>& m, Index rows, Index classes, bool by_id = false) {
     if (static_cast<Index>(m.shape(0)) != rows || static_cast<Index>(m.shape(1)) != classes)
         throw std::invalid_argument("margins: one row per example and one column per class expected");
-    return {m.data(), rows, classes};
+    return {m.data(), rows, classes, by_id};
 }
 
 /// Methods that all ensembles have: chunks of streams, rows, attributes, saved states.
@@ -105,8 +105,10 @@ void bind_lasvm(nb::module_& m) {
                 const PyChunk given{&x, rows, ids, codes, boxes, {}};
                 l.change([&](Lasvm& model, Interrupt* interrupt) {
                     const Chunk chunk = given.checked(model.classes.size());
-                    model.visit(source.source, chunk, margins_of(margins, chunk.size(), model.classes.size()), threads,
-                                interrupt, known, evicts);
+                    hingeline::bindings::ids(ids, static_cast<Index>(margins.shape(0)));
+                    const Margins to =
+                        margins_of(margins, static_cast<Index>(margins.shape(0)), model.classes.size(), true);
+                    model.visit(source.source, chunk, to, threads, interrupt, known, evicts);
                 });
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),

@@ -9,8 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .. import _core
 from .kernel import KernelEstimator
-from .labels import WeightedLabels, is_one_vs_rest, one_vs_rest_shape, pair_outputs, pairs, require_two
+from .labels import WeightedLabels, is_one_vs_rest, one_vs_rest_shape, pair_outputs, pairs, read_only, require_two
 from .rows import LARGEST
 
 
@@ -71,18 +72,6 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return groups.sum(keepdims=True), np.arange(n_machines)[np.newaxis]
         return groups, pair_outputs(n_classes)
 
-    def _feature_weights(self, fitted: Any) -> np.ndarray:
-        if is_one_vs_rest(fitted):
-            return super()._feature_weights(fitted)
-        ends = np.cumsum(fitted.n_support_)
-        of_class = [slice(end - count, end) for end, count in zip(ends, fitted.n_support_, strict=True)]
-        rows = []
-        for i, j in zip(*pairs(len(fitted.classes_)), strict=True):
-            one = fitted.dual_coef_[j - 1, of_class[i]] @ fitted.support_vectors_[of_class[i]]
-            other = fitted.dual_coef_[i, of_class[j]] @ fitted.support_vectors_[of_class[j]]
-            rows.append(one + other)
-        return np.vstack(rows)
-
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.
 
@@ -139,4 +128,5 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available with kernel='linear'")
         check_is_fitted(self)
-        return self._feature_weights(self._fitted())
+        fitted = self._fitted()
+        return read_only(_core.feature_weights(self._lines(fitted), _core.Matrix(fitted.support_vectors_)))

@@ -102,7 +102,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     try:
         training = prepare(*data)
         try:
-            more = _advance(estimator, training, callbacks and HAVE_CALLBACKS)
+            watched = callbacks and HAVE_CALLBACKS and getattr(estimator, "_skl_callbacks", None)
+            more = _in_slices(estimator, training) if watched else training.advance(None)
         except KeyboardInterrupt as error:
             more, interrupt = True, error
         unfinished = "interrupted" if interrupt else "stopped" if more else ""
@@ -120,18 +121,14 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     return training
 
 
-def _advance(estimator: Any, training: Training, callbacks: bool) -> bool:
-    """Make the steps of a training, in slices if the estimator has callbacks. Returns whether steps are left."""
-    if not callbacks:
-        return training.advance(None)
-    watched = bool(getattr(estimator, "_skl_callbacks", None))
-    slices = min(N_SLICES, max(training.n_steps, 1)) if watched else 0
+def _in_slices(estimator: Any, training: Training) -> bool:
+    """Make the steps of a training in slices, each a task of the estimator's callbacks. True if steps are left."""
+    slices = min(N_SLICES, max(training.n_steps, 1))
+    steps = -(-training.n_steps // slices)
     context = estimator._init_callback_context(max_subtasks=slices)
     data = {"estimator": estimator, "X": training.X, "y": training.y}
-
     context.call_on_fit_task_begin(**data)
-    more = True if watched else training.advance(None)
-    steps = -(-training.n_steps // max(slices, 1))
+    more = True
     for k in range(slices):
         task = context.subcontext(task_name="steps")
         task.call_on_fit_task_begin(**data)
@@ -149,4 +146,4 @@ def _fitted(estimator: Any) -> dict[str, Any]:
 
 
 def _is_fitted_attribute(name: str) -> bool:
-    return name in ("_gamma", "_model") or (name.endswith("_") and not name.startswith("_"))
+    return name in ("_gamma", "_model", "_cache") or (name.endswith("_") and not name.startswith("_"))

@@ -141,31 +141,32 @@ class KernelEstimator(RowEstimator):
         """
         parts = (fitted.dual_coef_, fitted.support_vectors_)
         values = (fitted.intercept_.tobytes(), self.kernel, vars(self).get("_gamma"), self.coef0, self.degree)
-        kept = vars(fitted).get("_expansion")
+        cache = vars(fitted).setdefault("_cache", {})
+        kept = cache.get("expansion")
         if kept is not None and all(a is b for a, b in zip(kept[0], parts, strict=True)) and kept[1] == values:
             return kept[2]
-        intercept = np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
-        lines, packed = _core.Lines(np.ascontiguousarray(fitted.dual_coef_), *self._layout(fitted), intercept), None
+        lines, packed = self._lines(fitted), None
         if self.kernel in COMPUTED and fitted.dual_coef_.shape[1]:
-            rows = fitted.support_vectors_
-            if self.kernel == "linear" and len(intercept) * rows.shape[1] <= max(_entries(rows), 1 << 20):
-                rows, n = np.ascontiguousarray(self._feature_weights(fitted), dtype=np.float64), len(intercept)
-                lines = _core.Lines(np.ones((1, n)), np.ones(n, dtype=np.int64), np.arange(n)[:, np.newaxis], intercept)
+            rows, n = fitted.support_vectors_, len(fitted.intercept_)
+            if self.kernel == "linear" and n * rows.shape[1] <= max(_entries(rows), 1 << 20):
+                rows = _core.feature_weights(lines, _core.Matrix(rows))
+                ones = np.ones(n, dtype=np.int64)
+                lines = _core.Lines(ones[np.newaxis].astype(float), ones, np.arange(n)[:, np.newaxis], _bias(fitted))
             packed = _core.Packed(self._kernel(), _core.Matrix(rows))
-        fitted._expansion = (parts, values, (lines, packed))
+        cache["expansion"] = (parts, values, (lines, packed))
         return lines, packed
+
+    def _lines(self, fitted: Any) -> _core.Lines:
+        """Coefficients of the support vectors as the core takes them."""
+        return _core.Lines(np.ascontiguousarray(fitted.dual_coef_), *self._layout(fitted), _bias(fitted))
 
     def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the groups of support vectors, and the machine that each line of a group belongs to."""
         return np.array([fitted.dual_coef_.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
 
-    def _feature_weights(self, fitted: Any) -> np.ndarray:
-        """Weights of the features with a linear kernel, one row per machine."""
-        return np.asarray(fitted.dual_coef_ @ fitted.support_vectors_)
-
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        state.pop("_expansion", None)
+        state.pop("_cache", None)
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -173,6 +174,10 @@ class KernelEstimator(RowEstimator):
         tags.input_tags.sparse = self._takes_sparse
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def _bias(fitted: Any) -> np.ndarray:
+    return np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
 
 
 def _entries(X: Any) -> int:

@@ -49,6 +49,9 @@ def libsvm_layout(found: dict[str, Any]) -> dict[str, Any]:
     for name in ("history", "ramp_counts", "profile"):
         if name in found:
             found[name] = found[name][0]
+    for name, value in found.items():
+        if isinstance(value, np.ndarray) and value.dtype == np.int64:
+            found[name] = value.view(np.int64)  # NumPy has two 64-bit integers; the core gives the other one
     if "stop_reason" in found:
         found["stop_reason"] = np.array(found["stop_reason"])
     if "dual_coef" in found:

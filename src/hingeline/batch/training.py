@@ -43,8 +43,7 @@ class BatchTraining(Training):
     def attributes(self, unfinished: str) -> dict[str, Any]:
         found = self.core.attributes(unfinished or "stopped")
         rows = found.pop("row")
-        vars(self.estimator).pop("_expansion", None)
         attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
         precomputed = self.estimator.kernel == "precomputed"
         attributes["support_vectors_"] = read_only(np.empty((0, 0)) if precomputed else self.X[rows])
-        return {**attributes, "classes_": self.estimator.classes_, "_gamma": self.estimator._gamma}
+        return {**attributes, "classes_": self.estimator.classes_, "_gamma": self.estimator._gamma, "_cache": {}}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
@@ -76,41 +77,31 @@ class ExactEnsemble(Ensemble):
 
     # ---- learning ------------------------------------------------------------------------------------
 
-    def learn(self, source: Any, X: Any, y: Any, weights: np.ndarray, given: Any, classes: Any, threads: int) -> Any:
-        """Learn from rows in their order. Returns their ids. After Ctrl-C the rows learnt so far are held.
+    @contextmanager
+    def recording(self, numbers: list[int], names: list[Any], own: bool, labels: np.ndarray) -> Iterator[None]:
+        """Record the ids of points that the core learns in this block.
 
-        `given` are ids or None, `classes` declared labels or None. y is None for a one-class SVM.
+        After Ctrl-C the points learnt so far are recorded, after an error none. `own` tells whether the user gave the
+        ids.
         """
-        with self.lock:
-            rows = np.arange(len(weights))
-            numbers = self.n_seen + rows
-            names = numbers.tolist() if given is None else given
-            before = labels = self.labels
-            arrivals: list[tuple[int, int]] = []
-            codes = np.zeros(len(weights), dtype=np.int64)
-            if y is not None:
-                labels, arrivals = self.arrivals(y, classes)
-                codes = self.codes(y, labels)
-            self.labels = labels
-            examples = (_core.Matrix(X), rows, numbers, codes, np.ascontiguousarray(weights))
-            try:
-                self.core.learn(source, *examples, arrivals=arrivals, threads=threads)
-            except KeyboardInterrupt:
-                names = names[: max(0, self.core.last_serial + 1 - self.n_seen)]
-                raise
-            except BaseException:
-                names, self.labels = [], before
-                raise
-            finally:
-                self.changed()
-                if names:
-                    self.own_ids = given is not None
-                for number, name in zip(numbers.tolist(), names, strict=False):
-                    self.id_of[number] = name
-                    self.points_of.setdefault(name, []).append(number)
-                self.n_seen += len(names)
-                self._drop(self.core.evicted().tolist())
-            return names
+        before, self.labels = self.labels, labels
+        try:
+            yield
+        except KeyboardInterrupt:
+            names = names[: max(0, self.core.last_serial + 1 - self.n_seen)]
+            raise
+        except BaseException:
+            names, self.labels = [], before
+            raise
+        finally:
+            self.changed()
+            if names:
+                self.own_ids = own
+            for number, name in zip(numbers, names, strict=False):
+                self.id_of[number] = name
+                self.points_of.setdefault(name, []).append(number)
+            self.n_seen += len(names)
+            self._drop(self.core.evicted().tolist())
 
     def forget(self, source: Any, numbers: np.ndarray, threads: int) -> None:
         """Remove points exactly."""

@@ -70,6 +70,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
 
     def _ask(self, question: str) -> Any:
         """Value computed by the core from kernel values; AttributeError if a parameter has changed."""
+        check_is_fitted(self, "_model")
         try:
             ensemble = self._ready()
         except ValueError as error:
@@ -162,12 +163,21 @@ class PointsTraining(Training):
 
     def advance(self, steps: int | None) -> bool:
         at, end = self.done, self.n_steps if steps is None else min(self.n_steps, self.done + steps)
-        some = slice(at, end)
-        y = None if self.y is None else self.y[some]
-        given = None if self.given is None else self.given[some]
-        whole = end - at == self.n_steps  # no copy of X
-        X = self.X if whole else self.X[some]
-        self.ids += self.ensemble.learn(self.source, X, y, self.weights[some], given, self.classes, self.threads)
+        some, rows = slice(at, end), np.arange(end - at)
+        ensemble, core = self.ensemble, self.ensemble.core
+        with ensemble.lock:
+            numbers = ensemble.n_seen + rows
+            names = numbers.tolist() if self.given is None else self.given[some]
+            labels, codes = ensemble.labels, np.zeros(len(rows), dtype=np.int64)
+            how: dict[str, Any] = {"arrivals": [], "threads": self.threads}
+            if self.y is not None:
+                labels, how["arrivals"] = ensemble.arrivals(self.y[some], self.classes)
+                codes = ensemble.codes(self.y[some], labels)
+            X = self.X if len(rows) == self.n_steps else self.X[some]  # no copy of all rows
+            weights = np.ascontiguousarray(self.weights[some])
+            with ensemble.recording(numbers.tolist(), names, self.given is not None, labels):
+                core.learn(self.source, _core.Matrix(X), rows, numbers, codes, weights, **how)
+        self.ids += names
         self.done = end
         return end < self.n_steps
 

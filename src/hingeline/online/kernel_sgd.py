@@ -299,11 +299,8 @@ class SgdTraining(StreamTraining):
         self.n_steps = estimator.n_epochs * self.core.most_examples
 
     def advance(self, steps: int | None) -> bool:
-        try:
-            most = 2**62 if steps is None else steps
-            return self.core.advance(self.source, most, margins=self.in_order, threads=self.threads)
-        finally:
-            self.ensemble.changed()
+        most = 2**62 if steps is None else steps
+        return self.core.advance(self.source, most, margins=self.in_order, threads=self.threads)
 
     def end(self, unfinished: str) -> None:
         self.core.end()

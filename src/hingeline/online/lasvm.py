@@ -330,7 +330,8 @@ class LasvmTraining(StreamTraining):
         left, n_epochs = 2**62 if steps is None else steps, self.estimator.n_epochs
         while left > 0 and self.epoch < n_epochs:
             piece = self.order[self.at : self.at + min(left, CHUNK)]
-            self._visit(piece, known=self.epoch > 0, evicts=True)
+            how = {"threads": self.threads, "known": self.epoch > 0, "evicts": True}
+            self.core.visit(*self._examples(piece), margins=self.margins, **how)
             self.at += len(piece)
             left -= len(piece)
             if self.at == len(self.order):
@@ -346,15 +347,6 @@ class LasvmTraining(StreamTraining):
     def _examples(self, rows: np.ndarray) -> tuple[Any, ...]:
         rows = np.ascontiguousarray(rows, dtype=np.int64)
         return self.source, self.matrix, rows, rows, self.codes[rows], self.boxes[rows]
-
-    def _visit(self, rows: np.ndarray, *, known: bool, evicts: bool) -> None:
-        margins = np.full((len(rows), self.margins.shape[1]), np.nan)
-        how = {"threads": self.threads, "known": known, "evicts": evicts}
-        try:
-            self.core.visit(*self._examples(rows), margins=margins, **how)
-        finally:
-            self.ensemble.changed()
-            self.margins[rows] = np.where(np.isnan(margins), self.margins[rows], margins)
 
     def _finish(self) -> None:
         """Reduce the duality gap on the expansion; for LASVM also on the examples that it has evicted."""
@@ -373,9 +365,9 @@ class LasvmTraining(StreamTraining):
             before, held = held, core.n_expansion
             if most <= 0 or not len(outside) or core.reached(est.tol) or held == before:
                 break
-            self._visit(outside, known=True, evicts=False)
+            how = {"threads": self.threads, "known": True, "evicts": False}
+            core.visit(*self._examples(outside), margins=self.margins, **how)
             most -= core.finish(self.source, tol, most, self.threads)
-        self.ensemble.changed()
 
     def end(self, unfinished: str) -> None:
         self.core.end(self.source)

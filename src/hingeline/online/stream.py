@@ -122,6 +122,7 @@ class StreamTraining(Training):
         }
 
     def snapshot(self) -> dict[str, Any]:
+        self.ensemble.changed()
         return {**self.ensemble.attributes(), "classes_": self.ensemble.classes, "_gamma": self.estimator._gamma}
 
 

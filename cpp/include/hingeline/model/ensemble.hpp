@@ -67,9 +67,29 @@ struct Chunk {
 struct Margins {
     double* values = nullptr;
     Index rows = 0, classes = 0;
-    void put(const Sides& sides, Index example, Index code, double z) const {
-        values[example * classes + sides.other(code)] = z;
+    bool by_id = false;  // line i belongs to the example with id i, not to example i of the chunk
+};
+
+/// Margins of the examples of one machine; those that were written reach the table in the end.
+class MarginColumn {
+  public:
+    MarginColumn(const Margins& to, const Sides& sides, const Chunk& chunk, const Array<Index>& where)
+        : to_(to), sides_(sides), chunk_(chunk), where_(where), z_(where.size(), unseen) {}
+    MarginColumn(const MarginColumn&) = delete;
+    ~MarginColumn() {
+        for (Index i = 0; i < z_.size(); ++i)
+            if (const Index k = where_[i]; z_[i] == z_[i])
+                to_.values[(to_.by_id ? chunk_.id[k] : k) * to_.classes + sides_.other(chunk_.code[k])] = z_[i];
     }
+    double* data() const { return z_.data(); }
+
+  private:
+    static constexpr double unseen = std::numeric_limits<double>::quiet_NaN();
+    const Margins& to_;
+    const Sides& sides_;
+    const Chunk& chunk_;
+    const Array<Index>& where_;
+    mutable Array<double> z_;
 };
 
 /// M has sides, a `state` with the held `row` of each entry, and release(), which frees values that can be recomputed.
@@ -184,6 +204,7 @@ template <class M> struct Ensemble {
                 at = end;
             }
             if (!stopped()) unfinished.clear();
+            if (interrupt && interrupt->failed()) return undo(std::move(b));
         } catch (const Interrupted&) {
         } catch (...) {
             undo(std::move(b));
@@ -250,6 +271,8 @@ void restore_ensemble(E& e, const Record& record, const char* kind, Index versio
     for (const Index p : fresh.classes.place)
         require_sound(p >= 0 && p < classes && !std::exchange(seen[p], 1), "place");
     require_sound(fresh.n_seen >= 0, "n_seen");
+    require_sound(fresh.unfinished.empty() || fresh.unfinished == "stopped" || fresh.unfinished == "interrupted",
+                  "unfinished");
     if (held) fresh.rows.append(*held, Ids::run(0, row_count(*held)));
     const auto& machines = record.get<std::vector<Record>>("machines");
     const Index wanted = classes < 2                  ? 0

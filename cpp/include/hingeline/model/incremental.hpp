@@ -118,6 +118,7 @@ class Incremental {
                 close();
                 at += count;
             }
+            if (interrupt && interrupt->failed()) return undo();
             prepare();  // inverses have grown, so less memory is left for kernel rows
         } catch (...) {
             undo();

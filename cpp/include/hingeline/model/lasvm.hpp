@@ -95,7 +95,7 @@ class Lasvm : public Ensemble<Machine> {
         bool appended = false;
         learn_chunk(chunk, interrupt, [&](Index from, Index to) {
             if (!std::exchange(appended, true)) first = append(source, chunk);
-            visit(source, chunk, first, from, to, margins, threads, interrupt, false, true);
+            pass(source, chunk, first, from, to, margins, threads, interrupt, false, true);
         });
         outside_loss_.clear();
     }
@@ -105,7 +105,7 @@ class Lasvm : public Ensemble<Machine> {
                bool known, bool evicts) {
         const Index first = append(source, chunk);
         try {
-            visit(source, chunk, first, 0, chunk.size(), margins, threads, interrupt, known, evicts);
+            pass(source, chunk, first, 0, chunk.size(), margins, threads, interrupt, known, evicts);
         } catch (const Interrupted&) {
         }
         outside_loss_.clear();
@@ -263,41 +263,28 @@ class Lasvm : public Ensemble<Machine> {
             });
         });
     }
-    void visit(const Source& source, const Chunk& chunk, Index first, Index from, Index to, const Margins& margins,
-               int threads, Interrupt* interrupt, bool known, bool evicts) {
+    /// One visit of the examples [from, to) of a chunk by every machine.
+    void pass(const Source& source, const Chunk& chunk, Index first, Index from, Index to, const Margins& margins,
+              int threads, Interrupt* interrupt, bool known, bool evicts) {
+        using namespace online;
         each(source, threads, interrupt, [&](auto& search, Index m) {
             search.require_range(chunk.largest_box());
             Array<Index> where;
             const auto some = examples(m, chunk, first, from, to, where);
-            Array<double> z(some.size(), std::numeric_limits<double>::quiet_NaN());
-            const auto put = [&] {
-                for (Index i = 0; i < std::ssize(z); ++i)
-                    if (z[i] == z[i]) margins.put(machines[m], where[i], chunk.code[where[i]], z[i]);
-            };
-            try {
-                learn_one(search, some, known, evicts, z.data());
-            } catch (...) {
-                put();
-                throw;
+            const MarginColumn z(margins, machines[m], chunk, where);
+            switch (variant_) {
+                case Variant::lasvm:
+                    return void(learn_pairs(search, some, known, evicts, z.data()));
+                case Variant::g:
+                    return void(online::learn<RuleG>(search, some, known, z.data()));
+                case Variant::nc:
+                    return void(online::learn<RuleNC>(search, some, known, z.data()));
+                case Variant::i:
+                    return void(online::learn<RuleI>(search, some, known, z.data()));
+                case Variant::full:
+                    return void(online::learn<RuleFull>(search, some, known, z.data()));
             }
-            put();
         });
-    }
-    template <class Search>
-    void learn_one(Search& search, const Array<online::Example>& examples, bool known, bool evicts, double* margins) {
-        using namespace online;
-        switch (variant_) {
-            case Variant::lasvm:
-                return void(learn_pairs(search, examples, known, evicts, margins));
-            case Variant::g:
-                return void(online::learn<RuleG>(search, examples, known, margins));
-            case Variant::nc:
-                return void(online::learn<RuleNC>(search, examples, known, margins));
-            case Variant::i:
-                return void(online::learn<RuleI>(search, examples, known, margins));
-            case Variant::full:
-                return void(online::learn<RuleFull>(search, examples, known, margins));
-        }
     }
 
     Variant variant_;

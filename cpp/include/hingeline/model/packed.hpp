@@ -41,6 +41,31 @@ struct Lines {
     Lines(const Lines&) = delete;
 };
 
+/// Weights of the features with a linear kernel: out[o * columns + k] = sum_s coef[o][s] x[s][k], in the order of the
+/// support vectors, so that dense rows and CSR rows give the same bits.
+inline Array<double> feature_weights(const Lines& lines, const AnyRows& support) {
+    const Coefficients& c = lines.coefficients;
+    if (row_count(support) != c.support) throw std::invalid_argument("one coefficient per support vector expected");
+    const Index d = column_count(support);
+    Array<double> out(c.outputs() * d, 0.0);
+    std::visit(
+        [&](const auto& rows) {
+            using T = ValueOf<decltype(rows)>;
+            Array<T> row(d);
+            for (const Group& g : c.groups)
+                for (Index s = g.first; s < g.first + g.count; ++s) {
+                    spread(rows, s, row.data());
+                    for (Index m = 0; m < std::ssize(g.outputs); ++m) {
+                        const double value = c.values[m * c.support + s];
+                        double* to = out.data() + g.outputs[m] * d;
+                        for (Index k = 0; value != 0 && k < d; ++k) to[k] += value * static_cast<double>(row[k]);
+                    }
+                }
+        },
+        support);
+    return out;
+}
+
 class Packed {
   public:
     /// Computed kernel values against `support`, which must outlive this.
