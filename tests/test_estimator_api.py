@@ -29,6 +29,7 @@ FITTED = {
     "intercept_",
     "decision_scale_",
     "n_iter_",
+    "worst_margin_",
     "n_kernel_evals_",
     "stop_reason_",
     "history_",

@@ -18,7 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
-#: What a page forgets to import.
 
 
 def blocks(page):

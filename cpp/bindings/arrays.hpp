@@ -120,25 +120,38 @@ template <class M> class Locked {
         const auto lock = hold();
         return f(model);
     }
+    /// Set options of the next call.
+    template <class F> void configure(F&& f) {
+        const auto lock = hold();
+        require_idle();
+        f(model);
+    }
     /// f(model, interrupt) without the GIL.
     template <class F> void change(F&& f) {
         const auto lock = hold();
-        if (running_) throw std::runtime_error("a kernel function must not change the model that it is called for");
+        require_idle();
         running_ = true;
         struct Rest {
-            bool& running;
-            ~Rest() { running = false; }
-        } rest{running_};
+            Locked& self;
+            ~Rest() { self.running_ = false, ++self.version_; }
+        } rest{*this};
         Session().run([&](Interrupt* interrupt) { f(model, interrupt); });
     }
 
+    /// Number of changes so far: what was read from the model at one version is true of it.
+    Index version() const { return version_; }
+
   private:
+    void require_idle() const {
+        if (running_) throw std::runtime_error("a kernel function must not change the model that it is called for");
+    }
     std::unique_lock<std::recursive_mutex> hold() {
         nb::gil_scoped_release release;
         return std::unique_lock(busy_);
     }
     std::recursive_mutex busy_;
     bool running_ = false;
+    std::atomic<Index> version_{0};
 };
 
 /// Enumerator for a string.

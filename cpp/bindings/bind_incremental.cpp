@@ -22,7 +22,7 @@ void bind_incremental(nb::module_& m) {
         .def(
             "configure",
             [](L& l, Index window, bool oldest, std::size_t cache_bytes) {
-                l.change([&](Incremental& model, Interrupt*) {
+                l.configure([&](Incremental& model) {
                     model.model.window = window;
                     model.model.rule = oldest ? incremental::Rule::oldest : incremental::Rule::relevance;
                     model.cache_bytes = cache_bytes;
@@ -44,10 +44,6 @@ void bind_incremental(nb::module_& m) {
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("serials"), nb::arg("codes"), nb::arg("weights"),
             nb::kw_only(), nb::arg("arrivals"), nb::arg("threads"), "Learn from points in their order.")
-        .def(
-            "evicted",
-            [](L& l) { return l.read([](Incremental& model) { return to_numpy(std::exchange(model.evicted, {})); }); },
-            "Points removed since the last call.")
         .def(
             "forget",
             [](L& l, const PySource& source, Serials serials, int threads) {
@@ -135,7 +131,8 @@ void bind_incremental(nb::module_& m) {
             nb::arg("state"), nb::arg("rows").none(),
             "Restore a state made by `save`; `rows` are the rows held at that time.")
         .def_prop_ro("C", [](L& l) { return l.model.model.C; })
-        .def_prop_ro("last_serial", [](L& l) { return l.model.last(); })
+        .def_prop_ro("n_seen", [](L& l) { return l.model.n_seen(); })
+        .def_prop_ro("version", &L::version)
         .def_prop_ro("n_classes", [](L& l) { return l.model.classes.size(); })
         .def_prop_ro("n_machines", [](L& l) { return l.model.model.units.size(); })
         .def_prop_ro("n_rows", [](L& l) { return l.model.n_rows(); })

@@ -37,7 +37,7 @@ class ReadsEnsemble:
         other = object.__new__(type(self))
         other.__dict__.update(vars(self))
         if "_model" in vars(self):
-            other._model = deepcopy(self._model)
+            vars(other)["_model"] = deepcopy(vars(self)["_model"])
         return other
 
     def __getattr__(self, name: str) -> Any:
@@ -70,7 +70,8 @@ class Ensemble:
         self.frozen = frozen
         self.labels: np.ndarray = np.array([])  # by code; the first core.n_classes are known
         self.lock = RLock()
-        self.changed()
+        self._state: SimpleNamespace | None = None
+        self._version = -1  # of the core when the state was read
 
     # ---- labels --------------------------------------------------------------------------------------
 
@@ -160,29 +161,27 @@ class Ensemble:
             return taken
         return sp.csr_array(taken, shape=(len(rows), self.core.n_features))
 
-    def changed(self) -> None:
-        """Invalidate the attributes read from the core and the packed support vectors made from them."""
-        self._read: dict[str, Any] | None = None
-        self._state: SimpleNamespace | None = None
-
     def fitted(self) -> SimpleNamespace:
-        """Object with the attributes of the current state; the same one until the state changes."""
+        """Object with the attributes of the current state; the same one until the core changes."""
         with self.lock:
-            if self._state is None:
-                self._state = SimpleNamespace(**self.attributes())
+            if self._state is None or self._version != self.core.version:
+                self._version = self.core.version
+                self._state = SimpleNamespace(**self._attributes())
             return self._state
 
     def attributes(self) -> dict[str, Any]:
-        """Fitted attributes of the current state; read from the core once per state."""
-        with self.lock:
-            if self._read is None:
-                found = self.core.attributes()
-                rows = found.pop("row", None)
-                self._read = {f"{name}_": value for name, value in libsvm_layout(found).items()}
-                if rows is not None:
-                    support = self.take(rows) if self.core.has_rows else np.empty((0, 0))
-                    self._read["support_vectors_"] = read_only(support)
-            return self._read
+        """Fitted attributes of the current state by name."""
+        return vars(self.fitted())
+
+    def _attributes(self) -> dict[str, Any]:
+        """Fitted attributes, read from the core."""
+        found = self.core.attributes()
+        rows = found.pop("row", None)
+        attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
+        if rows is not None:
+            support = self.take(rows) if self.core.has_rows else np.empty((0, 0))
+            attributes["support_vectors_"] = read_only(support)
+        return attributes
 
     # ---- saved states --------------------------------------------------------------------------------
 
@@ -192,14 +191,14 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            left_out = ("core", "lock", "_read", "_state")
+            left_out = ("core", "lock", "_state", "_version")
             state = {name: value for name, value in vars(self).items() if name not in left_out}
+            state["labels"] = self.labels[: self.core.n_classes]
             return {**state, "state": self.core.save(), "rows": self._held_rows()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rows, saved = state.pop("rows"), state.pop("state")
-        vars(self).update(state, lock=RLock())
-        self.changed()
+        vars(self).update(state, lock=RLock(), _state=None, _version=-1)
         self.core = self._new_core()
         self.core.restore(saved, None if rows is None else _core.Matrix(rows))
         if not self._is_sound(saved, rows):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
@@ -40,89 +39,68 @@ class ExactEnsemble(Ensemble):
         super().__init__(_core.Incremental(problem, C=C, nu=nu), frozen)
         self.problem = problem
         self.dense = dense
-        self.n_seen = 0
-        self.own_ids: bool | None = None  # whether ids are given by the user; None before the first point
-        self.id_of: dict[int, Any] = {}  # of the points held, in the order of their arrival
-        self.points_of: dict[Any, list[int]] = {}
+        self.own_ids = False  # whether ids are given by the user
+        self.name_of: dict[int, Any] = {}  # ids by number, of the points held and perhaps of others
 
     # ---- ids -----------------------------------------------------------------------------------------
 
     def named(self, ids: Any, count: int) -> list[Any] | None:
-        """Checked ids of the next points; None if they are numbered."""
-        if self.own_ids is not None and self.own_ids != (ids is not None):
+        """Checked ids of the next points; None: their numbers."""
+        if self.core.n_seen and self.own_ids != (ids is not None):
             raise ValueError(
-                "ids must be given for all points of a model or for none: an id could equal the number of a point."
+                "ids must be given for all points or for none: numbers given automatically could mean another point."
             )
         if ids is None:
             return None
         names = [_plain(name) for name in _listed(ids)]
         if len(names) != count:
-            raise ValueError(f"ids must have one entry per sample. Got {len(names)} ids for {count} samples.")
+            raise ValueError(f"ids must have one entry per sample: got {len(names)} for {count} samples.")
         return names
+
+    @property
+    def id_of(self) -> dict[int, Any]:
+        """Ids by number of the points held, in the order of their arrival.
+
+        The core says which points are held, so that Ctrl-C at any moment leaves ids and points consistent.
+        """
+        held = np.sort(self.core.points()["serial"])
+        return {number: self.name_of[number] for number in held.tolist()}
 
     def numbers(self, ids: Any) -> np.ndarray:
         """Numbers of all points with one of the ids."""
+        points: dict[Any, list[int]] = {}
+        for number, name in self.id_of.items():
+            points.setdefault(name, []).append(number)
         names = dict.fromkeys(_plain(name) for name in _listed(ids))
-        unknown = [name for name in names if name not in self.points_of]
+        unknown = [name for name in names if name not in points]
         if unknown:
             raise KeyError(f"no point has the ids {unknown[:5]!r}" + (" ..." if len(unknown) > 5 else ""))
-        return np.array([number for name in names for number in self.points_of[name]], dtype=np.int64)
-
-    def _drop(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            name = self.id_of.pop(number)
-            self.points_of[name].remove(number)
-            if not self.points_of[name]:
-                del self.points_of[name]
+        return np.array([number for name in names for number in points[name]], dtype=np.int64)
 
     # ---- learning ------------------------------------------------------------------------------------
 
-    @contextmanager
-    def recording(self, numbers: list[int], names: list[Any], own: bool, labels: np.ndarray) -> Iterator[None]:
-        """Record the ids of points that the core learns in this block.
-
-        After Ctrl-C the points learnt so far are recorded, after an error none. `own` tells whether the user gave the
-        ids.
-        """
-        before, self.labels = self.labels, labels
-        try:
-            yield
-        except KeyboardInterrupt:
-            names = names[: max(0, self.core.last_serial + 1 - self.n_seen)]
-            raise
-        except BaseException:
-            names, self.labels = [], before
-            raise
-        finally:
-            self.changed()
-            if names:
-                self.own_ids = own
-            for number, name in zip(numbers, names, strict=False):
-                self.id_of[number] = name
-                self.points_of.setdefault(name, []).append(number)
-            self.n_seen += len(names)
-            self._drop(self.core.evicted().tolist())
+    def expect(self, names: list[Any], own: bool, labels: np.ndarray) -> None:
+        """Take ids and labels of points that the core is about to learn; those it does not learn are ignored."""
+        if len(self.name_of) > 2 * self.core.n_rows + len(names):
+            self.name_of = self.id_of  # points that have left the window
+        self.name_of.update(enumerate(names, self.core.n_seen))
+        self.own_ids, self.labels = own, labels
 
     def forget(self, source: Any, numbers: np.ndarray, threads: int) -> None:
-        """Remove points exactly."""
+        """Remove points exactly, and their ids."""
         with self.lock:
-            try:
-                self.core.forget(source, numbers, threads=threads)
-            finally:
-                self.changed()
-                self._drop(self.core.evicted().tolist())
+            self.core.forget(source, numbers, threads=threads)
+            self.name_of = self.id_of
+            self._state = None
 
     def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
         """Follow the exact path to another C, or to another nu if it is above 0."""
         with self.lock:
-            try:
-                self.core.bound(source, C=C, nu=nu, threads=threads)
-            finally:
-                self.changed()
+            self.core.bound(source, C=C, nu=nu, threads=threads)
 
     def numbers_held(self) -> np.ndarray:
         """Numbers of the points held, in the order of their arrival."""
-        return np.array(list(self.id_of), dtype=np.int64)
+        return np.sort(self.core.points()["serial"])
 
     def points_held(self) -> dict[str, np.ndarray]:
         """Classes (indices into ``classes``), weights and rows of these points."""
@@ -138,37 +116,37 @@ class ExactEnsemble(Ensemble):
             return self.core.take_dense(np.ascontiguousarray(rows, dtype=np.int64))
         return super().take(rows)
 
-    def attributes(self) -> dict[str, Any]:
-        with self.lock:
-            if self._read is None:
-                found = super().attributes()
-                found.update({f"_{name[:-1]}": found.pop(name) for name in INTERNAL if name in found})
-                if self.problem == "classes":
-                    found["classes_"] = self.classes
-                elif found:  # coefficients of sklearn.svm.OneClassSVM go up to 1
-                    found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
-                    found["_scores"] = SimpleNamespace(
-                        dual_coef_=found["dual_coef_"] / found["_scale"],
-                        support_vectors_=found["support_vectors_"],
-                        intercept_=np.zeros(1),
-                    )
-            return self._read or {}
+    def _attributes(self) -> dict[str, Any]:
+        found = super()._attributes()
+        found.update({f"_{name[:-1]}": found.pop(name) for name in INTERNAL if name in found})
+        if self.problem == "classes":
+            found["classes_"] = self.classes
+        elif found:  # OneClassSVM has coefficients up to 1
+            found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
+            found["_scores"] = SimpleNamespace(
+                dual_coef_=found["dual_coef_"] / found["_scale"],
+                support_vectors_=found["support_vectors_"],
+                intercept_=np.zeros(1),
+            )
+        return found
 
     # ---- saved states --------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExactEnsemble:
-        """Copy through arrays of the core, whose memory is overwritten when released."""
+        """Copy through arrays of the core, which are overwritten when they are released."""
         other = object.__new__(type(self))
         state = self.__getstate__()
-        for name in ("frozen", "id_of"):
-            state[name] = state[name].copy()
-        state["points_of"] = {name: numbers.copy() for name, numbers in self.points_of.items()}
+        state["frozen"] = state["frozen"].copy()
         other.__setstate__(state)
         return other
 
+    def __getstate__(self) -> dict[str, Any]:
+        with self.lock:
+            return {**super().__getstate__(), "name_of": self.id_of}
+
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
         n_labels = self.core.n_classes if self.problem == "classes" else 0
-        return len(self.labels) == n_labels and sorted(self.core.points()["serial"].tolist()) == list(self.id_of)
+        return len(self.labels) == n_labels and np.sort(self.core.points()["serial"]).tolist() == list(self.name_of)
 
     def _new_core(self) -> Any:
         return _core.Incremental(self.problem, C=1.0, nu=0.0)

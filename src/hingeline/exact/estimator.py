@@ -85,12 +85,12 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
     @property
     def n_samples_(self) -> int:
         """Number of points held."""
-        return len(self._held().id_of)
+        return int(self._held().core.n_rows)
 
     @property
     def n_samples_seen_(self) -> int:
         """Number of points seen so far."""
-        return self._held().n_seen
+        return int(self._held().core.n_seen)
 
     @property
     def memory_(self) -> int:
@@ -166,7 +166,7 @@ class PointsTraining(Training):
         some, rows = slice(at, end), np.arange(end - at)
         ensemble, core = self.ensemble, self.ensemble.core
         with ensemble.lock:
-            numbers = ensemble.n_seen + rows
+            numbers = core.n_seen + rows
             names = numbers.tolist() if self.given is None else self.given[some]
             labels, codes = ensemble.labels, np.zeros(len(rows), dtype=np.int64)
             how: dict[str, Any] = {"arrivals": [], "threads": self.threads}
@@ -175,8 +175,8 @@ class PointsTraining(Training):
                 codes = ensemble.codes(self.y[some], labels)
             X = self.X if len(rows) == self.n_steps else self.X[some]  # no copy of all rows
             weights = np.ascontiguousarray(self.weights[some])
-            with ensemble.recording(numbers.tolist(), names, self.given is not None, labels):
-                core.learn(self.source, _core.Matrix(X), rows, numbers, codes, weights, **how)
+            ensemble.expect(names, self.given is not None, labels)
+            core.learn(self.source, _core.Matrix(X), rows, numbers, codes, weights, **how)
         self.ids += names
         self.done = end
         return end < self.n_steps

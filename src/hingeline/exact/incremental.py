@@ -380,7 +380,6 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
                     values[:, part] = ensemble.core.leave_one_out(source, numbers[part], threads=threads)
                 done += len(part)
                 tell(done)
-        ensemble.changed()
         decided = (values[0] > 0).astype(np.intp) if n_machines == 1 else values.argmax(axis=0)
         return Bunch(
             decision=values[0] if n_machines == 1 else np.ascontiguousarray(values.T),

@@ -395,7 +395,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         if not ensemble.attributes()["_ready"]:
             needed = 1 if self.C is None else int(np.ceil(1.0 / ensemble.core.C - 1e-12))
             raise NotFittedError(
-                f"The model is defined by {needed} points or more; it holds {len(ensemble.id_of)}. Add points"
+                f"The model is defined by {needed} points or more; it holds {ensemble.core.n_rows}. Add points"
                 + (", raise C, or use nu." if needed > 1 else ".")
             )
         return super()._validate_predict(X)

@@ -40,11 +40,8 @@ class StreamEnsemble(Ensemble):
         self.core.configure(**options)
         self.options = options
 
-    def attributes(self) -> dict[str, Any]:
-        with self.lock:
-            found = super().attributes()
-            found.setdefault("classes_", self.classes)
-            return found
+    def _attributes(self) -> dict[str, Any]:
+        return {**super()._attributes(), "classes_": self.classes}
 
     def admission_margin(self, margins: np.ndarray) -> np.ndarray:
         """Margins with one column per class in sorted order, or one column for two classes."""

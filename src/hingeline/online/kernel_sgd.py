@@ -305,6 +305,5 @@ class SgdTraining(StreamTraining):
     def end(self, unfinished: str) -> None:
         self.core.end()
         self.core.end_early(unfinished, len(self.y))
-        self.ensemble.changed()
         self.margins = np.full((len(self.y), self.in_order.shape[1]), np.nan)
         self.margins[self.order] = self.in_order

@@ -372,7 +372,6 @@ class LasvmTraining(StreamTraining):
     def end(self, unfinished: str) -> None:
         self.core.end(self.source)
         self.core.end_early(unfinished, len(self.codes))
-        self.ensemble.changed()
 
     def warn(self) -> None:
         """Warn about machines whose duality gap is too large after finishing."""

@@ -122,7 +122,6 @@ class StreamTraining(Training):
         }
 
     def snapshot(self) -> dict[str, Any]:
-        self.ensemble.changed()
         return {**self.ensemble.attributes(), "classes_": self.ensemble.classes, "_gamma": self.estimator._gamma}
 
 
@@ -149,7 +148,6 @@ class ChunkTraining(StreamTraining):
             try:
                 core.learn(self.source, self.matrix, *examples, **how)
             finally:
-                ensemble.changed()
                 n_known = core.n_classes
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before
                 self.margins = self.margins[:, :n_known]

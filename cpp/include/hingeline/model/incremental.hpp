@@ -58,7 +58,6 @@ class Incremental {
     Model model;
     Classes classes;
     std::size_t cache_bytes = 0;
-    Array<Index> evicted;  // serials of points removed since this list was last emptied
 
     Incremental(Problem problem, double C, double nu) {
         model.problem = problem, model.C = C, model.nu = nu;
@@ -71,7 +70,8 @@ class Incremental {
     Index n_rows() const { return store_.size(); }
     const Store<double>& rows() const { return store_; }
     std::size_t bytes() const { return model.kernel.bytes() + inverse_bytes(); }
-    Index last() const { return model.last; }
+    /// Points that have come so far; serials count from 0 in the order of arrival.
+    Index n_seen() const { return std::max(seen_, model.last + 1); }
 
     /// A label becomes known; see Ensemble::add_class.
     void add_class(Index place) {
@@ -84,19 +84,17 @@ class Incremental {
     }
 
     /// Learn from points in their order; labels may be new. An error leaves the model as it was. After Ctrl-C it is the
-    /// optimum of the points learnt so far; `last()` is the last of them.
+    /// optimum of the points learnt so far; `n_seen()` counts them.
     void learn(const Source& source, const Chunk& chunk, int threads, Interrupt* interrupt) {
         prepare();
         const Index size = chunk.size();
         std::optional<Before> b;  // not needed for one point: the algorithm undoes it
         if (size > 1 || model.crowded() || !chunk.arrivals.empty()) b = before();
         const Index stored = store_.size();
-        const Index gone = evicted.size();
         std::optional<Store<double>> rows;  // copy needed if points may be removed during the call
         Wiped<double> lengths;
         if (model.window > 0 && size > model.kernel.block()) rows = store_, lengths = norms_;
         const auto undo = [&] {
-            evicted.resize(gone);
             if (b) back(std::move(*b));
             if (rows) {
                 store_ = std::move(*rows);
@@ -285,7 +283,7 @@ class Incremental {
         norms_ = std::move(fresh.norms_);
         model.kernel.clear();
         back(fresh.before());
-        model.last = -1;
+        model.last = -1, seen_ = fresh.seen_;
         model.kernel_seconds = fresh.model.kernel_seconds;
     }
     Array<Index> order() const {
@@ -316,10 +314,12 @@ class Incremental {
 
     template <class Archive, class I> static void all_fields(Archive& a, I& i) {
         a("place", i.classes.place);
-        a("C", i.model.C), a("nu", i.model.nu), a("kernel_seconds", i.model.kernel_seconds);
+        Index seen = i.n_seen();
+        a("n_seen", seen), a("C", i.model.C), a("nu", i.model.nu), a("kernel_seconds", i.model.kernel_seconds);
         auto& p = i.model.points;
         a("serial", p.serial), a("code", p.code), a("weight", p.weight), a("diagonal", p.diagonal);
         if constexpr (Archive::reads) {
+            i.seen_ = seen;
             i.model.n = static_cast<Index>(p.serial.size());
             p.dead.assign(p.serial.size(), 0);
         }
@@ -337,7 +337,7 @@ class Incremental {
         require_sound(model.C > 0 && model.nu >= 0 && model.nu <= (model.problem == Problem::classes ? 0 : 1), "C");
         std::unordered_map<Index, bool> named;
         for (Index i = 0; i < n; ++i)
-            require_sound(p.code[i] >= 0 && p.code[i] < count && p.serial[i] >= 0 && p.weight[i] >= 0 &&
+            require_sound(p.code[i] >= 0 && p.code[i] < count && p.serial[i] >= 0 && p.serial[i] < seen_ && p.weight[i] >= 0 &&
                               !std::exchange(named[p.serial[i]], true),
                           "points");
     }
@@ -397,8 +397,6 @@ class Incremental {
     }
     /// Remove dead points and points that were not learnt, with their rows.
     void close() {
-        for (Index i = 0; i < model.n; ++i)
-            if (model.points.dead[i]) evicted.push_back(model.points.serial[i]);
         const Closing c = model.close();
         store_.close(model.kept(), c);
         for (const auto& [from, to] : c.moves) norms_[to] = norms_[from];
@@ -434,6 +432,7 @@ class Incremental {
 
     Store<double> store_{0, false};
     Wiped<double> norms_;
+    Index seen_ = 0;  // before the state was restored
 };
 
 }  // namespace hingeline::incremental
