@@ -37,9 +37,9 @@ test-cpp: $(GROUP)build
 	$(BIN)/ctest --test-dir build/cpp --output-on-failure
 
 test-cpp-sanitize: $(GROUP)build
-	$(CMAKE) -S . -B build/cpp-sanitize -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_SANITIZE=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1
+	$(CMAKE) -S . -B build/cpp-sanitize -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_SANITIZE=ON -DHINGELINE_WERROR=ON -DCMAKE_CXX_FLAGS_RELEASE=-Og
 	$(CMAKE) --build build/cpp-sanitize
-	$(BIN)/ctest --test-dir build/cpp-sanitize --output-on-failure
+	$(BIN)/ctest --test-dir build/cpp-sanitize --output-on-failure --parallel $$(getconf _NPROCESSORS_ONLN)
 
 # ARGS="--quick" for a minute's worth; --help lists the options, names of cases choose among them.
 bench: $(INSTALLED) $(GROUP)bench

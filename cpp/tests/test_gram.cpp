@@ -185,7 +185,7 @@ template <class T> void all_shapes() {
     int turn = 0;
     const auto check = [&](const Forms<T>& f) {
         same_in_every_way(f, kernels[0]);
-        same_in_every_way(f, kernels[1 + turn++ % 3]);
+        if (++turn % 2) same_in_every_way(f, kernels[1 + turn / 2 % 3]);  // the others share all but the map
     };
     for (const auto& [n, d] : full) check(Forms<T>(random_values<T>(random, n, d), n, d));
     for (const auto& [n, d] : {std::pair<Index, Index>{110, 20}, {50, 200}, {35, 600}})
