@@ -67,7 +67,7 @@ def optimal(model, X, kernel, atol=1e-9):
     largest = np.abs(K).max()
     violation = kkt_violation(K, a, mu, np.zeros(n), np.full(n, C), p, 1.0, slack=1e-12)
     assert violation <= atol * max(1.0, C * largest)
-    assert model.kkt_violation() <= atol * max(1.0, C * largest)
+    assert model.kkt_violation_ <= atol * max(1.0, C * largest)
     distance = K.diagonal() - 2 * K @ a + a @ K @ a
     values = (K @ a + mu) / C if model.shape == "plane" else -model.offset_ - distance
     np.testing.assert_allclose(model.decision_function(X), values, rtol=0, atol=1e-11 * (1 + largest) / min(C, 1.0))

@@ -14,10 +14,26 @@ BIASED = ["olsvm", "olsvm-reg"]
 #: What makes a model of either kind, and columns of its history.
 COMMON = ("support_", "dual_coef_", "intercept_", "n_support_", "n_iter_", "classes_")
 COUNTS = ("decision_scale_", "n_samples_seen_", "stop_reason_")
-OF_LASVC = ("gap_", "gap_target_", "dual_", "n_expansion_", "n_kernel_evals_", "n_kernel_needed_")
+OF_LASVC = (
+    "duality_gap_",
+    "duality_gap_target_",
+    "dual_objective_",
+    "n_expansion_",
+    "n_kernel_evals_",
+    "n_kernel_needed_",
+)
 OF_SGD = ("n_violations_", "truncated_")
-HISTORY_OF_LASVC = ("machine", "step", "n_support", "n_expansion", "dual", "gap", "kernel_evals", "kernel_needed")
-HISTORY_OF_SGD = ("machine", "step", "n_support", "violations")
+HISTORY_OF_LASVC = (
+    "machine",
+    "step",
+    "n_support",
+    "n_expansion",
+    "dual_objective",
+    "duality_gap",
+    "kernel_evals",
+    "kernel_needed",
+)
+HISTORY_OF_SGD = ("machine", "step", "n_support", "n_violations")
 
 
 def stream(model, X, y, cuts=(), weights=None, classes=None):

@@ -14,116 +14,143 @@ from hingeline.testing import _saved as saved
 __all__ = ["at_once", "saved"]
 
 
+def kernel_values(X, name="rbf", copy_bytes=0, **parameters):
+    """Kernel values between the rows of X, with a method ``columns(queries, base)``."""
+    return _core.Values(_core.Source(_core.Kernel(name, **parameters)), _core.Matrix(X), copy_bytes)
+
+
 def kernel_matrix(model, X):
     """The very values that the core computes."""
     model = clone(model)
     model._gamma = model._resolve_gamma(X)
     everything = np.arange(len(X), dtype=np.int64)
-    return model._gram(X, 0).columns(everything, everything).astype(np.float64)
+    values = _core.Values(_core.Source(model._kernel()), _core.Matrix(X), 0)
+    return values.columns(everything, everything).astype(np.float64)
 
 
 # ---- saved states --------------------------------------------------------------------------------------
 
 
 #: Parts of a saved state that go to the core.
-CORE = ("states", "held", "rows")
+CORE = ("state", "rows")
 
 
 def saved_state(model):
     """What is saved of the machines of an online estimator: nested dicts and lists of arrays and numbers."""
-    return model._online.__getstate__()
+    return model._model.__getstate__()
 
 
 def with_saved_state(model, state):
     """A model that goes on from a saved state, which is checked on the way."""
     model = copy.copy(model)
-    online = object.__new__(type(model._online))
-    online.__setstate__(state)
-    model._online = online
+    ensemble = object.__new__(type(model._model))
+    ensemble.__setstate__(state)
+    model._model = ensemble
     return model
 
 
 def machine_state(model):
     """Saved arrays of the only machine of LASVC: ids, dead or alive, zones, coefficients, gradients, bounds."""
-    (state,) = saved_state(model)["states"]
+    (state,) = saved_state(model)["state"]["machines"]
     return {
         "id": state["id"],
         "dead": state["dead"] != 0,
         "zone": state["zone"].astype(int),
-        **dict(zip(("alpha", "g", "lo", "hi"), state["lines"], strict=False)),
+        "alpha": state["alpha"],
+        "g": state["gradient"],
+        "lo": state["lower"],
+        "hi": state["upper"],
     }
 
 
 def kernel_bytes(model):
     """Memory that an online model uses for kernel values."""
-    return model._online.model.kernel_bytes
+    return model._model.core.kernel_bytes
 
 
 # ---- machines of the core, step by step ----------------------------------------------------------------
 
 
+def _pair_coefficients(found, codes, i, j):
+    """Coefficients of pair (i, j) by training row."""
+    out = np.zeros(len(codes))
+    code = codes[found["support"]]
+    for own, line in ((i, j - 1), (j, i)):
+        out[found["support"][code == own]] = found["dual_coef"][line, code == own]
+    return out
+
+
 def ollawv_sequences(clf, X, y):
-    """Chosen rows and coefficients of every pair."""
-    classes, codes = np.unique(y, return_inverse=True)
+    """Chosen rows, in the order of choice, and their coefficients, of every pair."""
     clf.fit(X, y)
-    machine = _core.Ollawv(
-        codes.astype(np.int64),
-        clf.class_weight_,
-        -1.0 if len(classes) == 2 else 1.0,
-        clf._first_rows(codes, len(classes)),
-        C=float(clf.C),
-        margin=clf.margin,
-        cap=clf.cap,
-        bias=clf.bias,
-        cache_bytes=1 << 24,
-    )
-    machine.learn(clf._gram(X, 1 << 24), 1, 2**62)
-    return [machine.result(k) for k in range(machine.n_pairs)]
+    training = clf._prepare(X, y)
+    classes, codes = np.unique(y, return_inverse=True)
+    pairs = [(i, j) for i in range(len(classes)) for j in range(i + 1, len(classes))]
+    results = [{"chosen": [], "coef": []} for _ in pairs]
+    more = True
+    while more:
+        more = training.advance(1)
+        found = training.core.attributes("running")
+        for k, (i, j) in enumerate(pairs):
+            coef = _pair_coefficients(found, codes, i, j)
+            fresh = np.setdiff1d(np.flatnonzero(coef), results[k]["chosen"])
+            results[k]["chosen"] += fresh.tolist()
+            results[k]["coef"] += coef[fresh].tolist()
+            results[k].update(intercept=found["intercept"][k], reason=found["stop_reason"][k])
+    return [{**r, "chosen": np.array(r["chosen"], dtype=int), "coef": np.array(r["coef"])} for r in results]
 
 
-def nnisda_walk(K, y, *, C=1.0, bias=True, tol=1e-3, weight=None, most=None):
-    """Coefficients after every step."""
-    penalties = C * (np.ones(len(y)) if weight is None else weight)
-    machine = _core.Nnisda(y.astype(np.int64), penalties, 2, bias=bias, tol=tol, max_iter=2**62, cache_bytes=1 << 24)
-    matrix = _core.Matrix(K)
-    path = []
-    while machine.n_running and (most is None or len(path) < most):
-        machine.learn(matrix, 1, 1)
-        result = machine.result(0)
-        v = np.zeros(len(y))
+class _Walk:
+    """An L2-SVM over a kernel matrix, step by step."""
+
+    def __init__(self, K, codes, rule, C, fit_intercept, tol, weight):
+        self.codes, classes = np.asarray(codes, dtype=np.int64), int(np.max(codes)) + 1
+        penalties = C * (np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float))
+        options = {"fit_intercept": fit_intercept, "tol": tol, "max_iter": 2**62, "cache_bytes": 1 << 24}
+        self.core = _core.L2Machines(rule, classes > 2, self.codes, penalties, classes, **options)
+        matrix = _core.Matrix(K)
+        self.values = _core.Values(_core.Source(matrix), matrix, 0)
+        self.more = True
+
+    def step(self, most):
+        self.more = self.core.learn(self.values, 1, most)
+
+    def result(self):
+        found = self.core.attributes("running")
+        line = self.codes[found["support"]] if len(found["dual_coef"]) > 1 else 0
+        by_row = np.argsort(found["support"])
+        return {
+            "chosen": found["support"][by_row],
+            "v": np.abs(found["dual_coef"][line, np.arange(len(found["support"]))])[by_row],
+            "steps": int(found["n_iter"][0]),
+            "dual": found["dual_objective"][0],
+            "reason": found["stop_reason"][0],
+        }
+
+    def point(self):
+        result = self.result()
+        v = np.zeros(len(self.codes))
         v[result["chosen"]] = result["v"]
-        if result["steps"] > len(path):
-            path.append(v)
-    return path, machine.result(0)
+        return v
 
 
-def min_norm_walk(K, codes, *, C=1.0, bias=True, tol=1e-3, weight=None, step="imdm", most=None):
+def nnisda_walk(K, y, *, C=1.0, fit_intercept=True, tol=1e-3, weight=None, most=None):
+    """Coefficients after every step."""
+    walk, path = _Walk(K, y, "nnisda", C, fit_intercept, tol, weight), []
+    while walk.more and (most is None or len(path) < most):
+        walk.step(1)
+        if walk.result()["steps"] > len(path):
+            path.append(walk.point())
+    return path, walk.result()
+
+
+def min_norm_walk(K, codes, *, C=1.0, fit_intercept=True, tol=1e-3, weight=None, step="imdm", most=None):
     """Points u of the hull after every step, the first of all included."""
-    penalties = C * (np.ones(len(codes)) if weight is None else weight)
-    classes = int(codes.max()) + 1
-    machine = _core.MinNorm(
-        codes.astype(np.int64),
-        penalties,
-        classes,
-        bias=bias,
-        tol=tol,
-        max_iter=2**62,
-        cache_bytes=1 << 24,
-        improved=step == "imdm",
-        all_at_once=classes > 2,
-    )
-    matrix = _core.Matrix(K)
-
-    def point():
-        result = machine.result(0)
-        u = np.zeros(len(codes))
-        u[result["chosen"]] = result["v"] / result["v"].sum()
-        return u
-
-    machine.learn(matrix, 1, 0)
-    path = [point()]
-    while machine.n_running and (most is None or len(path) <= most):
-        machine.learn(matrix, 1, 1)
-        if machine.result(0)["steps"] == len(path):
-            path.append(point())
-    return path, machine.result(0)
+    walk = _Walk(K, codes, step, C, fit_intercept, tol, weight)
+    walk.step(0)
+    path = [walk.point() / walk.point().sum()]
+    while walk.more and (most is None or len(path) <= most):
+        walk.step(1)
+        if walk.result()["steps"] == len(path):
+            path.append(walk.point() / walk.point().sum())
+    return path, walk.result()

@@ -63,8 +63,12 @@ def test_norm_overflow_says_nothing_else(kernel, container):
 def test_norm_overflow_at_predict(kernel, dtype, query_dtype, value, container):
     X, y = problem(dtype=dtype)
     model = WorstViolatorSVC(kernel=kernel, gamma=0.1).fit(X, y)
+    queries = container(with_entry(X.astype(query_dtype), value))
+    if kernel == "linear" and value < 1e100:  # the weights of the features are double, and so are the products
+        assert np.isfinite(model.decision_function(queries)).all()
+        return
     with pytest.raises(ValueError, match=r"row 3 .*scale the features"):
-        model.predict(container(with_entry(X.astype(query_dtype), value)))
+        model.predict(queries)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

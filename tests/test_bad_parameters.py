@@ -19,7 +19,7 @@ BAD = {
     "degree": [-1, 2.0, 2.5, np.nan, "3", None, True, 2**31],
     "coef0": [np.nan, np.inf, "0", None, 1j],
     "kernel": ["gauss", "RBF", None, 3, ["rbf"]],
-    "bias": [1, 0.0, "yes", None],
+    "fit_intercept": [1, 0.0, "yes", None],
     "class_weight": [
         "even",
         1.0,
@@ -60,7 +60,7 @@ BAD_SGD = {
     "n_epochs": [0, -1, 1.5, "2", None, True, 2**31, 10**30],
     "learning_rate": ["constant", None, 0.1],
     "decay_first": [1, "yes", None],
-    "bias": [1, 0.0, "yes", None],
+    "fit_intercept": [1, 0.0, "yes", None],
     "average": [1, "yes", None],
     "truncate": [-1e-9, 1, 1.5, np.nan, np.inf, "0", None, True],
     **{name: BAD_ONLINE[name] for name in ("multi_class", "cache_size", "gamma", "degree", "coef0", "kernel")},
@@ -126,7 +126,7 @@ def test_extreme_C(variant, dtype, C):
             model.fit(X, y)
         return
     model.fit(X, y)
-    for name in ("dual_coef_", "intercept_", "gap_", "dual_"):
+    for name in ("dual_coef_", "intercept_", "duality_gap_", "dual_objective_"):
         assert np.isfinite(getattr(model, name)).all(), name
     assert np.isfinite(model.decision_function(X)).all()
 

@@ -15,19 +15,17 @@ from hingeline import (
     WorstViolatorSVC,
 )
 
-ORDER = "learns example by example: a sample of weight two is one visit, two equal samples are two"
-NO_BIAS = "kernel values of nearly zero, where only a constant could speak for a class"
-BLOBS = "three blobs do not lie in order along a direction"
-SCALE = "gamma='scale' is computed from the rows, which knows no weights"
+ORDER = "learns example by example: a sample of weight two is visited once, two equal samples are visited twice"
+NO_BIAS = "the variant has no intercept, and far from all samples kernel values vanish, so no class weight can decide"
 WEIGHTS = [f"check_sample_weight_equivalence_on_{form}_data" for form in ("dense", "sparse")]
 
 
+TOLERANCE = "solved to tol=1e-3, so that two fits of one problem agree to about 1e-3; with tol=1e-12 the check passes"
+
+
 def expected_failures(estimator):
-    takes_weights = (IncrementalSVC, NNISDAClassifier, MinNormSVC)
-    if isinstance(estimator, takes_weights) and estimator.kernel == "rbf" and estimator.gamma == "scale":
-        return dict.fromkeys(WEIGHTS, SCALE)
-    if isinstance(estimator, FiniteNewtonOrdinal):
-        return {"check_classifiers_train": BLOBS}
+    if isinstance(estimator, NNISDAClassifier | MinNormSVC) and estimator.tol > 1e-9 and estimator.kernel == "rbf":
+        return dict.fromkeys(WEIGHTS, TOLERANCE)
     if isinstance(estimator, KernelSGDClassifier):
         return dict.fromkeys(WEIGHTS, ORDER)
     if not isinstance(estimator, LASVC):
@@ -35,7 +33,7 @@ def expected_failures(estimator):
     failures = {}
     if not estimator.finish:
         failures |= dict.fromkeys(WEIGHTS, ORDER)
-    if (estimator.kernel == "precomputed" or estimator.gamma == 1.0) and estimator.variant != "lasvm":
+    if estimator.kernel == "precomputed" and estimator.variant != "lasvm":
         failures |= {"check_class_weight_classifiers": NO_BIAS}
     return failures
 
@@ -47,28 +45,26 @@ def expected_failures(estimator):
         WorstViolatorSVC(n_jobs=2),
         NNISDAClassifier(),
         NNISDAClassifier(kernel="precomputed"),
-        NNISDAClassifier(gamma=1.0, tol=1e-12, n_jobs=2),
+        NNISDAClassifier(tol=1e-12, n_jobs=2),
         MinNormSVC(),
         MinNormSVC(kernel="precomputed"),
-        MinNormSVC(gamma=1.0, tol=1e-12, step="mdm", n_jobs=2),
-        MinNormSVC(gamma=1.0, tol=1e-12, multi_class="all"),
+        MinNormSVC(tol=1e-12, step="mdm", n_jobs=2),
+        MinNormSVC(tol=1e-12, multi_class="all"),
         LASVC(),
         LASVC(variant="i"),
         LASVC(variant="g", multi_class="ovr", n_jobs=2),
-        # gamma='scale' knows no weights.
-        LASVC(variant="full", finish=True, tol=1e-15, max_iter=200_000, gamma=1.0),
-        LASVC(variant="lasvm", finish=True, tol=1e-15, max_iter=200_000, gamma=1.0),
+        LASVC(variant="full", finish=True, tol=1e-15, max_iter=200_000),
+        LASVC(variant="lasvm", finish=True, tol=1e-15, max_iter=200_000),
         LASVC(kernel="precomputed"),
         LASVC(kernel="precomputed", variant="lasvm"),
         KernelSGDClassifier(),
-        KernelSGDClassifier(rule="olsvm-reg", bias=True),
+        KernelSGDClassifier(rule="olsvm-reg", fit_intercept=True),
         KernelSGDClassifier(rule="norma", multi_class="ovr", n_jobs=2),
         KernelSGDClassifier(rule="norma-literal", n_epochs=2),
         KernelSGDClassifier(rule="pegaz", learning_rate="inverse", C=100.0, average=True),
-        KernelSGDClassifier(kernel="precomputed", bias=True),
+        KernelSGDClassifier(kernel="precomputed", fit_intercept=True),
         IncrementalSVC(),
         IncrementalSVC(kernel="linear", n_jobs=2),
-        IncrementalSVC(gamma=1.0),
         IncrementalSVC(kernel="poly", degree=2, coef0=1.0, gamma=0.1, window=1000, window_rule="oldest"),
         IncrementalOneClassSVM(),
         IncrementalOneClassSVM(shape="sphere", kernel="linear", nu=0.2),

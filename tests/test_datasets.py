@@ -323,18 +323,19 @@ def test_nothing_is_unpickled(folder):
 # ------------------------------------------------------------------------------ folder, names
 
 
-def test_default_folder(tmp_path, monkeypatch):
-    (tmp_path / "shared" / "data").mkdir(parents=True)
-    (tmp_path / "work").mkdir()
-    np.savez(tmp_path / "shared" / "data" / "toy.npz", X=DENSE, y=LABELS)
-    monkeypatch.chdir(tmp_path / "work")
+@pytest.mark.parametrize("value", [None, ""])
+def test_no_default_folder(tmp_path, monkeypatch, offline, value):
+    """Without HINGELINE_DATA no file is looked for, wherever the process runs."""
+    np.savez(tmp_path / "reuters.npz", X=DENSE, y=LABELS)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HINGELINE_DATA", raising=False)
-    assert datasets.available() == ["toy"]
-    assert_array_equal(datasets.load("toy").X, DENSE)
-    monkeypatch.setenv("HINGELINE_DATA", "")
-    assert datasets.available() == ["toy"]
-    monkeypatch.setenv("HINGELINE_DATA", str(tmp_path / "work"))
+    if value is not None:
+        monkeypatch.setenv("HINGELINE_DATA", value)
     assert datasets.available() == []
+    with pytest.raises(FileNotFoundError, match=r"HINGELINE_DATA is not set.*set the environment variable"):
+        datasets.load("reuters")
+    assert datasets.load("iris").X.shape == (150, 4)
+    assert not offline
 
 
 def test_home_is_expanded(tmp_path, monkeypatch):
@@ -469,8 +470,8 @@ def test_download_switched_off(folder, offline):
 
 def toy_remote(monkeypatch, name="letter", **change):
     """Expect a set of 4 rows in place of the real one: our labels are 7 for "a", 5 for "b"."""
-    expected = datasets._Remote(77, (4, 2), float(DENSE.sum(dtype=int)), {7: 3, 5: 1})
-    monkeypatch.setitem(datasets._OPENML, name, expected._replace(**change))
+    expected = datasets.openml.Remote(77, (4, 2), float(DENSE.sum(dtype=int)), {7: 3, 5: 1})
+    monkeypatch.setitem(datasets.openml.OPENML, name, expected._replace(**change))
 
 
 def test_download(folder, monkeypatch):
@@ -553,11 +554,11 @@ def test_download_of_another_set(folder, monkeypatch, X, y, message):
 
 
 def test_tables_are_consistent():
-    assert set(datasets._OPENML) <= datasets._KNOWN
-    assert set(datasets._SHIPPED) <= datasets._KNOWN
-    numbers = [remote.data_id for remote in datasets._OPENML.values()]
+    assert set(datasets.openml.OPENML) <= datasets.loading.KNOWN
+    assert set(datasets.loading.SHIPPED) <= datasets.loading.KNOWN
+    numbers = [remote.data_id for remote in datasets.openml.OPENML.values()]
     assert len(numbers) == len(set(numbers))
-    for name, remote in datasets._OPENML.items():
+    for name, remote in datasets.openml.OPENML.items():
         assert sum(remote.counts.values()) in (remote.shape[0], 0), name
         assert (remote.n_train is None) == (remote.label_crc is None), name
 
@@ -654,7 +655,7 @@ def test_two_normals_documented_error():
 
 # --------------------------------------------------------------------------- the shared files
 
-SHARED = Path(os.environ.get("HINGELINE_DATA") or "../shared/data").absolute()
+SHARED = Path(os.environ.get("HINGELINE_DATA") or "absent").absolute()
 
 
 @pytest.fixture
@@ -721,12 +722,12 @@ def test_shared_equals_sklearn(shared, tmp_path, monkeypatch, name):
     assert_array_equal(stored.y, shipped.y)
 
 
-@pytest.mark.parametrize("name", sorted(datasets._OPENML))
+@pytest.mark.parametrize("name", sorted(datasets.openml.OPENML))
 def test_shared_is_recognised_as_download(shared, tmp_path, monkeypatch, name):
     """A true copy of the set, served with labels of the right order, passes every check."""
     shared(name)
     stored = datasets.load(name, dtype=None)
-    order = list(datasets._OPENML[name].counts)
+    order = list(datasets.openml.OPENML[name].counts)
     target = stored.y if not order else np.array([f"class {order.index(v):02}" for v in stored.y])
     monkeypatch.setenv("HINGELINE_DATA", str(tmp_path))
     serve(monkeypatch, stored.X, target)

@@ -44,7 +44,7 @@ def libsvm_decisions(model, K):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(
     "model",
-    [WorstViolatorSVC(), LASVC(variant="lasvm"), KernelSGDClassifier(bias=True)],
+    [WorstViolatorSVC(), LASVC(variant="lasvm"), KernelSGDClassifier(fit_intercept=True)],
     ids=lambda m: type(m).__name__,
 )
 def test_libsvm_layout(model, kernel, n_classes, container):

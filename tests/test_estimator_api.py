@@ -29,6 +29,7 @@ FITTED = {
     "intercept_",
     "decision_scale_",
     "n_iter_",
+    "worst_margin_",
     "n_kernel_evals_",
     "stop_reason_",
     "history_",
@@ -42,7 +43,7 @@ FITTED = {
 OTHER_PARAMETERS = {
     "margin": 0.5,
     "cap": 0.25,
-    "bias": False,
+    "fit_intercept": False,
     "C": 2.0,
     "kernel": "poly",
     "gamma": 0.5,
@@ -85,7 +86,7 @@ OTHER_PARAMETERS_SGD = {
     "n_epochs": 2,
     "learning_rate": "inverse",
     "decay_first": True,
-    "bias": True,
+    "fit_intercept": True,
     "average": True,
     "truncate": 1e-3,
     "kernel": "poly",
@@ -170,7 +171,7 @@ def test_shapes_and_types(n_classes, dtype, container):
         "dual_coef_": ((n_classes - 1, n_support), np.float64),
         "intercept_": ((n_pairs,), np.float64),
         "decision_scale_": ((n_pairs,), np.float64),
-        "n_iter_": ((n_pairs,), np.int32),
+        "n_iter_": ((n_pairs,), np.int64),
         "classes_": ((n_classes,), y.dtype),
         "class_weight_": ((n_classes,), np.float64),
     }
@@ -217,7 +218,7 @@ def test_history(C, margin):
     X, y = problem(n=1500, n_classes=2)
     model = WorstViolatorSVC(C=C, margin=margin).fit(X, y)
     history = model.history_
-    assert set(history) == {"pair", "step", "seconds", "n_support", "violation", "kernel_evals"}
+    assert set(history) == {"machine", "step", "seconds", "n_support", "worst_margin", "kernel_evals"}
     assert len({len(column) for column in history.values()}) == 1
     assert len(history["step"]) > 3
     assert (np.diff(history["seconds"]) >= 0).all()
@@ -227,19 +228,19 @@ def test_history(C, margin):
     assert history["step"][-1] == history["n_support"][-1] == model.n_iter_[0]
     assert history["kernel_evals"][-1] == model.n_kernel_evals_
     assert model.stop_reason_ == ["margin"]
-    assert history["violation"][-1] >= margin * C > history["violation"][:-1].max()
+    assert history["worst_margin"][-1] >= margin * C > history["worst_margin"][:-1].max()
 
 
 def test_history_of_several_pairs():
     model = WorstViolatorSVC(n_jobs=2).fit(*problem())
     history = model.history_
-    assert (np.diff(history["pair"]) >= 0).all()
-    last = [np.flatnonzero(history["pair"] == pair)[-1] for pair in range(3)]
+    assert (np.diff(history["machine"]) >= 0).all()
+    last = [np.flatnonzero(history["machine"] == pair)[-1] for pair in range(3)]
     assert history["step"][last].tolist() == model.n_iter_.tolist()
     assert history["kernel_evals"][last].sum() == model.n_kernel_evals_
     reached = model.stop_reason_ == "margin"
     assert reached.any()
-    assert ((history["violation"][last] >= 0.1) == reached).all()
+    assert ((history["worst_margin"][last] >= 0.1) == reached).all()
 
 
 # ---- meta-estimators -----------------------------------------------------------------------------------

@@ -44,8 +44,8 @@ def test_clone_knows_nothing():
         "coef0": 1.0,
         "class_weight": {0: 2.0},
         "window": 10,
-        "window_rule": "oldest",
-        "memory_limit": 5.0,
+        "window_rule": "relevance",
+        "cache_size": 5.0,
         "n_jobs": 2,
     }
     defaults = IncrementalSVC().get_params()
@@ -384,9 +384,9 @@ BAD_PARAMETERS = [
     {"window": 2.0},
     {"window": "10"},
     {"window_rule": "newest"},
-    {"memory_limit": 0},
-    {"memory_limit": -1.0},
-    {"memory_limit": "all"},
+    {"cache_size": 0},
+    {"cache_size": -1.0},
+    {"cache_size": "all"},
     {"n_jobs": 0},
 ]
 
@@ -425,7 +425,7 @@ def test_parameters_that_were_set():
     with pytest.raises(AttributeError, match="kernel cannot change"):
         model.condition_  # noqa: B018
     model.set_params(kernel="linear")
-    assert model.kkt_violation() < 1e-9
+    assert model.kkt_violation_ < 1e-9
     shallow = copy.copy(model)
     shallow.forget(3)
     assert model.n_samples_ == 40 and shallow.n_samples_ == 39
@@ -444,7 +444,7 @@ def test_the_first_call():
     for call in (lambda: model.set_C(2.0), lambda: model.leave_one_out(), lambda: model.c_path([1.0])):
         with pytest.raises(NotFittedError):
             call()
-    for call in (lambda: model.kkt_violation(), lambda: model.forget(0)):
+    for call in (lambda: model.kkt_violation_, lambda: model.forget(0)):
         with pytest.raises(NotFittedError):
             call()
     assert model.C == 1.0

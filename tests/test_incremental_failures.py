@@ -45,24 +45,24 @@ def test_memory_limit():
     options = {"C": 100.0, "gamma": 2.0}
     unlimited = IncrementalSVC(**options).fit(X, y)
     needed = unlimited.memory_ / 2**20
-    with pytest.raises(MemoryError, match="memory_limit"):
-        IncrementalSVC(memory_limit=needed / 10, **options).fit(X, y)
-    model, spared = (IncrementalSVC(memory_limit=needed / 10, **options).fit(X[:20], y[:20]) for _ in range(2))
+    with pytest.raises(MemoryError, match="cache_size"):
+        IncrementalSVC(cache_size=needed / 10, **options).fit(X, y)
+    model, spared = (IncrementalSVC(cache_size=needed / 10, **options).fit(X[:20], y[:20]) for _ in range(2))
     before = fingerprint(model, X)
-    with pytest.raises(MemoryError, match="memory_limit"):
+    with pytest.raises(MemoryError, match="cache_size"):
         model.add(X[20:], y[20:])
     assert fingerprint(model, X) == before
     for m in (model, spared):
-        m.set_params(memory_limit=10 * needed).add(X[20:], y[20:])
+        m.set_params(cache_size=10 * needed).add(X[20:], y[20:])
     assert fingerprint(model, X) == fingerprint(spared, X)
     same_function(model, unlimited, X, atol=1e-8)
     # Less than what is used already.
     before = fingerprint(model, X)
-    model.set_params(memory_limit=needed / 10)
-    with pytest.raises(MemoryError, match="memory_limit"):
+    model.set_params(cache_size=needed / 10)
+    with pytest.raises(MemoryError, match="cache_size"):
         model.add(X[:5], y[:5])
     assert fingerprint(model, X) == before
-    for m in (model.set_params(memory_limit=10 * needed), spared):
+    for m in (model.set_params(cache_size=10 * needed), spared):
         m.add(X[:5], y[:5])
     assert fingerprint(model, X) == fingerprint(spared, X)
 
@@ -74,7 +74,7 @@ def test_little_memory_gives_an_error_or_the_optimum(rows):
         X, y = noisy(250, 3, seed=seed)
         options = {"C": 0.65, **KERNELS["rbf"]}
         rng = np.random.default_rng(seed)
-        model = IncrementalSVC(memory_limit=rows * 512 * 8 / 2**20, **options)
+        model = IncrementalSVC(cache_size=rows * 512 * 8 / 2**20, **options)
         ids, finished = [], 0
         for part in np.array_split(np.arange(250), 4):
             try:
@@ -85,7 +85,7 @@ def test_little_memory_gives_an_error_or_the_optimum(rows):
                 model = pickle.loads(pickle.dumps(model))
                 finished += 1
             except MemoryError as error:
-                assert "memory_limit" in str(error)
+                assert "cache_size" in str(error)
                 break
             finally:
                 if model.n_samples_:
@@ -220,7 +220,7 @@ def test_threads_get_numbers_of_their_own():
     for thread in threads:
         thread.join()
     assert model.ids_ == list(range(90)) and model.n_samples_ == 90
-    assert model.kkt_violation() < 1e-9
+    assert model.kkt_violation_ < 1e-9
 
 
 @pytest.mark.parametrize("estimator", ["classifier", "plane", "sphere"])
@@ -243,4 +243,4 @@ def test_decisions_while_another_thread_learns(estimator):
         model.forget(k - 50)
     done.set()
     reader.join()
-    assert seen and all(np.isfinite(values).all() for values in seen) and model.kkt_violation() < 1e-9
+    assert seen and all(np.isfinite(values).all() for values in seen) and model.kkt_violation_ < 1e-9

@@ -156,7 +156,7 @@ class Classifier(Watched):
             lo, hi = classifier_box(y, C * np.array(self.weights))
             violation = kkt_violation(K, a, mu, lo, hi, y, 0.0)
             assert violation <= self.precision * scale, f"machine of {label}: {violation:.3g}, scale {scale:.3g}"
-        assert self.model.kkt_violation() <= self.precision * scale
+        assert self.model.kkt_violation_ <= self.precision * scale
         values = (K @ alpha.T + b).reshape(len(X), -1)
         computed = self.model.decision_function(X).reshape(len(X), -1)
         tolerance = 1e-12 * (1 + np.abs(alpha).sum() * np.abs(K).max())
@@ -206,7 +206,7 @@ class OneClass(Watched):
         scale = max(1.0, C * K.diagonal().max())
         violation = kkt_violation(K, a, mu, np.zeros(n), np.full(n, C), p, 1.0, slack=1e-12)
         assert violation <= self.precision * scale, f"{violation:.3g}, scale {scale:.3g}"
-        assert self.model.kkt_violation() <= self.precision * scale
+        assert self.model.kkt_violation_ <= self.precision * scale
         rounding = 1e-11 if self.precision == PRECISION else NEAR
         np.testing.assert_allclose(
             self.model.decision_function(X), values, rtol=0, atol=rounding * (1 + np.abs(K).max()) / min(C, 1.0)

@@ -33,7 +33,7 @@ def test_four_points_by_hand():
     def check(alpha, b, **others):
         np.testing.assert_allclose(coefficients(model, model.ids_)[0], alpha, rtol=0, atol=1e-14)
         np.testing.assert_allclose(model.intercept_, [b], rtol=0, atol=1e-14)
-        assert model.kkt_violation() < 1e-14
+        assert model.kkt_violation_ < 1e-14
         for name, value in others.items():
             np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
         state.append(fingerprint(model))
@@ -102,7 +102,7 @@ def test_one_by_one_is_svc_and_the_qp(kernel, C, weighted):
         lo, hi = classifier_box(sign[:n], C * weights[:n])
         scale = max(1.0, C * K.diagonal().max())
         assert kkt_violation(K[:n, :n], alpha, b, lo, hi, sign[:n], 0.0) <= 1e-9 * scale
-        assert model.kkt_violation() <= 1e-9 * scale
+        assert model.kkt_violation_ <= 1e-9 * scale
         if n % 15:
             continue
         part = K[:n, :n], sign[:n]
@@ -223,7 +223,7 @@ def test_small_weights_are_weights():
     for k in range(0, 40, 3):
         small.forget(k)
         plain.forget(k)
-        assert abs(small.dual_coef_.sum()) < 1e-9 and small.kkt_violation() < 1e-9
+        assert abs(small.dual_coef_.sum()) < 1e-9 and small.kkt_violation_ < 1e-9
     same_function(small, plain, X, atol=1e-8)
 
 

@@ -208,7 +208,7 @@ def test_window_is_a_loop(window, n_classes, rule):
 
 def test_relevance_ties_go_by_slack_and_age():
     # Far from the margin with coefficient zero: 9 and another 9, which came later, then 5.
-    model = IncrementalSVC(C=1.0, kernel="linear", window=5)
+    model = IncrementalSVC(C=1.0, kernel="linear", window=5, window_rule="relevance")
     model.fit([[1.0], [-1.0], [9.0], [5.0], [9.0]], [1, 0, 1, 1, 1])
     for gone in (2, 4, 3):
         before = model.ids_

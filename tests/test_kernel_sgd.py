@@ -47,7 +47,7 @@ def test_any_chunks_of_a_long_stream(rule, average, truncate, n_classes, dtype, 
 def test_margins_are_those_of_the_model_before(rule):
     X, y = noisy(120, 3, seed=16)
     label = plus_minus(y)
-    options = {"rule": rule, "gamma": 0.7, "C": 3.0, "bias": rule in BIASED}
+    options = {"rule": rule, "gamma": 0.7, "C": 3.0, "fit_intercept": rule in BIASED}
     one = stream(KernelSGDClassifier(**options), X, y)
     model = KernelSGDClassifier(**options).partial_fit(X[:1], y[:1], [0, 1])
     scale = 0.0
@@ -115,7 +115,7 @@ def test_slices_change_nothing(rule, n_epochs, n):
     X, y = blobs(n, 2, d=3)
     for average in (False, True):
         options = {"rule": rule, "n_epochs": n_epochs, "average": average, "gamma": 0.3, "C": 3.0, "random_state": 0}
-        options |= {"truncate": 0.1, "bias": rule in BIASED}
+        options |= {"truncate": 0.1, "fit_intercept": rule in BIASED}
         alone = KernelSGDClassifier(**options).fit(X, y)
         watched = KernelSGDClassifier(**options).set_callbacks(Recorder()).fit(X, y)
         same(alone, watched)
@@ -163,7 +163,7 @@ def test_any_source_of_kernel_values(rule, n_epochs):
 @pytest.mark.parametrize("rule", RULES)
 def test_pairs_are_binary_machines(rule, how):
     X, y = blobs(200, 4)
-    options = {"rule": rule, "gamma": 0.3, "C": 3.0, "bias": rule in BIASED, "n_epochs": 2}
+    options = {"rule": rule, "gamma": 0.3, "C": 3.0, "fit_intercept": rule in BIASED, "n_epochs": 2}
     model = KernelSGDClassifier(**options, decision_function_shape="ovo", random_state=0)
     model.fit(X, y) if how == "fit" else stream(model, X, y)
     order = np.random.RandomState(0).permutation(200)
@@ -207,7 +207,7 @@ def test_pairs_are_binary_machines(rule, how):
 @pytest.mark.parametrize("rule", RULES)
 def test_rest_machines_are_binary_machines(rule, how):
     X, y = blobs(200, 4)
-    options = {"rule": rule, "gamma": 0.3, "C": 3.0, "bias": rule in BIASED, "random_state": 5, "n_epochs": 2}
+    options = {"rule": rule, "gamma": 0.3, "C": 3.0, "fit_intercept": rule in BIASED, "random_state": 5, "n_epochs": 2}
     model = KernelSGDClassifier(**options, multi_class="ovr")
     model.fit(X, y) if how == "fit" else stream(model, X, y)
     values = model.decision_function(X)
@@ -233,7 +233,14 @@ def test_the_machine_of_the_other_class_is_mirrored(rule, average):
     known = np.argsort(y == 2, kind="stable")
     X, y = X[known], y[known]
     count = int((y < 2).sum())
-    options = {"rule": rule, "gamma": 0.3, "C": 3.0, "multi_class": "ovr", "bias": rule in BIASED, "average": average}
+    options = {
+        "rule": rule,
+        "gamma": 0.3,
+        "C": 3.0,
+        "multi_class": "ovr",
+        "fit_intercept": rule in BIASED,
+        "average": average,
+    }
     model = stream(KernelSGDClassifier(**options), X[:count], y[:count])
     model.partial_fit(X[count:], y[count:])
     for k in range(2):  # as if that class had been told from the rest all the time
@@ -268,11 +275,11 @@ def test_history():
     X, y = noisy(100, 3, seed=21)
     model = KernelSGDClassifier(gamma=0.7, n_epochs=200, C=3.0, random_state=0).fit(X, y)
     history = model.history_
-    assert list(history) == ["machine", "step", "seconds", "n_support", "violations", "kernel_evals"]
+    assert list(history) == ["machine", "step", "seconds", "n_support", "n_violations", "kernel_evals"]
     # Every 16 steps, then every 32 from step 8,192 on, every 64 from 16,384 on.
     assert history["step"].tolist() == list(range(64, 20_001, 64))
     assert (history["machine"] == 0).all() and history["machine"].dtype.kind == history["step"].dtype.kind == "i"
-    for key in ("seconds", "violations", "kernel_evals"):
+    for key in ("seconds", "n_violations", "kernel_evals"):
         assert (np.diff(history[key]) >= 0).all(), key
     assert history["kernel_evals"][-1] <= model.n_kernel_evals_
     short = clone(model).set_params(n_epochs=4).fit(X, y).history_
@@ -280,7 +287,7 @@ def test_history():
     one = clone(model).set_params(n_epochs=1, random_state=None)
     for k in (16, 32, 96):
         part = stream(clone(one), X[:k], y[:k])
-        assert part.history_["violations"][-1] == part.n_violations_[0]
+        assert part.history_["n_violations"][-1] == part.n_violations_[0]
         assert part.history_["n_support"][-1] == len(part.support_)
         assert part.history_["kernel_evals"][-1] == part.n_kernel_evals_
     several = KernelSGDClassifier(gamma=0.3, random_state=0).fit(*blobs(200, 3)).history_
@@ -334,16 +341,18 @@ def test_callbacks_see_models_and_all_steps():
 @pytest.mark.parametrize("rule", ["norma", "norma-literal", "pegaz"])
 def test_no_bias_but_for_olsvm(rule):
     X, y = noisy(30, 3)
-    model = KernelSGDClassifier(rule=rule, bias=True)
+    model = KernelSGDClassifier(rule=rule, fit_intercept=True)
     for learn in (lambda: model.fit(X, y), lambda: model.partial_fit(X, y, [0, 1])):
-        with pytest.raises(ValueError, match=f"bias=True needs rule='olsvm' or 'olsvm-reg'. Got rule='{rule}'"):
+        with pytest.raises(
+            ValueError, match=f"fit_intercept=True needs rule='olsvm' or 'olsvm-reg'. Got rule='{rule}'"
+        ):
             learn()
         assert vars(model) == model.get_params()
-    model.set_params(bias=False).partial_fit(X, y, [0, 1])
+    model.set_params(fit_intercept=False).partial_fit(X, y, [0, 1])
     before = saved(model)
-    with pytest.raises(ValueError, match="bias=True needs"):
-        model.set_params(bias=True).partial_fit(X, y)
-    assert saved(model.set_params(bias=False)) == before
+    with pytest.raises(ValueError, match="fit_intercept=True needs"):
+        model.set_params(fit_intercept=True).partial_fit(X, y)
+    assert saved(model.set_params(fit_intercept=False)) == before
 
 
 @pytest.mark.parametrize(

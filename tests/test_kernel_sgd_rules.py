@@ -102,7 +102,7 @@ def test_the_box_of_olsvm_reg_is_exact(C, bias):
     for seed in range(4):
         X, y = noisy(n, 3, seed=seed)
         weights = np.random.default_rng(seed).uniform(0.1, 3.0, n)
-        model = KernelSGDClassifier(rule="olsvm-reg", C=C, gamma=0.7, n_epochs=7, bias=bias, random_state=seed)
+        model = KernelSGDClassifier(rule="olsvm-reg", C=C, gamma=0.7, n_epochs=7, fit_intercept=bias, random_state=seed)
         alpha = coefficients(model.fit(X, y, sample_weight=weights), n) * plus_minus(y)
         assert (alpha >= 0).all() and (alpha <= C * weights).all() and (alpha > 0.5 * C * weights).any()
 

@@ -22,7 +22,7 @@ def twin_rule(model):
         "C": model.C,
         "learning_rate": model.learning_rate,
         "decay_first": model.decay_first,
-        "bias": model.bias,
+        "fit_intercept": model.fit_intercept,
     }
 
 
@@ -30,7 +30,7 @@ def variants(rule):
     """Bias and order of decay, as far as a rule knows them."""
     for bias, decay_first in product([False, True], repeat=2):
         if (not bias or rule in BIASED) and (not decay_first or rule == "norma"):
-            yield {"bias": bias, "decay_first": decay_first}
+            yield {"fit_intercept": bias, "decay_first": decay_first}
 
 
 # ---- by hand -------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def test_olsvm_by_hand():
     assert (model.n_violations_.tolist(), model.n_iter_.tolist()) == ([2], [3])
     assert model.decision_scale_.tolist() == [2.0] and model.coef_.tolist() == [[2.0 - 1 / 3]]
     # With a bias: b = 2; t = 2: v = 2 - 2 = 0, a_1 = -1, b = 1; t = 3: f = 2 * .5 + .5 + 1.
-    a, model = on_the_line("olsvm", bias=True)
+    a, model = on_the_line("olsvm", fit_intercept=True)
     np.testing.assert_allclose(a, [2.0, -1.0, -2 / 3])
     assert model.admission_margin_.tolist() == [0.0, 0.0, -2.5]
     np.testing.assert_allclose(model.intercept_, [1 / 3])
@@ -279,7 +279,12 @@ def test_what_may_change_in_a_stream():
         K = kernel_matrix(model, X)
         model.partial_fit(X[:60], y[:60], [0, 1])
         twin = naive_kernel_sgd(K, label, order=range(60), **twin_rule(model))
-        changes = {"C": 4.0, "learning_rate": "inverse", "bias": rule in BIASED, "decay_first": rule == "norma"}
+        changes = {
+            "C": 4.0,
+            "learning_rate": "inverse",
+            "fit_intercept": rule in BIASED,
+            "decay_first": rule == "norma",
+        }
         model.set_params(truncate=0, cache_size=1, n_jobs=2, class_weight={1: 2.0}, random_state=3, **changes)
         model.partial_fit(X[60:], y[60:])
         rest = naive_kernel_sgd(

@@ -12,11 +12,13 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel, sigmoid_kern
 
 from hingeline import _core
 
+from .private import kernel_values
+
 ISAS = ["baseline", "avx2", "avx512"]
 
 
 def gram(X, name="rbf", copy_bytes=0, **parameters):
-    return _core.Gram(_core.Kernel(name, **parameters), _core.Matrix(X), copy_bytes)
+    return kernel_values(X, name, copy_bytes, **parameters)
 
 
 def ids(values):
@@ -129,10 +131,14 @@ def test_rows_of_bits():
     np.testing.assert_array_equal(plain.columns(everything, everything), bits.columns(everything, everything))
 
 
-def weights(coef, sizes, outputs, bias):
-    return _core.Weights(
-        np.ascontiguousarray(coef, dtype=np.float64), ids(sizes), ids(outputs), np.asarray(bias, float)
+def lines(coef, sizes, outputs, intercept):
+    return _core.Lines(
+        np.ascontiguousarray(coef, dtype=np.float64), ids(sizes), ids(outputs), np.asarray(intercept, float)
     )
+
+
+def packed(X, gamma):
+    return _core.Packed(_core.Kernel("rbf", gamma), _core.Matrix(X))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -142,10 +148,10 @@ def test_decisions_do_not_depend_on_company_or_threads(dtype, sparse_support, sp
     support, queries = data(333, 50, dtype, 0.3, seed=1), data(500, 50, dtype, 0.3, seed=2)
     rng = np.random.default_rng(0)
     coef = rng.standard_normal((2, 333))
-    w = weights(coef, [100, 133, 100], [[0, 1], [0, 2], [1, 2]], [0.5, -1.0, 2.0])
-    g = gram(sp.csr_matrix(support) if sparse_support else support, gamma=0.02)
+    w = lines(coef, [100, 133, 100], [[0, 1], [0, 2], [1, 2]], [0.5, -1.0, 2.0])
+    p = packed(sp.csr_matrix(support) if sparse_support else support, 0.02)
     view = sp.csr_matrix(queries) if sparse_queries else queries
-    f = _core.decide(g, w, _core.Matrix(view), 1)
+    f = p.decide(w, _core.Matrix(view), 1)
     K = rbf_kernel(queries.astype(float), support.astype(float), gamma=0.02)
     a, b, c = slice(0, 100), slice(100, 233), slice(233, 333)
     expected = np.stack(
@@ -158,18 +164,16 @@ def test_decisions_do_not_depend_on_company_or_threads(dtype, sparse_support, sp
     )
     np.testing.assert_allclose(f, expected, atol=2e-4 if dtype is np.float32 else 1e-11)
     for threads in (2, 3):
-        np.testing.assert_array_equal(f, _core.decide(g, w, _core.Matrix(view), threads))
+        np.testing.assert_array_equal(f, p.decide(w, _core.Matrix(view), threads))
     for part in (slice(0, 1), slice(17, 18), slice(3, 20), slice(100, 233)):
-        np.testing.assert_array_equal(f[part], _core.decide(g, w, _core.Matrix(view[part]), 1))
+        np.testing.assert_array_equal(f[part], p.decide(w, _core.Matrix(view[part]), 1))
 
 
 def test_queries_of_another_precision():
     support, queries = data(60, 20, np.float32, seed=1), data(40, 20, np.float64, seed=2)
-    w = weights(np.ones((1, 60)), [60], [[0]], [0.0])
-    f = _core.decide(gram(support, gamma=0.1), w, _core.Matrix(queries), 1)
-    np.testing.assert_array_equal(
-        f, _core.decide(gram(support, gamma=0.1), w, _core.Matrix(queries.astype(np.float32)), 1)
-    )
+    w = lines(np.ones((1, 60)), [60], [[0]], [0.0])
+    f = packed(support, 0.1).decide(w, _core.Matrix(queries), 1)
+    np.testing.assert_array_equal(f, packed(support, 0.1).decide(w, _core.Matrix(queries.astype(np.float32)), 1))
 
 
 def test_the_set_that_was_asked_for():

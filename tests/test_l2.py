@@ -68,9 +68,9 @@ STATE = (
     "intercept_",
     "n_support_",
     "n_iter_",
-    "objective_",
+    "dual_objective_",
     "duality_gap_",
-    "violation_",
+    "kkt_violation_",
     "decision_scale_",
     "stop_reason_",
 )
@@ -93,13 +93,13 @@ def test_the_optimum(machine, C, bias, kernel):
     X, y = noisy(120, 3, seed=int(C) + bias)
     K = rbf_kernel(X, gamma=0.4) if kernel == "rbf" else polynomial_kernel(X, degree=2, gamma=0.4, coef0=1.0)
     exact = l2_svm(K, signs(y), C, bias)
-    clf = machine(C=C, bias=bias, tol=1e-9, kernel=kernel, gamma=0.4, degree=2, coef0=1.0).fit(X, y)
-    assert clf.stop_reason_.tolist() == ["tol"] and clf.violation_[0] <= 1e-9
+    clf = machine(C=C, fit_intercept=bias, tol=1e-9, kernel=kernel, gamma=0.4, degree=2, coef0=1.0).fit(X, y)
+    assert clf.stop_reason_.tolist() == ["tol"] and clf.kkt_violation_[0] <= 1e-9
     v = coefficients(clf, y)
     assert (v >= 0).all()
     np.testing.assert_allclose(v, exact.v, atol=1e-6 * exact.v.max())
-    np.testing.assert_allclose(clf.objective_[0], exact.dual, rtol=1e-8)
-    np.testing.assert_allclose(clf.objective_[0], dual(K, signs(y), v, C, bias), rtol=1e-10)
+    np.testing.assert_allclose(clf.dual_objective_[0], exact.dual, rtol=1e-8)
+    np.testing.assert_allclose(clf.dual_objective_[0], dual(K, signs(y), v, C, bias), rtol=1e-10)
     gap = primal(K, signs(y), v, C, bias) - dual(K, signs(y), v, C, bias)
     np.testing.assert_allclose(clf.duality_gap_[0], gap, rtol=1e-6, atol=1e-9 * exact.dual)
     np.testing.assert_allclose(clf.intercept_[0], exact.b, atol=1e-6 * exact.v.max())
@@ -118,11 +118,11 @@ def test_tol_is_the_violation_that_is_left(machine, tol):
     r = 1 - k_hat(K, signs(y), 5.0) @ v
     left = violation(K, signs(y), v, 5.0) if machine is nnisda else r.max()
     assert 0 < left <= tol
-    np.testing.assert_allclose(clf.violation_[0], left, rtol=1e-6)
+    np.testing.assert_allclose(clf.kkt_violation_[0], left, rtol=1e-6)
     # The gap is what the primal of these coefficients says, and it is small.
     gap = primal(K, signs(y), v, 5.0) - dual(K, signs(y), v, 5.0)
     np.testing.assert_allclose(clf.duality_gap_[0], gap, rtol=1e-6)
-    assert 0 < gap < 3 * tol * clf.objective_[0]
+    assert 0 < gap < 3 * tol * clf.dual_objective_[0]
 
 
 def test_both_give_the_same_classifier():
@@ -140,7 +140,7 @@ def test_both_give_the_same_classifier():
 @pytest.mark.parametrize("C", [0.5, 5.0])
 def test_linear_kernel_is_the_finite_newton_machine(machine, C, bias):
     X, y = noisy(150, 4, seed=2)
-    clf = machine(C=C, bias=bias, kernel="linear", tol=1e-10).fit(X, y)
+    clf = machine(C=C, fit_intercept=bias, kernel="linear", tol=1e-10).fit(X, y)
     newton = FiniteNewtonSVC(C=C, loss="squared_hinge", fit_intercept=bias, tol=1e-14).fit(X, y)
     np.testing.assert_allclose(clf.coef_, newton.coef_, atol=1e-6)
     np.testing.assert_allclose(clf.intercept_, newton.intercept_, atol=1e-6)
@@ -163,7 +163,7 @@ def test_weights_are_penalties(machine):
     exact = l2_svm(rbf_kernel(X, gamma=0.5), signs(y), 2.0, True, weight)
     clf = machine(C=2.0, gamma=0.5, tol=1e-9).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(coefficients(clf, y), exact.v, atol=1e-6)
-    np.testing.assert_allclose(clf.objective_[0], exact.dual, rtol=1e-8)
+    np.testing.assert_allclose(clf.dual_objective_[0], exact.dual, rtol=1e-8)
 
 
 @each_machine
@@ -289,8 +289,8 @@ def test_resting_rows_are_looked_at_again(machine, tol):
     r = 1 - k_hat(K, signs(y), 20.0) @ v
     left = violation(K, signs(y), v, 20.0) if machine is nnisda else r.max()
     assert left <= tol
-    np.testing.assert_allclose(clf.violation_[0], left, rtol=1e-4)
-    assert 0 <= exact.dual - clf.objective_[0] < 3 * tol * exact.dual
+    np.testing.assert_allclose(clf.kkt_violation_[0], left, rtol=1e-4)
+    assert 0 <= exact.dual - clf.dual_objective_[0] < 3 * tol * exact.dual
     assert (r < -0.1).mean() > 0.5, "rows could rest"
     assert clf.n_iter_[0] > 250, "and did"
 
@@ -307,7 +307,7 @@ def test_each_starts_the_other(machine, source, n_classes):
     warm = machine(C=5.0, gamma=0.4).fit(X, y, dual_init=guess)
     assert (warm.n_iter_ == 0).all() and (cold.n_iter_ > 50).all()
     np.testing.assert_allclose(warm.decision_function(X), guess.decision_function(X), atol=1e-5)
-    assert (warm.violation_ <= 1e-3).all() and set(warm.stop_reason_) == {"tol"}
+    assert (warm.kkt_violation_ <= 1e-3).all() and set(warm.stop_reason_) == {"tol"}
 
 
 @each_machine
@@ -319,7 +319,7 @@ def test_a_path_of_penalties(machine):
         cold, clf = machine(C=C, gamma=0.4).fit(X, y), machine(C=C, gamma=0.4).fit(X, y, dual_init=clf)
         steps.append((clf.n_iter_[0], cold.n_iter_[0]))
         exact = l2_svm(K, signs(y), C)
-        assert 0 <= exact.dual - clf.objective_[0] < 3e-3 * exact.dual
+        assert 0 <= exact.dual - clf.dual_objective_[0] < 3e-3 * exact.dual
     assert all(warm < 0.9 * cold for warm, cold in steps[1:]), steps
 
 
@@ -347,7 +347,7 @@ def test_any_guess_leads_to_the_optimum(machine):
         odd = copy.deepcopy(guess)
         odd.dual_coef_ = values
         clf = machine(C=2.0, gamma=0.4, tol=1e-8).fit(X, y, dual_init=odd)
-        np.testing.assert_allclose(clf.objective_[0], exact.dual, rtol=1e-8)
+        np.testing.assert_allclose(clf.dual_objective_[0], exact.dual, rtol=1e-8)
 
 
 @each_machine
@@ -384,7 +384,7 @@ def test_pairs_are_machines_of_their_own(machine):
             rows = (y == i) | (y == j)
             pair = machine(C=4.0, gamma=0.5).fit(X[rows], y[rows])
             np.testing.assert_allclose(decisions[:, k], -pair.decision_function(X), rtol=1e-10, atol=1e-12)
-            for name in ("n_iter_", "objective_", "duality_gap_", "stop_reason_"):
+            for name in ("n_iter_", "dual_objective_", "duality_gap_", "stop_reason_"):
                 np.testing.assert_array_equal(getattr(clf, name)[k : k + 1], getattr(pair, name))
             k += 1
     votes = np.zeros((len(X), 3))
@@ -411,7 +411,7 @@ def test_budget_of_steps(machine):
     with pytest.warns(ConvergenceWarning, match=r"max_iter.*tol=0.001: it is .*Raise"):
         clf = machine(C=10.0, gamma=0.4, max_iter=100).fit(X, y)
     assert clf.n_iter_.tolist() == [100] and clf.stop_reason_.tolist() == ["max_iter"]
-    assert clf.violation_[0] > 1e-3 and clf.duality_gap_[0] > 0
+    assert clf.kkt_violation_[0] > 1e-3 and clf.duality_gap_[0] > 0
     with pytest.warns(ConvergenceWarning):
         none = machine(max_iter=0).fit(X, y)
     assert none.n_iter_.tolist() == [0] and np.isfinite(none.decision_function(X)).all()
@@ -426,7 +426,7 @@ def test_rounding_errors_end_it(machine, n):
         warnings.simplefilter("always")
         clf = machine(C=1.0, gamma=0.2, tol=0.0).fit(X, y)
     exact = l2_svm(rbf_kernel(X, gamma=0.2), signs(y), 1.0)
-    np.testing.assert_allclose(clf.objective_[0], exact.dual, rtol=1e-12)
+    np.testing.assert_allclose(clf.dual_objective_[0], exact.dual, rtol=1e-12)
     assert clf.stop_reason_[0] in ("precision", "tol")
     assert any("rounding errors" in str(w.message) for w in caught) == (clf.stop_reason_[0] == "precision")
 
@@ -456,7 +456,7 @@ def test_kernels_that_are_not_positive(machine, parameters, C, bias, n_jobs):
     X = wave(X, X) if parameters["kernel"] == "precomputed" else X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        clf = machine(C=C, bias=bias, n_jobs=n_jobs, max_iter=200_000, **parameters).fit(X, y)
+        clf = machine(C=C, fit_intercept=bias, n_jobs=n_jobs, max_iter=200_000, **parameters).fit(X, y)
     assert set(clf.stop_reason_) <= {"tol", "indefinite", "max_iter", "precision"}
     assert np.isfinite(clf.decision_function(X)).all()
 
@@ -465,20 +465,20 @@ def test_kernels_that_are_not_positive(machine, parameters, C, bias, n_jobs):
 def test_an_indefinite_kernel_is_found_out(machine):
     X, y = noisy(60, 3, seed=17)
     with pytest.warns(ConvergenceWarning, match="not positive semi-definite"):
-        clf = machine(C=10.0, kernel="precomputed", bias=False).fit(-(X @ X.T), y)
+        clf = machine(C=10.0, kernel="precomputed", fit_intercept=False).fit(-(X @ X.T), y)
     assert clf.stop_reason_.tolist() == ["indefinite"]
     # The bound that it broke: the dual of a machine that knows nothing is at most the primal's.
-    assert clf.objective_[0] <= 10.0 * 60 / 2
+    assert clf.dual_objective_[0] <= 10.0 * 60 / 2
 
 
 @each_machine
 def test_two_samples(machine):
     # f = v (K(1, x) - K(-1, x)) without bias, linear: Q = [[2 + 1/C, ...]] is symmetric, so v is the same for both:
     # Q = [[1 + 1, 1], [1, 1 + 1]] with C = 1, Qv = 1: v = 1/3.
-    clf = machine(kernel="linear", bias=False, tol=1e-12).fit([[1.0], [-1.0]], [1, 0])
+    clf = machine(kernel="linear", fit_intercept=False, tol=1e-12).fit([[1.0], [-1.0]], [1, 0])
     np.testing.assert_allclose(clf.dual_coef_, [[-1 / 3, 1 / 3]], rtol=1e-11)
     np.testing.assert_allclose(clf.coef_, [[2 / 3]], rtol=1e-11)
-    np.testing.assert_allclose(clf.objective_, [1 / 3], rtol=1e-11)
+    np.testing.assert_allclose(clf.dual_objective_, [1 / 3], rtol=1e-11)
     # With bias Q_12 = 1 - 1 = 0, Q_11 = 1 + 1 + 1: v = 1/3 and the bias is zero.
     clf = machine(kernel="linear", tol=1e-12).fit([[1.0], [-1.0]], [1, 0])
     np.testing.assert_allclose(clf.dual_coef_, [[-1 / 3, 1 / 3]], rtol=1e-11)
@@ -498,7 +498,7 @@ def test_watching_changes_nothing(machine, n):
     assert sum(event == "end steps" for event in recorder.events) > 3
     for model in recorder.models[:-1]:
         assert np.isfinite(model.decision_function(X)).all()
-    objective = [model.objective_[0] for model in recorder.models]
+    objective = [model.dual_objective_[0] for model in recorder.models]
     assert np.diff(objective).min() >= -1e-9, "it rises"
     gaps = [model.duality_gap_[0] for model in recorder.models]
     assert np.isfinite(gaps).all() and min(gaps) >= 0
@@ -517,11 +517,11 @@ def test_history(machine):
     X, y = noisy(600, 3, seed=19)
     clf = machine(C=10.0, gamma=0.4, tol=1e-5).fit(X, y)
     h = clf.history_
-    assert set(h) == {"pair", "step", "seconds", "n_support", "violation", "objective", "kernel_evals"}
+    assert set(h) == {"machine", "step", "seconds", "n_support", "kkt_violation", "dual_objective", "kernel_evals"}
     assert len({len(column) for column in h.values()}) == 1 and 3 < len(h["step"]) <= 257
     assert h["step"][-1] == clf.n_iter_[0] and h["n_support"][-1] == len(clf.support_)
-    assert h["kernel_evals"][-1] == clf.n_kernel_evals_ and h["objective"][-1] == clf.objective_[0]
-    for name in ("step", "seconds", "objective", "kernel_evals"):
+    assert h["kernel_evals"][-1] == clf.n_kernel_evals_ and h["dual_objective"][-1] == clf.dual_objective_[0]
+    for name in ("step", "seconds", "dual_objective", "kernel_evals"):
         assert (np.diff(h[name]) >= -1e-9).all(), name
 
 
@@ -546,7 +546,7 @@ def test_copies(machine):
         ("tol", None),
         ("max_iter", -2),
         ("max_iter", 1.5),
-        ("bias", "yes"),
+        ("fit_intercept", "yes"),
         ("kernel", "cubic"),
         ("gamma", -1.0),
         ("cache_size", 0.0),
@@ -632,7 +632,7 @@ def test_the_gap_is_small_at_a_large_penalty():
     X = np.random.default_rng(1).standard_normal((300, 2))
     clf = MinNormSVC(C=1e12, gamma=1.0, tol=1e-3).fit(X, (X[:, 0] > 0).astype(int))
     assert clf.stop_reason_.tolist() == ["tol"]
-    assert 0 <= clf.duality_gap_[0] <= 2.1e-3 * clf.objective_[0]
+    assert 0 <= clf.duality_gap_[0] <= 2.1e-3 * clf.dual_objective_[0]
 
 
 @pytest.mark.parametrize("machine", [nnisda, imdm], ids=lambda machine: machine.__name__)
@@ -651,9 +651,9 @@ def test_what_was_learnt_while_rows_rest_stays(machine):
         clf = machine(kernel=kernel, C=100.0, cache_size=0.25, tol=1e-6)
         with pytest.raises(KeyboardInterrupt):
             clf.fit(X, y)
-        assert clf.objective_[0] == clf.history_["objective"][-1]
-        assert np.isnan(clf.violation_[0]) or clf.violation_[0] > 0
-        seen.append(clf.objective_[0])
+        assert clf.dual_objective_[0] == clf.history_["dual_objective"][-1]
+        assert np.isnan(clf.kkt_violation_[0]) or clf.kkt_violation_[0] > 0
+        seen.append(clf.dual_objective_[0])
     assert seen == sorted(seen) and seen[0] < seen[-1]
 
 
@@ -667,7 +667,7 @@ def test_machines_that_did_not_begin_certify_nothing():
         clf = machine(kernel=kernel, C=2.0)
         with pytest.raises(KeyboardInterrupt):
             clf.fit(X, y)
-        assert (clf.violation_ >= 1).all() and (clf.duality_gap_ > 0).all() and not clf.dual_coef_.any()
+        assert (clf.kkt_violation_ >= 1).all() and (clf.duality_gap_ > 0).all() and not clf.dual_coef_.any()
 
 
 def test_a_fit_that_begins_with_itself_is_checked():

@@ -61,8 +61,8 @@ def test_finish_then_partial_fit(variant, n_classes):
     X, y = blobs(200, n_classes)
     model = LASVC(variant=variant, gamma=0.3, C=2.0, finish=True, random_state=0).fit(X, y)
     model.partial_fit(X[:20] + 0.1, np.full(20, n_classes))
-    assert len(model.gap_) == len(model.intercept_) == (n_classes + 1) * n_classes // 2
-    assert np.isfinite(model.gap_).all() and (model.gap_ >= -1e-9).all()
+    assert len(model.duality_gap_) == len(model.intercept_) == (n_classes + 1) * n_classes // 2
+    assert np.isfinite(model.duality_gap_).all() and (model.duality_gap_ >= -1e-9).all()
     same(model, copy.deepcopy(model))
 
 
@@ -148,7 +148,14 @@ def test_pairs_are_binary_machines(variant):
         expected[rows[binary.support_]] = -binary.dual_coef_[0]
         np.testing.assert_array_equal(line, expected)
         np.testing.assert_array_equal(model.intercept_[k], -binary.intercept_[0] + 0.0)
-        for name in ("n_iter_", "gap_", "dual_", "gap_target_", "n_expansion_", "decision_scale_"):
+        for name in (
+            "n_iter_",
+            "duality_gap_",
+            "dual_objective_",
+            "duality_gap_target_",
+            "n_expansion_",
+            "decision_scale_",
+        ):
             assert getattr(model, name)[k] == getattr(binary, name)[0], name
         for key, counts in model.ramp_counts_.items():
             np.testing.assert_array_equal(counts[k], binary.ramp_counts_[key][0])
@@ -172,7 +179,7 @@ def test_rest_machines_are_binary_machines(variant, how):
         line = np.zeros(200)
         line[model.support_] = model.dual_coef_[k]
         np.testing.assert_array_equal(line, coefficients(binary, 200))
-        for name in ("intercept_", "n_iter_", "gap_", "n_expansion_"):
+        for name in ("intercept_", "n_iter_", "duality_gap_", "n_expansion_"):
             assert getattr(model, name)[k] == getattr(binary, name)[0], name
         np.testing.assert_array_equal(model.admission_margin_[:, k], binary.admission_margin_)
         np.testing.assert_allclose(values[:, k], binary.decision_function(X), rtol=1e-9, atol=1e-12)
@@ -203,11 +210,11 @@ def test_a_stream_keeps_its_kernel(change):
 def test_a_failed_chunk_leaves_the_gap():
     X, y = blobs(200, 2)
     model = LASVC(**{**LIVELY, "variant": "lasvm", "kernel": FailingKernel(), "finish": True, "tol": 0.5}).fit(X, y)
-    gap = model.gap_.copy()
+    gap = model.duality_gap_.copy()
     model.kernel.fail(ZeroDivisionError, 0)
     with pytest.raises(ZeroDivisionError):
         model.partial_fit(X, y)
-    np.testing.assert_array_equal(model.gap_, gap)
+    np.testing.assert_array_equal(model.duality_gap_, gap)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -224,4 +231,4 @@ def test_an_interrupted_model_fits_together(variant):
         counts = model.ramp_counts_
         assert counts["admitted"].sum() + counts["skipped"].sum() == known.sum()
         assert (counts["admitted"] - counts["cleaned"]).sum() == model.n_expansion_.sum()
-        assert (model.gap_ >= -1e-9).all() and set(model.stop_reason_) == {"interrupted"}
+        assert (model.duality_gap_ >= -1e-9).all() and set(model.stop_reason_) == {"interrupted"}

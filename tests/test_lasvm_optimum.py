@@ -41,13 +41,13 @@ def test_finished_is_the_box_qp(variant, C, weighted):
     model = finished(variant, X, y, weights, C=C, clean_period=None)
     K, label = rbf_kernel(X, gamma=1.0), plus_minus(y)
     best = box_qp(K, label, *shifted_box(label, C * weights))
-    assert model.dual_[0] == pytest.approx(dual_value(K, label, best), rel=1e-9)
+    assert model.dual_objective_[0] == pytest.approx(dual_value(K, label, best), rel=1e-9)
     np.testing.assert_allclose(model.decision_function(X), K @ best, atol=2e-4)
     assert model.stop_reason_.tolist() == ["gap"] and (model.intercept_ == 0).all()
     primal, dual = quantities(model, X, y, weights)
-    assert model.gap_[0] <= 1e-10 * primal
+    assert model.duality_gap_[0] <= 1e-10 * primal
     # What 'g' has let go of at the end had no coefficient, but counts in the primal.
-    assert primal - dual == pytest.approx(model.gap_[0] if variant == "full" else 0.0, abs=1e-9 * primal)
+    assert primal - dual == pytest.approx(model.duality_gap_[0] if variant == "full" else 0.0, abs=1e-9 * primal)
 
 
 def test_finished_nc_is_the_qp_with_shifted_boxes():
@@ -65,11 +65,11 @@ def test_finished_nc_is_the_qp_with_shifted_boxes():
     alpha = coefficients(model, n)
     assert (beta > 0).sum() > 10 and (alpha[beta > 0] != 0).any()
     assert (label * alpha)[beta > 0].max() <= 0
-    assert model.dual_[0] == pytest.approx(dual_value(K, label, best), rel=1e-9)
+    assert model.dual_objective_[0] == pytest.approx(dual_value(K, label, best), rel=1e-9)
     np.testing.assert_allclose(model.decision_function(X), K @ best, atol=2e-4)
     primal, dual = quantities(model, X, y, beta=beta)
     assert primal - dual == pytest.approx(0.0, abs=1e-8 * primal)
-    assert model.gap_[0] <= 1e-10 * primal
+    assert model.duality_gap_[0] <= 1e-10 * primal
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
@@ -82,12 +82,12 @@ def test_finished_lasvm_is_svc(C, seed, weighted):
     svc = SVC(C=C, gamma=1.0, tol=1e-9).fit(X, y, sample_weight=weights)
     model = finished("lasvm", X, y, weights, C=C, tol=1e-9, random_state=seed)
     K, label = rbf_kernel(X, gamma=1.0), plus_minus(y)
-    assert model.dual_[0] == pytest.approx(dual_value(K, label, coefficients(svc, n)), rel=1e-8)
+    assert model.dual_objective_[0] == pytest.approx(dual_value(K, label, coefficients(svc, n)), rel=1e-8)
     np.testing.assert_allclose(model.intercept_, svc.intercept_, atol=1e-3)
     np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=2e-3)
     primal, dual = quantities(model, X, y, weights)
-    assert model.gap_[0] == pytest.approx(primal - dual, abs=1e-10 * primal)
-    assert model.gap_[0] <= 1e-9 * primal
+    assert model.duality_gap_[0] == pytest.approx(primal - dual, abs=1e-10 * primal)
+    assert model.duality_gap_[0] <= 1e-9 * primal
     assert abs(model.dual_coef_.sum()) <= 1e-12 * np.abs(model.dual_coef_).sum()
     assert model.stop_reason_.tolist() == ["gap"]
 
@@ -109,8 +109,8 @@ def test_gap_is_primal_minus_dual_of_what_is_held(variant):
         part = K[np.ix_(held, held)], label[held]
         dual = dual_value(*part, alpha)
         primal = primal_value(*part, alpha, 2.0, 0.0, model.intercept_[0])
-        np.testing.assert_allclose(model.dual_, dual, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(model.gap_, primal - dual, rtol=1e-9, atol=1e-9 * primal)
+        np.testing.assert_allclose(model.dual_objective_, dual, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(model.duality_gap_, primal - dual, rtol=1e-9, atol=1e-9 * primal)
 
 
 # ---- the end -------------------------------------------------------------------------------------------
@@ -120,23 +120,32 @@ def test_gap_is_primal_minus_dual_of_what_is_held(variant):
 def test_history_goes_up_in_finish(variant):
     X, y = noisy(300, seed=7)
     before = LASVC(variant=variant, C=10.0, gamma=1.0, random_state=0).fit(X, y)
-    duals = [before.dual_[0]]
+    duals = [before.dual_objective_[0]]
     for tol in (1e-1, 1e-2, 1e-3, 1e-5):
         model = finished(variant, X, y, C=10.0, tol=tol)
         history = model.history_
         assert set(history) == {
-            *("machine", "step", "seconds", "n_support", "n_expansion", "dual", "gap", "target"),
+            *(
+                "machine",
+                "step",
+                "seconds",
+                "n_support",
+                "n_expansion",
+                "dual_objective",
+                "duality_gap",
+                "duality_gap_target",
+            ),
             *("kernel_evals", "kernel_needed"),
         }
         assert len({len(column) for column in history.values()}) == 1
         assert (np.diff(history["seconds"]) >= 0).all()
-        assert history["dual"][-1] == model.dual_[0]
+        assert history["dual_objective"][-1] == model.dual_objective_[0]
         assert history["n_support"][-1] == len(model.support_)
         assert history["n_expansion"][-1] == model.n_expansion_[0]
         assert history["kernel_evals"][-1] == model.n_kernel_evals_
-        in_finish = history["dual"][history["step"] >= 300]
+        in_finish = history["dual_objective"][history["step"] >= 300]
         assert (np.diff(in_finish) >= -1e-12 * in_finish[-1]).all()
-        duals.append(model.dual_[0])
+        duals.append(model.dual_objective_[0])
     assert (np.diff(duals) >= -1e-10 * duals[-1]).all() and duals[-1] > duals[0]
 
 
@@ -157,8 +166,8 @@ def test_max_iter(variant):
         model = LASVC(variant=variant, finish=True, tol=1e-9, max_iter=7, **options).fit(X, y)
     assert model.stop_reason_.tolist() == ["max_iter"]
     assert model.n_iter_ - before.n_iter_ == 7
-    assert f"it is {model.gap_[0]:.3g}" in str(caught[0].message) and "'max_iter'" in str(caught[0].message)
-    assert model.gap_[0] > 1e-9 * (model.gap_[0] + model.dual_[0])
+    assert f"it is {model.duality_gap_[0]:.3g}" in str(caught[0].message) and "'max_iter'" in str(caught[0].message)
+    assert model.duality_gap_[0] > 1e-9 * (model.duality_gap_[0] + model.dual_objective_[0])
     assert caught[0].filename == __file__
 
 
@@ -171,7 +180,7 @@ def test_stop_reasons():
         with pytest.warns(ConvergenceWarning, match="'precision'"):
             model = finished(variant, X, y, tol=0.0)
         assert model.stop_reason_.tolist() == ["precision"]
-        assert 0 <= model.gap_[0] < 1e-9 * model.dual_[0]
+        assert 0 <= model.duality_gap_[0] < 1e-9 * model.dual_objective_[0]
 
 
 @pytest.mark.parametrize("C", [1.0, 100.0])
@@ -183,9 +192,11 @@ def test_single_precision_has_an_end(variant, C):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = finished(variant, X, y, C=C, gamma=0.1, tol=0.0, max_iter=3_000_000)
     assert model.stop_reason_.tolist() == ["precision"]
-    assert abs(model.gap_[0]) < 1e-5 * model.dual_[0]
+    assert abs(model.duality_gap_[0]) < 1e-5 * model.dual_objective_[0]
     wide = finished(variant, X.astype(np.float64), y, C=C, gamma=0.1, tol=1e-6)
-    assert model.dual_[0] == pytest.approx(wide.dual_[0], rel=1e-2 if variant in ("nc", "i") else 1e-4)
+    assert model.dual_objective_[0] == pytest.approx(
+        wide.dual_objective_[0], rel=1e-2 if variant in ("nc", "i") else 1e-4
+    )
 
 
 def test_no_warning_where_the_gap_is_reached():
@@ -205,7 +216,7 @@ def test_tiny_features_come_to_an_end(variant, C):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(1e-7 * X, y)
-    assert np.isfinite(model.gap_).all() and np.isfinite(model.dual_coef_).all()
+    assert np.isfinite(model.duality_gap_).all() and np.isfinite(model.dual_coef_).all()
 
 
 def test_products_that_leave_the_range():
@@ -225,7 +236,7 @@ def test_swapping_labels_swaps_signs(variant):
     X, y = noisy(200, seed=11)
     one, other = (finished(variant, X, labels, C=3.0) for labels in (y, 1 - y))
     np.testing.assert_allclose(one.decision_function(X), -other.decision_function(X), atol=1e-3)
-    assert one.dual_ == pytest.approx(other.dual_, rel=1e-8)
+    assert one.dual_objective_ == pytest.approx(other.dual_objective_, rel=1e-8)
 
 
 @pytest.mark.parametrize("variant", ["full", "lasvm"])
@@ -235,7 +246,7 @@ def test_weight_two_is_the_row_twice(variant):
     rows = np.repeat(np.arange(120), weights.astype(int))
     one = finished(variant, X, y, weights, C=2.0, tol=1e-13)
     other = finished(variant, X[rows], y[rows], C=2.0, tol=1e-13)
-    assert one.dual_ == pytest.approx(other.dual_, rel=1e-11)
+    assert one.dual_objective_ == pytest.approx(other.dual_objective_, rel=1e-11)
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-5)
 
 

@@ -47,8 +47,8 @@ def agree(model, twin, n):
     assert model.n_kernel_evals_ == twin.kernel_evals
     assert model.n_kernel_needed_ == twin.kernel_needed
     scale = np.abs(alpha).sum() + model.C
-    np.testing.assert_allclose(model.gap_, twin.gap, rtol=1e-9, atol=1e-11 * scale)
-    np.testing.assert_allclose(model.dual_, twin.dual, rtol=1e-9, atol=1e-11 * scale)
+    np.testing.assert_allclose(model.duality_gap_, twin.gap, rtol=1e-9, atol=1e-11 * scale)
+    np.testing.assert_allclose(model.dual_objective_, twin.dual, rtol=1e-9, atol=1e-11 * scale)
     np.testing.assert_allclose(model.intercept_, twin.b, rtol=1e-9, atol=1e-9)
     margins = np.full(n, np.nan)
     margins[list(twin.margins)] = list(twin.margins.values())
@@ -89,7 +89,7 @@ def test_stream_is_the_twin(variant, kernel, setting, weighted):
     twin.learn(range(last))
     target = twin.target
     margins = agree(model, twin.learn([last]), n)
-    np.testing.assert_allclose(model.gap_target_, target, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(model.duality_gap_target_, target, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(model.admission_margin_, margins, rtol=1e-8, atol=1e-8)
     called = LASVC(variant=variant, **setting, kernel=Lookup(K))
     same(model, stream(called, np.arange(n)[:, None] / 1.0, y, [n // 2], weights))
@@ -176,8 +176,8 @@ def test_epochs_are_the_twin(variant, weighted, finish):
         twin.finish(1e-5)
         # The dual that LASVC compares with is up to 256 steps old, so it may go on for longer.
         assert steps < twin.n_steps <= model.n_iter_[0]
-        assert model.gap_[0] <= 1e-5 * (model.dual_[0] + model.gap_[0])
-        np.testing.assert_allclose(model.dual_, twin.dual, rtol=1e-4)
+        assert model.duality_gap_[0] <= 1e-5 * (model.dual_objective_[0] + model.duality_gap_[0])
+        np.testing.assert_allclose(model.dual_objective_, twin.dual, rtol=1e-4)
     else:
         agree(model, twin.end(), n)
 

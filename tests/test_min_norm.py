@@ -56,10 +56,10 @@ def test_steps_of_the_naive_twin(n, C, bias, step):
     X, y = noisy(n, 3, seed=n)
     K = rbf_kernel(X, gamma=0.5)
     Q = k_hat(K, signs(y), C, bias)
-    path, result = walk(K, y, C=C, bias=bias, step=step, most=200)
+    path, result = walk(K, y, C=C, fit_intercept=bias, step=step, most=200)
     clear = check_steps(path, Q, step)
     assert clear > (step == "imdm")
-    twin = naive_min_norm(K, signs(y), C=C, bias=bias, improved=step == "imdm", max_iter=clear)
+    twin = naive_min_norm(K, signs(y), C=C, fit_intercept=bias, improved=step == "imdm", max_iter=clear)
     assert twin.steps == clear
     np.testing.assert_allclose(path[clear], twin.u, rtol=1e-9, atol=1e-12)
     values = [u @ Q @ u for u in path]
@@ -77,7 +77,7 @@ def test_as_many_steps_as_the_twin(step):
     clf = MinNormSVC(C=2.0, kernel="precomputed", step=step).fit(K, y)
     twin = naive_min_norm(K, signs(y), C=2.0, improved=step == "imdm")
     assert abs(clf.n_iter_[0] - twin.steps) <= 0.05 * twin.steps
-    np.testing.assert_allclose(clf.objective_[0], 1 / (2 * twin.w2), rtol=1e-4)
+    np.testing.assert_allclose(clf.dual_objective_[0], 1 / (2 * twin.w2), rtol=1e-4)
 
 
 def test_two_steps_by_hand():
@@ -86,7 +86,7 @@ def test_two_steps_by_hand():
     # F = 2, 2, 1, w2 = 2. Row 2: theta = 1 / (2 + 2 - 2) = 1/2: u = 0, 1/2, 1/2, F = 2, 3/2, 3/2, w2 = 3/2: done.
     K = np.array([[4.0, 2, -2], [2, 1, -1], [-2, -1, 1]])
     for step in ("mdm", "imdm"):
-        path, result = walk(K, np.array([1, 1, 0]), bias=False, step=step)
+        path, result = walk(K, np.array([1, 1, 0]), fit_intercept=False, step=step)
         np.testing.assert_allclose(path, [[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]], rtol=1e-15)
         assert result["reason"] == "tol" and result["dual"] == pytest.approx(1 / 3)
         np.testing.assert_allclose(result["v"], [1 / 3, 1 / 3])
@@ -113,7 +113,7 @@ def test_geometry(step):
     w2 = u @ F
     np.testing.assert_allclose(F.min(), w2, rtol=1e-8)
     np.testing.assert_allclose(w2, 1 / exact.v.sum(), rtol=1e-7)
-    np.testing.assert_allclose(clf.objective_[0], 1 / (2 * w2), rtol=1e-9)
+    np.testing.assert_allclose(clf.dual_objective_[0], 1 / (2 * w2), rtol=1e-9)
     # The machine of the hull is the other one times w2.
     other = NNISDAClassifier(C=4.0, gamma=0.4, tol=1e-9).fit(X, y)
     f_hull = (K + 1) @ (u * signs(y))
@@ -135,14 +135,14 @@ def test_grids_with_duplicates(n, d, C, bias, step, seed):
     y = rng.integers(0, 2, size=n)
     y[:2] = [0, 1]
     K = rbf_kernel(X, gamma=0.5)
-    path, _ = walk(K, y, C=C, bias=bias, step=step, most=60)
+    path, _ = walk(K, y, C=C, fit_intercept=bias, step=step, most=60)
     check_steps(path, k_hat(K, signs(y), C, bias), step)
 
 
 @each_step
 def test_of_equal_samples_the_first(step):
     # Four equal samples, labels in turn: from row 0 all weight that moves goes to row 1, the lowest of its class.
-    path, _ = walk(np.ones((4, 4)), np.array([1, 0, 1, 0]), bias=False, step=step, most=1)
+    path, _ = walk(np.ones((4, 4)), np.array([1, 0, 1, 0]), fit_intercept=False, step=step, most=1)
     np.testing.assert_allclose(path[0], [1, 0, 0, 0])
     assert np.flatnonzero(path[1]).tolist() == [0, 1]
 
@@ -162,10 +162,10 @@ def test_all_at_once_is_the_twin(step, bias):
     X, y = four_classes()
     K = rbf_kernel(X, gamma=0.5)
     Q = k_hat(K, None, 2.0, bias, None, y)
-    path, _ = walk(K, y, C=2.0, bias=bias, step=step, most=200)
+    path, _ = walk(K, y, C=2.0, fit_intercept=bias, step=step, most=200)
     clear = check_steps(path, Q, step)
     assert clear > (step == "imdm")
-    twin = naive_min_norm(K, None, C=2.0, bias=bias, improved=step == "imdm", codes=y, max_iter=clear)
+    twin = naive_min_norm(K, None, C=2.0, fit_intercept=bias, improved=step == "imdm", codes=y, max_iter=clear)
     np.testing.assert_allclose(path[clear], twin.u, rtol=1e-9, atol=1e-12)
 
 
@@ -178,14 +178,14 @@ def test_all_at_once_is_optimal(step, bias, weighted):
     weight = 0.5 + np.random.default_rng(3).random(len(y)) if weighted else None
     Q = k_hat(K, None, 2.0, bias, weight, y)
     v = nonnegative(Q)
-    clf = MinNormSVC(C=2.0, gamma=0.5, bias=bias, multi_class="all", step=step, tol=1e-9)
+    clf = MinNormSVC(C=2.0, gamma=0.5, fit_intercept=bias, multi_class="all", step=step, tol=1e-9)
     clf.fit(X, y, sample_weight=weight)
     assert clf.dual_coef_.shape == (4, len(clf.support_)) and clf.n_iter_.shape == (1,)
     lines = np.where(np.arange(4)[:, None] == y, 1.0, -1 / 3) * v
     whole = np.zeros((4, len(y)))
     whole[:, clf.support_] = clf.dual_coef_
     np.testing.assert_allclose(whole, lines, atol=1e-6)
-    np.testing.assert_allclose(clf.objective_, [v.sum() - v @ Q @ v / 2], rtol=1e-8)
+    np.testing.assert_allclose(clf.dual_objective_, [v.sum() - v @ Q @ v / 2], rtol=1e-8)
     assert 0 <= clf.duality_gap_[0] + 1e-9 < 1e-5
     np.testing.assert_allclose(clf.intercept_, lines.sum(axis=1) if bias else np.zeros(4), atol=1e-6)
     decisions = (K + bias) @ lines.T

@@ -19,7 +19,7 @@ def test_three_steps_by_hand():
     # r = 1, 1, 1: all tie, row 0 takes 1/5; r = 0, 3/5, 3/5: row 1 takes 3/10; r = -3/5, 0, 3/10: row 0 violates most,
     # and would take -3/25 of 1/5: v = 2/25.
     K = np.array([[4.0, 2, -2], [2, 1, -1], [-2, -1, 1]])
-    path, result = walk(K, np.array([1, 1, 0]), bias=False, most=3)
+    path, result = walk(K, np.array([1, 1, 0]), fit_intercept=False, most=3)
     np.testing.assert_allclose(path, [[0.2, 0, 0], [0.2, 0.3, 0], [0.08, 0.3, 0]], rtol=1e-14)
     assert result["reason"] == "running"
 
@@ -30,12 +30,12 @@ def test_three_steps_by_hand():
 def test_same_steps_as_the_naive_twin(n, C, bias):
     X, y = noisy(n, 3, seed=n)
     K = rbf_kernel(X, gamma=0.5)
-    path, result = walk(K, y, C=C, bias=bias, most=400)
-    twin = naive_nnisda(K, signs(y), C=C, bias=bias, max_iter=400)
+    path, result = walk(K, y, C=C, fit_intercept=bias, most=400)
+    twin = naive_nnisda(K, signs(y), C=C, fit_intercept=bias, max_iter=400)
     assert len(path) == result["steps"] == twin.steps
     for step in (1, 2, 3, 10, 100, len(path)):
         if step <= len(path):
-            partial = naive_nnisda(K, signs(y), C=C, bias=bias, max_iter=step)
+            partial = naive_nnisda(K, signs(y), C=C, fit_intercept=bias, max_iter=step)
             np.testing.assert_allclose(path[step - 1], partial.v, rtol=1e-9, atol=1e-12 * C)
             np.testing.assert_array_equal(path[step - 1] > 0, partial.v > 0)
     gains = np.diff([dual(K, signs(y), v, C, bias) for v in path])
@@ -74,7 +74,7 @@ def test_grids_with_duplicates(n, d, C, bias, seed):
     y[:2] = [0, 1]
     K = rbf_kernel(X, gamma=0.5)
     Q = k_hat(K, signs(y), C, bias)
-    path, _ = walk(K, y, C=C, bias=bias, most=60)
+    path, _ = walk(K, y, C=C, fit_intercept=bias, most=60)
     before = np.zeros(n)
     for v in path:
         r = 1 - Q @ before
@@ -88,5 +88,5 @@ def test_grids_with_duplicates(n, d, C, bias, seed):
 
 def test_the_first_of_equals():
     # All samples equal, labels in turn: the first tie is between both classes, the second between rows 1 and 3.
-    path, _ = walk(np.ones((4, 4)), np.array([1, 0, 1, 0]), bias=False, most=3)
+    path, _ = walk(np.ones((4, 4)), np.array([1, 0, 1, 0]), fit_intercept=False, most=3)
     assert [int(np.flatnonzero(v != w)[0]) for v, w in zip(path, [np.zeros(4), *path], strict=False)] == [0, 1, 2]

@@ -40,13 +40,13 @@ def test_four_points_by_hand():
     # Linear kernel, points 3, 1, -1, -3 on a line, labels +1, +1, -1, -1, no bias, margin 0.5, C = 1.
     # Step 1 takes row 0 (y = +1): a = 2, f(x) = 2 * 3 x = 6 x, so y f = 6, 6, 18 >= 0.5 for the others: stop.
     X = np.array([[3.0], [1.0], [-1.0], [-3.0]])
-    clf = WorstViolatorSVC(kernel="linear", margin=0.5, bias=False).fit(X, [1, 1, 0, 0])
+    clf = WorstViolatorSVC(kernel="linear", margin=0.5, fit_intercept=False).fit(X, [1, 1, 0, 0])
     assert clf.support_.tolist() == [0] and clf.dual_coef_.tolist() == [[2.0]]
     assert clf.intercept_.tolist() == [0.0] and clf.stop_reason_.tolist() == ["margin"]
     np.testing.assert_allclose(clf.decision_function([[2.0], [-0.5]]), [12.0, -3.0])
     # Margin 7: rows 1 and 2 both have y f = 6 and the lower row 1 is taken with a = 2 / sqrt 2, adding sqrt 2 * x
     # to f: now y f = 6 + sqrt 2 = 7.41 for row 2 and 18 + 3 sqrt 2 for row 3: stop after two steps.
-    clf = WorstViolatorSVC(kernel="linear", margin=7.0, bias=False).fit(X, [1, 1, 0, 0])
+    clf = WorstViolatorSVC(kernel="linear", margin=7.0, fit_intercept=False).fit(X, [1, 1, 0, 0])
     assert clf.support_.tolist() == [0, 1]
     np.testing.assert_allclose(clf.dual_coef_, [[2.0, np.sqrt(2)]])
 
@@ -56,7 +56,7 @@ def test_four_points_by_hand():
 @pytest.mark.parametrize("name", list(SETS))
 def test_same_sequence_as_the_naive_twin(name, bias, margin):
     X, y, gamma = real_set(name)
-    clf = WorstViolatorSVC(gamma=gamma, margin=margin, bias=bias)
+    clf = WorstViolatorSVC(gamma=gamma, margin=margin, fit_intercept=bias)
     results = sequences(clf, X, y)
     classes = np.unique(y)
     k = 0
@@ -64,7 +64,7 @@ def test_same_sequence_as_the_naive_twin(name, bias, margin):
         for cj in classes[i + 1 :]:
             rows = np.flatnonzero((y == ci) | (y == cj))
             label = np.where(y[rows] == ci, 1.0, -1.0) * (-1 if len(classes) == 2 else 1)
-            twin = naive_ollawv(rbf_kernel(X[rows], gamma=gamma), label, margin=margin, bias=bias)
+            twin = naive_ollawv(rbf_kernel(X[rows], gamma=gamma), label, margin=margin, fit_intercept=bias)
             assert results[k]["chosen"].tolist() == rows[twin.chosen].tolist()
             np.testing.assert_array_equal(results[k]["coef"], twin.coef)
             np.testing.assert_allclose(results[k]["intercept"], twin.b, rtol=1e-12, atol=1e-15)
@@ -202,7 +202,7 @@ def test_cap_and_exhaustion():
         clf = WorstViolatorSVC(gamma=2.0, cap=0.05).fit(X, y)
     assert clf.n_iter_.tolist() == [10] and clf.stop_reason_.tolist() == ["cap"]
     # The identity as kernel: no step helps any other sample, so every one is taken.
-    clf = WorstViolatorSVC(kernel="precomputed", bias=False).fit(np.eye(50), np.arange(50) % 2)
+    clf = WorstViolatorSVC(kernel="precomputed", fit_intercept=False).fit(np.eye(50), np.arange(50) % 2)
     assert clf.n_iter_.tolist() == [50] and clf.stop_reason_.tolist() == ["exhausted"]
 
 
@@ -268,9 +268,9 @@ def test_grids_with_duplicates(n, d, margin, bias, seed):
     X = rng.integers(-2, 3, size=(n, d)).astype(float)
     y = rng.integers(0, 2, size=n)
     y[:2] = [0, 1]
-    (result,) = sequences(WorstViolatorSVC(gamma=0.5, margin=margin, bias=bias), X, y)
+    (result,) = sequences(WorstViolatorSVC(gamma=0.5, margin=margin, fit_intercept=bias), X, y)
     K = rbf_kernel(X, gamma=0.5)
-    twin = naive_ollawv(K, np.where(y == 0, -1.0, 1.0), margin=margin, bias=bias)
+    twin = naive_ollawv(K, np.where(y == 0, -1.0, 1.0), margin=margin, fit_intercept=bias)
     # Kernel values differ in the last bit between the two, which may break an exact tie: compare up to there.
     agree = result["chosen"][: len(twin.chosen)] == np.array(twin.chosen)[: len(result["chosen"])]
     if not agree.all():

@@ -48,7 +48,7 @@ def test_clone_knows_nothing():
         "coef0": 1.0,
         "window": 10,
         "window_rule": "relevance",
-        "memory_limit": 5.0,
+        "cache_size": 5.0,
         "n_jobs": 2,
     }
     defaults = IncrementalOneClassSVM().get_params()
@@ -74,7 +74,7 @@ def test_clone_knows_nothing():
         {"kernel": "precomputed"},
         {"window": 1},
         {"window_rule": "newest"},
-        {"memory_limit": 0},
+        {"cache_size": 0},
         {"gamma": -1},
         {"degree": 1.5},
         {"n_jobs": 0},
@@ -122,7 +122,7 @@ def test_before_anything_was_learnt():
         lambda: model.forget(0),
         lambda: model.set_C(0.5),
         lambda: model.set_nu(0.5),
-        lambda: model.kkt_violation(),
+        lambda: model.kkt_violation_,
     ):
         with pytest.raises(NotFittedError):
             call()
@@ -137,12 +137,12 @@ def test_memory_limit():
     X = cloud(150)
     options = {"nu": 0.9, "gamma": 2.0}
     needed = IncrementalOneClassSVM(**options).fit(X).memory_ / 2**20
-    with pytest.raises(MemoryError, match="memory_limit"):
-        IncrementalOneClassSVM(memory_limit=1e-6, **options).fit(X)
-    model = IncrementalOneClassSVM(memory_limit=10 * needed, **options).fit(X[:10])
+    with pytest.raises(MemoryError, match="cache_size"):
+        IncrementalOneClassSVM(cache_size=1e-6, **options).fit(X)
+    model = IncrementalOneClassSVM(cache_size=10 * needed, **options).fit(X[:10])
     before = fingerprint(model, X)
-    model.set_params(memory_limit=1e-6)
-    with pytest.raises(MemoryError, match="memory_limit"):
+    model.set_params(cache_size=1e-6)
+    with pytest.raises(MemoryError, match="cache_size"):
         model.add(X[10:])
     assert fingerprint(model, X) == before
 

@@ -14,7 +14,7 @@ from .online import BIASED, COMMON, LIVELY, RULES, VARIANTS, same, stream
 from .oracle.naive_kernel_sgd import RATES
 
 MODELS = {variant: LASVC(variant=variant, **{**LIVELY, "gamma": 0.3}) for variant in VARIANTS}
-MODELS |= {rule: KernelSGDClassifier(rule=rule, C=3.0, gamma=0.3, bias=rule in BIASED) for rule in RULES}
+MODELS |= {rule: KernelSGDClassifier(rule=rule, C=3.0, gamma=0.3, fit_intercept=rule in BIASED) for rule in RULES}
 each_model = pytest.mark.parametrize("name", MODELS)
 
 
@@ -246,7 +246,11 @@ def test_shapes(name, n_classes, multi_class, form):
     assert model.n_support_.shape == (n_classes,) and model.n_support_.sum() == n_support
     assert model.support_vectors_.shape == (n_support, 6)
     assert model.coef_.shape == (machines, 6)
-    of_kind = ("gap_", "gap_target_", "dual_") if isinstance(model, LASVC) else ("n_violations_", "truncated_")
+    of_kind = (
+        ("duality_gap_", "duality_gap_target_", "dual_objective_")
+        if isinstance(model, LASVC)
+        else ("n_violations_", "truncated_")
+    )
     for attribute in ("intercept_", "n_iter_", "stop_reason_", "decision_scale_", *of_kind):
         assert getattr(model, attribute).shape == (machines,), attribute
     if isinstance(model, LASVC):

@@ -98,7 +98,7 @@ STREAMS = {
         "fit",
     ),
     "sgd, first chunk": (KernelSGDClassifier(gamma=0.02), noise, "first"),
-    "sgd, later chunk": (KernelSGDClassifier(gamma=0.02, rule="olsvm-reg", bias=True), noise, "later"),
+    "sgd, later chunk": (KernelSGDClassifier(gamma=0.02, rule="olsvm-reg", fit_intercept=True), noise, "later"),
     "sgd, later chunk, classes": (
         KernelSGDClassifier(gamma=0.02, rule="pegaz", n_jobs=2),
         lambda: noise(n_classes=3),

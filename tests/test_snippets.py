@@ -18,8 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
-#: What a page forgets to import.
-FORGOTTEN = {"min_norm.md": "from hingeline import NNISDAClassifier"}
 
 
 def blocks(page):
@@ -49,7 +47,6 @@ def small_problem():
 def test_snippets_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = small_problem()
-    exec(FORGOTTEN.get(page.name, ""), namespace)
     for line, code in blocks(page):
         if reason := missing(code):
             pytest.skip(f"{page.name}, line {line}: {reason}")

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import signal
 import time
 
 import numpy as np
@@ -333,11 +334,11 @@ class MiscountsAfterCtrlC(Parzen):
 class BrokenByASignal(Parzen):
     def learn_rows(self, points, new):
         try:
+            if points:
+                signal.raise_signal(signal.SIGINT)
             super().learn_rows(points, new)
-            time.sleep(0.01)
         except KeyboardInterrupt:
-            if not callable(self.kernel):
-                self.points_ = None
+            self.points_ = None
             raise
 
 

@@ -31,7 +31,7 @@ struct Matrix {
     AnyRows rows;
     Index n = 0, d = 0;
     std::vector<nb::object> keep;
-    std::shared_ptr<void> sorted;  // the canonical copy where one was needed
+    std::shared_ptr<void> sorted;  // copy in canonical format, if the matrix was not canonical
     explicit Matrix(nb::object x);
     template <class T, class I, template <class...> class Array> explicit Matrix(OwnedCsr<T, I, Array> owned) {
         auto kept = std::make_shared<OwnedCsr<T, I, Array>>(std::move(owned));
@@ -48,7 +48,7 @@ inline Ids ids(const Contiguous1<std::int64_t>& a, Index bound) {
     return {a.data(), 0, static_cast<Index>(a.shape(0))};
 }
 
-/// A NumPy array that owns a moved vector and overwrites it in the end: it may hold rows.
+/// NumPy array that owns a moved vector and overwrites its memory when released, since it may hold rows.
 template <class T, class A>
 nb::ndarray<nb::numpy, T> to_numpy(std::vector<T, A> v, std::vector<std::size_t> shape = {}) {
     if (shape.empty()) shape = {v.size()};
@@ -63,8 +63,8 @@ nb::ndarray<nb::numpy, T> to_numpy(std::vector<T, A> v, std::vector<std::size_t>
 
 template <class T> std::vector<T> listed(const Contiguous1<T>& a) { return {a.data(), a.data() + a.size()}; }
 
-/// Runs a call without the GIL and lets Ctrl-C in: the poll takes the GIL and asks for signals; the exception of the
-/// signal handler, or KeyboardInterrupt out of a kernel function, leaves after the work has come to rest.
+/// Runs a call without the GIL and polls for Ctrl-C: the poll takes the GIL and handles signals. The exception of the
+/// signal handler, or a KeyboardInterrupt raised by a kernel function, is rethrown after the work has stopped.
 class Session {
   public:
     Session() : interrupt_([this] { return poll(); }), outer_(std::exchange(current_, this)) {}
@@ -82,7 +82,7 @@ class Session {
     }
     /// The session of this thread.
     static Session* current() { return current_; }
-    /// KeyboardInterrupt came out of a kernel function.
+    /// A kernel function raised KeyboardInterrupt.
     void interrupt(std::exception_ptr error) {
         error_ = std::move(error);
         interrupt_.request();
@@ -94,8 +94,9 @@ class Session {
         if (PyErr_CheckSignals() == 0) return false;
         try {
             nb::raise_python_error();
-        } catch (...) {
+        } catch (const nb::python_error& error) {
             error_ = std::current_exception();
+            if (!error.matches(PyExc_KeyboardInterrupt)) interrupt_.fail();
         }
         return true;
     }
@@ -105,8 +106,8 @@ class Session {
     Session* outer_;
 };
 
-/// A model with its lock. One call at a time: another thread waits without the GIL. A kernel function may read the
-/// model that it is called for, but not change it.
+/// A model with its lock: one call at a time, other threads wait without the GIL. A kernel function may read the model
+/// that it is called for, but not change it.
 template <class M> class Locked {
   public:
     template <class... Args>
@@ -119,28 +120,41 @@ template <class M> class Locked {
         const auto lock = hold();
         return f(model);
     }
+    /// Set options of the next call.
+    template <class F> void configure(F&& f) {
+        const auto lock = hold();
+        require_idle();
+        f(model);
+    }
     /// f(model, interrupt) without the GIL.
     template <class F> void change(F&& f) {
         const auto lock = hold();
-        if (running_) throw std::runtime_error("a kernel function must not change the model that it is called for");
+        require_idle();
         running_ = true;
         struct Rest {
-            bool& running;
-            ~Rest() { running = false; }
-        } rest{running_};
+            Locked& self;
+            ~Rest() { self.running_ = false, ++self.version_; }
+        } rest{*this};
         Session().run([&](Interrupt* interrupt) { f(model, interrupt); });
     }
 
+    /// Number of changes so far: what was read from the model at one version is true of it.
+    Index version() const { return version_; }
+
   private:
+    void require_idle() const {
+        if (running_) throw std::runtime_error("a kernel function must not change the model that it is called for");
+    }
     std::unique_lock<std::recursive_mutex> hold() {
         nb::gil_scoped_release release;
         return std::unique_lock(busy_);
     }
     std::recursive_mutex busy_;
     bool running_ = false;
+    std::atomic<Index> version_{0};
 };
 
-/// The value that a word stands for.
+/// Enumerator for a string.
 template <class T> T choice(const std::string& word, std::initializer_list<std::pair<const char*, T>> table) {
     for (const auto& [name, value] : table)
         if (word == name) return value;

@@ -15,7 +15,8 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
                  [&](M& model, Interrupt* interrupt) { more = model.learn(values.values, threads, most, interrupt); });
              return more;
          },
-         nb::arg("values"), nb::arg("threads"), nb::arg("most"), "Up to `most` steps of every machine; are there more?")
+         nb::arg("values"), nb::arg("threads"), nb::arg("most"),
+         "Make up to `most` steps of every machine. Returns whether steps are left.")
         .def(
             "attributes",
             [](Locked<M>& l, const std::string& unfinished) {
@@ -59,7 +60,7 @@ void bind_batch(nb::module_& m) {
             [](Locked<L2Machines>& l, Index machine, Contiguous1<double> v) {
                 l.read([&](L2Machines& model) { guess(model, machine, v.data(), static_cast<Index>(v.size())); });
             },
-            nb::arg("machine"), nb::arg("v"), "Start values of a machine, by row.");
+            nb::arg("machine"), nb::arg("v"), "Starting values of a machine, by row.");
     define(l2);
 }
 

@@ -8,7 +8,7 @@ namespace {
 namespace fn = finite_newton;
 using Which = Contiguous1<std::int64_t>;
 
-/// A Part of either precision, the matrix that it looks at, and the number of threads of its passes.
+/// A Part of either precision, the matrix that it refers to, and the number of threads of its passes.
 struct LinearRows {
     nb::object matrix;
     Contiguous2<double> weights;

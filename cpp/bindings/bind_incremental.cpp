@@ -22,7 +22,7 @@ void bind_incremental(nb::module_& m) {
         .def(
             "configure",
             [](L& l, Index window, bool oldest, std::size_t cache_bytes) {
-                l.change([&](Incremental& model, Interrupt*) {
+                l.configure([&](Incremental& model) {
                     model.model.window = window;
                     model.model.rule = oldest ? incremental::Rule::oldest : incremental::Rule::relevance;
                     model.cache_bytes = cache_bytes;
@@ -32,7 +32,7 @@ void bind_incremental(nb::module_& m) {
         .def(
             "add_class",
             [](L& l, Index place) { l.change([&](Incremental& model, Interrupt*) { model.add_class(place); }); },
-            nb::arg("place"), "A label becomes known that sorts at `place`.")
+            nb::arg("place"), "Add a label with rank `place` among the sorted labels.")
         .def(
             "learn",
             [](L& l, const PySource& source, const Matrix& x, Serials rows, Serials serials, Serials codes,
@@ -44,10 +44,6 @@ void bind_incremental(nb::module_& m) {
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("serials"), nb::arg("codes"), nb::arg("weights"),
             nb::kw_only(), nb::arg("arrivals"), nb::arg("threads"), "Learn from points in their order.")
-        .def(
-            "evicted",
-            [](L& l) { return l.read([](Incremental& model) { return to_numpy(std::exchange(model.evicted, {})); }); },
-            "Points that have gone since the last time this was asked.")
         .def(
             "forget",
             [](L& l, const PySource& source, Serials serials, int threads) {
@@ -132,9 +128,11 @@ void bind_incremental(nb::module_& m) {
                 const AnyRows* held = rows.is_none() ? nullptr : &nb::cast<const Matrix&>(rows).rows;
                 l.change([&](Incremental& model, Interrupt*) { model.restore(record, held); });
             },
-            nb::arg("state"), nb::arg("rows").none(), "Back to what `save` gave; `rows` are those held then.")
+            nb::arg("state"), nb::arg("rows").none(),
+            "Restore a state made by `save`; `rows` are the rows held at that time.")
         .def_prop_ro("C", [](L& l) { return l.model.model.C; })
-        .def_prop_ro("last_serial", [](L& l) { return l.model.last(); })
+        .def_prop_ro("n_seen", [](L& l) { return l.model.n_seen(); })
+        .def_prop_ro("version", &L::version)
         .def_prop_ro("n_classes", [](L& l) { return l.model.classes.size(); })
         .def_prop_ro("n_machines", [](L& l) { return l.model.model.units.size(); })
         .def_prop_ro("n_rows", [](L& l) { return l.model.n_rows(); })

@@ -6,8 +6,8 @@ namespace hingeline::bindings {
 
 namespace {
 
-/// Kernel values of function(queries, base), which returns a float64 array of shape (len(queries), len(base)). It is
-/// called with the GIL, and referred to by address since the result may be copied without the GIL.
+/// Kernel values of function(queries, base), which returns a float64 array of shape (len(queries), len(base)). The
+/// function is called with the GIL, and held by address because this wrapper may be copied without the GIL.
 Called<double>::Function called(const nb::callable* function) {
     return [function](Ids queries, Ids base, double* const* columns) {
         nb::gil_scoped_acquire acquire;
@@ -92,7 +92,7 @@ template <class F> Array decided(const Lines& lines, Index n, F&& f) {
     return to_numpy(std::move(out), {static_cast<std::size_t>(n), outputs});
 }
 
-/// Support vectors packed for prediction, with the matrix behind them.
+/// Packed support vectors, and the matrix that they refer to.
 struct PyPacked {
     nb::object matrix;
     Packed packed;
@@ -130,7 +130,7 @@ void bind_kernel(nb::module_& m) {
                                  listed(group_sizes), {outputs.data(), outputs.data() + outputs.size()}, listed(bias));
             },
             nb::arg("coef"), nb::arg("group_sizes"), nb::arg("outputs"), nb::arg("bias"));
-    nb::class_<PyPacked>(m, "Packed", "Support vectors laid out for prediction.")
+    nb::class_<PyPacked>(m, "Packed", "Support vectors prepared for prediction.")
         .def(nb::init<const Kernel&, nb::object>(), nb::arg("kernel"), nb::arg("support"))
         .def(
             "decide",
@@ -141,6 +141,14 @@ void bind_kernel(nb::module_& m) {
             },
             nb::arg("lines"), nb::arg("x"), nb::arg("threads") = 1, "Decision values, one row per query.");
     m.def(
+        "feature_weights",
+        [](const Lines& lines, const Matrix& support) {
+            std::vector<double> out;
+            Session().run([&](Interrupt*) { out = feature_weights(lines, support.rows); });
+            return to_numpy(std::move(out), shape(lines.coefficients.outputs(), support.d));
+        },
+        nb::arg("lines"), nb::arg("support"), "Weights of the features with a linear kernel, one row per machine.");
+    m.def(
         "decide_gathered",
         [](const Lines& lines, const Matrix& k, Contiguous1<std::int64_t> columns, int threads) {
             const Ids wanted = ids(columns, k.d);
@@ -149,7 +157,7 @@ void bind_kernel(nb::module_& m) {
             });
         },
         nb::arg("lines"), nb::arg("k"), nb::arg("columns"), nb::arg("threads") = 1,
-        "Decision values from kernel values that exist.");
+        "Decision values from precomputed kernel values.");
 }
 
 }  // namespace hingeline::bindings

@@ -1,4 +1,4 @@
-// Machines that learn from a stream, for Python: the LASVM family and the stochastic-gradient machines.
+// Ensembles that learn from a stream, for Python: the LASVM family and the stochastic-gradient machines.
 #include "arrays.hpp"
 #include "hingeline/model/kernel_sgd.hpp"
 #include "hingeline/model/lasvm.hpp"
@@ -11,13 +11,13 @@ using kernel_sgd::KernelSgd;
 using lasvm::Lasvm;
 using Numbers1 = Contiguous1<std::int64_t>;
 
-Margins margins_of(const Writable2<double>& m, Index rows, Index classes) {
+Margins margins_of(const Writable2<double>& m, Index rows, Index classes, bool by_id = false) {
     if (static_cast<Index>(m.shape(0)) != rows || static_cast<Index>(m.shape(1)) != classes)
         throw std::invalid_argument("margins: one row per example and one column per class expected");
-    return {m.data(), rows, classes};
+    return {m.data(), rows, classes, by_id};
 }
 
-/// Chunks of streams, rows, attributes and saved states of any ensemble.
+/// Methods that all ensembles have: chunks of streams, rows, attributes, saved states.
 template <class M> void define(nb::class_<Locked<M>>& c) {
     using L = Locked<M>;
     c.def(
@@ -35,8 +35,8 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
          nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
          nb::kw_only(), nb::arg("arrivals"), nb::arg("margins"), nb::arg("threads"), "Learn from a chunk of a stream.")
         .def(
-            "add_class", [](L& l, Index place) { l.read([&](M& model) { model.add_class(place); }); }, nb::arg("place"),
-            "A label becomes known that sorts at `place`.")
+            "add_class", [](L& l, Index place) { l.change([&](M& model, Interrupt*) { model.add_class(place); }); },
+            nb::arg("place"), "Add a label with rank `place` among the sorted labels.")
         .def(
             "take",
             [](L& l, Numbers1 rows) {
@@ -54,15 +54,18 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
             [](L& l, nb::dict state, nb::object rows) {
                 const Record record = from_dict(state);
                 const AnyRows* held = rows.is_none() ? nullptr : &nb::cast<const Matrix&>(rows).rows;
-                l.read([&](M& model) { model.restore(record, held); });
+                l.change([&](M& model, Interrupt*) { model.restore(record, held); });
             },
-            nb::arg("state"), nb::arg("rows").none(), "Back to what `save` gave; `rows` are those held then.")
+            nb::arg("state"), nb::arg("rows").none(),
+            "Restore a state made by `save`; `rows` are the rows held at that time.")
         .def(
             "end_early",
             [](L& l, std::string why, Index seen) {
-                l.read([&](M& model) { model.unfinished = std::move(why), model.n_seen = seen; });
+                l.change([&](M& model, Interrupt*) { model.unfinished = std::move(why), model.n_seen = seen; });
             },
-            nb::arg("why"), nb::arg("seen"), "Why a fit ended early ('': it did not), and the samples given to it.")
+            nb::arg("why"), nb::arg("seen"),
+            "Set why a fit ended early ('' if it did not), and the number of its samples.")
+        .def_prop_ro("version", &L::version)
         .def_prop_ro("n_seen", [](L& l) { return l.read([](M& model) { return model.n_seen; }); })
         .def_prop_ro("n_classes", [](L& l) { return l.read([](M& model) { return model.classes.size(); }); })
         .def_prop_ro("n_rows", [](L& l) { return l.read([](M& model) { return model.rows.size(); }); })
@@ -90,7 +93,7 @@ void bind_lasvm(nb::module_& m) {
             [](L& l, double C, double s, double tau, Index period, Index most_non_sv, Index warm_support,
                std::size_t cache_bytes) {
                 if (period < 1 || most_non_sv < 0) throw std::invalid_argument("period and most_non_sv out of range");
-                l.read([&](Lasvm& model) {
+                l.configure([&](Lasvm& model) {
                     model.params = {C, s, tau, period, most_non_sv, warm_support, cache_bytes, 1};
                 });
             },
@@ -103,8 +106,10 @@ void bind_lasvm(nb::module_& m) {
                 const PyChunk given{&x, rows, ids, codes, boxes, {}};
                 l.change([&](Lasvm& model, Interrupt* interrupt) {
                     const Chunk chunk = given.checked(model.classes.size());
-                    model.visit(source.source, chunk, margins_of(margins, chunk.size(), model.classes.size()), threads,
-                                interrupt, known, evicts);
+                    hingeline::bindings::ids(ids, static_cast<Index>(margins.shape(0)));
+                    const Margins to =
+                        margins_of(margins, static_cast<Index>(margins.shape(0)), model.classes.size(), true);
+                    model.visit(source.source, chunk, to, threads, interrupt, known, evicts);
                 });
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
@@ -123,8 +128,8 @@ void bind_lasvm(nb::module_& m) {
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
             nb::kw_only(), nb::arg("threads"),
-            "Add losses outside the expansion to the gaps; the examples with a loss.")
-        .def("forget_outside", [](L& l) { l.read([](Lasvm& model) { model.forget_outside(); }); })
+            "Add losses outside the expansion to the gaps. Returns the examples with a loss.")
+        .def("forget_outside", [](L& l) { l.change([](Lasvm& model, Interrupt*) { model.forget_outside(); }); })
         .def(
             "finish",
             [](L& l, const PySource& source, double tol, Index most, int threads) {
@@ -134,14 +139,15 @@ void bind_lasvm(nb::module_& m) {
                 });
                 return steps;
             },
-            nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("threads"), "Optimise; the most steps made.")
+            nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("threads"),
+            "Optimise. Returns the largest number of steps of a machine.")
         .def(
             "end",
             [](L& l, const PySource& source) { l.change([&](Lasvm& model, Interrupt*) { model.end(source.source); }); },
             nb::arg("source"))
         .def(
             "reached", [](L& l, double tol) { return l.read([&](Lasvm& model) { return model.reached(tol); }); },
-            nb::arg("tol"), "Whether all duality gaps are at most this part of the primal objective.")
+            nb::arg("tol"), "Whether all duality gaps are at most `tol` times the primal objective.")
         .def_prop_ro("n_expansion", [](L& l) { return l.read([](Lasvm& model) { return model.n_expansion(); }); })
         .def_prop_ro("kernel_bytes", [](L& l) { return l.read([](Lasvm& model) { return model.kernel_bytes(); }); });
     define(c);
@@ -161,7 +167,7 @@ void bind_kernel_sgd(nb::module_& m) {
                                                         {"norma", Rule::norma},
                                                         {"norma-literal", Rule::norma_literal},
                                                         {"pegaz", Rule::pegaz}});
-                l.read([&](KernelSgd& model) {
+                l.configure([&](KernelSgd& model) {
                     model.params = {chosen, C, inverse, decay_first, fit_intercept, average, truncate, cache_bytes};
                 });
             },
@@ -173,8 +179,9 @@ void bind_kernel_sgd(nb::module_& m) {
             [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
                Contiguous1<double> boxes, Index epochs) {
                 const PyChunk given{&x, rows, ids, codes, boxes, {}};
-                l.read(
-                    [&](KernelSgd& model) { model.begin(source.source, given.checked(model.classes.size()), epochs); });
+                l.change([&](KernelSgd& model, Interrupt*) {
+                    model.begin(source.source, given.checked(model.classes.size()), epochs);
+                });
             },
             nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
             nb::kw_only(), nb::arg("epochs"), "Examples for `advance`.")
@@ -189,8 +196,8 @@ void bind_kernel_sgd(nb::module_& m) {
                 return more;
             },
             nb::arg("source"), nb::arg("steps"), nb::kw_only(), nb::arg("margins"), nb::arg("threads"),
-            "So many steps of every machine; are there more?")
-        .def("end", [](L& l) { l.read([](KernelSgd& model) { model.end(); }); })
+            "Make up to `steps` steps of every machine. Returns whether steps are left.")
+        .def("end", [](L& l) { l.change([](KernelSgd& model, Interrupt*) { model.end(); }); })
         .def_prop_ro("most_examples",
                      [](L& l) { return l.read([](KernelSgd& model) { return model.most_examples(); }); });
     define(c);

@@ -138,7 +138,7 @@ NB_MODULE(_core, m) {
                     },
                     x.rows);
             },
-            nb::arg("most"), "A CSR copy of dense rows of which at most this part differs from zero.")
+            nb::arg("most"), "CSR copy of dense rows if the share of nonzero entries is at most `most`, else None.")
         .def_prop_ro("is_dense", [](const Matrix& x) {
             return std::visit([](const auto& rows) { return rows.index() == 0; }, x.rows);
         });

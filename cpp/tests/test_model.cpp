@@ -385,7 +385,7 @@ CASE(incremental_forgets) {
     Array<Index> added;
     for (Index i = 40; i < 50; ++i) added.push_back(i);
     model.forget(rbf(), added, 1, nullptr);
-    CHECK(model.n_rows() == 40 && std::ssize(model.evicted) == 10);
+    CHECK(model.n_rows() == 40 && model.n_seen() == 50);
     const auto after = model.attributes().get<Numeric<double>>("dual_coef");
     CHECK(after.shape == before.shape);
     for (Index i = 0; i < std::min(std::ssize(before.values), std::ssize(after.values)); ++i)

@@ -29,9 +29,9 @@ def _labels(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
 def prbep_score(y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, pos_label: Any = None) -> float:
     """Precision-recall break-even point (PRBEP).
 
-    With P positive samples, call the P samples of highest score positive: precision and recall are
-    then the same number, and that is the score.  Among samples that tie at the cut, all choices are
-    averaged, so the order of the samples does not matter.
+    With P positive samples, the P samples with the highest scores are predicted positive. Precision and recall are then
+    equal, and their value is the score. Ties at the threshold are averaged over all choices, so the order of the
+    samples does not matter.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def prbep_score(y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, pos_label: Any
     y_score : array-like of shape (n_samples,)
         Scores; the higher, the more positive.
     pos_label : int, float, bool or str, default=None
-        The positive class.  ``None`` means 1 and is allowed if the labels are 0 and 1 or -1 and 1.
+        Positive class. None means 1 and is allowed if the labels are 0 and 1 or -1 and 1.
 
     Returns
     -------
@@ -50,8 +50,8 @@ def prbep_score(y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, pos_label: Any
     Raises
     ------
     ValueError
-        If there are more than two classes or no positive sample, if a score is not finite, or if
-        the positive class is not clear.
+        If there are more than two classes or no positive sample, if a score is not finite, or if `pos_label` is needed
+        and not given.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def prbep_score(y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, pos_label: Any
     >>> prbep_score([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.6, 0.5])
     0.5
 
-    The second place is shared by a positive and a negative sample.
+    A positive and a negative sample share the second place:
 
     >>> prbep_score([1, 0, 1, 0, 0], [0.9, 0.7, 0.7, 0.6, 0.5])
     0.75
@@ -78,7 +78,7 @@ def prbep_score(y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, pos_label: Any
         raise ValueError(f"y_true must have two classes; got {len(classes)}. Score each class against the others.")
     if pos_label is None:
         if not (np.isin(classes, [0, 1]).all() or np.isin(classes, [-1, 1]).all()):
-            raise ValueError(f"The labels are {classes.tolist()}: say which class is positive with pos_label.")
+            raise ValueError(f"pos_label must be given for the labels {classes.tolist()}.")
         pos_label = 1
     positive = labels == pos_label
     n_positive = np.count_nonzero(positive)
@@ -103,13 +103,12 @@ def g_mean_score(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, *, pos_label: Any
     y_pred : array-like of shape (n_samples,)
         Predicted labels.
     pos_label : int, float, bool or str, default=None
-        If given, this class against all others taken together.  That changes the score only where
-        there are more than two classes.
+        If given, the score of this class against all others. It differs only if there are more than two classes.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 if some class is never recognised.
+        Between 0 and 1; 0 if no sample of some class is predicted correctly.
 
     Raises
     ------
@@ -131,6 +130,6 @@ def g_mean_score(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, *, pos_label: Any
         true, predicted = true == pos_label, predicted == pos_label
         classes = np.unique(true)
     if len(classes) < 2:
-        raise ValueError("y_true has one class only: the recall of the other is not defined.")
+        raise ValueError("y_true must have at least two classes; it has one class only.")
     recalls = [np.mean(predicted[true == k] == k) for k in classes]
     return float(np.prod(recalls) ** (1 / len(recalls)))

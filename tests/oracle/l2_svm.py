@@ -1,8 +1,8 @@
-"""The L2-SVM with penalised bias that NNISDA and the minimal-norm machine solve, exactly.
+"""The L2-SVM with penalised fit_intercept that NNISDA and the minimal-norm machine solve, exactly.
 
 maximise 1'v - 1/2 v'Qv, v >= 0, by an active-set method: it takes no coordinate steps, solves for all free
 coefficients at once, and the duality gap of what it returns is computed from scratch.  v is not signed: the function is
-f(x) = sum v_i y_i (k(x_i, x) + 1), its bias b = sum v_i y_i.
+f(x) = sum v_i y_i (k(x_i, x) + 1), its fit_intercept b = sum v_i y_i.
 
 weight: factors of C, above 0; leave examples without weight out.
 """
@@ -20,14 +20,14 @@ class Result:
     dual: float
 
 
-def k_hat(K, y, C, bias=True, weight=None, codes=None):
+def k_hat(K, y, C, fit_intercept=True, weight=None, codes=None):
     """Kernel matrix of the problem without constraints but v >= 0.
 
     codes: classes 0..c-1 instead of y, all of them in one problem.
     """
     sign = np.outer(y, y) if codes is None else np.where(np.equal.outer(codes, codes), 1.0, -1 / np.max(codes))
     c = C * (np.ones(len(K)) if weight is None else weight)
-    return sign * (K + bias) + np.diag(1 / c)
+    return sign * (K + fit_intercept) + np.diag(1 / c)
 
 
 def nonnegative(Q, max_iter=10_000):
@@ -55,20 +55,20 @@ def nonnegative(Q, max_iter=10_000):
     raise ArithmeticError(f"no solution after {max_iter} exchanges")
 
 
-def primal(K, y, v, C, bias=True, weight=None):
+def primal(K, y, v, C, fit_intercept=True, weight=None):
     """1/2 (|w|^2 + b^2) + 1/2 sum c_i xi_i^2 at the function of v."""
     c = C * (np.ones(len(y)) if weight is None else weight)
-    f = (K + bias) @ (v * y)
+    f = (K + fit_intercept) @ (v * y)
     return float((v * y) @ f / 2 + c @ np.maximum(0, 1 - y * f) ** 2 / 2)
 
 
-def dual(K, y, v, C, bias=True, weight=None):
-    return float(v.sum() - v @ k_hat(K, y, C, bias, weight) @ v / 2)
+def dual(K, y, v, C, fit_intercept=True, weight=None):
+    return float(v.sum() - v @ k_hat(K, y, C, fit_intercept, weight) @ v / 2)
 
 
-def l2_svm(K, y, C, bias=True, weight=None, tol=1e-9):
-    v = nonnegative(k_hat(K, y, C, bias, weight))
-    top, bottom = primal(K, y, v, C, bias, weight), dual(K, y, v, C, bias, weight)
+def l2_svm(K, y, C, fit_intercept=True, weight=None, tol=1e-9):
+    v = nonnegative(k_hat(K, y, C, fit_intercept, weight))
+    top, bottom = primal(K, y, v, C, fit_intercept, weight), dual(K, y, v, C, fit_intercept, weight)
     if abs(top - bottom) > tol * top:
         raise ArithmeticError(f"a gap of {(top - bottom) / top:.1e} is left")
-    return Result(v, float(v @ y) if bias else 0.0, top, bottom)
+    return Result(v, float(v @ y) if fit_intercept else 0.0, top, bottom)

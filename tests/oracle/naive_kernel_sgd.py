@@ -18,7 +18,7 @@ class Result:
     b: float
     outputs: np.ndarray
     steps: int  # t of the last one
-    last: tuple  # what to go on from: coefficients that are no average (Pegaz: counts of violations) and bias
+    last: tuple  # what to go on from: coefficients that are no average (Pegaz: counts of violations) and fit_intercept
     violated: list = field(default_factory=list)
 
     @property
@@ -35,7 +35,7 @@ def naive_kernel_sgd(
     n_epochs=1,
     learning_rate="sqrt",
     decay_first=False,
-    bias=False,
+    fit_intercept=False,
     average=False,
     literal=False,
     weight=None,
@@ -50,7 +50,7 @@ def naive_kernel_sgd(
     order: samples of one pass, by default all as they come.
     """
     assert rule in RULES
-    assert not bias or rule in ("olsvm-reg", "olsvm")
+    assert not fit_intercept or rule in ("olsvm-reg", "olsvm")
     assert not (literal or decay_first) or rule == "norma"
     assert not (literal and decay_first)
     n = len(y)
@@ -98,7 +98,7 @@ def naive_kernel_sgd(
                 d = rho * (C * weight[i] * y[i] - a[i]) if hit else -rho * a[i] if v > 1 else 0.0
             o += d * K[:, i]
             a[i] += d
-            if bias and hit:
+            if fit_intercept and hit:
                 b += step
                 o += step
         violated.append(bool(hit))

@@ -20,10 +20,10 @@ class Result:
 
 
 def naive_min_norm(
-    K, y, *, C, epsilon=1e-3, bias=True, improved=False, weight=None, first=0, max_iter=None, codes=None
+    K, y, *, C, epsilon=1e-3, fit_intercept=True, improved=False, weight=None, first=0, max_iter=None, codes=None
 ):
     """F = Qu, w2 = u'Qu.  improved: IMDM.  codes: classes 0..c-1 instead of y, all of them at once."""
-    Q = k_hat(K, y, C, bias, weight, codes)
+    Q = k_hat(K, y, C, fit_intercept, weight, codes)
     u = np.zeros(len(Q))
     u[first] = 1.0
     F, w2, steps = Q[:, first].copy(), Q[first, first], 0

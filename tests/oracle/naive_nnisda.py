@@ -14,9 +14,9 @@ class Result:
     steps: int
 
 
-def naive_nnisda(K, y, *, C, epsilon=1e-3, bias=True, weight=None, max_iter=None):
+def naive_nnisda(K, y, *, C, epsilon=1e-3, fit_intercept=True, weight=None, max_iter=None):
     """The problem is that of `l2_svm`, r = 1 - Qv."""
-    Q = k_hat(K, y, C, bias, weight)
+    Q = k_hat(K, y, C, fit_intercept, weight)
     v, r, steps = np.zeros(len(y)), np.ones(len(y)), 0
     while max_iter is None or steps < max_iter:
         violation = np.where(v > 0, np.abs(r), np.maximum(0, r))

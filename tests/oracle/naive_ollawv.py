@@ -15,7 +15,7 @@ class Result:
     violation: float = 0.0
 
 
-def naive_ollawv(K, y, *, C=1.0, margin=0.1, cap=1.0, bias=True, first=0, weight=None):
+def naive_ollawv(K, y, *, C=1.0, margin=0.1, cap=1.0, fit_intercept=True, first=0, weight=None):
     """K: kernel matrix; y: labels +1 and -1; weight: factor of each sample's step."""
     n = len(y)
     weight = np.ones(n) if weight is None else weight
@@ -26,7 +26,7 @@ def naive_ollawv(K, y, *, C=1.0, margin=0.1, cap=1.0, bias=True, first=0, weight
     while v < margin * C and t < math.ceil(cap * n):
         t += 1
         step = 2 / math.sqrt(t) * C * weight[wv] * y[wv]
-        b = step / n if bias else 0.0
+        b = step / n if fit_intercept else 0.0
         r.chosen.append(wv)
         r.coef.append(step)
         r.b += b

@@ -1,20 +1,21 @@
 // FOO: what the letters stand for (Author year, Algorithm n).
 //
-// Problem. Objective and constraints, as the paper states them, with its equation numbers.
+// Problem. Objective and constraints, as in the paper, with its equation numbers.
 //
 // Symbols. What alpha, g, C mean here; signs.
 //
-//     the pseudo-code, in the paper's letters
+//     the pseudo-code, with the letters of the paper
 //
 // Invariants. What holds after every step; each has a test.
 //
-// Where we differ. (1) What, and why.
+// Differences from the paper. (1) What, and why.
 //
 // Cost. Kernel values and bytes for one step.
 #pragma once
 
+#include "hingeline/core/array.hpp"
 #include "hingeline/kernel/gram.hpp"
-#include "hingeline/run/team.hpp"
+#include "hingeline/run/stop.hpp"
 #include "hingeline/run/trace.hpp"
 
 namespace hingeline::foo {
@@ -24,32 +25,32 @@ struct Params {
     std::size_t cache_bytes = std::size_t{200} << 20;
 };
 
-/// All that the next `learn` needs, and what it has found.
+/// What the next `learn` needs, and the result. One binary problem.
 struct State {
-    std::vector<Index> row;
-    std::vector<double> y, alpha;
+    Array<Index> row;  // of the training data
+    Array<double> y, alpha;
     double b = 0.0;
-    Index kernel_evals = 0;
+    Index steps = 0, kernel_evals = 0;
     Reason reason = Reason::running;
-    Trace trace{{"step", true}, {"seconds", false}};  // columns; `add` fills them
+    Trace trace{{"step", true}, {"seconds", false}, {"n_support", true}, {"kernel_evals", true}};
 };
 
-/// Consume rows in order; safe to call again with the next ones.
-template <class Source>
-void learn(State& state, const Params& p, const Source& source, const Stop& stop, int threads) {
-    (void)threads;
-    state.trace.start();
-    Scratch<typename Source::Value> scratch;
+/// Make steps until the end, the budget of `stop` or an interrupt. Safe to call again.
+template <class Source> void learn(State& s, const Params& p, const Source& source, const Stop& stop) {
+    if (s.reason == Reason::interrupted) s.reason = Reason::running;
+    const Index n = s.row.size(), last = stop.max_steps < n - s.steps ? s.steps + stop.max_steps : n;
+    Scratch<typename Source::Value> scratch;  // for source.columns
     scratch.interrupt = stop.interrupt;
-    for (std::size_t i = 0; i < state.row.size(); ++i) {
+    const Trace::Running clock(s.trace);
+    for (; s.steps < last; ++s.steps) {
         if (stop.interrupt && stop.interrupt->requested()) {
-            state.reason = Reason::interrupted;
-            break;
+            s.reason = Reason::interrupted;
+            return;
         }
-        state.alpha[i] = p.C * state.y[i];  // one step of the paper
+        s.alpha[s.steps] = p.C * s.y[s.steps];  // one step of the paper
     }
     (void)source;
-    state.trace.pause();
+    if (s.steps == n) s.reason = Reason::exhausted;
 }
 
 }  // namespace hingeline::foo

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from hingeline import _core
 from hingeline.base import params
 from hingeline.base.classifier import KernelClassifier
-from hingeline.base.fit import run_in_slices, with_callbacks
+from hingeline.base.fit import run, with_callbacks
 from hingeline.base.kernel import KERNEL_RULES
+from hingeline.base.rows import LARGEST
+from hingeline.batch.training import BatchTraining
 
 
 class FooSVC(KernelClassifier):
     """One sentence: what it does and for whom.
 
-    Parameters, attributes, references and a runnable example in numpydoc; see ``WorstViolatorSVC``.
+    Parameters, attributes, references and an example that runs, in numpydoc format; see ``WorstViolatorSVC``.
     """
 
     def __init__(
@@ -39,17 +42,22 @@ class FooSVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.decision_function_shape = decision_function_shape
 
-    _rules = {"C": params.real(above=0.0), **KERNEL_RULES}
+    _rules = {
+        "C": params.real(above=0.0, most=LARGEST),
+        **KERNEL_RULES,
+        "decision_function_shape": params.one_of("ovr", "ovo"),
+    }
 
     @with_callbacks
     def fit(self, X: Any, y: Any) -> FooSVC:
         """Learn from training data."""
-        params.check(self, self._rules)
+        run(self, self._prepare, X, y)
+        return self
+
+    def _prepare(self, X: Any, y: Any) -> BatchTraining:
         X, codes = self._validate_fit(X, y)
         self._gamma = self._resolve_gamma(X)
-
-        def advance(steps: int | None) -> bool:
-            return False  # one call into the core
-
-        run_in_slices(self, X, self.classes_[codes], advance=advance, most_steps=len(codes), attributes=dict)
-        return self
+        training = BatchTraining(self, X, codes)
+        training.core = _core.Foo(codes, len(self.classes_), C=float(self.C), cache_bytes=training.cache_bytes)
+        training.n_steps = training.largest_pair
+        return training

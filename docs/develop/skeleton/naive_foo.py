@@ -1,4 +1,4 @@
-"""FOO as the pseudo-code says it, on a whole kernel matrix, in NumPy."""
+"""FOO as in the pseudo-code of the paper, on a whole kernel matrix, in NumPy."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""FOO: hand-worked, against the naive twin, and the laws of the algorithm."""
+"""FOO: worked by hand, against the naive twin, and invariants of the algorithm."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ pytest.skip("a skeleton", allow_module_level=True)
 
 
 def test_four_points_by_hand():
-    """The answer is worked out in this comment."""
+    """The expected result is worked out in this comment."""
 
 
 def test_same_steps_as_the_naive_twin():
@@ -18,7 +18,7 @@ def test_same_steps_as_the_naive_twin():
 
 
 @pytest.mark.parametrize("options", [{"cache_size": 0.001}, {"n_jobs": 2}])
-def test_cache_and_threads_change_nothing(options):
+def test_cache_and_threads_do_not_change_results(options):
     """assert_array_equal, not allclose."""
 
 

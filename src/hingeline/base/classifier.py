@@ -9,16 +9,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .. import _core
 from .kernel import KernelEstimator
-from .labels import WeightedLabels, is_one_vs_rest, one_vs_rest_shape, pair_outputs, pairs, require_two
+from .labels import WeightedLabels, is_one_vs_rest, one_vs_rest_shape, pair_outputs, pairs, read_only, require_two
 from .rows import LARGEST
 
 
 class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     """Base of the kernel classifiers: labels and decision values.
 
-    A subclass has the parameter ``decision_function_shape`` if it has machines for pairs of classes. It also publishes
-    ``n_support_, classes_, decision_scale_``.
+    A subclass has the parameter ``decision_function_shape`` if it has machines for pairs of classes. It publishes
+    ``n_support_, classes_, decision_scale_`` in addition.
     """
 
     # ---- validation ----------------------------------------------------------------------------------
@@ -28,11 +29,13 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         precomputed = self.kernel == "precomputed"
         X, y = self._check_rows(X, y, reset=reset)
         if precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(f"kernel='precomputed' needs a square matrix of kernel values, X has shape {X.shape}.")
+            raise ValueError(
+                f"X must be a square matrix of kernel values with kernel='precomputed'. Got shape {X.shape}."
+            )
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         if precomputed and np.abs(X).max() > min(LARGEST, np.finfo(X.dtype).max):
-            raise ValueError(f"Precomputed kernel values beyond {LARGEST:g} leave the range of a double; scale them.")
+            raise ValueError(f"Precomputed kernel values must not exceed {LARGEST:g} in magnitude; scale them.")
         return X, y
 
     def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
@@ -51,7 +54,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             )
 
     def _weights_of(self, y: np.ndarray) -> np.ndarray:
-        """Weights of the classes of samples in a stream."""
+        """Class weight of each sample of a stream."""
         if self.class_weight is None:
             return np.ones(len(y))
         self._check_class_weight()
@@ -69,18 +72,6 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return groups.sum(keepdims=True), np.arange(n_machines)[np.newaxis]
         return groups, pair_outputs(n_classes)
 
-    def _feature_weights(self, fitted: Any) -> np.ndarray:
-        if is_one_vs_rest(fitted):
-            return super()._feature_weights(fitted)
-        ends = np.cumsum(fitted.n_support_)
-        of_class = [slice(end - count, end) for end, count in zip(ends, fitted.n_support_, strict=True)]
-        rows = []
-        for i, j in zip(*pairs(len(fitted.classes_)), strict=True):
-            one = fitted.dual_coef_[j - 1, of_class[i]] @ fitted.support_vectors_[of_class[i]]
-            other = fitted.dual_coef_[i, of_class[j]] @ fitted.support_vectors_[of_class[j]]
-            rows.append(one + other)
-        return np.vstack(rows)
-
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.
 
@@ -94,7 +85,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_classes * (n_classes - 1) / 2)
             Two classes: positive for ``classes_[1]``. More: with ``decision_function_shape='ovo'`` one column for
             each pair (i, j), positive for class i; with ``'ovr'`` the votes of the pairs plus a tie-breaking term
-            in (-1/3, 1/3). Machines that set each class against the rest give one column per class.
+            in (-1/3, 1/3). With one machine per class against the rest: one column per class.
         """
         X = self._validate_predict(X)
         fitted = self._fitted()
@@ -108,9 +99,9 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Class labels.
 
-        Each pair of classes votes; a tie goes to the class with the larger sum of decision values, each scaled by
-        the largest that its machine has seen in training, and then to the first class. Where each class is set
-        against the rest, the largest decision value wins.
+        Each pair of classes votes. A tie goes to the class with the larger sum of decision values, each divided by the
+        largest that its machine has seen in training, and then to the first class. With one machine per class against
+        the rest the largest decision value wins.
 
         Parameters
         ----------
@@ -137,4 +128,5 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available with kernel='linear'")
         check_is_fitted(self)
-        return self._feature_weights(self._fitted())
+        fitted = self._fitted()
+        return read_only(_core.feature_weights(self._lines(fitted), _core.Matrix(fitted.support_vectors_)))

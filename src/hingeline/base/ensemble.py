@@ -1,11 +1,13 @@
 """Label bookkeeping and fitted attributes shared by all ensembles of machines that learn online.
 
-The core holds rows, machines and counts; this side holds label values. Labels have codes in the order in which they
-became known. The positive class of a machine is the label that sorts last of its two, or the one against the rest.
+The core holds rows, machines and counters; Python holds the values of the labels. A label's code is its position in the
+order in which labels became known. The positive class of a machine is the larger of its two labels, or the class that
+it separates from the rest.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from threading import RLock
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +20,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 from .. import _core
 from .labels import libsvm_layout, read_only
 
-#: scikit-learn asks for these in every call; ensembles do not have them.
+#: Attributes that scikit-learn reads in every call and ensembles do not have: no reason to read the core.
 ASKED_ALWAYS = ("n_features_in_", "feature_names_in_")
 
 
@@ -26,9 +28,17 @@ class ReadsEnsemble:
     """Estimator whose fitted attributes are read from its ensemble on demand."""
 
     def _fitted(self) -> Any:
-        """All attributes of one state: another thread may be learning."""
+        """Attributes of one state, which stay consistent while another thread learns."""
         ensemble = vars(self).get("_model")
         return self if ensemble is None else ensemble.fitted()
+
+    def __copy__(self) -> Any:
+        """Independent copy: forgetting a point in one does not affect the other."""
+        other = object.__new__(type(self))
+        other.__dict__.update(vars(self))
+        if "_model" in vars(self):
+            vars(other)["_model"] = deepcopy(vars(self)["_model"])
+        return other
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(type(self), name):
@@ -42,25 +52,26 @@ class ReadsEnsemble:
 
 
 class Ensemble:
-    """Machines of the core and the labels that they tell apart.
+    """Machines of the core and their labels.
 
     Parameters
     ----------
     core : object
         Machines of the core.
     frozen : dict
-        Parameters that cannot change from one call to the next.
+        Parameters that cannot change between calls.
     """
 
-    #: What to do about a parameter that cannot change, where there is a remedy.
+    #: By name of a parameter that cannot change: what to do instead.
     remedies: dict[str, str] = {}
 
     def __init__(self, core: Any, frozen: dict[str, Any]) -> None:
         self.core = core
         self.frozen = frozen
-        self.labels: np.ndarray = np.array([])  # by code; the core counts how many are known
+        self.labels: np.ndarray = np.array([])  # by code; the first core.n_classes are known
         self.lock = RLock()
-        self.changed()
+        self._state: SimpleNamespace | None = None
+        self._version = -1  # of the core when the state was read
 
     # ---- labels --------------------------------------------------------------------------------------
 
@@ -70,17 +81,17 @@ class Ensemble:
         return np.unique(self.labels[: self.core.n_classes])
 
     def arrivals(self, y: np.ndarray, classes: Any = None) -> tuple[np.ndarray, list[tuple[int, int]]]:
-        """Labels by code with those that become known, and for each of the new ones when it does.
+        """Labels by code after a chunk, and when each new one becomes known.
 
-        Declared labels become known at the start. Others are not known before their first sample, so that results do
-        not depend on where a stream is cut into chunks.
+        Declared labels become known at the start of the chunk, others at their first sample. Therefore results do not
+        depend on how a stream is divided into chunks.
 
         Returns
         -------
         labels : ndarray
             Known labels, then new ones.
         arrivals : list of (int, int)
-            Position of the sample and place among the labels known by then, for each new label.
+            For each new label: index of its first sample, and its rank among the labels known at that point.
         """
         known = self.labels[: self.core.n_classes]
         declared = self.unknown(classes)
@@ -95,7 +106,7 @@ class Ensemble:
         return labels, [(at, int((labels[: n_known + k] < labels[n_known + k]).sum())) for k, at in enumerate(times)]
 
     def codes(self, y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Codes of samples, given labels by code."""
+        """Codes of the samples, given the labels by code."""
         order = np.argsort(labels)
         return np.ascontiguousarray(order[np.searchsorted(labels, y, sorter=order)], dtype=np.int64)
 
@@ -111,14 +122,14 @@ class Ensemble:
         return values[~np.isin(values, known)] if len(known) else values
 
     def know(self, classes: np.ndarray) -> None:
-        """Make sorted labels known to an ensemble that knows none."""
+        """Declare sorted labels to an ensemble that has none."""
         self.labels = classes
         for place in range(len(classes)):
             self.core.add_class(place)
 
     @staticmethod
     def require_weights(weights: Any, y: np.ndarray) -> None:
-        """Require that keys of class_weight are of the same kind as labels."""
+        """Require numeric keys of class_weight for numeric labels, strings for strings."""
         keys = np.asarray(list(weights or {}))
         if len(keys) and _kind(keys) != _kind(y):
             raise ValueError(f"The keys of class_weight have dtype {keys.dtype} but y has dtype {y.dtype}.")
@@ -133,7 +144,7 @@ class Ensemble:
             )
 
     def require_frozen(self, frozen: dict[str, Any]) -> None:
-        """Require that parameters have not changed which cannot change."""
+        """Raise if a parameter has changed that cannot change between calls."""
         for name, value in self.frozen.items():
             if frozen[name] != value:
                 raise ValueError(
@@ -150,29 +161,27 @@ class Ensemble:
             return taken
         return sp.csr_array(taken, shape=(len(rows), self.core.n_features))
 
-    def changed(self) -> None:
-        """Drop the attributes read from the core, and what was packed from them."""
-        self._read: dict[str, Any] | None = None
-        self._state: SimpleNamespace | None = None
-
     def fitted(self) -> SimpleNamespace:
-        """Object with the attributes of the current state; the same one until the state changes."""
+        """Object with the attributes of the current state; the same one until the core changes."""
         with self.lock:
-            if self._state is None:
-                self._state = SimpleNamespace(**self.attributes())
+            if self._state is None or self._version != self.core.version:
+                self._version = self.core.version
+                self._state = SimpleNamespace(**self._attributes())
             return self._state
 
     def attributes(self) -> dict[str, Any]:
-        """Fitted attributes of the current state, read from the core once."""
-        with self.lock:
-            if self._read is None:
-                found = self.core.attributes()
-                rows = found.pop("row", None)
-                self._read = {f"{name}_": value for name, value in libsvm_layout(found).items()}
-                if rows is not None:
-                    support = self.take(rows) if self.core.has_rows else np.empty((0, 0))
-                    self._read["support_vectors_"] = read_only(support)
-            return self._read
+        """Fitted attributes of the current state by name."""
+        return vars(self.fitted())
+
+    def _attributes(self) -> dict[str, Any]:
+        """Fitted attributes, read from the core."""
+        found = self.core.attributes()
+        rows = found.pop("row", None)
+        attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
+        if rows is not None:
+            support = self.take(rows) if self.core.has_rows else np.empty((0, 0))
+            attributes["support_vectors_"] = read_only(support)
+        return attributes
 
     # ---- saved states --------------------------------------------------------------------------------
 
@@ -182,21 +191,21 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            left_out = ("core", "lock", "_read", "_state")
+            left_out = ("core", "lock", "_state", "_version")
             state = {name: value for name, value in vars(self).items() if name not in left_out}
+            state["labels"] = self.labels[: self.core.n_classes]
             return {**state, "state": self.core.save(), "rows": self._held_rows()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rows, saved = state.pop("rows"), state.pop("state")
-        vars(self).update(state, lock=RLock())
-        self.changed()
+        vars(self).update(state, lock=RLock(), _state=None, _version=-1)
         self.core = self._new_core()
         self.core.restore(saved, None if rows is None else _core.Matrix(rows))
         if not self._is_sound(saved, rows):
             raise ValueError("the saved state is damaged: labels or rows are missing")
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
-        """Whether the labels and rows are there that the machines refer to."""
+        """Whether all labels and rows that the machines refer to are present."""
         needs_rows = self.frozen["kernel"] != "precomputed" and any(len(m["row"]) for m in saved["machines"])
         return len(self.labels) == self.core.n_classes and (rows is not None or not needs_rows)
 

@@ -1,8 +1,8 @@
-"""The one way through a call that learns: callbacks, slices, Ctrl-C, all-or-nothing, publishing.
+"""Template of all calls that learn: callbacks, slices, Ctrl-C, all-or-nothing, publishing.
 
-An estimator prepares a :class:`Training`; :func:`run` carries it out. scikit-learn's callbacks (SLEP023, experimental
-in 1.9) see one task per slice, so that a progress bar moves, a scoring monitor sees the current model, and a callback
-may ask to stop. Without callbacks there is one slice.
+An estimator prepares a :class:`Training`; :func:`run` carries it out. With callbacks of scikit-learn (SLEP023,
+experimental in 1.9) the steps are made in slices, one task each: a progress bar moves, a scoring monitor sees the
+current model, and a callback may stop the training. Without callbacks there is one slice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 
     HAVE_CALLBACKS = True
-except ImportError:  # the interface may change without a deprecation cycle
+except ImportError:  # experimental: it may change without a deprecation cycle
     HAVE_CALLBACKS = False
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -41,8 +41,8 @@ class Training:
     X, y : array-like
         Training data as callbacks see them; y may be None.
     n_steps : int
-        Upper bound or estimate of the number of steps, for the length of progress bars. The last slice does all steps
-        that are left.
+        Upper bound or estimate of the number of steps, for the length of progress bars. The last slice makes all
+        remaining steps.
     """
 
     X: Any = None
@@ -50,15 +50,15 @@ class Training:
     n_steps: int = 1
 
     def advance(self, steps: int | None) -> bool:
-        """Do at most `steps` steps (None: all). True if steps are left."""
+        """Make at most `steps` steps (None: all). Returns whether steps are left."""
         raise NotImplementedError
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
-        """Fitted attributes of the current model; `unfinished` is the stop reason of machines that could go on."""
+        """Fitted attributes of the current model; `unfinished` is the stop reason of machines that have steps left."""
         raise NotImplementedError
 
     def snapshot(self) -> dict[str, Any]:
-        """Fitted attributes for callbacks, which may outlive the next step."""
+        """Fitted attributes for callbacks, which may keep them beyond the next step."""
         return self.attributes("stopped")
 
     def end(self, unfinished: str) -> None:
@@ -102,7 +102,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     try:
         training = prepare(*data)
         try:
-            more = _advance(estimator, training, callbacks and HAVE_CALLBACKS)
+            watched = callbacks and HAVE_CALLBACKS and getattr(estimator, "_skl_callbacks", None)
+            more = _in_slices(estimator, training) if watched else training.advance(None)
         except KeyboardInterrupt as error:
             more, interrupt = True, error
         unfinished = "interrupted" if interrupt else "stopped" if more else ""
@@ -120,18 +121,14 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     return training
 
 
-def _advance(estimator: Any, training: Training, callbacks: bool) -> bool:
-    """Make the steps of a training, in slices if the estimator has callbacks. True if steps are left."""
-    if not callbacks:
-        return training.advance(None)
-    watched = bool(getattr(estimator, "_skl_callbacks", None))
-    slices = min(N_SLICES, max(training.n_steps, 1)) if watched else 0
+def _in_slices(estimator: Any, training: Training) -> bool:
+    """Make the steps of a training in slices, each a task of the estimator's callbacks. True if steps are left."""
+    slices = min(N_SLICES, max(training.n_steps, 1))
+    steps = -(-training.n_steps // slices)
     context = estimator._init_callback_context(max_subtasks=slices)
     data = {"estimator": estimator, "X": training.X, "y": training.y}
-
     context.call_on_fit_task_begin(**data)
-    more = True if watched else training.advance(None)
-    steps = -(-training.n_steps // max(slices, 1))
+    more = True
     for k in range(slices):
         task = context.subcontext(task_name="steps")
         task.call_on_fit_task_begin(**data)
@@ -149,4 +146,4 @@ def _fitted(estimator: Any) -> dict[str, Any]:
 
 
 def _is_fitted_attribute(name: str) -> bool:
-    return name in ("_gamma", "_model") or (name.endswith("_") and not name.startswith("_"))
+    return name in ("_gamma", "_model", "_cache") or (name.endswith("_") and not name.startswith("_"))

@@ -1,4 +1,4 @@
-"""Kernel values: their parameters, where they come from, sums of them."""
+"""Kernel values: parameters, the source in training, sums for prediction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .rows import LARGEST, RowEstimator
 
 #: Kernels that the core computes.
 COMPUTED = ("linear", "poly", "rbf", "sigmoid")
-#: Decision values of a kernel function are computed in blocks of about this many bytes.
+#: Bytes of kernel values that a callable kernel computes at a time for decision values.
 CALLED_BLOCK_BYTES = 64 << 20
 
 KERNEL_RULES = {
@@ -40,7 +40,7 @@ class KernelEstimator(RowEstimator):
         return self.kernel != "precomputed"
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
-        """Checked X with rows in canonical order (and y, where given)."""
+        """Checked X, CSR in canonical format (and y, if given)."""
         checked = super()._check_rows(X, y, reset=reset, finite=finite)
         X = checked[0] if isinstance(checked, tuple) else checked
         if sp.issparse(X) and not X.has_canonical_format:
@@ -51,7 +51,7 @@ class KernelEstimator(RowEstimator):
     # ---- kernel values -------------------------------------------------------------------------------
 
     def _resolve_gamma(self, X: Any, sample_weight: np.ndarray | None = None) -> float:
-        """Number behind ``gamma``; scikit-learn's definition of 'scale' and 'auto', the variance being weighted."""
+        """Value of ``gamma`` by scikit-learn's rules; 'scale' uses the weighted variance if there are weights."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         if self.kernel == "precomputed" or callable(self.kernel):
@@ -75,7 +75,7 @@ class KernelEstimator(RowEstimator):
     def _source(self, matrix: _core.Matrix | None, take: Callable[[np.ndarray], Any]) -> _core.Source:
         """Source of kernel values in training: computed, precomputed (in `matrix`), or a function of rows.
 
-        `take` gives the rows with the numbers that the core asks for.
+        `take` returns the rows with given numbers.
         """
         if self.kernel == "precomputed":
             return _core.Source(matrix)
@@ -137,35 +137,36 @@ class KernelEstimator(RowEstimator):
     def _packed(self, fitted: Any) -> tuple[_core.Lines, _core.Packed | None]:
         """Coefficients and packed support vectors, built once and kept with `fitted` until the model changes.
 
-        With a linear kernel the rows that are packed are the weights of the features.
+        With a linear kernel the weights of the features are packed instead of the support vectors.
         """
         parts = (fitted.dual_coef_, fitted.support_vectors_)
         values = (fitted.intercept_.tobytes(), self.kernel, vars(self).get("_gamma"), self.coef0, self.degree)
-        kept = vars(fitted).get("_expansion")
+        cache = vars(fitted).setdefault("_cache", {})
+        kept = cache.get("expansion")
         if kept is not None and all(a is b for a, b in zip(kept[0], parts, strict=True)) and kept[1] == values:
             return kept[2]
-        intercept = np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
-        lines, packed = _core.Lines(np.ascontiguousarray(fitted.dual_coef_), *self._layout(fitted), intercept), None
+        lines, packed = self._lines(fitted), None
         if self.kernel in COMPUTED and fitted.dual_coef_.shape[1]:
-            rows = fitted.support_vectors_
-            if self.kernel == "linear" and len(intercept) * rows.shape[1] <= max(_entries(rows), 1 << 20):
-                rows, n = np.ascontiguousarray(self._feature_weights(fitted), dtype=np.float64), len(intercept)
-                lines = _core.Lines(np.ones((1, n)), np.ones(n, dtype=np.int64), np.arange(n)[:, np.newaxis], intercept)
+            rows, n = fitted.support_vectors_, len(fitted.intercept_)
+            if self.kernel == "linear" and n * rows.shape[1] <= max(_entries(rows), 1 << 20):
+                rows = _core.feature_weights(lines, _core.Matrix(rows))
+                ones = np.ones(n, dtype=np.int64)
+                lines = _core.Lines(ones[np.newaxis].astype(float), ones, np.arange(n)[:, np.newaxis], _bias(fitted))
             packed = _core.Packed(self._kernel(), _core.Matrix(rows))
-        fitted._expansion = (parts, values, (lines, packed))
+        cache["expansion"] = (parts, values, (lines, packed))
         return lines, packed
 
-    def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of the groups of support vectors, and the machine that each line of a group feeds."""
-        return np.array([fitted.dual_coef_.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
+    def _lines(self, fitted: Any) -> _core.Lines:
+        """Coefficients of the support vectors as the core takes them."""
+        return _core.Lines(np.ascontiguousarray(fitted.dual_coef_), *self._layout(fitted), _bias(fitted))
 
-    def _feature_weights(self, fitted: Any) -> np.ndarray:
-        """Weights of the features with a linear kernel, one row per machine."""
-        return np.asarray(fitted.dual_coef_ @ fitted.support_vectors_)
+    def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the groups of support vectors, and the machine that each line of a group belongs to."""
+        return np.array([fitted.dual_coef_.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        state.pop("_expansion", None)
+        state.pop("_cache", None)
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -175,13 +176,17 @@ class KernelEstimator(RowEstimator):
         return tags
 
 
+def _bias(fitted: Any) -> np.ndarray:
+    return np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
+
+
 def _entries(X: Any) -> int:
-    """Stored entries."""
+    """Number of stored entries."""
     return int(X.nnz if sp.issparse(X) else X.size)
 
 
 def _variance(X: Any) -> float:
-    """Variance of all entries in double, without a copy of X and the same for every memory order."""
+    """Variance of all entries in double, block by block; the same bits for every memory order."""
     size = X.shape[0] * X.shape[1]
     values = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
@@ -198,7 +203,7 @@ def _blocks(values: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _weighted_variance(X: Any, weights: np.ndarray) -> float:
-    """Variance of all entries where row i counts `weights[i]` times."""
+    """Variance of all entries, with row i counted `weights[i]` times."""
     total = weights.sum() * X.shape[1]
     values = X.data if sp.issparse(X) else X
     each = np.repeat(weights, np.diff(X.indptr)) if sp.issparse(X) else weights[:, np.newaxis]

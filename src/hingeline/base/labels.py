@@ -1,7 +1,7 @@
-"""Several classes: which pair is which, from machines to LIBSVM's arrays, and from decision values to classes.
+"""Several classes: order of the class pairs, LIBSVM's layout of coefficients, votes; weights of samples and classes.
 
-Pairs run in the order (0, 1), (0, 2), ..., (c-2, c-1). A positive value of machine (i, j) speaks for the first
-class i; with two classes only, as everywhere in scikit-learn, a positive value speaks for ``classes_[1]``.
+Pairs have the order (0, 1), (0, 2), ..., (c-2, c-1). A positive value of machine (i, j) is a vote for class i. With two
+classes, as in all of scikit-learn, a positive value is a vote for ``classes_[1]``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def pairs(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pair_outputs(n_classes: int) -> np.ndarray:
-    """Machine fed by line m of ``dual_coef_`` for the support vectors of class i, as an array [i, m].
+    """Machine that line m of ``dual_coef_`` belongs to for the support vectors of class i, as an array [i, m].
 
     LIBSVM's layout: the support vectors of class i have one coefficient for each other class, in order.
     """
@@ -42,13 +42,16 @@ def is_one_vs_rest(fitted: Any) -> bool:
 
 
 def libsvm_layout(found: dict[str, Any]) -> dict[str, Any]:
-    """Attributes as the core gives them, with LIBSVM's types and nested tables as dictionaries."""
+    """Attributes of the core with the integer types of LIBSVM, and nested tables as dictionaries."""
     for name in ("support", "n_support"):
         if name in found and found[name].max(initial=0) < 2**31:
             found[name] = found[name].astype(np.int32)
     for name in ("history", "ramp_counts", "profile"):
         if name in found:
             found[name] = found[name][0]
+    for name, value in found.items():
+        if isinstance(value, np.ndarray) and value.dtype == np.int64:
+            found[name] = value.view(np.int64)  # NumPy has two 64-bit integers; the core gives the other one
     if "stop_reason" in found:
         found["stop_reason"] = np.array(found["stop_reason"])
     if "dual_coef" in found:
@@ -57,7 +60,7 @@ def libsvm_layout(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_only(values: Any) -> Any:
-    """The same array or sparse matrix, protected: predictions use copies of it packed earlier."""
+    """Make an array or sparse matrix read-only: predictions use a packed copy, which would not follow changes."""
     (values if isinstance(values, np.ndarray) else values.data).flags.writeable = False
     return values
 
@@ -65,8 +68,8 @@ def read_only(values: Any) -> Any:
 def one_vs_rest_shape(decisions: np.ndarray, scale: np.ndarray, n_classes: int) -> np.ndarray:
     """Votes of the pairs, with ties broken by the sum of scaled decision values.
 
-    The sum of the signed values, each divided by the largest value that its machine has seen, is squeezed into
-    (-1/3, 1/3): it decides between classes with equal votes and never beats a vote.
+    The sum of the signed values, each divided by the largest value that its machine has seen, is mapped to (-1/3, 1/3).
+    It decides between classes with equal votes and never outweighs a vote.
     """
     first, second = pairs(n_classes)
     votes = np.zeros((decisions.shape[0], n_classes))
@@ -89,12 +92,12 @@ class WeightedLabels:
     classes_: np.ndarray
 
     def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
-        """Checked weights of the samples; they may be `all_zero` or not."""
+        """Checked weights of the samples. `all_zero` says whether all may be zero."""
         weights: np.ndarray = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=all_zero
         )
         if weights.max(initial=0.0) > LARGEST:
-            raise ValueError(f"sample_weight beyond {LARGEST:g} leaves the range of a double; scale the weights.")
+            raise ValueError(f"sample_weight must not exceed {LARGEST:g}. Got {weights.max():g}; scale the weights.")
         return weights
 
     def _check_class_weight(self) -> None:
@@ -102,8 +105,8 @@ class WeightedLabels:
         rule = params.real(above=0.0, most=LARGEST)
         if not all(rule.accepts(weight) for weight in given):
             raise ValueError(
-                f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}; leave the rows of a "
-                "class out to give it no weight."
+                f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}. To ignore a class, "
+                "leave out its rows."
             )
 
     def _class_weights(self, codes: np.ndarray) -> np.ndarray:
@@ -115,7 +118,7 @@ class WeightedLabels:
 
 
 def require_two(classes: np.ndarray) -> None:
-    """Refuse labels of one class only."""
+    """Reject labels of one class only."""
     if len(classes) < 2:
         raise ValueError(
             "The number of classes has to be greater than one; got 1 class "
@@ -124,6 +127,6 @@ def require_two(classes: np.ndarray) -> None:
 
 
 def require_two_weighted(codes: np.ndarray, weights: np.ndarray) -> None:
-    """Refuse weights that leave samples of one class only."""
+    """Reject weights that leave samples of one class only."""
     if len(np.unique(codes[weights > 0])) < 2:
         raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")

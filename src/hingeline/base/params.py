@@ -31,12 +31,12 @@ class Rule:
 def real(
     *, above: float | None = None, least: float | None = None, most: float = math.inf, below: float = math.inf
 ) -> Rule:
-    """A finite real number in an interval; booleans are no numbers here."""
+    """Finite real number in an interval; bool is rejected."""
 
     def holds(value: Any) -> bool:
         try:
             finite = math.isfinite(value)
-        except OverflowError:  # an integer beyond every float
+        except OverflowError:  # an integer beyond the range of a float
             return False
         return (
             finite
@@ -60,14 +60,14 @@ def real(
 
 
 def integer(*, least: int, most: int = 2**31 - 1) -> Rule:
-    """An integer in an interval."""
+    """Integer in an interval; bool is rejected."""
     return Rule(
         lambda v: not isinstance(v, bool) and least <= v <= most, f"an integer >= {least} and <= {most}", Integral
     )
 
 
 def boolean() -> Rule:
-    """True or False (NumPy's booleans too)."""
+    """True or False, of Python or NumPy."""
     import numpy as np
 
     return Rule(lambda v: True, "a boolean", (bool, np.bool_))
@@ -89,7 +89,7 @@ def mapping() -> Rule:
 
 
 def jobs() -> Rule:
-    """A number of threads in joblib's sense."""
+    """Number of threads by joblib's rules."""
     return Rule(lambda v: not isinstance(v, bool) and v != 0, "a nonzero integer", Integral) | nothing()
 
 
@@ -99,10 +99,7 @@ def nothing() -> Rule:
 
 
 def check(estimator: object, rules: Mapping[str, Rule]) -> None:
-    """Raise for the first parameter that breaks its rule.
-
-    `ValueError` for a value out of range, as scikit-learn does for every bad parameter.
-    """
+    """Raise ValueError for the first parameter that breaks its rule, as scikit-learn does."""
     for name, rule in rules.items():
         value = getattr(estimator, name)
         if not rule.accepts(value):

@@ -1,4 +1,4 @@
-"""Progress of long work that is not a fit: a bar where a terminal looks on, or a function of the caller's."""
+"""Progress of long calls other than ``fit``: a progress bar on a terminal, or a user callback."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any
 
 @contextmanager
 def progress(wanted: Any, total: int, label: str) -> Iterator[Callable[[int], None]]:
-    """Something to tell how much has been done.
+    """Give a function that reports how much has been done.
 
     Parameters
     ----------
     wanted : bool, callable or None
-        A callable gets (done, total). True: a bar of `rich`. None: a bar if a terminal looks on and `rich` is there.
+        A callable gets (done, total). True: a progress bar of `rich`. None: the bar if stderr is a terminal and `rich`
+        is installed. False: nothing.
     total : int
-        All there is to do.
+        Amount of work.
     label : str
-        What is being done.
+        Name of the work, shown beside the bar.
     """
     if callable(wanted):
         yield lambda done: wanted(done, total)

@@ -1,4 +1,4 @@
-"""Rows as estimators take them: validation, precision, threads."""
+"""Base of all estimators: validation of rows, precision, threads."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .fit import CallbackSupportMixin
 
-#: Numbers beyond this have products that leave the range of a double.
+#: Largest magnitude accepted. Products of larger numbers leave the range of a double.
 LARGEST = 1e100
 
 
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
-    """Base of all that takes rows, dense or CSR. A subclass has the constructor parameter ``n_jobs``."""
+    """Base of all estimators: takes rows, dense or CSR. A subclass has the constructor parameter ``n_jobs``."""
 
     #: Precisions that rows may have.
     _dtypes: Any = (np.float64, np.float32)
@@ -27,7 +27,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         return True
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
-        """Checked X (and y, where given); `finite` says whether to look for infinity and NaN in X now."""
+        """Checked X (and y, if given). With ``finite=False`` X may hold infinity and NaN."""
         checked = validate_data(
             self,
             X,
@@ -41,7 +41,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         return checked
 
     def _validate_predict(self, X: Any) -> Any:
-        """Checked rows. An array that needs no conversion takes a shorter way, since single rows are common."""
+        """Checked rows. Arrays that need no conversion skip scikit-learn's validation, which is slow for one row."""
         fitted = vars(self)
         if (
             type(X) is np.ndarray
@@ -57,9 +57,10 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         return self._check_rows(X, reset=False)
 
     def _threads(self) -> int:
-        """Number of threads behind ``n_jobs``, by joblib's rules.
+        """Number of threads for ``n_jobs``, by joblib's rules.
 
-        joblib would allow one only inside a daemonic process, which may not have children; threads may run there.
+        joblib returns 1 inside a daemonic process because such a process cannot start children. Threads are allowed
+        there.
         """
         if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
             return int(effective_n_jobs(self.n_jobs))

@@ -1,4 +1,4 @@
-"""What the machines of the L2-SVM with penalised bias share: NNISDAClassifier and MinNormSVC."""
+"""Shared by NNISDAClassifier and MinNormSVC, the solvers of the L2-SVM with penalised intercept."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..base.labels import is_one_vs_rest, pairs, require_two_weighted
 from ..base.rows import LARGEST
 from .training import BatchTraining
 
-#: Fitted attributes that say where another fit may begin.
+#: Fitted attributes that a warm start needs.
 GUESS = ("shape_fit_", "classes_", "support_", "n_support_", "dual_coef_")
-#: Steps per sample that a fit is expected to take, for progress bars.
+#: Steps per sample assumed for the length of progress bars.
 STEPS_PER_SAMPLE = 4
 ADVICE = {
     "max_iter": "Raise max_iter or tol, scale the features, or lower C.",
-    "precision": "This is as near as rounding errors allow: raise tol, scale the features, or lower C.",
-    "indefinite": "The kernel is not positive semi-definite on these samples, so there is no optimum: change the "
-    "kernel, or lower C.",
+    "precision": "Progress ended because of rounding errors: raise tol, scale the features, or lower C.",
+    "indefinite": "The kernel is not positive semi-definite on these samples, so the problem has no optimum: change "
+    "the kernel, or lower C.",
 }
 
 L2_RULES = {
@@ -43,12 +43,12 @@ L2_RULES = {
 
 
 class L2Classifier(KernelClassifier):
-    """Base of the two. A subclass has the parameters of `L2_RULES`, and names its rule in ``_rule``."""
+    """Base of both. A subclass has the parameters of `L2_RULES`, and names its algorithm in ``_rule``."""
 
     _rules = L2_RULES
 
     def _rule(self) -> tuple[str, bool]:
-        """Rule of the core, and whether one machine has all classes."""
+        """Name of the algorithm in the core, and whether one machine separates all classes."""
         raise NotImplementedError
 
     @with_callbacks
@@ -67,8 +67,8 @@ class L2Classifier(KernelClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C. Samples of weight zero are left out.
         dual_init : NNISDAClassifier or MinNormSVC, default=None
-            A fitted machine, of the same samples and labels, whose coefficients are the first guess; the penalty, the
-            kernel and the class may be others.
+            Fitted estimator for the same samples and labels whose coefficients are the starting point. Its class, C and
+            kernel may differ.
 
         Returns
         -------
@@ -113,10 +113,10 @@ class L2Classifier(KernelClassifier):
             )
         return penalties
 
-    # ---- where to begin ------------------------------------------------------------------------------
+    # ---- starting point ------------------------------------------------------------------------------
 
     def _begin(self, dual_init: Any) -> Any:
-        """Where to begin, as it is before this fit changes anything."""
+        """Starting point, read before this fit changes any attribute."""
         if dual_init is None:
             return _guess_of(self) if self.warm_start else None
         if not isinstance(dual_init, L2Classifier):
@@ -127,7 +127,7 @@ class L2Classifier(KernelClassifier):
         return _guess_of(dual_init)
 
     def _guesses(self, begin: Any, wanted: bool, codes: np.ndarray, n_machines: int) -> list[np.ndarray]:
-        """Coefficients of every machine by sample, or nothing where they do not fit and were not asked for."""
+        """Starting coefficients of every machine by sample. A `wanted` start that does not fit is an error."""
         if begin is None:
             return []
         mismatch = self._mismatch(begin, codes, n_machines)
@@ -138,15 +138,15 @@ class L2Classifier(KernelClassifier):
         return []
 
     def _mismatch(self, guess: Any, codes: np.ndarray, n_machines: int) -> str:
-        """Why a fit cannot begin where another ended; empty if it can."""
+        """Why a starting point does not fit this problem; empty if it does."""
         if guess.shape_fit_[0] != len(codes):
-            return f"it has seen {guess.shape_fit_[0]} samples, X has {len(codes)}"
+            return f"it was fitted to {guess.shape_fit_[0]} samples, X has {len(codes)}"
         if not np.array_equal(guess.classes_, self.classes_):
-            return "its classes are others"
+            return "its classes differ"
         if not np.array_equal(codes[guess.support_], np.repeat(np.arange(len(self.classes_)), guess.n_support_)):
             return "its support vectors have other labels"
         if len(self.classes_) > 2 and is_one_vs_rest(guess) != (n_machines == 1):
-            return "one has a machine for each pair of classes, the other one for all"
+            return "one has a machine for each pair of classes, the other one machine for all"
         return ""
 
 
@@ -163,15 +163,15 @@ class L2Training(BatchTraining):
             late = np.flatnonzero(est.stop_reason_ == reason)
             if len(late):
                 warnings.warn(
-                    f"{len(late)} of {len(est.stop_reason_)} machines stopped ({reason}) before the largest violation "
-                    f"was down to tol={est.tol:g}: it is {est.kkt_violation_[late].max():.3g}. {advice}",
+                    f"{len(late)} of {len(est.stop_reason_)} machines stopped ({reason}) before the largest KKT "
+                    f"violation reached tol={est.tol:g}: it is {est.kkt_violation_[late].max():.3g}. {advice}",
                     ConvergenceWarning,
                     stacklevel=5,
                 )
 
 
 def _guess_of(estimator: Any) -> Any:
-    """What another fit may begin with, if there has been one."""
+    """Starting point of another fit, or None if the estimator is not fitted."""
     fitted = vars(estimator)
     return SimpleNamespace(**{name: fitted[name] for name in GUESS}) if "dual_coef_" in fitted else None
 

@@ -1,4 +1,4 @@
-"""MNSVM: the L2-SVM as the point of a convex hull with the smallest norm."""
+"""MNSVM: the L2-SVM as a minimal-norm problem."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class MinNormSVC(L2Classifier):
     """Kernel classifier with squared hinge loss, as the minimal-norm point of a convex hull (MNSVM).
 
     Minimises ``1/2 (||w||**2 + b**2) + C/2 sum(max(0, 1 - y f(x))**2)``: the squared hinge loss with a penalised
-    bias. Up to a factor its solution is the point with the smallest norm in the convex hull of the training samples,
-    each times its label. Every step moves weight from a support vector to the sample that violates the conditions of
-    the optimum most. The solution is unique, and that of :class:`NNISDAClassifier`.
+    intercept. Up to a factor its solution is the point of smallest norm in the convex hull of the training samples,
+    each multiplied by its label. Each step moves weight from a support vector to the sample with the largest KKT
+    violation. The solution is unique; :class:`NNISDAClassifier` has the same.
 
     Multi-class problems are split one-vs-one, or solved all at once. Results do not depend on ``n_jobs`` or
     ``cache_size``, to the bit.
@@ -22,23 +22,23 @@ class MinNormSVC(L2Classifier):
     Parameters
     ----------
     C : float, default=1.0
-        Penalty of errors. Errors are squared: the best value is not that of :class:`sklearn.svm.SVC`.
+        Weight of the squared errors; not comparable with C of :class:`sklearn.svm.SVC`.
     tol : float, default=1e-3
-        Training stops when no sample violates the conditions of the optimum by more. A violation is measured in units
-        of the margin; the objective is then within about two parts in ``1 / tol`` of the optimum.
+        Training stops when the largest KKT violation is at most `tol`, in units of the margin. The relative duality gap
+        is then at most about ``2 * tol``.
     max_iter : int, default=-1
-        Most steps for a machine; -1: no limit.
-    step : {'imdm', 'mdm'}, default='imdm'
-        Which support vector a step takes weight from: the one that brings the largest decrease (IMDM), or the one
-        with the largest margin (MDM). IMDM takes fewer steps, each a little dearer.
+        Maximum number of steps for each machine; -1: no limit.
     fit_intercept : bool, default=True
-        Whether to learn an intercept, which is penalised like the weights.
+        Whether to learn an intercept. It is penalised like the weights.
+    step : {'imdm', 'mdm'}, default='imdm'
+        Support vector that a step takes weight from: the one with the largest decrease of the norm (IMDM), or the one
+        with the largest margin (MDM). IMDM makes fewer steps, each of which costs a little more.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
-        A callable gets two sets of rows and returns the matrix of kernel values between them; it is called on blocks
-        of rows, never on the whole training set at once.
+        A callable gets two sets of rows and returns the matrix of kernel values between them. It is called for blocks
+        of rows, never for the whole training set.
     gamma : {'scale', 'auto'} or float, default='scale'
-        Coefficient of 'rbf', 'poly' and 'sigmoid'; 'scale' is ``1 / (n_features * X.var())``, 'auto' is
-        ``1 / n_features``.
+        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
+        if `sample_weight` is given; 'auto' is ``1 / n_features``.
     degree : int, default=3
         Degree of 'poly'.
     coef0 : float, default=0.0
@@ -46,32 +46,32 @@ class MinNormSVC(L2Classifier):
     class_weight : dict or 'balanced', default=None
         Factor on C for the samples of a class.
     cache_size : float, default=200
-        Megabytes for kernel columns and for a compressed copy of X where that speeds things up.
+        Memory in MB for kernel columns, and for a compressed copy of X if that is faster.
     n_jobs : int, default=None
-        Threads for class pairs and for prediction; None means 1 (unless in a :obj:`joblib.parallel_backend` context),
+        Threads for class pairs and for prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context),
         -1 all processors.
+    multi_class : {'ovo', 'all'}, default='ovo'
+        With more than two classes: one machine for each pair of classes, or one machine for all classes, whose labels
+        are the corners of a simplex.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes.
-    multi_class : {'ovo', 'all'}, default='ovo'
-        More than two classes: a machine for each pair, or one machine for all of them, in which the classes point
-        to the corners of a simplex.
     warm_start : bool, default=False
-        Whether :meth:`fit` begins where the last one ended, if samples, classes and labels are those of then.
+        Whether :meth:`fit` starts from the last solution, if it has the same samples and labels.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
     support_ : ndarray of shape (n_support,)
-        Training rows that are support vectors, class after class.
+        Indices of the support vectors among the training rows, class after class.
     support_vectors_ : {ndarray, sparse matrix} of shape (n_support, n_features)
-        These rows; empty with ``kernel='precomputed'``.
+        Support vectors; empty with ``kernel='precomputed'``.
     n_support_ : ndarray of shape (n_classes,)
-        Support vectors of each class.
+        Number of support vectors of each class.
     dual_coef_ : ndarray of shape (n_classes - 1, n_support) or (n_classes, n_support)
-        Signed coefficients in LIBSVM's layout; with ``multi_class='all'`` and more than two classes one line for each.
+        Signed coefficients in LIBSVM's layout; with ``multi_class='all'`` and more than two classes one line per class.
     intercept_ : ndarray of shape (n_decisions,)
-        Constants: sums of the signed coefficients, or zeros without bias.
+        Intercepts: sums of the signed coefficients, or zeros if `fit_intercept` is False.
     coef_ : ndarray of shape (n_decisions, n_features)
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_machines,)
@@ -79,19 +79,19 @@ class MinNormSVC(L2Classifier):
     dual_objective_ : ndarray of shape (n_machines,)
         Dual objective of each machine.
     duality_gap_ : ndarray of shape (n_machines,)
-        Primal objective less dual objective: the objective is at most this far from the optimum. NaN where Ctrl-C came
-        at a moment when it was not known.
+        Primal objective minus dual objective, an upper bound of the distance from the optimum. NaN if training was
+        interrupted before it was computed.
     kkt_violation_ : ndarray of shape (n_machines,)
-        The largest violation that is left, or NaN likewise.
+        Largest KKT violation, in units of the margin. NaN if training was interrupted before it was computed.
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray
         Columns 'machine', 'step', 'seconds', 'n_support', 'kkt_violation', 'dual_objective', 'kernel_evals'.
     stop_reason_ : ndarray of str of shape (n_machines,)
-        'tol' (reached), 'max_iter', 'precision' (rounding errors allow no more), 'indefinite' (the kernel is not
-        positive semi-definite), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+        'tol' (tolerance reached), 'max_iter', 'precision' (no progress because of rounding errors), 'indefinite' (the
+        kernel is not positive semi-definite), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
     decision_scale_ : ndarray of shape (n_decisions,)
-        Largest decision value that each machine has seen in training; breaks ties between votes.
+        Largest absolute decision value of each machine in training, to break ties between votes.
     shape_fit_ : tuple of int
         Shape of X in fit.
     n_features_in_ : int
@@ -101,14 +101,14 @@ class MinNormSVC(L2Classifier):
 
     See Also
     --------
-    NNISDAClassifier : The same solution by steps on one sample, mostly more of them.
-    FiniteNewtonSVC : The same problem with a linear kernel, for many samples.
-    WorstViolatorSVC : No quadratic programme, one step for each support vector.
-    sklearn.svm.SVC : Hinge loss, bias not penalised.
+    NNISDAClassifier : Same solution by steps on one sample; usually more steps.
+    FiniteNewtonSVC : Same problem with a linear kernel, for many samples.
+    WorstViolatorSVC : One step per support vector, no optimisation problem to converge.
+    sklearn.svm.SVC : Hinge loss, intercept not penalised.
 
     Notes
     -----
-    Support vectors are rows of the training data and are stored in the model.
+    The model stores its support vectors, which are rows of the training data.
 
     References
     ----------

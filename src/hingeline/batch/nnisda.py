@@ -1,4 +1,4 @@
-"""NNISDA: the L2-SVM by steps on one sample at a time."""
+"""NNISDA: coordinate ascent for the L2-SVM."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ class NNISDAClassifier(L2Classifier):
     """Kernel classifier with squared hinge loss, trained one sample at a time (NNISDA).
 
     Minimises ``1/2 (||w||**2 + b**2) + C/2 sum(max(0, 1 - y f(x))**2)``: the squared hinge loss with a penalised
-    bias. Its dual has no constraint but that coefficients are not negative, so a step needs one sample only. Every step
-    takes the sample that violates the conditions of the optimum most and sets its coefficient to what is best given
-    the others. The solution is unique, and that of :class:`MinNormSVC`.
+    intercept. The only constraint of its dual is that coefficients are not negative, so a step can change a single
+    sample. Each step takes the sample with the largest KKT violation and sets its coefficient to the maximiser of the
+    dual given the others. The solution is unique; :class:`MinNormSVC` has the same.
 
     Multi-class problems are split one-vs-one. Results do not depend on ``n_jobs`` or ``cache_size``, to the bit.
 
     Parameters
     ----------
     C : float, default=1.0
-        Penalty of errors. Errors are squared: the best value is not that of :class:`sklearn.svm.SVC`.
+        Weight of the squared errors; not comparable with C of :class:`sklearn.svm.SVC`.
     tol : float, default=1e-3
-        Training stops when no sample violates the conditions of the optimum by more. A violation is measured in units
-        of the margin: ``y f(x)`` of a support vector differs from its target by at most this.
+        Training stops when the largest KKT violation is at most `tol`, in units of the margin: ``y f(x)`` of a support
+        vector differs from its target by at most `tol`.
     max_iter : int, default=-1
-        Most steps for a class pair; -1: no limit.
+        Maximum number of steps for each class pair; -1: no limit.
     fit_intercept : bool, default=True
-        Whether to learn an intercept, which is penalised like the weights.
+        Whether to learn an intercept. It is penalised like the weights.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
-        A callable gets two sets of rows and returns the matrix of kernel values between them; it is called on blocks
-        of rows, never on the whole training set at once.
+        A callable gets two sets of rows and returns the matrix of kernel values between them. It is called for blocks
+        of rows, never for the whole training set.
     gamma : {'scale', 'auto'} or float, default='scale'
-        Coefficient of 'rbf', 'poly' and 'sigmoid'; 'scale' is ``1 / (n_features * X.var())``, 'auto' is
-        ``1 / n_features``.
+        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
+        if `sample_weight` is given; 'auto' is ``1 / n_features``.
     degree : int, default=3
         Degree of 'poly'.
     coef0 : float, default=0.0
@@ -41,29 +41,29 @@ class NNISDAClassifier(L2Classifier):
     class_weight : dict or 'balanced', default=None
         Factor on C for the samples of a class.
     cache_size : float, default=200
-        Megabytes for kernel columns and for a compressed copy of X where that speeds things up.
+        Memory in MB for kernel columns, and for a compressed copy of X if that is faster.
     n_jobs : int, default=None
-        Threads for class pairs and for prediction; None means 1 (unless in a :obj:`joblib.parallel_backend` context),
+        Threads for class pairs and for prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context),
         -1 all processors.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes.
     warm_start : bool, default=False
-        Whether :meth:`fit` begins where the last one ended, if samples, classes and labels are those of then.
+        Whether :meth:`fit` starts from the last solution, if it has the same samples and labels.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
     support_ : ndarray of shape (n_support,)
-        Training rows that are support vectors, class after class.
+        Indices of the support vectors among the training rows, class after class.
     support_vectors_ : {ndarray, sparse matrix} of shape (n_support, n_features)
-        These rows; empty with ``kernel='precomputed'``.
+        Support vectors; empty with ``kernel='precomputed'``.
     n_support_ : ndarray of shape (n_classes,)
-        Support vectors of each class.
+        Number of support vectors of each class.
     dual_coef_ : ndarray of shape (n_classes - 1, n_support)
         Signed coefficients in LIBSVM's layout.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Constants: sums of the signed coefficients, or zeros without bias.
+        Intercepts: sums of the signed coefficients, or zeros if `fit_intercept` is False.
     coef_ : ndarray of shape (n_classes * (n_classes - 1) / 2, n_features)
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
@@ -71,19 +71,19 @@ class NNISDAClassifier(L2Classifier):
     dual_objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Dual objective of each class pair.
     duality_gap_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Primal objective less dual objective: the objective is at most this far from the optimum. NaN where Ctrl-C came
-        at a moment when it was not known.
+        Primal objective minus dual objective, an upper bound of the distance from the optimum. NaN if training was
+        interrupted before it was computed.
     kkt_violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        The largest violation that is left, or NaN likewise.
+        Largest KKT violation, in units of the margin. NaN if training was interrupted before it was computed.
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray
         Columns 'machine', 'step', 'seconds', 'n_support', 'kkt_violation', 'dual_objective', 'kernel_evals'.
     stop_reason_ : ndarray of str of shape (n_classes * (n_classes - 1) / 2,)
-        'tol' (reached), 'max_iter', 'precision' (rounding errors allow no more), 'indefinite' (the kernel is not
-        positive semi-definite), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+        'tol' (tolerance reached), 'max_iter', 'precision' (no progress because of rounding errors), 'indefinite' (the
+        kernel is not positive semi-definite), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
     decision_scale_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Largest decision value that each machine has seen in training; breaks ties between votes.
+        Largest absolute decision value of each machine in training, to break ties between votes.
     shape_fit_ : tuple of int
         Shape of X in fit.
     n_features_in_ : int
@@ -93,14 +93,14 @@ class NNISDAClassifier(L2Classifier):
 
     See Also
     --------
-    MinNormSVC : The same solution by steps on two samples, mostly fewer of them.
-    FiniteNewtonSVC : The same problem with a linear kernel, for many samples.
-    WorstViolatorSVC : No quadratic programme, one step for each support vector.
-    sklearn.svm.SVC : Hinge loss, bias not penalised.
+    MinNormSVC : Same solution by steps on two samples; usually fewer steps.
+    FiniteNewtonSVC : Same problem with a linear kernel, for many samples.
+    WorstViolatorSVC : One step per support vector, no optimisation problem to converge.
+    sklearn.svm.SVC : Hinge loss, intercept not penalised.
 
     Notes
     -----
-    Support vectors are rows of the training data and are stored in the model.
+    The model stores its support vectors, which are rows of the training data.
 
     References
     ----------

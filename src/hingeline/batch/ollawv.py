@@ -23,30 +23,29 @@ from .training import BatchTraining
 class WorstViolatorSVC(KernelClassifier):
     """Kernel classifier trained by OLLAWV, one worst violator at a time.
 
-    Every step takes the training sample whose margin is worst, makes it a support vector with a coefficient that
-    shrinks as one over the square root of the step, and never looks at it again. Training stops when all samples
-    that are left have the margin. There is no quadratic programme to converge: the cost is one column of the kernel
-    matrix for each support vector.
+    Each step takes the training sample with the smallest margin and makes it a support vector. Its coefficient is
+    proportional to ``1 / sqrt(step)`` and never changes again. Training stops when all other samples reach the margin.
+    There is no optimisation problem to converge: the cost is one column of the kernel matrix per support vector.
 
     Multi-class problems are split one-vs-one. Results do not depend on ``n_jobs`` or ``cache_size``, to the bit.
 
     Parameters
     ----------
     margin : float, default=0.1
-        Margin that every sample outside the expansion has to reach, in units of `C`. Larger: more support
-        vectors. Good values lie between 0.001 (sparsest) and 1.
+        Margin that every sample outside the expansion must reach, in units of `C`. A larger margin gives more support
+        vectors. Useful values lie between 0.001 (sparsest) and 1.
     cap : float, default=1.0
-        At most ``ceil(cap * n)`` steps for a class pair with n samples. The authors' program uses 0.5.
+        Limit of ``ceil(cap * n)`` steps for a class pair with n samples. The program of the authors uses 0.5.
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     C : float, default=1.0
-        Scale of coefficients and decision values, for familiarity. It has **no influence on the classifier**:
-        steps and margin both scale with it. Search over `margin` and `gamma` instead.
+        Scale of coefficients and decision values. It has **no influence on the predictions**, since steps and margin
+        are both proportional to it. Search over `margin` and `gamma` instead.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
-        A callable gets two sets of rows and returns the matrix of kernel values between them; it is called on blocks
-        of rows, never on the whole training set at once.
+        A callable gets two sets of rows and returns the matrix of kernel values between them. It is called for blocks
+        of rows, never for the whole training set.
     gamma : {'scale', 'auto'} or float, default='scale'
-        Coefficient of 'rbf', 'poly' and 'sigmoid'; 'scale' is ``1 / (n_features * X.var())``, 'auto' is
+        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, 'auto' is
         ``1 / n_features``.
     degree : int, default=3
         Degree of 'poly'.
@@ -55,13 +54,13 @@ class WorstViolatorSVC(KernelClassifier):
     class_weight : dict or 'balanced', default=None
         Factor on the steps taken for samples of a class.
     cache_size : float, default=200
-        Megabytes for kernel columns computed ahead and for a compressed copy of X where that speeds things up.
+        Memory in MB for kernel columns computed ahead, and for a compressed copy of X if that is faster.
     random_state : int, RandomState instance or None, default=None
-        None starts every class pair with its first sample, as the authors do; otherwise the first sample is drawn at
-        random. The rest of the algorithm is deterministic.
+        None: every class pair starts with its first sample, as in the program of the authors. Otherwise the first
+        sample is drawn at random. The rest of the algorithm is deterministic.
     n_jobs : int, default=None
-        Threads for training and prediction; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1
-        all processors.
+        Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
+        processors.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes.
 
@@ -72,30 +71,30 @@ class WorstViolatorSVC(KernelClassifier):
     class_weight_ : ndarray of shape (n_classes,)
         Weight of each class.
     support_ : ndarray of shape (n_support,)
-        Training rows that are support vectors, class after class.
+        Indices of the support vectors among the training rows, class after class.
     support_vectors_ : {ndarray, sparse matrix} of shape (n_support, n_features)
-        These rows; empty with ``kernel='precomputed'``.
+        Support vectors; empty with ``kernel='precomputed'``.
     n_support_ : ndarray of shape (n_classes,)
-        Support vectors of each class.
+        Number of support vectors of each class.
     dual_coef_ : ndarray of shape (n_classes - 1, n_support)
         Signed coefficients in LIBSVM's layout.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Constants.
+        Intercepts.
     coef_ : ndarray of shape (n_classes * (n_classes - 1) / 2, n_features)
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Steps of each class pair.
     worst_margin_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Worst margin of the samples outside the expansion of each class pair.
+        Smallest margin of the samples outside the expansion of each class pair.
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray
         Columns 'machine', 'step', 'seconds', 'n_support', 'worst_margin', 'kernel_evals'.
     stop_reason_ : ndarray of str of shape (n_classes * (n_classes - 1) / 2,)
-        'margin' (reached), 'cap', 'exhausted' (every sample is a support vector), 'interrupted' (Ctrl-C) or
+        'margin' (margin reached), 'cap', 'exhausted' (every sample is a support vector), 'interrupted' (Ctrl-C) or
         'stopped' (by a callback).
     decision_scale_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Largest decision value that each machine has seen in training; breaks ties between votes.
+        Largest absolute decision value of each machine in training, to break ties between votes.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -107,7 +106,7 @@ class WorstViolatorSVC(KernelClassifier):
 
     Notes
     -----
-    Support vectors are rows of the training data and are stored in the model.
+    The model stores its support vectors, which are rows of the training data.
 
     References
     ----------
@@ -225,15 +224,16 @@ class OllawvTraining(BatchTraining):
     """One fit of WorstViolatorSVC."""
 
     def warn(self) -> None:
-        """Warn about class pairs that used up their cap."""
+        """Warn about class pairs that were stopped by the cap."""
         est = self.estimator
         capped = np.flatnonzero(est.stop_reason_ == "cap")
         if not len(capped):
             return
         worst = est.worst_margin_[capped].min()
         warnings.warn(
-            f"{len(capped)} of {len(est.stop_reason_)} class pairs used up cap={est.cap} before every sample had the "
-            f"margin (worst {worst:.3g}, wanted {est.margin * est.C:.3g}). Raise cap, lower margin, or change gamma.",
+            f"{len(capped)} of {len(est.stop_reason_)} class pairs used up cap={est.cap} before every sample reached "
+            f"the margin (smallest {worst:.3g}, wanted {est.margin * est.C:.3g}). Raise cap, lower margin, or change "
+            "gamma.",
             ConvergenceWarning,
             stacklevel=5,
         )

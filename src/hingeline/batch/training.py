@@ -1,4 +1,4 @@
-"""One fit of batch machines: the kernel values of X, the core's machines over them, and what they publish."""
+"""One fit of batch machines: kernel values of X, machines of the core, fitted attributes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..base.labels import libsvm_layout, read_only
 
 
 class BatchTraining(Training):
-    """Machines over the rows of X. `prepare` of the estimator gives them their `core` and `n_steps`.
+    """Machines over the rows of X. ``_prepare`` of the estimator sets `core` and `n_steps`.
 
     Parameters
     ----------
     estimator : KernelClassifier
-        Estimator that is being fitted; ``classes_`` and ``_gamma`` are known.
+        Estimator that is being fitted; ``classes_`` and ``_gamma`` are set.
     X : {ndarray, sparse matrix}
         Checked rows, or the kernel matrix.
     codes : ndarray
@@ -31,7 +31,7 @@ class BatchTraining(Training):
         matrix = _core.Matrix(X)
         cache_bytes = int(estimator.cache_size * 2**20)
         self.values = _core.Values(estimator._source(matrix, X.__getitem__), matrix, cache_bytes // 2)
-        #: Bytes of the cache that a compressed copy of the rows leaves.
+        #: Bytes for kernel columns, after a compressed copy of the rows.
         self.cache_bytes = cache_bytes - self.values.copy_bytes
         #: Rows of the largest pair of classes.
         self.largest_pair = int(np.sort(np.bincount(codes))[-2:].sum())
@@ -43,8 +43,7 @@ class BatchTraining(Training):
     def attributes(self, unfinished: str) -> dict[str, Any]:
         found = self.core.attributes(unfinished or "stopped")
         rows = found.pop("row")
-        vars(self.estimator).pop("_expansion", None)
         attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
         precomputed = self.estimator.kernel == "precomputed"
         attributes["support_vectors_"] = read_only(np.empty((0, 0)) if precomputed else self.X[rows])
-        return {**attributes, "classes_": self.estimator.classes_, "_gamma": self.estimator._gamma}
+        return {**attributes, "classes_": self.estimator.classes_, "_gamma": self.estimator._gamma, "_cache": {}}

@@ -1,4 +1,4 @@
-"""Exact machines over points that come and go, each point with an id."""
+"""Ensembles of exact machines over points that are added and removed, each with an id."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import numpy as np
 from .. import _core
 from ..base.ensemble import Ensemble
 
-#: Numbers of the core that are not fitted attributes.
+#: Values of the core that are not fitted attributes.
 INTERNAL = ("C_", "ready_", "square_")
 
 
 class ExactEnsemble(Ensemble):
-    """Exact machines over points that come and go.
+    """Ensemble of exact machines over points that are added and removed.
 
-    Points are numbered as they come. The id of a point is its number, or what the caller gave.
+    Points are numbered in the order of their arrival. The id of a point is its number, or the id given by the user.
 
     Parameters
     ----------
     problem : {'classes', 'sphere', 'plane'}
-        Problem that is solved.
+        Classification, or one-class SVM with a sphere or a plane.
     C, nu : float
-        Bound of the coefficients; nu above 0 makes it ``1 / (nu n)``.
+        Upper bound of the coefficients: C, or ``1 / (nu n)`` if nu is above 0.
     frozen : dict
-        Parameters that cannot change from one call to the next.
+        Parameters that cannot change between calls.
     dense : bool
-        Whether rows are given back as arrays.
+        Whether rows are returned as arrays.
     """
 
     remedies = {name: f"call set_{name} for the exact path to it" for name in ("C", "nu")}
@@ -39,16 +39,14 @@ class ExactEnsemble(Ensemble):
         super().__init__(_core.Incremental(problem, C=C, nu=nu), frozen)
         self.problem = problem
         self.dense = dense
-        self.n_seen = 0
-        self.own_ids: bool | None = None  # whether the caller gives them; None: no point has come
-        self.id_of: dict[int, Any] = {}  # of the points held, in the order in which they came
-        self.points_of: dict[Any, list[int]] = {}
+        self.own_ids = False  # whether ids are given by the user
+        self.name_of: dict[int, Any] = {}  # ids by number, of the points held and perhaps of others
 
     # ---- ids -----------------------------------------------------------------------------------------
 
     def named(self, ids: Any, count: int) -> list[Any] | None:
-        """Ids that the caller gives to the next points; None: their numbers."""
-        if self.own_ids is not None and self.own_ids != (ids is not None):
+        """Checked ids of the next points; None: their numbers."""
+        if self.core.n_seen and self.own_ids != (ids is not None):
             raise ValueError(
                 "ids must be given for all points or for none: numbers given automatically could mean another point."
             )
@@ -59,83 +57,53 @@ class ExactEnsemble(Ensemble):
             raise ValueError(f"ids must have one entry per sample: got {len(names)} for {count} samples.")
         return names
 
-    def numbers(self, ids: Any) -> np.ndarray:
-        """Numbers of all points that carry one of the ids."""
-        names = dict.fromkeys(_plain(name) for name in _listed(ids))
-        unknown = [name for name in names if name not in self.points_of]
-        if unknown:
-            raise KeyError(f"no point is held under the ids {unknown[:5]!r}" + (" ..." if len(unknown) > 5 else ""))
-        return np.array([number for name in names for number in self.points_of[name]], dtype=np.int64)
+    @property
+    def id_of(self) -> dict[int, Any]:
+        """Ids by number of the points held, in the order of their arrival.
 
-    def _drop(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            name = self.id_of.pop(number)
-            self.points_of[name].remove(number)
-            if not self.points_of[name]:
-                del self.points_of[name]
+        The core says which points are held, so that Ctrl-C at any moment leaves ids and points consistent.
+        """
+        held = np.sort(self.core.points()["serial"])
+        return {number: self.name_of[number] for number in held.tolist()}
+
+    def numbers(self, ids: Any) -> np.ndarray:
+        """Numbers of all points with one of the ids."""
+        points: dict[Any, list[int]] = {}
+        for number, name in self.id_of.items():
+            points.setdefault(name, []).append(number)
+        names = dict.fromkeys(_plain(name) for name in _listed(ids))
+        unknown = [name for name in names if name not in points]
+        if unknown:
+            raise KeyError(f"no point has the ids {unknown[:5]!r}" + (" ..." if len(unknown) > 5 else ""))
+        return np.array([number for name in names for number in points[name]], dtype=np.int64)
 
     # ---- learning ------------------------------------------------------------------------------------
 
-    def learn(self, source: Any, X: Any, y: Any, weights: np.ndarray, given: Any, classes: Any, threads: int) -> Any:
-        """Learn from rows in their order; their ids. After Ctrl-C those that were learnt are held.
-
-        `given` are the ids of the caller or None, `classes` the labels that the caller declares; y is None for one
-        class.
-        """
-        with self.lock:
-            rows = np.arange(len(weights))
-            numbers = self.n_seen + rows
-            names = numbers.tolist() if given is None else given
-            before = labels = self.labels
-            arrivals: list[tuple[int, int]] = []
-            codes = np.zeros(len(weights), dtype=np.int64)
-            if y is not None:
-                labels, arrivals = self.arrivals(y, classes)
-                codes = self.codes(y, labels)
-            self.labels = labels
-            examples = (_core.Matrix(X), rows, numbers, codes, np.ascontiguousarray(weights))
-            try:
-                self.core.learn(source, *examples, arrivals=arrivals, threads=threads)
-            except KeyboardInterrupt:
-                names = names[: max(0, self.core.last_serial + 1 - self.n_seen)]
-                raise
-            except BaseException:
-                names, self.labels = [], before
-                raise
-            finally:
-                self.changed()
-                if names:
-                    self.own_ids = given is not None
-                for number, name in zip(numbers.tolist(), names, strict=False):
-                    self.id_of[number] = name
-                    self.points_of.setdefault(name, []).append(number)
-                self.n_seen += len(names)
-                self._drop(self.core.evicted().tolist())
-            return names
+    def expect(self, names: list[Any], own: bool, labels: np.ndarray) -> None:
+        """Take ids and labels of points that the core is about to learn; those it does not learn are ignored."""
+        if len(self.name_of) > 2 * self.core.n_rows + len(names):
+            self.name_of = self.id_of  # points that have left the window
+        self.name_of.update(enumerate(names, self.core.n_seen))
+        self.own_ids, self.labels = own, labels
 
     def forget(self, source: Any, numbers: np.ndarray, threads: int) -> None:
-        """Remove points exactly."""
+        """Remove points exactly, and their ids."""
         with self.lock:
-            try:
-                self.core.forget(source, numbers, threads=threads)
-            finally:
-                self.changed()
-                self._drop(self.core.evicted().tolist())
+            self.core.forget(source, numbers, threads=threads)
+            self.name_of = self.id_of
+            self._state = None
 
     def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
-        """Follow the exact path to another C, or to another nu where it is above 0."""
+        """Follow the exact path to another C, or to another nu if it is above 0."""
         with self.lock:
-            try:
-                self.core.bound(source, C=C, nu=nu, threads=threads)
-            finally:
-                self.changed()
+            self.core.bound(source, C=C, nu=nu, threads=threads)
 
     def numbers_held(self) -> np.ndarray:
-        """Numbers of the points held, in the order in which they came."""
-        return np.array(list(self.id_of), dtype=np.int64)
+        """Numbers of the points held, in the order of their arrival."""
+        return np.sort(self.core.points()["serial"])
 
     def points_held(self) -> dict[str, np.ndarray]:
-        """Classes (places in ``classes``), weights and rows of these points."""
+        """Classes (indices into ``classes``), weights and rows of these points."""
         points = self.core.points()
         order = np.argsort(points["serial"])
         return {"code": points["code"][order], "weight": points["weight"][order], "row": order}
@@ -143,26 +111,24 @@ class ExactEnsemble(Ensemble):
     # ---- rows and attributes -------------------------------------------------------------------------
 
     def take(self, rows: np.ndarray) -> Any:
-        """Rows held by the core, in the form in which they came."""
+        """Rows held by the core, dense or CSR as the first rows."""
         if self.dense:
             return self.core.take_dense(np.ascontiguousarray(rows, dtype=np.int64))
         return super().take(rows)
 
-    def attributes(self) -> dict[str, Any]:
-        with self.lock:
-            if self._read is None:
-                found = super().attributes()
-                found.update({f"_{name[:-1]}": found.pop(name) for name in INTERNAL if name in found})
-                if self.problem == "classes":
-                    found["classes_"] = self.classes
-                elif found:  # OneClassSVM has coefficients up to 1
-                    found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
-                    found["_scores"] = SimpleNamespace(
-                        dual_coef_=found["dual_coef_"] / found["_scale"],
-                        support_vectors_=found["support_vectors_"],
-                        intercept_=np.zeros(1),
-                    )
-            return self._read or {}
+    def _attributes(self) -> dict[str, Any]:
+        found = super()._attributes()
+        found.update({f"_{name[:-1]}": found.pop(name) for name in INTERNAL if name in found})
+        if self.problem == "classes":
+            found["classes_"] = self.classes
+        elif found:  # OneClassSVM has coefficients up to 1
+            found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
+            found["_scores"] = SimpleNamespace(
+                dual_coef_=found["dual_coef_"] / found["_scale"],
+                support_vectors_=found["support_vectors_"],
+                intercept_=np.zeros(1),
+            )
+        return found
 
     # ---- saved states --------------------------------------------------------------------------------
 
@@ -170,15 +136,17 @@ class ExactEnsemble(Ensemble):
         """Copy through arrays of the core, which are overwritten when they are released."""
         other = object.__new__(type(self))
         state = self.__getstate__()
-        for name in ("frozen", "id_of"):
-            state[name] = state[name].copy()
-        state["points_of"] = {name: numbers.copy() for name, numbers in self.points_of.items()}
+        state["frozen"] = state["frozen"].copy()
         other.__setstate__(state)
         return other
 
+    def __getstate__(self) -> dict[str, Any]:
+        with self.lock:
+            return {**super().__getstate__(), "name_of": self.id_of}
+
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
         n_labels = self.core.n_classes if self.problem == "classes" else 0
-        return len(self.labels) == n_labels and sorted(self.core.points()["serial"].tolist()) == list(self.id_of)
+        return len(self.labels) == n_labels and np.sort(self.core.points()["serial"]).tolist() == list(self.name_of)
 
     def _new_core(self) -> Any:
         return _core.Incremental(self.problem, C=1.0, nu=0.0)
@@ -192,7 +160,7 @@ def _listed(ids: Any) -> list[Any]:
 
 
 def _plain(name: Any) -> Any:
-    """An id as it is kept: a Python int or str."""
+    """Id as a Python int or str."""
     if isinstance(name, bool | np.bool_) or not isinstance(name, str | Integral):
         raise TypeError(f"ids must be integers or strings. Got {name!r}.")
     return str(name) if isinstance(name, str) else int(name)

@@ -1,8 +1,7 @@
-"""Base of the exact incremental estimators: points are added, forgotten, and asked about."""
+"""Base of the exact incremental estimators."""
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..base.fit import Training
 from ..base.kernel import KERNEL_RULES, KernelEstimator
 from .ensemble import ExactEnsemble
 
-#: A matrix of kernel values must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
+#: The kernel must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
 INCREMENTAL_RULES = {
     "kernel": params.one_of("linear", "poly", "rbf") | params.function(),
     "gamma": KERNEL_RULES["gamma"],
@@ -29,20 +28,20 @@ INCREMENTAL_RULES = {
 
 
 class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
-    """Base of the exact incremental estimators: what they do with points that they hold."""
+    """Base of the exact incremental estimators: points held, forgetting, diagnostics."""
 
     _dtypes = (np.float64,)
 
     def forget(self, ids: Any) -> Any:
-        """Remove points exactly: the model becomes the optimum of what is left.
+        """Remove points exactly: the model becomes the optimum of the remaining points.
 
-        Rows and kernel values leave memory, and memory that was used for them is overwritten; the ids leave the model.
-        An error or Ctrl-C leaves the model as it was (Ctrl-C after the last step comes too late).
+        Rows, kernel values and ids are removed from the model, and their memory in the core is overwritten. An error or
+        Ctrl-C leaves the model as it was (Ctrl-C after the last step has no effect).
 
         Parameters
         ----------
         ids : int, str or iterable of these
-            All points that carry one of them go.
+            Ids of the points. All points with one of these ids are removed.
 
         Returns
         -------
@@ -58,19 +57,20 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
 
     @property
     def kkt_violation_(self) -> float:
-        """Largest violation of the optimality conditions, from kernel values computed again.
+        """Largest KKT violation, computed from the rows at every access.
 
-        In units of the decision function; rounding errors of about ``1e-14 * C * max K(x, x)`` are normal.
+        In units of the decision function. Rounding errors of about ``1e-14 * C * max K(x, x)`` are normal.
         """
         return float(self._ask("violation"))
 
     @property
     def condition_(self) -> np.ndarray:
-        """Condition number, in the 1-norm, of each machine's margin system."""
+        """Condition number in the 1-norm of the margin system of each machine, computed at every access."""
         return self._ask("condition")
 
     def _ask(self, question: str) -> Any:
-        """Answer of the core that takes kernel values; no attribute where a parameter has changed."""
+        """Value computed by the core from kernel values; AttributeError if a parameter has changed."""
+        check_is_fitted(self, "_model")
         try:
             ensemble = self._ready()
         except ValueError as error:
@@ -79,22 +79,22 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
 
     @property
     def ids_(self) -> list[Any]:
-        """Ids of the points held, in the order in which they came."""
+        """Ids of the points held, in the order of their arrival."""
         return list(self._held().id_of.values())
 
     @property
     def n_samples_(self) -> int:
         """Number of points held."""
-        return len(self._held().id_of)
+        return int(self._held().core.n_rows)
 
     @property
     def n_samples_seen_(self) -> int:
-        """Number of points that have come so far."""
-        return self._held().n_seen
+        """Number of points seen so far."""
+        return int(self._held().core.n_seen)
 
     @property
     def memory_(self) -> int:
-        """Bytes of kernel rows and inverses."""
+        """Memory of kernel rows and inverses in bytes."""
         return int(self._held().core.memory)
 
     # ---- parts ---------------------------------------------------------------------------------------
@@ -105,16 +105,8 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
             raise AttributeError(f"{type(self).__name__} has not been fitted yet.")
         return ensemble
 
-    def __copy__(self) -> Any:
-        """Independent copy: forgetting in one does not affect the other."""
-        other = object.__new__(type(self))
-        other.__dict__.update(vars(self))
-        if "_model" in vars(self):
-            other._model = deepcopy(self._model)
-        return other
-
     def _ready(self, *free: str) -> ExactEnsemble:
-        """The ensemble, for a call in which the parameters `free` may have changed."""
+        """Checked and configured ensemble; the parameters `free` may have changed."""
         check_is_fitted(self, "_model")
         params.check(self, {name: rule for name, rule in self._rules.items() if name not in free})
         ensemble = self._model
@@ -130,7 +122,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         )
 
     def _frozen(self) -> dict[str, Any]:
-        """Parameters that cannot change in a stream; a kernel function may be replaced by its copy."""
+        """Parameters that cannot change in a stream. A callable kernel may be replaced by a copy of itself."""
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
 
@@ -140,7 +132,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
 
 
 class PointsTraining(Training):
-    """Points that are learnt in their order.
+    """One call that adds points in their order.
 
     Parameters
     ----------
@@ -155,9 +147,9 @@ class PointsTraining(Training):
     weights : ndarray
         Weights of the samples.
     given : list or None
-        Ids that the caller gives.
+        Ids given by the user.
     classes : array-like or None
-        Labels that the caller declares.
+        Labels declared by the user.
     """
 
     def __init__(
@@ -171,12 +163,21 @@ class PointsTraining(Training):
 
     def advance(self, steps: int | None) -> bool:
         at, end = self.done, self.n_steps if steps is None else min(self.n_steps, self.done + steps)
-        some = slice(at, end)
-        y = None if self.y is None else self.y[some]
-        given = None if self.given is None else self.given[some]
-        whole = end - at == self.n_steps  # no copy of X
-        X = self.X if whole else self.X[some]
-        self.ids += self.ensemble.learn(self.source, X, y, self.weights[some], given, self.classes, self.threads)
+        some, rows = slice(at, end), np.arange(end - at)
+        ensemble, core = self.ensemble, self.ensemble.core
+        with ensemble.lock:
+            numbers = core.n_seen + rows
+            names = numbers.tolist() if self.given is None else self.given[some]
+            labels, codes = ensemble.labels, np.zeros(len(rows), dtype=np.int64)
+            how: dict[str, Any] = {"arrivals": [], "threads": self.threads}
+            if self.y is not None:
+                labels, how["arrivals"] = ensemble.arrivals(self.y[some], self.classes)
+                codes = ensemble.codes(self.y[some], labels)
+            X = self.X if len(rows) == self.n_steps else self.X[some]  # no copy of all rows
+            weights = np.ascontiguousarray(self.weights[some])
+            ensemble.expect(names, self.given is not None, labels)
+            core.learn(self.source, _core.Matrix(X), rows, numbers, codes, weights, **how)
+        self.ids += names
         self.done = end
         return end < self.n_steps
 

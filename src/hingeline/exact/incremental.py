@@ -1,4 +1,4 @@
-"""Exact incremental and decremental SVM: add a point, forget a point, and the model is the batch optimum."""
+"""Exact incremental and decremental SVM."""
 
 from __future__ import annotations
 
@@ -19,29 +19,30 @@ from ..base.rows import LARGEST
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
-#: Points whose leave-one-out values are computed between two reports of progress.
+#: Number of points whose leave-one-out values are computed between two progress reports.
 TOGETHER = 16
 
 
 class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     """Kernel SVM that learns and forgets exactly.
 
-    After every call the model is the optimum of the soft-margin problem over the points it holds, the one that
-    :class:`sklearn.svm.SVC` would find from scratch: points may be added (:meth:`add`, :meth:`partial_fit`), removed
+    After every call the model is the optimum of the soft-margin problem over the points it holds: the optimum that
+    :class:`sklearn.svm.SVC` finds from scratch. Points may be added (:meth:`add`, :meth:`partial_fit`), removed
     (:meth:`forget`), and C may change (:meth:`set_C`), in any order. With more than two classes there is one machine
-    per class against the rest.
+    per class against the rest. Results do not depend on `n_jobs`; they may differ with `cache_size` and with the size
+    of chunks, by rounding only.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss. After the first call it is changed by :meth:`set_C`.
+        Weight of the loss. To change it in a fitted model call :meth:`set_C`.
     kernel : {'linear', 'poly', 'rbf'} or callable, default='rbf'
-        A positive semi-definite kernel. A callable gets two sets of rows and returns the matrix of kernel values
-        between them. For a matrix that exists already, give rows that hold their own number and a callable that looks
-        values up.
+        Positive semi-definite kernel. A callable gets two sets of rows and returns the matrix of kernel values between
+        them. For a precomputed matrix use rows that hold their own number and a callable that looks up values.
     gamma : {'scale', 'auto'} or float, default='scale'
-        Coefficient of 'rbf' and 'poly'; 'scale' is ``1 / (n_features * X.var())`` for X of the first call, 'auto' is
-        ``1 / n_features``. A number leaves no trace of the first rows in the kernel.
+        Coefficient of 'rbf' and 'poly'. 'scale' is ``1 / (n_features * X.var())`` for X of the first call, with a
+        weighted variance if `sample_weight` is given; 'auto' is ``1 / n_features``. Use a number if points must be
+        forgotten: 'scale' depends on the first rows.
     degree : int, default=3
         Degree of 'poly'.
     coef0 : float, default=0.0
@@ -49,50 +50,53 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     class_weight : dict or 'balanced', default=None
         Factor on C for the samples of a class; 'balanced' only in :meth:`fit`.
     window : int, default=None
-        Most points held; when another one comes, one goes by `window_rule` (several if the window has become smaller).
-    window_rule : {'relevance', 'oldest'}, default='oldest'
-        Which point goes: the one with the smallest coefficient (the smallest sum of absolute values over the
-        machines; of several the one furthest beyond the margin), or the one that came first.
+        Maximum number of points held. When it is exceeded, points are removed by `window_rule`.
+    window_rule : {'oldest', 'relevance'}, default='oldest'
+        Point that is removed: the one that came first ('oldest'), or the one with the smallest coefficient, that is,
+        the smallest sum of absolute values over the machines, and among equal ones the one furthest beyond the margin
+        ('relevance').
     cache_size : float, default=1024
-        Megabytes for kernel rows and inverses. Rows of the margin set must fit; other rows are kept as far as they do.
+        Memory in MB for kernel rows and inverses. Rows of the margin set must fit; other rows are kept if they fit.
     n_jobs : int, default=None
-        Threads; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all processors.
+        Threads. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all processors.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels known so far.
     ids_ : list
-        Ids of the points held, in the order in which they came.
+        Ids of the points held, in the order of their arrival.
     n_samples_, n_samples_seen_ : int
-        Points held, and points that have come so far.
+        Number of points held, and number of points seen so far.
     support_ : ndarray of shape (n_support,)
-        Numbers of the support vectors, class after class; points are numbered as they come.
+        Numbers of the support vectors, class after class. Points are numbered in the order of their arrival.
     support_vectors_ : {ndarray, sparse array} of shape (n_support, n_features)
-        These rows.
+        Support vectors.
     n_support_ : ndarray of shape (n_classes,)
-        Support vectors of each class.
+        Number of support vectors of each class.
     dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
-        Signed coefficients, a line per machine.
+        Signed coefficients, one line per machine.
     intercept_ : ndarray of shape (n_machines,)
-        Constants.
+        Intercepts.
     coef_ : ndarray of shape (n_machines, n_features)
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_machines,)
-        Minor steps: changes of direction on the way from optimum to optimum.
+        Number of minor steps: changes of direction on the paths between optima.
     n_margin_ : ndarray of shape (n_machines,)
-        Points exactly on the margin.
+        Number of points exactly on the margin.
     n_refinements_, n_corrections_, n_rebuilds_, n_restarts_ : ndarray of shape (n_machines,)
-        How often the safety net was used: directions refined, coefficients corrected by a Newton step, inverses
-        computed anew, machines learnt again from scratch.
+        Numerical repairs: directions refined, coefficients corrected by a Newton step, inverses recomputed, machines
+        trained again from scratch.
+    kkt_violation_ : float
+        Largest KKT violation, in units of the decision function; computed from the rows at every access.
     condition_ : ndarray of shape (n_machines,)
-        Condition number of the margin system.
+        Condition number of the margin system; computed at every access.
     memory_ : int
-        Bytes of kernel rows and inverses.
+        Memory of kernel rows and inverses in bytes.
     profile_ : dict
         Seconds spent on kernel values, sensitivities, gradients, searches, inverses and checks.
     bytes_touched_ : float
-        Bytes of kernel rows that were read to find how gradients change.
+        Bytes of kernel rows read for the sensitivities of the gradients.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -100,14 +104,14 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
 
     See Also
     --------
-    IncrementalOneClassSVM : The same for outliers.
-    LASVC : Approximate, for streams that are too long to be held.
+    IncrementalOneClassSVM : Same method for outliers.
+    LASVC : Approximate, for streams that are too long to be stored.
 
     Notes
     -----
-    All arithmetic is in double precision. Time for a point that becomes a support vector grows with the number of
-    points held times the size of the margin set; some ten thousand points are practical. All rows are stored in the
-    model.
+    All arithmetic is in double precision. The time for a point that becomes a support vector is proportional to the
+    number of points held times the size of the margin set; some ten thousand points are practical. The model stores all
+    rows.
 
     References
     ----------
@@ -125,7 +129,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     >>> ids = clf.add(X[150:], y[150:])
     >>> clf.forget(ids[:10]).n_samples_
     190
-    >>> clf.kkt_violation() < 1e-9
+    >>> clf.kkt_violation_ < 1e-9
     True
 
     Leave-one-out errors, exactly:
@@ -214,7 +218,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         y : array-like of shape (n_samples,)
             Labels. One that was not known before is accepted from then on.
         classes : array-like, default=None
-            Labels that may come; needed in the first call, and enough if they are those that are known by then.
+            Labels that may occur. Required on the first call; new labels may appear later.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C.
 
@@ -229,7 +233,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         return self
 
     def add(self, X: Any, y: Any, ids: Any = None, sample_weight: Any = None) -> list[Any]:
-        """Add points, in the order given, and say under which ids they can be forgotten.
+        """Add points, in the order given, and return their ids, with which they can be forgotten.
 
         An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far (see ``ids_``).
 
@@ -240,15 +244,15 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         y : array-like of shape (n_samples,)
             Labels. One that was not known before is accepted from then on.
         ids : sequence of int or str, default=None
-            One for each sample. Several samples may carry the same id, such as all rows of one person. None: samples
-            are numbered as they come. Give ids for all samples of a model or for none.
+            One id per sample. Several samples may have the same id, such as all rows of one person. None: samples are
+            numbered in the order of their arrival. Give ids for all samples of a model or for none.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C.
 
         Returns
         -------
         list
-            The ids.
+            Ids of the points.
         """
         return run(self, self._prepare_points, X, y, ids, None, sample_weight, callbacks=False).ids
 
@@ -278,7 +282,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         Parameters
         ----------
         C : float
-            The new value; it also becomes the parameter of the estimator.
+            New value. The parameter `C` of the estimator is set to it.
 
         Returns
         -------
@@ -291,17 +295,17 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         self.C = ensemble.frozen["C"] = C
         return self
 
-    # ---- questions -----------------------------------------------------------------------------------
+    # ---- paths and leave-one-out ---------------------------------------------------------------------
 
     def c_path(self, Cs: Any, X: Any = None) -> Bunch:
-        """Optima for several values of C, along the exact path; the model stays as it is.
+        """Optima for several values of C, along the exact path. The model does not change.
 
         Parameters
         ----------
         Cs : array-like of shape (n_values,)
-            Values of C; quickest in order.
+            Values of C; fastest in ascending or descending order.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            Samples to decide on at each value.
+            Samples whose decision values are computed at each C.
 
         Returns
         -------
@@ -326,7 +330,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         return path
 
     def _path_decisions(self, X: Any, ensemble: ExactEnsemble, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """Decision values along a path: all values of C in one expansion over the points held."""
+        """Decision values along a path, for all values of C at once."""
         n_held, n_outputs = coef.shape[2], intercept.size
         support = ensemble.take(ensemble.points_held()["row"])
         sums = np.tile(intercept.ravel(), (X.shape[0], 1))
@@ -346,14 +350,14 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         return decision[..., 0] if decision.shape[2] == 1 else decision
 
     def leave_one_out(self, progress: Any = None) -> Bunch:
-        """Decide on each point held as the model without that point would, exactly.
+        """Compute for each point held the decision of the exact model without that point.
 
-        Each support vector is unlearnt in turn; other points are not missed. The model stays as it is.
+        Each support vector is removed in turn; other points do not influence the model. The model does not change.
 
         Parameters
         ----------
         progress : bool or callable, default=None
-            A callable is told (done, total). True: a progress bar; None: one if a terminal looks on.
+            A callable gets (done, total). True: a progress bar. None: a progress bar if stderr is a terminal.
 
         Returns
         -------
@@ -376,7 +380,6 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
                     values[:, part] = ensemble.core.leave_one_out(source, numbers[part], threads=threads)
                 done += len(part)
                 tell(done)
-        ensemble.changed()
         decided = (values[0] > 0).astype(np.intp) if n_machines == 1 else values.argmax(axis=0)
         return Bunch(
             decision=values[0] if n_machines == 1 else np.ascontiguousarray(values.T),
@@ -403,11 +406,13 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
 
     def _require_bounds(self, weights: np.ndarray, C: float) -> None:
         if C * weights.max(initial=0.0) > LARGEST:
-            raise ValueError(f"C times the weights must not exceed {LARGEST:g}; lower C or the weights.")
+            raise ValueError(
+                f"C times the weights must not exceed {LARGEST:g}. Got {C * weights.max():g}; lower C or the weights."
+            )
 
     def _require_machines(self, ensemble: ExactEnsemble) -> None:
         if not ensemble.core.n_machines:
-            raise ValueError("Only one class has come so far; add points of another one first.")
+            raise ValueError("The model has seen only one class; add points of another class first.")
 
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -1,4 +1,4 @@
-"""Exact incremental one-class SVM: a sphere or a plane around points that come and go."""
+"""Exact incremental one-class SVM and support vector data description."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..base.rows import LARGEST
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
-#: Rows of a kernel function's diagonal that are computed together.
+#: Rows per call of a callable kernel when the diagonal is computed.
 DIAGONAL_BLOCK = 64
 
 
@@ -24,64 +24,65 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     """One-class SVM that learns and forgets exactly.
 
     After every call the model is the optimum over the points it holds. ``shape='plane'`` separates them from the origin
-    and equals :class:`sklearn.svm.OneClassSVM`; ``shape='sphere'`` is the smallest sphere that leaves a share of them
-    outside (support vector data description). For kernels with constant ``K(x, x)``, such as 'rbf', both draw the same
-    border.
+    and equals :class:`sklearn.svm.OneClassSVM`; ``shape='sphere'`` is the smallest sphere with at most a given share of
+    them outside (support vector data description). For kernels with constant ``K(x, x)``, such as 'rbf', both have the
+    same boundary.
 
     Parameters
     ----------
     nu : float, default=0.5
-        Share of outliers, in (0, 1]: at most that share lies outside and at least that share are support vectors. It
-        stays the same as points come and go.
+        Share of outliers, in (0, 1]: at most this share of the points lies outside, and at least this share are support
+        vectors. It stays constant when points are added or removed.
     C : float, default=None
-        Bound of the coefficients, which add up to 1, instead of `nu`. The model is defined as soon as ``1 / C`` points
-        are held.
+        Upper bound of the coefficients, whose sum is 1; used instead of `nu` if given. The model is defined as soon as
+        it holds ``1 / C`` points.
     shape : {'plane', 'sphere'}, default='plane'
-        What is put around the points.
+        Problem that is solved, see above.
     kernel : {'linear', 'poly', 'rbf'} or callable, default='rbf'
-        A positive semi-definite kernel. A callable gets two sets of rows and returns the matrix of kernel values
-        between them.
+        Positive semi-definite kernel. A callable gets two sets of rows and returns the matrix of kernel values between
+        them.
     gamma : {'scale', 'auto'} or float, default='scale'
-        Coefficient of 'rbf' and 'poly'; 'scale' is ``1 / (n_features * X.var())`` for X of the first call, 'auto' is
+        Coefficient of 'rbf' and 'poly'. 'scale' is ``1 / (n_features * X.var())`` for X of the first call, 'auto' is
         ``1 / n_features``.
     degree : int, default=3
         Degree of 'poly'.
     coef0 : float, default=0.0
         Constant of 'poly', not negative.
     window : int, default=None
-        Most points held; when another one comes, one goes by `window_rule`.
+        Maximum number of points held. When it is exceeded, points are removed by `window_rule`.
     window_rule : {'oldest', 'relevance'}, default='oldest'
-        Which point goes: the one that came first, or the one with the smallest coefficient (of several the innermost).
+        Point that is removed: the one that came first ('oldest'), or the one with the smallest coefficient, among equal
+        ones the innermost ('relevance').
     cache_size : float, default=1024
-        Megabytes for kernel rows and inverses. Rows of the margin set must fit; other rows are kept as far as they do.
+        Memory in MB for kernel rows and inverses. Rows of the margin set must fit; other rows are kept if they fit.
     n_jobs : int, default=None
-        Threads; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all processors.
+        Threads. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all processors.
 
     Attributes
     ----------
     offset_ : float
         ``decision_function(X) = score_samples(X) - offset_``.
     radius_ : float
-        Radius of the sphere.
+        Radius of the sphere; only with ``shape='sphere'``.
     center_ : ndarray of shape (n_features,)
-        Its centre, with a linear kernel only.
+        Centre of the sphere; only with ``shape='sphere'`` and a linear kernel.
     ids_ : list
-        Ids of the points held, in the order in which they came.
+        Ids of the points held, in the order of their arrival.
     n_samples_, n_samples_seen_ : int
-        Points held, and points that have come so far.
+        Number of points held, and number of points seen so far.
     support_ : ndarray of shape (n_support,)
-        Numbers of the support vectors; points are numbered as they come.
+        Numbers of the support vectors. Points are numbered in the order of their arrival.
     support_vectors_ : {ndarray, sparse array} of shape (n_support, n_features)
-        These rows.
+        Support vectors.
     n_support_ : ndarray of shape (1,)
-        Their number.
+        Number of support vectors.
     dual_coef_ : ndarray of shape (1, n_support)
-        Coefficients: up to 1 each as in :class:`sklearn.svm.OneClassSVM` ('plane'), adding up to 1 ('sphere').
+        Coefficients: at most 1 each as in :class:`sklearn.svm.OneClassSVM` ('plane'), with sum 1 ('sphere').
     intercept_ : ndarray of shape (1,)
-        Constant of the decision function.
+        Intercept of the decision function.
     n_iter_, n_margin_, n_refinements_, n_corrections_, n_rebuilds_, n_restarts_ : ndarray of shape (1,)
         As in :class:`IncrementalSVC`.
-    condition_, memory_, profile_, bytes_touched_
+    kkt_violation_, condition_, memory_, profile_, bytes_touched_
         As in :class:`IncrementalSVC`.
     n_features_in_ : int
         Features seen in fit.
@@ -90,7 +91,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     See Also
     --------
-    IncrementalSVC : The same with labels.
+    IncrementalSVC : Same method with labels.
     sklearn.svm.OneClassSVM : The batch problem.
 
     References
@@ -198,7 +199,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return self
 
     def add(self, X: Any, ids: Any = None) -> list[Any]:
-        """Add points, in the order given, and say under which ids they can be forgotten.
+        """Add points, in the order given, and return their ids, with which they can be forgotten.
 
         An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far (see ``ids_``).
 
@@ -207,13 +208,13 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         ids : sequence of int or str, default=None
-            One for each sample; several samples may carry the same. None: samples are numbered as they come. Give ids
-            for all samples of a model or for none.
+            One id per sample; several samples may have the same id. None: samples are numbered in the order of their
+            arrival. Give ids for all samples of a model or for none.
 
         Returns
         -------
         list
-            The ids.
+            Ids of the points.
         """
         return run(self, self._prepare_points, X, ids, callbacks=False).ids
 
@@ -225,12 +226,12 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
 
     def set_nu(self, nu: float) -> IncrementalOneClassSVM:
-        """Follow the exact path to another nu; it also becomes the parameter of the estimator, and C None.
+        """Follow the exact path to another nu. The parameter `nu` is set to it, and `C` to None.
 
         Parameters
         ----------
         nu : float
-            The new share.
+            New share.
 
         Returns
         -------
@@ -240,12 +241,12 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return self._move("nu", nu, C=None, nu=nu)
 
     def set_C(self, C: float) -> IncrementalOneClassSVM:
-        """Follow the exact path to another C; it also becomes the parameter of the estimator.
+        """Follow the exact path to another C. The parameter `C` is set to it.
 
         Parameters
         ----------
         C : float
-            The new bound.
+            New upper bound.
 
         Returns
         -------
@@ -268,7 +269,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     # ---- decisions -----------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distances to the border, positive inside.
+        """Signed decision values, positive inside the boundary.
 
         Parameters
         ----------
@@ -283,7 +284,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return self.score_samples(X) - self.offset_
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Scores: the larger, the more like the points held.
+        """Scores: larger values are more similar to the points held.
 
         Parameters
         ----------
@@ -324,13 +325,13 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Constant of the decision function."""
+        """Intercept of the decision function."""
         fitted = self._held_now()
         return 2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / fitted._scale
 
     @property
     def offset_(self) -> float:
-        """What `score_samples` is compared with."""
+        """Threshold of `score_samples`."""
         return -float(self.intercept_[0]) if self._held().problem == "plane" else -(self.radius_**2)
 
     @property
@@ -366,15 +367,15 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     @staticmethod
     def _bounds(C: float | None, nu: float) -> tuple[float, float]:
-        """C and nu as the core takes them."""
+        """C and nu in the form of the core."""
         return (1.0, float(nu)) if C is None else (float(C), 0.0)
 
     def _frozen(self) -> dict[str, Any]:
-        nu = self.nu if self.C is None else None  # not used beside C
+        nu = self.nu if self.C is None else None  # not used if C is given
         return {**super()._frozen(), "shape": self.shape, "nu": nu, "C": self.C}
 
     def _held_now(self) -> Any:
-        self._held()  # says so when nothing has been fitted
+        self._held()  # raises if the estimator is not fitted
         return self._fitted()
 
     def _diagonal(self, X: Any) -> np.ndarray:
@@ -394,7 +395,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         if not ensemble.attributes()["_ready"]:
             needed = 1 if self.C is None else int(np.ceil(1.0 / ensemble.core.C - 1e-12))
             raise NotFittedError(
-                f"The model is defined by {needed} points or more; it holds {len(ensemble.id_of)}. Add points"
+                f"The model is defined by {needed} points or more; it holds {ensemble.core.n_rows}. Add points"
                 + (", raise C, or use nu." if needed > 1 else ".")
             )
         return super()._validate_predict(X)

@@ -1,4 +1,4 @@
-"""Machines over shared rows that learn from a stream."""
+"""Ensembles that learn from a stream, over shared rows."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ..base.ensemble import Ensemble
 
 
 class StreamEnsemble(Ensemble):
-    """Machines that learn example by example.
+    """Ensemble of machines that learn example by example.
 
     Parameters
     ----------
     name : {'Lasvm', 'KernelSgd'}
-        Class of the core.
+        Name of the class in the core.
     given_once : tuple
-        Arguments of its constructor.
+        Arguments of its constructor, which cannot change.
     options : dict
-        Options of its calls.
+        Options, which may change between calls.
     frozen : dict
-        Parameters that cannot change from one call to the next.
+        Parameters that cannot change between calls.
     dtype : dtype
         Precision of the rows.
     """
@@ -40,14 +40,11 @@ class StreamEnsemble(Ensemble):
         self.core.configure(**options)
         self.options = options
 
-    def attributes(self) -> dict[str, Any]:
-        with self.lock:
-            found = super().attributes()
-            found.setdefault("classes_", self.classes)
-            return found
+    def _attributes(self) -> dict[str, Any]:
+        return {**super()._attributes(), "classes_": self.classes}
 
     def admission_margin(self, margins: np.ndarray) -> np.ndarray:
-        """Margins by class in sorted order, or one column for two classes."""
+        """Margins with one column per class in sorted order, or one column for two classes."""
         labels = self.labels[: self.core.n_classes]
         if len(labels) == 2:
             return np.where(np.isnan(margins[:, 0]), margins[:, 1], margins[:, 0])

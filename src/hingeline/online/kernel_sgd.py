@@ -14,60 +14,59 @@ from ..base.rows import LARGEST
 from .ensemble import StreamEnsemble
 from .stream import StreamClassifier, StreamTraining
 
-#: Rules that have an intercept.
+#: Rules that can learn an intercept.
 BIASED = ("olsvm", "olsvm-reg")
 
 
 class KernelSGDClassifier(StreamClassifier):
     """Kernel classifier trained by stochastic gradients: OL SVM, NORMA or Pegaz.
 
-    Examples are looked at one by one, in a fixed order, and a coefficient changes where the margin is violated. There
-    is nothing to converge: the number of steps is known beforehand, a step without violation costs next to nothing, and
-    one with a violation costs a column of the kernel matrix.
+    Examples are visited one by one in a fixed order, and a coefficient changes if the margin is violated. The number of
+    steps is known in advance. A step without violation takes constant time; a step with a violation costs one column of
+    the kernel matrix.
 
     =================  =======================================================================================
-    `rule`             what it does with step size ``eta``, which shrinks with the number of steps t
+    `rule`             step, with step size ``eta`` that decreases with the number of steps t
     =================  =======================================================================================
-    ``'olsvm'``        hinge loss alone, a perceptron with a margin. Fast; `C` only sets the size of steps.
-    ``'olsvm-reg'``    moves a coefficient towards `C` or 0, which are where the SVM without bias has them.
-    ``'norma'``        all coefficients shrink at every step: the model forgets.
-    ``'pegaz'``        coefficients count violations. With ``learning_rate='inverse'``, in the limit, the SVM with
-                       penalty ``C / n_samples``.
+    ``'olsvm'``        hinge loss without penalty, a perceptron with a margin. Fast; `C` is the size of the steps.
+    ``'olsvm-reg'``    moves a coefficient towards `C` or 0, its bounds in the SVM without intercept.
+    ``'norma'``        all coefficients shrink at every step: old samples lose influence.
+    ``'pegaz'``        coefficients count violations. With ``learning_rate='inverse'`` it converges to the SVM without
+                       intercept with penalty ``C / n_samples``.
     =================  =======================================================================================
 
-    :meth:`partial_fit` learns from a stream with a step counter that goes on: the model after any number of chunks
-    equals, to the bit, the model after one call with all rows (for a numeric `gamma`). Results do not depend on
-    `n_jobs` or `cache_size` either.
+    :meth:`partial_fit` learns from a stream and continues the count of steps. The model after any number of chunks has
+    the same bits as the model after one call with all rows (for a numeric `gamma`). Results do not depend on `n_jobs`
+    or `cache_size`.
 
     Parameters
     ----------
     rule : {'olsvm', 'olsvm-reg', 'norma', 'pegaz', 'norma-literal'}, default='olsvm'
-        Algorithm. 'norma-literal' is List 1 of the paper to the letter: the coefficient of the sample in turn does
-        not shrink and is overwritten rather than added to. Later epochs differ.
+        Algorithm. 'norma-literal' is List 1 of the paper as printed: the coefficient of the current sample does not
+        shrink and is overwritten instead of increased. It differs from 'norma' after the first epoch.
     C : float, default=1.0
-        Scale of the steps, and the weight of the loss where there is a penalty.
+        Scale of the steps, and weight of the loss for rules with a penalty.
     n_epochs : int, default=5
-        Passes over the data in :meth:`fit`, all in the same random order; :meth:`partial_fit` makes one.
+        Passes over the data in :meth:`fit`, all in the same random order; :meth:`partial_fit` makes one pass.
     learning_rate : {'sqrt', 'inverse'}, default='sqrt'
         ``eta = C * sqrt(2 / t)``, as in the paper, or ``C / t``.
     decay_first : bool, default=False
-        Whether 'norma' shrinks before it looks at the margin; of no effect on rules that do not shrink. With
-        ``learning_rate='inverse'`` 'norma' is then 'pegaz'.
+        Whether 'norma' shrinks coefficients before it computes the margin. No effect on other rules. With
+        ``learning_rate='inverse'`` 'norma' then equals 'pegaz'.
     fit_intercept : bool, default=False
         Whether to learn an intercept; 'olsvm' and 'olsvm-reg' only.
     average : bool, default=False
-        Whether to predict with the mean of the coefficients over the last half of the steps of :meth:`fit` (in a
-        stream: over the last half to three quarters of all steps, after a `fit` up to seven eighths) rather than with
-        the last ones.
+        Whether to predict with the mean of the coefficients over the last half of the steps of :meth:`fit` instead of
+        the last coefficients. In a stream the mean is over the last 1/2 to 3/4 of all steps, after a `fit` up to 7/8.
     truncate : float, default=1e-12
-        Coefficients below this part of the largest are dropped every 1,024 steps, which keeps 'norma' small. What is
-        dropped had a part in decision values of at most ``truncated_`` times the largest kernel value (1 for 'rbf');
-        steps whose margin is that close to 1 may turn out differently. Not with `average`.
+        Every 1,024 steps, coefficients below `truncate` times the largest are dropped, which keeps 'norma' small. The
+        error of decision values is at most ``truncated_`` times the largest kernel value (1 for 'rbf'), unless a margin
+        that close to 1 changed a later step. Nothing is dropped if `average` is True.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
         A callable gets two sets of rows and returns the matrix of kernel values between them.
     gamma : {'scale', 'auto'} or float, default='scale'
-        Coefficient of 'rbf', 'poly' and 'sigmoid'; 'scale' is ``1 / (n_features * X.var())``, 'auto' is
-        ``1 / n_features``. :meth:`partial_fit` takes X of its first call for 'scale'.
+        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
+        if `sample_weight` is given; :meth:`partial_fit` uses X of its first call. 'auto' is ``1 / n_features``.
     degree : int, default=3
         Degree of 'poly'.
     coef0 : float, default=0.0
@@ -75,14 +74,14 @@ class KernelSGDClassifier(StreamClassifier):
     class_weight : dict or 'balanced', default=None
         Factor on the steps for samples of a class; 'balanced' only in :meth:`fit`.
     cache_size : float, default=200
-        Megabytes for kernel columns.
+        Memory in MB for kernel columns.
     random_state : int, RandomState instance or None, default=None
         Order of the examples in :meth:`fit`.
     n_jobs : int, default=None
-        Threads for training and prediction; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1
-        all processors. Training uses one thread for each machine.
+        Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
+        processors. Training uses one thread per machine.
     multi_class : {'ovo', 'ovr'}, default='ovo'
-        Machines for each pair of classes, or for each class against the rest.
+        One machine for each pair of classes, or for each class against the rest.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes and ``multi_class='ovo'``.
 
@@ -91,39 +90,38 @@ class KernelSGDClassifier(StreamClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels known so far.
     support_ : ndarray of shape (n_support,)
-        Numbers of the support vectors, class after class: rows of X in :meth:`fit`; in :meth:`partial_fit` samples
-        are numbered on.
+        Numbers of the support vectors, class after class. In :meth:`fit` they are rows of X; :meth:`partial_fit`
+        continues to count.
     support_vectors_ : {ndarray, sparse array} of shape (n_support, n_features)
-        These rows; empty with ``kernel='precomputed'``.
+        Support vectors; empty with ``kernel='precomputed'``.
     n_support_ : ndarray of shape (n_classes,)
-        Support vectors of each class.
+        Number of support vectors of each class.
     dual_coef_ : ndarray of shape (n_classes - 1, n_support)
-        Signed coefficients in LIBSVM's layout; one line per class with ``multi_class='ovr'`` and more than two.
+        Signed coefficients in LIBSVM's layout; one line per class with ``multi_class='ovr'`` and more than two classes.
     intercept_ : ndarray of shape (n_machines,)
-        Constants.
+        Intercepts.
     coef_ : ndarray of shape (n_machines, n_features)
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_machines,)
-        Steps, t.
+        Number of steps t.
     n_violations_ : ndarray of shape (n_machines,)
-        Steps that found the margin violated.
+        Number of steps with a margin violation.
     truncated_ : ndarray of shape (n_machines,)
-        Sum of the absolute coefficients that were dropped, as far as they would have shrunk since: as long as no step
-        hung on them, no decision value is off by more than this times the largest kernel value.
+        Upper bound on the error of decision values caused by truncation, in units of the largest kernel value.
     n_samples_seen_ : int
-        Samples given so far.
+        Number of samples seen so far.
     stop_reason_ : ndarray of str of shape (n_machines,)
         'pass' (all steps made), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
     admission_margin_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        ``y f(x)`` of the samples of the last call when their turn first came. With more than two classes: in the
-        machine that tells a sample from each class, or in the machine of each class with ``multi_class='ovr'``. NaN
-        where a machine has not seen a sample.
+        ``y f(x)`` of the samples of the last call when they were first visited. With more than two classes: column k is
+        the value of the machine for the class of the sample and class k, or of class k with ``multi_class='ovr'``. NaN
+        if that machine has not visited the sample.
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray
         Columns 'machine', 'step', 'seconds', 'n_support', 'n_violations', 'kernel_evals'.
     decision_scale_ : ndarray of shape (n_machines,)
-        Largest decision value that each machine has seen in training; breaks ties between votes.
+        Largest absolute decision value of each machine in training, to break ties between votes.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -131,13 +129,13 @@ class KernelSGDClassifier(StreamClassifier):
 
     See Also
     --------
-    LASVC : Online as well; optimises what it holds, and stays smaller.
+    LASVC : Online too; optimises its coefficients and has fewer support vectors.
     WorstViolatorSVC : Takes the worst violator instead of the next sample.
-    sklearn.linear_model.SGDClassifier : Linear machines.
+    sklearn.linear_model.SGDClassifier : Linear models.
 
     Notes
     -----
-    Support vectors are rows of the training data and are stored in the model.
+    The model stores its support vectors, which are rows of the training data.
 
     References
     ----------
@@ -234,7 +232,7 @@ class KernelSGDClassifier(StreamClassifier):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors on the steps. Samples of weight zero are left out.
+            Factors on the steps. Samples of weight zero are ignored.
 
         Returns
         -------
@@ -248,7 +246,7 @@ class KernelSGDClassifier(StreamClassifier):
         return SgdTraining(self, *self._validate_weighted(X, y, sample_weight))
 
     def _options(self) -> dict[str, Any]:
-        """Arguments of the core's machines."""
+        """Options of the core."""
         if self.fit_intercept and self.rule not in BIASED:
             raise ValueError(f"fit_intercept=True needs rule='olsvm' or 'olsvm-reg'. Got rule={self.rule!r}.")
         return {
@@ -301,15 +299,11 @@ class SgdTraining(StreamTraining):
         self.n_steps = estimator.n_epochs * self.core.most_examples
 
     def advance(self, steps: int | None) -> bool:
-        try:
-            most = 2**62 if steps is None else steps
-            return self.core.advance(self.source, most, margins=self.in_order, threads=self.threads)
-        finally:
-            self.ensemble.changed()
+        most = 2**62 if steps is None else steps
+        return self.core.advance(self.source, most, margins=self.in_order, threads=self.threads)
 
     def end(self, unfinished: str) -> None:
         self.core.end()
         self.core.end_early(unfinished, len(self.y))
-        self.ensemble.changed()
         self.margins = np.full((len(self.y), self.in_order.shape[1]), np.nan)
         self.margins[self.order] = self.in_order

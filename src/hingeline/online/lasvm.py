@@ -1,4 +1,4 @@
-"""The LASVM family: online kernel SVMs, some of which stay small on noisy labels."""
+"""The LASVM family of online kernel SVMs."""
 
 from __future__ import annotations
 
@@ -16,36 +16,35 @@ from ..base.rows import LARGEST
 from .ensemble import StreamEnsemble
 from .stream import StreamClassifier, StreamTraining
 
-#: Rows that `fit` hands to the core at a time; results do not depend on it.
+#: Rows that `fit` passes to the core at a time; results do not depend on it.
 CHUNK = 4096
 
-#: Largest C times weight where coefficients meet single precision: products with kernel values stay in range.
+#: Largest C times weight for float32 data: products with kernel values stay in the range of float32.
 LARGEST_SINGLE = 1e30
-#: Examples between cleanings where there are none: positions of examples turned away still close up.
+#: Compaction period used when `clean_period` is None.
 SWEEP_PERIOD = 256
 
 
 class LASVC(StreamClassifier):
     """Online kernel SVM: LASVM-NC, LASVM-G, LASVM-I, FULL SVM or LASVM.
 
-    Examples are looked at one by one. Each may enter the expansion, after which a few optimisation steps are made on
-    what the expansion holds; examples that do not become support vectors leave it again. One pass is usually enough.
+    Examples are visited one by one. An example may enter the expansion; then a few optimisation steps are made on the
+    expansion, and examples that do not become support vectors are removed. One pass is usually enough.
 
-    ===========  =====  ==========================================================================================
-    `variant`    bias   what it does
-    ===========  =====  ==========================================================================================
-    ``'nc'``     no     ramp loss: examples on the wrong side by more than ``1 - s`` get no vote. Sparsest on noisy
-                        labels.
-    ``'i'``      no     ignores examples that are not on the ramp when they come. Fewest kernel values.
-    ``'g'``      no     hinge loss, steps until the duality gap is within its noise.
-    ``'full'``   no     as ``'g'`` without ever forgetting an example; with ``finish=True`` the exact optimum.
-    ``'lasvm'``  yes    one pair of steps per example; with ``finish=True`` the optimum that `sklearn.svm.SVC` has.
-    ===========  =====  ==========================================================================================
+    ===========  =========  ======================================================================================
+    `variant`    intercept  method
+    ===========  =========  ======================================================================================
+    ``'nc'``     no         ramp loss: examples with ``y f(x) < s`` have no influence. Sparsest on noisy labels.
+    ``'i'``      no         ignores examples that are not on the ramp when visited. Fewest kernel values.
+    ``'g'``      no         hinge loss; steps until the duality gap is below its standard deviation.
+    ``'full'``   no         as ``'g'``, but no example is removed; with ``finish=True`` the exact optimum.
+    ``'lasvm'``  yes        one pair of steps per example; with ``finish=True`` the optimum of `sklearn.svm.SVC`.
+    ===========  =========  ======================================================================================
 
-    :meth:`partial_fit` learns from a stream: the model after any number of chunks equals, to the bit, the model after
-    one call with all rows (for a numeric `gamma`). Results do not depend on `n_jobs` or `cache_size` either. (A
-    callable kernel must give the same value for the same two rows whatever is beside them, which BLAS does not to the
-    last bit, and a precomputed one must be symmetric.)
+    :meth:`partial_fit` learns from a stream. The model after any number of chunks has the same bits as the model after
+    one call with all rows (for a numeric `gamma`). Results do not depend on `n_jobs` or `cache_size`. This requires
+    that a callable kernel returns the same value for the same two rows in every call (BLAS does so only up to
+    rounding), and that a precomputed kernel is symmetric.
 
     Parameters
     ----------
@@ -54,30 +53,32 @@ class LASVC(StreamClassifier):
     C : float, default=1.0
         Weight of the loss.
     s : float, default=-1.0
-        Left end of the ramp, below 1. Examples with ``y f(x) < s`` count as outliers in 'nc' and are ignored in 'i'.
-        The other variants only count them.
+        Left end of the ramp, below 1. Examples with ``y f(x) < s`` are outliers in 'nc' and are ignored in 'i'. The
+        other variants only count them.
     tau : float, default=1e-3
-        Gradients that differ by no more than this are not worked on.
+        Tolerance of the steps: they stop when the extreme gradients differ by at most `tau`.
     clean_period : int or None, default=256
-        Examples between cleanings of 'nc', 'g' and 'i'; None: none before the end.
+        Number of examples between cleanings of 'nc', 'g' and 'i', which remove examples with coefficient zero. None:
+        no cleaning before the end.
     max_non_sv : int, default=100
-        Examples with coefficient zero that a cleaning leaves.
+        Number of examples with coefficient zero that a cleaning keeps.
     warm_sv : int, default=100
-        Support vectors that must be exceeded before the ramp has a say in 'nc' and 'i'.
+        Number of support vectors that must be exceeded before the ramp loss applies in 'nc' and 'i'.
     n_epochs : int, default=1
         Passes over the data in :meth:`fit`, each in a new random order.
     finish : bool, default=False
-        Whether :meth:`fit` goes on optimising until the duality gap is at most ``tol`` times the primal objective:
-        the gap of the problem restricted to the expansion, which for 'full' and 'lasvm' becomes the whole problem.
+        Whether :meth:`fit` continues to optimise until the duality gap is at most ``tol`` times the primal objective.
+        For 'full' and 'lasvm' this is the gap of the whole problem, for other variants of the problem restricted to the
+        expansion.
     tol : float, default=1e-3
-        Relative duality gap wanted from `finish`.
+        Relative duality gap at which `finish` stops.
     max_iter : int, default=-1
-        Most steps of `finish` for a machine; -1: no limit.
+        Maximum number of steps of `finish` for each machine; -1: no limit.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
         A callable gets two sets of rows and returns the matrix of kernel values between them.
     gamma : {'scale', 'auto'} or float, default='scale'
-        Coefficient of 'rbf', 'poly' and 'sigmoid'; 'scale' is ``1 / (n_features * X.var())``, 'auto' is
-        ``1 / n_features``. :meth:`partial_fit` takes X of its first call for 'scale'.
+        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
+        if `sample_weight` is given; :meth:`partial_fit` uses X of its first call. 'auto' is ``1 / n_features``.
     degree : int, default=3
         Degree of 'poly'.
     coef0 : float, default=0.0
@@ -85,14 +86,14 @@ class LASVC(StreamClassifier):
     class_weight : dict or 'balanced', default=None
         Factor on C for the samples of a class; 'balanced' only in :meth:`fit`.
     cache_size : float, default=200
-        Megabytes for kernel values of the expansion. What does not fit is computed again when needed.
+        Memory in MB for kernel values of the expansion. Values that do not fit are computed again.
     random_state : int, RandomState instance or None, default=None
         Order of the examples in :meth:`fit`.
     n_jobs : int, default=None
-        Threads for training and prediction; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1
-        all processors.
+        Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
+        processors.
     multi_class : {'ovo', 'ovr'}, default='ovo'
-        Machines for each pair of classes, or for each class against the rest.
+        One machine for each pair of classes, or for each class against the rest.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes and ``multi_class='ovo'``.
 
@@ -101,49 +102,49 @@ class LASVC(StreamClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels known so far.
     support_ : ndarray of shape (n_support,)
-        Numbers of the support vectors, class after class: rows of X in :meth:`fit`; in :meth:`partial_fit` samples
-        are numbered on.
+        Numbers of the support vectors, class after class. In :meth:`fit` they are rows of X; :meth:`partial_fit`
+        continues to count.
     support_vectors_ : {ndarray, sparse array} of shape (n_support, n_features)
-        These rows; empty with ``kernel='precomputed'``.
+        Support vectors; empty with ``kernel='precomputed'``.
     n_support_ : ndarray of shape (n_classes,)
-        Support vectors of each class.
+        Number of support vectors of each class.
     dual_coef_ : ndarray of shape (n_classes - 1, n_support)
-        Signed coefficients in LIBSVM's layout; one line per class with ``multi_class='ovr'`` and more than two.
+        Signed coefficients in LIBSVM's layout; one line per class with ``multi_class='ovr'`` and more than two classes.
     intercept_ : ndarray of shape (n_machines,)
-        Constants; zero for all variants but 'lasvm'.
+        Intercepts; zero unless ``variant='lasvm'``.
     coef_ : ndarray of shape (n_machines, n_features)
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_machines,)
-        Optimisation steps.
+        Number of optimisation steps.
     n_samples_seen_ : int
-        Samples given so far.
+        Number of samples seen so far.
     n_expansion_ : ndarray of shape (n_machines,)
-        Examples held, support vectors or not.
+        Number of examples in the expansion, support vectors or not.
     duality_gap_ : ndarray of shape (n_machines,)
-        Duality gap; of the problem restricted to the expansion, or of the whole one after ``finish=True`` with 'full'
-        or 'lasvm'.
+        Duality gap of the problem restricted to the expansion; after ``finish=True`` with 'full' or 'lasvm' of the
+        whole problem.
     duality_gap_target_ : ndarray of shape (n_machines,)
-        Noise of the gap when the last example came: what the variants without bias work towards.
+        Standard deviation of the gap at the last example, the target of the variants without intercept.
     dual_objective_ : ndarray of shape (n_machines,)
         Dual objective.
     stop_reason_ : ndarray of str of shape (n_machines,)
-        'pass' (all examples seen), 'gap' (`finish` reached `tol`), 'max_iter', 'precision' (`finish` got as far as
-        rounding errors allow), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+        'pass' (all examples visited), 'gap' (`finish` reached `tol`), 'max_iter', 'precision' (no progress of `finish`
+        because of rounding errors), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
     ramp_counts_ : dict of ndarray of shape (n_machines, 3)
-        Examples left of, on and right of the ramp when they came: 'admitted' to the expansion, 'cleaned' from it
-        again, 'skipped'.
+        Number of examples left of, on and right of the ramp when visited: 'admitted' to the expansion, 'cleaned' (later
+        removed from it), 'skipped'.
     admission_margin_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        ``y f(x)`` of the samples of the last call when their turn came. With more than two classes: in the machine
-        that tells a sample from each class, or in the machine of each class with ``multi_class='ovr'``. NaN where a
-        machine has not seen a sample.
+        ``y f(x)`` of the samples of the last call when they were visited. With more than two classes: column k is the
+        value of the machine for the class of the sample and class k, or of class k with ``multi_class='ovr'``. NaN if
+        that machine has not visited the sample.
     n_kernel_evals_, n_kernel_needed_, n_kernel_recomputed_ : int
-        Kernel values computed in training; those that the algorithm needs; those computed again, for want of memory or
-        because a model was read from a file.
+        Kernel values computed in training; values that the algorithm needs; values computed again because they did not
+        fit in memory or the model was loaded from a file.
     history_ : dict of ndarray
-        Columns 'machine', 'step' (examples), 'seconds', 'n_support', 'n_expansion', 'dual', 'gap', 'target',
-        'kernel_evals', 'kernel_needed'.
+        Columns 'machine', 'step' (examples visited), 'seconds', 'n_support', 'n_expansion', 'dual_objective',
+        'duality_gap', 'duality_gap_target', 'kernel_evals', 'kernel_needed'.
     decision_scale_ : ndarray of shape (n_machines,)
-        Largest decision value that each machine has seen in training; breaks ties between votes.
+        Largest absolute decision value of each machine in training, to break ties between votes.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -151,12 +152,13 @@ class LASVC(StreamClassifier):
 
     See Also
     --------
-    WorstViolatorSVC : Fewer kernel values on clean data; not online.
+    WorstViolatorSVC : Faster on data without label noise; not online.
+    IncrementalSVC : Exact after every sample; for at most some ten thousand samples.
     sklearn.svm.SVC : The exact optimum of the soft-margin problem.
 
     Notes
     -----
-    Support vectors, and a few more rows of the training data, are stored in the model.
+    The model stores its support vectors and some other rows of the training data.
 
     References
     ----------
@@ -263,7 +265,7 @@ class LASVC(StreamClassifier):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C. Samples of weight zero are left out.
+            Factors on C. Samples of weight zero are ignored.
 
         Returns
         -------
@@ -279,7 +281,7 @@ class LASVC(StreamClassifier):
     # ---- parts ---------------------------------------------------------------------------------------
 
     def _options(self) -> dict[str, Any]:
-        """Arguments of the core's machines."""
+        """Options of the core."""
         return {
             "C": float(self.C),
             "s": float(self.s),
@@ -298,7 +300,7 @@ class LASVC(StreamClassifier):
         return {**super()._frozen(), "variant": self.variant}
 
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
-        """C times the weights, which is where coefficients end."""
+        """C times the weights: the bounds of the coefficients."""
         boxes: np.ndarray = self.C * weights
         largest = LARGEST if dtype == np.float64 else LARGEST_SINGLE
         if boxes.max(initial=0.0) > largest:
@@ -310,7 +312,7 @@ class LASVC(StreamClassifier):
 
 
 class LasvmTraining(StreamTraining):
-    """One fit: passes over the data in pieces, then finishing."""
+    """One fit: passes over the data in pieces, then `finish`."""
 
     def __init__(self, estimator: LASVC, X: Any, codes: np.ndarray, boxes: np.ndarray) -> None:
         super().__init__(estimator, estimator._ensemble(X), X)
@@ -324,11 +326,12 @@ class LasvmTraining(StreamTraining):
         self.epoch = self.at = 0
 
     def advance(self, steps: int | None) -> bool:
-        """Visit so many examples (None: all); after the last one optimise, if `finish` says so."""
+        """Visit at most `steps` examples (None: all); after the last one optimise if `finish` is True."""
         left, n_epochs = 2**62 if steps is None else steps, self.estimator.n_epochs
         while left > 0 and self.epoch < n_epochs:
             piece = self.order[self.at : self.at + min(left, CHUNK)]
-            self._visit(piece, known=self.epoch > 0, evicts=True)
+            how = {"threads": self.threads, "known": self.epoch > 0, "evicts": True}
+            self.core.visit(*self._examples(piece), margins=self.margins, **how)
             self.at += len(piece)
             left -= len(piece)
             if self.at == len(self.order):
@@ -345,17 +348,8 @@ class LasvmTraining(StreamTraining):
         rows = np.ascontiguousarray(rows, dtype=np.int64)
         return self.source, self.matrix, rows, rows, self.codes[rows], self.boxes[rows]
 
-    def _visit(self, rows: np.ndarray, *, known: bool, evicts: bool) -> None:
-        margins = np.full((len(rows), self.margins.shape[1]), np.nan)
-        how = {"threads": self.threads, "known": known, "evicts": evicts}
-        try:
-            self.core.visit(*self._examples(rows), margins=margins, **how)
-        finally:
-            self.ensemble.changed()
-            self.margins[rows] = np.where(np.isnan(margins), self.margins[rows], margins)
-
     def _finish(self) -> None:
-        """Reduce the duality gap: on the expansion, and for LASVM also on the examples that it has evicted."""
+        """Reduce the duality gap on the expansion; for LASVM also on the examples that it has evicted."""
         est, core = self.estimator, self.core
         whole = est.variant == "lasvm"
         tol = est.tol / 2 if whole else est.tol
@@ -371,14 +365,13 @@ class LasvmTraining(StreamTraining):
             before, held = held, core.n_expansion
             if most <= 0 or not len(outside) or core.reached(est.tol) or held == before:
                 break
-            self._visit(outside, known=True, evicts=False)
+            how = {"threads": self.threads, "known": True, "evicts": False}
+            core.visit(*self._examples(outside), margins=self.margins, **how)
             most -= core.finish(self.source, tol, most, self.threads)
-        self.ensemble.changed()
 
     def end(self, unfinished: str) -> None:
         self.core.end(self.source)
         self.core.end_early(unfinished, len(self.codes))
-        self.ensemble.changed()
 
     def warn(self) -> None:
         """Warn about machines whose duality gap is too large after finishing."""
@@ -392,7 +385,7 @@ class LasvmTraining(StreamTraining):
         worst = missed[np.argmax(gap[missed] / primal[missed])]
         warnings.warn(
             f"{len(missed)} of {len(primal)} machines did not reach the duality gap wanted: it is {gap[worst]:.3g}, "
-            f"wanted {est.tol * primal[worst]:.3g} (tol={est.tol:g}); the reason is '{est.stop_reason_[worst]}'. "
+            f"wanted {est.tol * primal[worst]:.3g} (tol={est.tol:g}); stop reason '{est.stop_reason_[worst]}'. "
             "Raise max_iter or tol, scale the features, or lower C.",
             ConvergenceWarning,
             stacklevel=5,

@@ -1,4 +1,4 @@
-"""Kernel classifiers that learn from a stream: what they do with a chunk of it."""
+"""Base of the kernel classifiers that learn from a stream, and one call of ``partial_fit``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
 
     def _has_rows(self) -> bool:
         if self.kernel == "precomputed":
-            raise AttributeError("partial_fit needs rows; kernel='precomputed' has none.")
+            raise AttributeError("partial_fit is not available with kernel='precomputed', which has no rows.")
         return True
 
     @available_if(_has_rows)
@@ -35,13 +35,13 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; they are converted to the precision of the first call.
+            Samples; converted to the precision of the first call.
         y : array-like of shape (n_samples,)
-            Labels. One that was not known before is accepted from then on.
+            Labels. New labels are accepted.
         classes : array-like, default=None
-            Labels. Required on the first call; new labels may appear later.
+            Labels that may occur. Required on the first call; new labels may appear later.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C. Samples of weight zero are left out.
+            Factors on C; for KernelSGDClassifier on the steps. Samples of weight zero are ignored.
 
         Returns
         -------
@@ -74,19 +74,19 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
     # ---- parts ---------------------------------------------------------------------------------------
 
     def _options(self) -> dict[str, Any]:
-        """Options of the core."""
+        """Options of the core that may change between calls."""
         raise NotImplementedError
 
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
-        """Checked weights of the samples as the core takes them."""
+        """Checked weights of the samples in the form of the core."""
         raise NotImplementedError
 
     def _ensemble(self, X: Any) -> StreamEnsemble:
-        """Machines that have not learnt."""
+        """New ensemble."""
         raise NotImplementedError
 
     def _frozen(self) -> dict[str, Any]:
-        """Parameters that cannot change in a stream; a kernel function may be replaced by its copy."""
+        """Parameters that cannot change in a stream. A callable kernel may be replaced by a copy of itself."""
         names = ("multi_class", "gamma", "degree", "coef0")
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
@@ -104,7 +104,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
 
 
 class StreamTraining(Training):
-    """One call that learns: the ensemble, the rows and where their kernel values come from."""
+    """One call that learns: the ensemble, the rows, the source of their kernel values."""
 
     margins: np.ndarray
 
@@ -126,7 +126,7 @@ class StreamTraining(Training):
 
 
 class ChunkTraining(StreamTraining):
-    """One call of partial_fit."""
+    """One call of ``partial_fit``."""
 
     def __init__(
         self, estimator: Any, ensemble: StreamEnsemble, X: Any, y: np.ndarray, boxes: np.ndarray, classes: Any
@@ -148,7 +148,6 @@ class ChunkTraining(StreamTraining):
             try:
                 core.learn(self.source, self.matrix, *examples, **how)
             finally:
-                ensemble.changed()
                 n_known = core.n_classes
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before
                 self.margins = self.margins[:, :n_known]

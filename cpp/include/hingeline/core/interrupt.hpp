@@ -27,11 +27,14 @@ class Interrupt {
     }
     /// Ask for a stop without the poll.
     void request() { flag_.store(true, std::memory_order_relaxed); }
+    /// The poll raised an error of its own: what the call has done is to be undone, not kept as after Ctrl-C.
+    void fail() { failed_.store(true, std::memory_order_relaxed); }
+    bool failed() const { return failed_.load(std::memory_order_relaxed); }
 
   private:
     std::function<bool()> poll_;
     std::thread::id owner_ = std::this_thread::get_id();
-    std::atomic<bool> flag_{false};
+    std::atomic<bool> flag_{false}, failed_{false};
     std::chrono::steady_clock::time_point next_{};
 };
 

@@ -1,4 +1,4 @@
-// Batch machines as models: the class pairs of one problem, or all classes at once, over rows that the caller keeps.
+// Batch machines as models: one machine per class pair, or one for all classes, over rows owned by the caller.
 #pragma once
 
 #include "hingeline/algo/l2/min_norm.hpp"
@@ -21,7 +21,7 @@ template <class Kind> class Batch {
     Batch(Kind kind, typename Kind::Params p, Array<Index> codes, Index classes)
         : params(p), kind_(std::move(kind)), codes_(std::move(codes)), classes_(classes) {}
 
-    /// Up to `most` steps of every machine; whether steps are left.
+    /// Make up to `most` steps of every machine. Returns whether steps are left.
     bool learn(const Values& values, int threads, Index most, Interrupt* interrupt) {
         if (values.size() != std::ssize(codes_))
             throw std::invalid_argument("one label per row of the kernel matrix expected");
@@ -39,7 +39,7 @@ template <class Kind> class Batch {
         });
     }
 
-    /// Fitted attributes by name; `unfinished` is the stop reason of machines that could go on.
+    /// Fitted attributes by name; `unfinished` is the stop reason of machines with steps left.
     Record attributes(const std::string& unfinished) const {
         Record out;
         Array<Index> order(machines.size());
@@ -92,7 +92,7 @@ struct OllawvKind {
 };
 using Ollawv = Batch<OllawvKind>;
 
-/// All class pairs; `first` is the row that each begins with.
+/// Machines of all class pairs; `first` is the row that each starts with.
 inline Ollawv start_ollawv(const ollawv::Params& params, Array<Index> codes, const Array<double>& weights,
                            const Array<Index>& first) {
     const Index n = codes.size(), classes = weights.size();
@@ -116,7 +116,7 @@ inline Ollawv start_ollawv(const ollawv::Params& params, Array<Index> codes, con
 
 // ---- L2-SVM --------------------------------------------------------------------------------------------
 
-/// Sum by halves, eight running sums within a block: the error grows with the logarithm of n.
+/// Pairwise summation with eight partial sums per block: the rounding error grows with log(n).
 inline double pairwise_sum(const double* values, Index n) {
     constexpr Index lanes = 8, block = 128;
     if (n > block) {
@@ -181,7 +181,7 @@ struct L2Kind {
 };
 using L2Machines = Batch<L2Kind>;
 
-/// All class pairs, or all classes at once; `penalties` by row.
+/// Machines of all class pairs, or one machine for all classes; `penalties` by row.
 inline L2Machines start_l2(L2Rule rule, bool at_once, const l2::Params& params, Array<Index> codes, Index classes,
                            const Array<double>& penalties) {
     if (penalties.size() != codes.size()) throw std::invalid_argument("one penalty per row expected");
@@ -197,7 +197,7 @@ inline L2Machines start_l2(L2Rule rule, bool at_once, const l2::Params& params, 
     return out;
 }
 
-/// Start values of a machine that has not begun: v by row.
+/// Starting values v, by row, of a machine that has made no step.
 inline void guess(L2Machines& all, Index machine, const double* v, Index n) {
     if (machine < 0 || machine >= all.machines.size() || n != all.codes().size())
         throw std::invalid_argument("a guess names a machine and has one value per row");

@@ -1,8 +1,8 @@
-// Ensemble: two-class machines over one set of rows, and the labels that they tell apart.
+// Ensemble: two-class machines over one set of rows, and their labels.
 //
-// Labels have codes in the order in which they became known, and a place among the labels as they sort. One-vs-one has
-// a machine for each pair of codes whose positive class is the label that sorts last. One-vs-rest has one machine for
-// two labels and one per label for more.
+// The code of a label is its position in the order in which labels became known; its place is its rank among the sorted
+// labels. One-vs-one has a machine for each pair of codes, whose positive class is the larger label. One-vs-rest has
+// one machine for two labels, and one machine per label for more.
 #pragma once
 
 #include "hingeline/algo/example.hpp"
@@ -15,19 +15,19 @@ namespace hingeline {
 /// The sides of a two-class machine: class `positive` against class `negative`, or against all others (-1).
 struct Sides {
     Index positive = 0, negative = -1;
-    /// The class that an example of class `code` is told apart from; where that is the rest, the machine's own class.
+    /// The class on the other side of an example of class `code`; for one-vs-rest the positive class.
     Index other(Index code) const { return negative < 0 || code != positive ? positive : negative; }
-    /// +1, -1, or 0 for an example of another machine.
+    /// +1, -1, or 0 if the machine does not learn from examples of this class.
     double label(Index code) const { return code == positive ? 1.0 : negative < 0 || code == negative ? -1.0 : 0.0; }
 };
 
-/// Labels that are known, by code.
+/// Known labels, by code.
 struct Classes {
     bool one_vs_rest = false;
-    Array<Index> place;  // of each code among the labels as they sort
+    Array<Index> place;  // rank of each code among the sorted labels
     Index size() const { return place.size(); }
     Index at(Index code) const { return place[code]; }
-    /// A label becomes known that sorts at `where`.
+    /// A label with rank `where` becomes known.
     void insert(Index where) {
         if (where < 0 || where > size()) throw std::invalid_argument("place of a label out of range");
         for (Index& p : place) p += p >= where;
@@ -46,12 +46,12 @@ struct Classes {
     }
 };
 
-/// A label that becomes known before example `at` of a chunk, and its place among the labels known by then.
+/// A label that becomes known before example `at` of a chunk, and its rank among the labels known at that point.
 struct Arrival {
     Index at = 0, place = 0;
 };
 
-/// Examples: rows of x, their numbers, classes and boxes (C times weight; exact machines: the weight).
+/// Examples: rows of x, their numbers, classes, and boxes (C times weight; for exact machines the weight).
 struct Chunk {
     const AnyRows* x = nullptr;
     Ids rows;
@@ -62,24 +62,44 @@ struct Chunk {
     double largest_box() const { return *std::max_element(box, box + size()); }
 };
 
-/// margins[i][c]: y f of example i when its turn came, in the machine that tells it from class c (one-vs-rest: in the
-/// machine of class c). NaN where no machine saw it.
+/// margins[i][c]: y f(x) of example i when it was visited, in the machine for its class and class c (one-vs-rest: in
+/// the machine of class c). NaN if no such machine visited it.
 struct Margins {
     double* values = nullptr;
     Index rows = 0, classes = 0;
-    void put(const Sides& sides, Index example, Index code, double z) const {
-        values[example * classes + sides.other(code)] = z;
-    }
+    bool by_id = false;  // line i belongs to the example with id i, not to example i of the chunk
 };
 
-/// M has sides, a `state` with the held `row` of each entry, and release(), which drops what can be computed again.
+/// Margins of the examples of one machine; those that were written reach the table in the end.
+class MarginColumn {
+  public:
+    MarginColumn(const Margins& to, const Sides& sides, const Chunk& chunk, const Array<Index>& where)
+        : to_(to), sides_(sides), chunk_(chunk), where_(where), z_(where.size(), unseen) {}
+    MarginColumn(const MarginColumn&) = delete;
+    ~MarginColumn() {
+        for (Index i = 0; i < z_.size(); ++i)
+            if (const Index k = where_[i]; z_[i] == z_[i])
+                to_.values[(to_.by_id ? chunk_.id[k] : k) * to_.classes + sides_.other(chunk_.code[k])] = z_[i];
+    }
+    double* data() const { return z_.data(); }
+
+  private:
+    static constexpr double unseen = std::numeric_limits<double>::quiet_NaN();
+    const Margins& to_;
+    const Sides& sides_;
+    const Chunk& chunk_;
+    const Array<Index>& where_;
+    mutable Array<double> z_;
+};
+
+/// M has sides, a `state` with the held `row` of each entry, and release(), which frees values that can be recomputed.
 template <class M> struct Ensemble {
     using State = decltype(M::state);
     Classes classes;
     Array<M> machines;
     HeldRows rows;
     Index n_seen = 0;
-    std::string unfinished;  // why the last call ended early
+    std::string unfinished;  // why the last call ended early, or empty
 
     explicit Ensemble(bool one_vs_rest) { classes.one_vs_rest = one_vs_rest; }
 
@@ -88,7 +108,7 @@ template <class M> struct Ensemble {
         classes.insert(place);
         const Index fresh = classes.size() - 1;
         if (classes.one_vs_rest && fresh >= 2) {
-            if (fresh == 2) {  // one machine told two classes apart; the other class gets its own
+            if (fresh == 2) {  // two classes had one machine; the other class gets its own
                 const Index second = 1 - machines.front().positive;
                 machines.push_back({{second, -1}, mirrored(machines.front().state)});
             }
@@ -106,7 +126,7 @@ template <class M> struct Ensemble {
     Index append(const Source& source, const Chunk& chunk) {
         return source.precomputed() ? -1 : rows.append(*chunk.x, chunk.rows);
     }
-    /// The examples [from, to) of a chunk that machine m learns from; `where` gets their places in the chunk.
+    /// The examples [from, to) of a chunk that machine m learns from; `where` gets their positions in the chunk.
     Array<online::Example> examples(Index m, const Chunk& chunk, Index first, Index from, Index to,
                                     Array<Index>& where) const {
         Array<online::Example> out;
@@ -137,7 +157,7 @@ template <class M> struct Ensemble {
         for (M& m : machines) m.release();
     }
 
-    /// All that a failed call must bring back; rows behind `n_rows` came with the call.
+    /// State to restore if a call fails; rows from `n_rows` on were added by the call.
     struct Before {
         Classes classes;
         Array<State> states;
@@ -166,7 +186,7 @@ template <class M> struct Ensemble {
     }
 
     /// Learn from a chunk of a stream. work(from, to) learns from some of its examples. An error leaves the ensemble as
-    /// it was. Ctrl-C, which stops `work` early, does not: what was learnt stays.
+    /// it was. After Ctrl-C, which stops `work` early, the examples learnt so far are kept.
     template <class Work> void learn_chunk(const Chunk& chunk, Interrupt* interrupt, Work&& work) {
         Before b = before();
         n_seen += chunk.size();
@@ -184,6 +204,7 @@ template <class M> struct Ensemble {
                 at = end;
             }
             if (!stopped()) unfinished.clear();
+            if (interrupt && interrupt->failed()) return undo(std::move(b));
         } catch (const Interrupted&) {
         } catch (...) {
             undo(std::move(b));
@@ -213,7 +234,7 @@ template <class M> struct Ensemble {
     }
 };
 
-/// Fields of the labels and of what an ensemble counts.
+/// Fields of the labels and counters of an ensemble.
 template <class Archive, class E> void ensemble_fields(Archive& a, E& e) {
     a("one_vs_rest", e.classes.one_vs_rest);
     a("place", e.classes.place);
@@ -235,8 +256,8 @@ template <class E> Record saved_ensemble(E& e, const char* kind, Index version) 
     return std::move(out.record);
 }
 
-/// Restore an ensemble that holds `rows`, or any number of them with a precomputed kernel. check(machine, rows) refuses
-/// values that the machine cannot have.
+/// Restore an ensemble with its rows `held`; null with a precomputed kernel. check(machine) rejects values that a
+/// machine cannot have.
 template <class E, class Check>
 void restore_ensemble(E& e, const Record& record, const char* kind, Index version, const AnyRows* held, Check&& check) {
     using M = typename decltype(e.machines)::value_type;
@@ -250,6 +271,8 @@ void restore_ensemble(E& e, const Record& record, const char* kind, Index versio
     for (const Index p : fresh.classes.place)
         require_sound(p >= 0 && p < classes && !std::exchange(seen[p], 1), "place");
     require_sound(fresh.n_seen >= 0, "n_seen");
+    require_sound(fresh.unfinished.empty() || fresh.unfinished == "stopped" || fresh.unfinished == "interrupted",
+                  "unfinished");
     if (held) fresh.rows.append(*held, Ids::run(0, row_count(*held)));
     const auto& machines = record.get<std::vector<Record>>("machines");
     const Index wanted = classes < 2                  ? 0

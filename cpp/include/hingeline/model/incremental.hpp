@@ -1,4 +1,4 @@
-// Exact incremental machines as a model: points with their rows and norms, calls that change all or nothing.
+// Exact incremental machines as a model: points with their rows and norms; a call that fails changes nothing.
 #pragma once
 
 #include <unordered_map>
@@ -32,7 +32,7 @@ template <class Archive, class U> void fields(Archive& a, U& u) {
     for (int k = 0; k < line::count; ++k) a.array(names[k], s.lines[k], s.n);
 }
 
-/// Refuse values that no machine over n points can have.
+/// Reject values that no machine over n points can have.
 inline void check(const Unit& u, Index n, Index classes) {
     const State& s = u.state;
     require_sound(u.positive >= 0 && u.positive < std::max<Index>(classes, 1), "positive");
@@ -58,7 +58,6 @@ class Incremental {
     Model model;
     Classes classes;
     std::size_t cache_bytes = 0;
-    Array<Index> evicted;  // serials of points that have gone since the caller last asked
 
     Incremental(Problem problem, double C, double nu) {
         model.problem = problem, model.C = C, model.nu = nu;
@@ -71,7 +70,8 @@ class Incremental {
     Index n_rows() const { return store_.size(); }
     const Store<double>& rows() const { return store_; }
     std::size_t bytes() const { return model.kernel.bytes() + inverse_bytes(); }
-    Index last() const { return model.last; }
+    /// Points that have come so far; serials count from 0 in the order of arrival.
+    Index n_seen() const { return std::max(seen_, model.last + 1); }
 
     /// A label becomes known; see Ensemble::add_class.
     void add_class(Index place) {
@@ -83,20 +83,18 @@ class Incremental {
         model.add(fresh);
     }
 
-    /// Learn from points in their order; their labels may be new. An error leaves the model as it was. Ctrl-C leaves
-    /// the optimum of the points learnt so far, `last()` being the last of them.
+    /// Learn from points in their order; labels may be new. An error leaves the model as it was. After Ctrl-C it is the
+    /// optimum of the points learnt so far; `n_seen()` counts them.
     void learn(const Source& source, const Chunk& chunk, int threads, Interrupt* interrupt) {
         prepare();
         const Index size = chunk.size();
-        std::optional<Before> b;  // one point is all or nothing by itself
+        std::optional<Before> b;  // not needed for one point: the algorithm undoes it
         if (size > 1 || model.crowded() || !chunk.arrivals.empty()) b = before();
         const Index stored = store_.size();
-        const Index gone = evicted.size();
-        std::optional<Store<double>> rows;  // where points may leave before the call ends
+        std::optional<Store<double>> rows;  // copy needed if points may be removed during the call
         Wiped<double> lengths;
         if (model.window > 0 && size > model.kernel.block()) rows = store_, lengths = norms_;
         const auto undo = [&] {
-            evicted.resize(gone);
             if (b) back(std::move(*b));
             if (rows) {
                 store_ = std::move(*rows);
@@ -118,7 +116,8 @@ class Incremental {
                 close();
                 at += count;
             }
-            prepare();  // inverses have grown
+            if (interrupt && interrupt->failed()) return undo();
+            prepare();  // inverses have grown, so less memory is left for kernel rows
         } catch (...) {
             undo();
             throw;
@@ -140,7 +139,7 @@ class Incremental {
         }
         leave();
     }
-    /// Another C, or another nu where it is above 0, along the exact path.
+    /// Follow the exact path to another C, or to another nu if it is above 0.
     void bound(const Source& source, double C, double nu, int threads, Interrupt* interrupt) {
         change(source, threads, interrupt, [&](const auto& values, auto& scratch) {
             model.nu = nu;
@@ -148,7 +147,7 @@ class Incremental {
             model.bound(values, scratch, nu > 0 ? 1.0 / (nu * points) : C);
         });
     }
-    /// Outputs at points of the machines without that point, machine after machine in the order of the classes.
+    /// Output at each point of the machine without that point; machine after machine in the order of the classes.
     Array<double> leave_one_out(const Source& source, const Array<Index>& serials, int threads, Interrupt* interrupt) {
         const Array<Index> which = positions(serials);
         Array<double> values(which.size() * model.units.size());
@@ -159,7 +158,7 @@ class Incremental {
             out.insert(out.end(), values.begin() + m * which.size(), values.begin() + (m + 1) * which.size());
         return out;
     }
-    /// Coefficients by value of C, machine and point (as named), constants and sizes of margin sets.
+    /// For each C and machine: coefficients of the points `serials`, intercept, and size of the margin set.
     Record path(const Source& source, const Array<double>& Cs, const Array<Index>& serials, int threads,
                 Interrupt* interrupt) {
         const Array<Index> which = positions(serials), by_class = order();
@@ -184,7 +183,7 @@ class Incremental {
         out.put("n_margin", std::move(margin));
         return out;
     }
-    /// Largest violation of the optimality conditions, from kernel values computed again.
+    /// Largest KKT violation, from recomputed kernel values.
     double violation(const Source& source, int threads, Interrupt* interrupt) {
         double worst = 0;
         change(source, threads, interrupt, [&](const auto& values, auto& scratch) {
@@ -201,7 +200,7 @@ class Incremental {
         return out;
     }
 
-    /// Fitted attributes by name; without a machine there are none.
+    /// Fitted attributes by name; empty if there is no machine yet.
     Record attributes() const {
         Record out;
         if (model.units.empty()) return out;
@@ -284,7 +283,7 @@ class Incremental {
         norms_ = std::move(fresh.norms_);
         model.kernel.clear();
         back(fresh.before());
-        model.last = -1;
+        model.last = -1, seen_ = fresh.seen_;
         model.kernel_seconds = fresh.model.kernel_seconds;
     }
     Array<Index> order() const {
@@ -297,7 +296,7 @@ class Incremental {
     }
 
   private:
-    /// What a call may have to bring back.
+    /// State to restore if a call fails.
     struct Before {
         Classes classes;
         Array<Unit> units;
@@ -315,10 +314,12 @@ class Incremental {
 
     template <class Archive, class I> static void all_fields(Archive& a, I& i) {
         a("place", i.classes.place);
-        a("C", i.model.C), a("nu", i.model.nu), a("kernel_seconds", i.model.kernel_seconds);
+        Index seen = i.n_seen();
+        a("n_seen", seen), a("C", i.model.C), a("nu", i.model.nu), a("kernel_seconds", i.model.kernel_seconds);
         auto& p = i.model.points;
         a("serial", p.serial), a("code", p.code), a("weight", p.weight), a("diagonal", p.diagonal);
         if constexpr (Archive::reads) {
+            i.seen_ = seen;
             i.model.n = static_cast<Index>(p.serial.size());
             p.dead.assign(p.serial.size(), 0);
         }
@@ -336,7 +337,7 @@ class Incremental {
         require_sound(model.C > 0 && model.nu >= 0 && model.nu <= (model.problem == Problem::classes ? 0 : 1), "C");
         std::unordered_map<Index, bool> named;
         for (Index i = 0; i < n; ++i)
-            require_sound(p.code[i] >= 0 && p.code[i] < count && p.serial[i] >= 0 && p.weight[i] >= 0 &&
+            require_sound(p.code[i] >= 0 && p.code[i] < count && p.serial[i] >= 0 && p.serial[i] < seen_ && p.weight[i] >= 0 &&
                               !std::exchange(named[p.serial[i]], true),
                           "points");
     }
@@ -394,17 +395,15 @@ class Incremental {
         const auto* dense = std::get_if<0>(&rows);
         return !dense || few_entries(*dense, std::numeric_limits<std::size_t>::max() / 2).has_value();
     }
-    /// Dead points and those that wait leave, with their rows.
+    /// Remove dead points and points that were not learnt, with their rows.
     void close() {
-        for (Index i = 0; i < model.n; ++i)
-            if (model.points.dead[i]) evicted.push_back(model.points.serial[i]);
         const Closing c = model.close();
         store_.close(model.kept(), c);
         for (const auto& [from, to] : c.moves) norms_[to] = norms_[from];
         std::fill(norms_.begin() + c.size, norms_.end(), 0.0);
         norms_.resize(c.size);
     }
-    /// Kernel rows may use what the inverses leave of the cache.
+    /// Kernel rows may use the part of the cache that the inverses do not need.
     void prepare() {
         model.kernel.allow(cache_bytes - std::min(cache_bytes, inverse_bytes()));
         if (model.kernel.size() == 0 && model.n > 0) model.kernel.expect(model.n);
@@ -419,7 +418,7 @@ class Incremental {
         } catch (const Interrupted&) {
         }
     }
-    /// A call on the points held that leaves them as they are when it fails or is interrupted, or always (`look`).
+    /// Run f on the points held. The model is restored if f fails or is interrupted; with `look` always.
     template <class F> void change(const Source& source, int threads, Interrupt* interrupt, F&& f, bool look = false) {
         Before b = before();
         try {
@@ -433,6 +432,7 @@ class Incremental {
 
     Store<double> store_{0, false};
     Wiped<double> norms_;
+    Index seen_ = 0;  // before the state was restored
 };
 
 }  // namespace hingeline::incremental

@@ -1,7 +1,7 @@
-// From machines to LIBSVM's arrays: the union of their support vectors, and what each has to say, in the order of the
-// classes.
+// From machines to LIBSVM's arrays: the union of their support vectors, with the coefficients of all machines in the
+// order of the classes.
 //
-// Pairs run in the order (0, 1), (0, 2), ..., (c-2, c-1). The support vectors of class i have one coefficient for each
+// Pairs have the order (0, 1), (0, 2), ..., (c-2, c-1). The support vectors of class i have one coefficient for each
 // other class, in order; one-vs-rest machines have one line of coefficients each.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace hingeline {
 /// Support vectors of one machine.
 struct Terms {
     Array<Index> row;    // in the rows held
-    Array<Index> id;     // as the caller numbers examples
+    Array<Index> id;     // number of the example in its stream or training set
     Array<Index> code;   // class, as it sorts among the labels
     Array<double> coef;  // signed
     double intercept = 0;

@@ -8,7 +8,7 @@
 
 namespace hingeline::kernel_sgd {
 
-/// A machine, the examples that it is learning from, and their places in the chunk.
+/// A machine, the examples it is learning from, and their positions in the chunk.
 struct Machine : Sides {
     State state{};
     Window window{};
@@ -40,7 +40,7 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
     }
 }
 
-/// Refuse values that no machine can have.
+/// Reject values that no machine can have.
 inline void check(const Machine& m) {
     const State& s = m.state;
     require_sound(s.a.size() == s.row.size(), "lengths of a machine's arrays");
@@ -70,19 +70,19 @@ class KernelSgd : public Ensemble<Machine> {
         learn_chunk(chunk, interrupt, [&](Index from, Index to) {
             if (!std::exchange(appended, true)) first = append(source, chunk);
             open(chunk, first, from, to, 1, true);
-            run(source, chunk.code, std::numeric_limits<Index>::max(), margins, threads, interrupt);
+            run(source, chunk, std::numeric_limits<Index>::max(), margins, threads, interrupt);
         });
     }
-    /// Give every machine its examples for `advance`, each to be visited `epochs` times.
+    /// Assign to every machine its examples for `advance`, each visited `epochs` times.
     void begin(const Source& source, const Chunk& chunk, Index epochs) {
         open(chunk, append(source, chunk), 0, chunk.size(), epochs, false);
         codes_.assign(chunk.code, chunk.code + chunk.size());
     }
-    /// Up to `steps` steps of every machine; whether steps are left.
+    /// Make up to `steps` steps of every machine. Returns whether steps are left.
     bool advance(const Source& source, Index steps, const Margins& margins, int threads, Interrupt* interrupt) {
         if (margins.rows != std::ssize(codes_)) throw std::invalid_argument("one line of margins per example expected");
         try {
-            run(source, codes_.data(), steps, margins, threads, interrupt);
+            run(source, {nullptr, {}, nullptr, codes_.data()}, steps, margins, threads, interrupt);
         } catch (const Interrupted&) {
         }
         return std::any_of(machines.begin(), machines.end(), [](const Machine& m) { return m.window.running(); });
@@ -92,7 +92,7 @@ class KernelSgd : public Ensemble<Machine> {
         codes_.clear();
         settle();
     }
-    /// Most examples that one machine learns from.
+    /// Largest number of examples of a machine.
     Index most_examples() const {
         Index most = 0;
         for (const Machine& m : machines) most = std::max(most, static_cast<Index>(m.window.examples.size()));
@@ -144,7 +144,7 @@ class KernelSgd : public Ensemble<Machine> {
             plan_average(machine.state, params, stream ? 0 : machine.window.total);
         }
     }
-    void run(const Source& source, const Index* codes, Index steps, const Margins& margins, int threads,
+    void run(const Source& source, const Chunk& chunk, Index steps, const Margins& margins, int threads,
              Interrupt* interrupt) {
         constexpr std::size_t everything = std::numeric_limits<std::size_t>::max() / 2;
         Values(source, rows.view(), everything).visit([&](const auto& values) {
@@ -157,18 +157,8 @@ class KernelSgd : public Ensemble<Machine> {
                 require_range(values, params.C * largest, false);
                 Params mine = params;
                 mine.cache_bytes /= static_cast<std::size_t>(std::clamp<Index>(threads, 1, count));
-                Array<double> z(machine.where.size(), std::numeric_limits<double>::quiet_NaN());
-                const auto put = [&] {
-                    for (Index i = 0; i < std::ssize(z); ++i)
-                        if (z[i] == z[i]) margins.put(machine, machine.where[i], codes[machine.where[i]], z[i]);
-                };
-                try {
-                    kernel_sgd::learn(machine.state, machine.window, mine, values, Stop{steps, interrupt}, z.data());
-                } catch (...) {
-                    put();
-                    throw;
-                }
-                put();
+                const MarginColumn z(margins, machine, chunk, machine.where);
+                kernel_sgd::learn(machine.state, machine.window, mine, values, Stop{steps, interrupt}, z.data());
             });
         });
     }

@@ -14,7 +14,7 @@ namespace hingeline::lasvm {
 
 enum class Variant { lasvm, g, nc, i, full };
 
-/// One machine and its kernel rows, which are computed again when they were released.
+/// One machine and its kernel rows, which are recomputed after a release.
 struct Machine : Sides {
     online::State state{};
     std::variant<std::monostate, std::unique_ptr<SelfGram<float>>, std::unique_ptr<SelfGram<double>>> kernel_rows{};
@@ -53,7 +53,7 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
     a("trace", s.trace);
 }
 
-/// Refuse values that no machine can have, and count what follows from the others.
+/// Reject values that no machine can have, and compute the counters that are not saved.
 inline void check(Machine& m) {
     online::State& s = m.state;
     const Index n = s.n;
@@ -95,22 +95,23 @@ class Lasvm : public Ensemble<Machine> {
         bool appended = false;
         learn_chunk(chunk, interrupt, [&](Index from, Index to) {
             if (!std::exchange(appended, true)) first = append(source, chunk);
-            visit(source, chunk, first, from, to, margins, threads, interrupt, false, true);
+            pass(source, chunk, first, from, to, margins, threads, interrupt, false, true);
         });
         outside_loss_.clear();
     }
-    /// Learn from examples of a fit, which may be `known` from an epoch before; LASVM `evicts` those it does not need.
+    /// Learn from examples of a fit. `known`: they may be in the expansion from an earlier epoch. `evicts`: LASVM
+    /// removes examples that it does not need.
     void visit(const Source& source, const Chunk& chunk, const Margins& margins, int threads, Interrupt* interrupt,
                bool known, bool evicts) {
         const Index first = append(source, chunk);
         try {
-            visit(source, chunk, first, 0, chunk.size(), margins, threads, interrupt, known, evicts);
+            pass(source, chunk, first, 0, chunk.size(), margins, threads, interrupt, known, evicts);
         } catch (const Interrupted&) {
         }
         outside_loss_.clear();
         settle();
     }
-    /// Optimise what the machines hold; the most steps that one of them made.
+    /// Optimise the expansions. Returns the largest number of steps of a machine.
     Index finish(const Source& source, double tol, Index most, int threads, Interrupt* interrupt) {
         Array<Index> steps(machines.size(), 0);
         each(source, threads, interrupt, [&](auto& search, Index m) {
@@ -119,7 +120,7 @@ class Lasvm : public Ensemble<Machine> {
         });
         return steps.empty() ? 0 : *std::max_element(steps.begin(), steps.end());
     }
-    /// The last cleaning: support vectors only, or all that is alive in LASVM and FULL SVM. No kernel rows are kept.
+    /// Final cleaning: keeps the support vectors, for LASVM and FULL SVM all live examples. Frees the kernel rows.
     void end(const Source& source) {
         release();
         each(source, 1, nullptr, [&](auto& search, Index) {
@@ -132,8 +133,8 @@ class Lasvm : public Ensemble<Machine> {
         settle();
         release();
     }
-    /// Losses of the examples of a chunk that no expansion holds are added to the duality gaps; the places in the chunk
-    /// of those that have one.
+    /// Add the losses of the examples of a chunk that are outside the expansions to the duality gaps. Returns the
+    /// positions in the chunk of the examples with a loss.
     Array<Index> outside(const Source& source, const Chunk& chunk, int threads, Interrupt* interrupt) {
         Array<char> marked(chunk.size(), 0);
         outside_loss_.resize(machines.size(), 0.0);
@@ -244,7 +245,7 @@ class Lasvm : public Ensemble<Machine> {
         to.put(name, std::move(out));
     }
 
-    /// work(search, machine number) for every machine, side by side where there are threads.
+    /// work(search, machine number) for every machine, in parallel if there are threads.
     template <class Work> void each(const Source& source, int threads, Interrupt* interrupt, Work&& work) {
         constexpr std::size_t everything = std::numeric_limits<std::size_t>::max() / 2;
         Values(source, rows.view(), everything).visit([&](const auto& values) {
@@ -262,45 +263,32 @@ class Lasvm : public Ensemble<Machine> {
             });
         });
     }
-    void visit(const Source& source, const Chunk& chunk, Index first, Index from, Index to, const Margins& margins,
-               int threads, Interrupt* interrupt, bool known, bool evicts) {
+    /// One visit of the examples [from, to) of a chunk by every machine.
+    void pass(const Source& source, const Chunk& chunk, Index first, Index from, Index to, const Margins& margins,
+              int threads, Interrupt* interrupt, bool known, bool evicts) {
+        using namespace online;
         each(source, threads, interrupt, [&](auto& search, Index m) {
             search.require_range(chunk.largest_box());
             Array<Index> where;
             const auto some = examples(m, chunk, first, from, to, where);
-            Array<double> z(some.size(), std::numeric_limits<double>::quiet_NaN());
-            const auto put = [&] {
-                for (Index i = 0; i < std::ssize(z); ++i)
-                    if (z[i] == z[i]) margins.put(machines[m], where[i], chunk.code[where[i]], z[i]);
-            };
-            try {
-                learn_one(search, some, known, evicts, z.data());
-            } catch (...) {
-                put();
-                throw;
+            const MarginColumn z(margins, machines[m], chunk, where);
+            switch (variant_) {
+                case Variant::lasvm:
+                    return void(learn_pairs(search, some, known, evicts, z.data()));
+                case Variant::g:
+                    return void(online::learn<RuleG>(search, some, known, z.data()));
+                case Variant::nc:
+                    return void(online::learn<RuleNC>(search, some, known, z.data()));
+                case Variant::i:
+                    return void(online::learn<RuleI>(search, some, known, z.data()));
+                case Variant::full:
+                    return void(online::learn<RuleFull>(search, some, known, z.data()));
             }
-            put();
         });
-    }
-    template <class Search>
-    void learn_one(Search& search, const Array<online::Example>& examples, bool known, bool evicts, double* margins) {
-        using namespace online;
-        switch (variant_) {
-            case Variant::lasvm:
-                return void(learn_pairs(search, examples, known, evicts, margins));
-            case Variant::g:
-                return void(online::learn<RuleG>(search, examples, known, margins));
-            case Variant::nc:
-                return void(online::learn<RuleNC>(search, examples, known, margins));
-            case Variant::i:
-                return void(online::learn<RuleI>(search, examples, known, margins));
-            case Variant::full:
-                return void(online::learn<RuleFull>(search, examples, known, margins));
-        }
     }
 
     Variant variant_;
-    Array<double> outside_loss_;  // by machine, after `outside`
+    Array<double> outside_loss_;  // by machine; set by `outside`
 };
 
 }  // namespace hingeline::lasvm

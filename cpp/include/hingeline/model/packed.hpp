@@ -1,5 +1,5 @@
-// Packed: support vectors laid out for prediction once (norms, compressed copy), with their coefficients. It never
-// changes, so any number of threads may use it.
+// Packed: support vectors prepared for prediction (norms, compressed copy), and their coefficients. Both are immutable,
+// so any number of threads may use them.
 #pragma once
 
 #include "hingeline/kernel/expansion.hpp"
@@ -41,6 +41,31 @@ struct Lines {
     Lines(const Lines&) = delete;
 };
 
+/// Weights of the features with a linear kernel: out[o * columns + k] = sum_s coef[o][s] x[s][k], in the order of the
+/// support vectors, so that dense rows and CSR rows give the same bits.
+inline Array<double> feature_weights(const Lines& lines, const AnyRows& support) {
+    const Coefficients& c = lines.coefficients;
+    if (row_count(support) != c.support) throw std::invalid_argument("one coefficient per support vector expected");
+    const Index d = column_count(support);
+    Array<double> out(c.outputs() * d, 0.0);
+    std::visit(
+        [&](const auto& rows) {
+            using T = ValueOf<decltype(rows)>;
+            Array<T> row(d);
+            for (const Group& g : c.groups)
+                for (Index s = g.first; s < g.first + g.count; ++s) {
+                    spread(rows, s, row.data());
+                    for (Index m = 0; m < std::ssize(g.outputs); ++m) {
+                        const double value = c.values[m * c.support + s];
+                        double* to = out.data() + g.outputs[m] * d;
+                        for (Index k = 0; value != 0 && k < d; ++k) to[k] += value * static_cast<double>(row[k]);
+                    }
+                }
+        },
+        support);
+    return out;
+}
+
 class Packed {
   public:
     /// Computed kernel values against `support`, which must outlive this.
@@ -70,7 +95,7 @@ class Packed {
     Index n_ = 0, d_ = 0;
 };
 
-/// Decision values from kernel values that exist: x[i][columns[s]] for support vector s.
+/// Decision values from precomputed kernel values: x[i][columns[s]] for support vector s.
 inline bool decide_gathered(const Lines& lines, const AnyRows& x, Ids columns, int threads, Interrupt* interrupt,
                             double* out) {
     if (columns.count != lines.coefficients.support)

@@ -1,9 +1,8 @@
 // Record: named values, the form in which models are saved and results leave the core.
 //
-// A state lists its fields once, in a function fields(archive, state) that calls archive("name", value) for each. The
-// same list serves a Writer, which stores the values, and a Reader, which restores them and refuses a record that lacks
-// a field or holds one of another type or length. What a record holds is not trusted beyond that: the caller checks
-// ranges before a restored state is used.
+// A state lists its fields once, in a function fields(archive, state) that calls archive("name", value) for each. A
+// Writer stores the values; a Reader restores them and rejects a record in which a field is missing or has another type
+// or length. Ranges of values are checked by the model before a restored state is used.
 #pragma once
 
 #include <cmath>
@@ -29,7 +28,8 @@ inline void require_sound(bool holds, const char* what) {
     if (!holds) throw Damaged(what);
 }
 
-/// Numbers in row-major order; an empty shape means one dimension. They may come from rows, so memory is overwritten.
+/// Numbers in row-major order; an empty shape means one dimension. They may come from rows, so their memory is
+/// overwritten when released.
 template <class T> struct Numeric {
     Wiped<T> values;
     std::vector<std::size_t> shape{};
@@ -84,7 +84,7 @@ struct Writer {
         columns.put("paused_at", trace.paused_at());
         record.put(name, std::vector<Record>{std::move(columns)});
     }
-    /// `count` consecutive numbers whose number is known to the reader too.
+    /// `count` consecutive numbers; the reader knows `count`.
     template <class T> void array(const char* name, const T* values, Index count) {
         using Stored = std::conditional_t<std::is_floating_point_v<T>, double,
                                           std::conditional_t<sizeof(T) == 1, std::int8_t, Index>>;

@@ -1,4 +1,4 @@
-// HeldRows: the rows that a model keeps, in the precision and form of the first ones that came.
+// HeldRows: the rows that a model keeps, in the precision and form (dense or CSR) of the first rows.
 #pragma once
 
 #include "hingeline/data/store.hpp"
@@ -8,7 +8,7 @@ namespace hingeline {
 
 class HeldRows {
   public:
-    /// Whether rows have ever come; models with a precomputed kernel hold none.
+    /// Whether rows were ever added; models with a precomputed kernel hold none.
     bool started() const { return store_.index() != 0; }
     Index size() const {
         return visit([](const auto& store) { return store.size(); }, Index{0});
@@ -20,7 +20,7 @@ class HeldRows {
         return visit([](const auto& store) { return AnyRows(store.view()); },
                      AnyRows(Rows<double>(DenseRows<double>{})));
     }
-    /// Append some of `rows`; the position of the first.
+    /// Append some of `rows`. Returns the position of the first.
     Index append(const AnyRows& rows, Ids which) {
         const Index first = size();
         std::visit(
@@ -29,7 +29,8 @@ class HeldRows {
                 if (!started()) store_.template emplace<Store<T>>(column_count(x), x.index() != 0);
                 auto* mine = std::get_if<Store<T>>(&store_);
                 if (!mine || mine->columns() != column_count(x))
-                    throw std::invalid_argument("rows must have the precision and the features of those before");
+                    throw std::invalid_argument(
+                        "rows must have the precision and the number of features of the first rows");
                 mine->append(x, which);
             },
             rows);

@@ -1,5 +1,5 @@
-// Source: where kernel values come from. They are computed from rows, read from a matrix that exists, or asked of a
-// function; this is the one place where the three differ.
+// Source: where kernel values come from. They are computed from rows, read from a precomputed matrix, or returned by a
+// function. Only this file distinguishes the three.
 #pragma once
 
 #include <memory>
@@ -81,7 +81,7 @@ using Values = ValuesOf<Gram<double>, Called<double>>;
 using Values = ValuesOf<Gram<float>, Gram<double>, Gathered<float>, Gathered<double>, Called<double>>;
 #endif
 
-/// f(kernel values between `rows`, whose squared norms are known), in double and never precomputed.
+/// f(kernel values between `rows` with squared norms `norms`), in double; not for precomputed kernels.
 template <class F> void with_values(const Source& source, const Rows<double>& rows, const Wiped<double>& norms, F&& f) {
     if (const auto* kernel = std::get_if<0>(&source.from))
         f(Gram<double>(*kernel, rows, norms));
