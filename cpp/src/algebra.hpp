@@ -1,5 +1,5 @@
-// Sums of rows, and a symmetric matrix stored as the rows of its lower triangle: what exact methods spend their time
-// on. Part of tables.cpp: everything has internal linkage (see there).
+// Sums of rows, and symmetric matrices stored as the rows of their lower triangle: where exact methods spend their
+// time. Part of tables.cpp: everything has internal linkage (see there).
 #pragma once
 
 #include "passes.hpp"
@@ -7,7 +7,7 @@
 namespace hingeline::HINGELINE_ISA {
 namespace {
 
-/// One group of rows added to a stretch of sums; the stretch of the next group is asked for meanwhile.
+/// Add one group of rows to a stretch of sums, and prefetch the stretch of the next group.
 template <class T, int Count> HL_INLINE void add_rows(const T* const* rows, const double* w, const T* const* next,
                                                       Index from, Index to, double* sums) {
     using V = Vec<double>;
@@ -29,7 +29,7 @@ template <class T, int Count> HL_INLINE void add_rows(const T* const* rows, cons
 template <class T>
 void combine(const T* const* rows, const double* weights, Index count, Index from, Index to, double* sums) {
     constexpr int group = 4;
-    constexpr Index stretch = 1024;  // sums that stay in the first cache while all rows go by
+    constexpr Index stretch = 1024;  // sums that stay in the L1 cache while all rows are read
     for (Index at = from; at < to; at += stretch) {
         const Index end = to - at < stretch ? to : at + stretch;
         Index r = 0;

@@ -10,7 +10,7 @@ namespace {
 constexpr int pass_group = 4;  // independent sums and maxima hide the latency of the operations
 static_assert(pass_step % (pass_group * lanes<float>) == 0);
 
-/// A kernel row comes from memory, and the hardware's prefetcher stops at every page: ask for it 2 KiB ahead.
+/// A kernel row is read from memory, and the hardware prefetcher stops at every page: prefetch 2 KiB ahead.
 template <class T> HL_INLINE void fetch_ahead(const T* p) {
 #if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch(p + 2048 / sizeof(T));
@@ -18,11 +18,11 @@ template <class T> HL_INLINE void fetch_ahead(const T* p) {
     (void)p;
 #endif
 }
-/// Registers to a cache line, for asking once.
+/// Registers per cache line: one prefetch each.
 template <class T> inline constexpr int line_registers =
     64 / (lanes<T> * sizeof(T)) < pass_group ? 64 / (lanes<T> * sizeof(T)) : pass_group;
 
-/// A factor for values of type T: in single precision its head and its tail.
+/// A factor for values of type T; in single precision as a sum of two floats.
 template <class T> struct Factor {
     T head, tail;
     HL_INLINE explicit Factor(double a)
@@ -83,7 +83,7 @@ template <class T, bool Moves> Ascent ascend_pass(T* g, const T* k, double a, co
     const Factor<T> factor(a);
     V sum[pass_group] = {};
     LaneMost<T> most(0);
-    V tied{};  // values seen again in their lane
+    V tied{};  // values that occurred again in their lane
     for (Index from = 0; from < n; from += pass_step) {
         V high[pass_group] = {};
         for (Index i = from; i < from + pass_step; i += pass_group * W)
@@ -166,7 +166,7 @@ template <class T> Least add_and_least(double* z, const T* k, double a, double b
     using V = Vec<double>;
     constexpr int W = lanes<double>;
     constexpr int group = 4;         // independent minima hide the latency of the comparisons
-    constexpr Index stretch = 1024;  // the first position of the least value is sought in one stretch only
+    constexpr Index stretch = 1024;  // the first position of the least value is searched in one stretch only
     const double infinity = static_cast<double>(INFINITY);
     double best = infinity;
     Index best_from = 0;

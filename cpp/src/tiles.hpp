@@ -157,7 +157,7 @@ template <class T> void bits_one(const std::uint64_t* query, Index words, const 
     }
 }
 
-// ---- the rest ------------------------------------------------------------------------------------
+// ---- norms ---------------------------------------------------------------------------------------
 
 template <class T> void norms(const T* const* rows, int row_count, Index d, T* out) {
     constexpr int group = 8;  // independent chains hide the latency of the additions

@@ -97,10 +97,10 @@ template <class T> void nothing_changes(Index n) {
 }
 
 CASE(cache_and_slices_change_nothing) {
-    nothing_changes<float>(200);
-    nothing_changes<double>(200);
-    nothing_changes<float>(800);
-    nothing_changes<double>(800);
+    nothing_changes<float>(300);
+    nothing_changes<double>(300);
+    nothing_changes<float>(900);
+    nothing_changes<double>(900);
 }
 
 CASE(no_rows) {

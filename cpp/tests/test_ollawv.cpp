@@ -275,7 +275,7 @@ CASE(against_the_plain_loop_double) { against_the_plain_loop<double>(); }
 // ---- laws ----------------------------------------------------------------------------------------
 
 // Teams form only where each thread has a few thousand examples.
-constexpr Index many = 9'000;
+constexpr Index many = 12'000;
 
 template <class T> Problem<T> many_dense() { return {many, 2, 1.0, false, {KernelKind::rbf, 8.0, 0.0, 3}}; }
 template <class T> Problem<T> many_sparse() { return {many, 30, 0.2, false, {KernelKind::rbf, 0.8, 0.0, 3}}; }
