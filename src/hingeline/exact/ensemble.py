@@ -68,10 +68,12 @@ class ExactEnsemble(Ensemble):
 
     def numbers(self, ids: Any) -> np.ndarray:
         """Numbers of all points with one of the ids."""
-        points: dict[Any, list[int]] = {}
-        for number, name in self.id_of.items():
-            points.setdefault(name, []).append(number)
         names = dict.fromkeys(_plain(name) for name in _listed(ids))
+        held = set(self.core.points()["serial"].tolist())
+        points: dict[Any, list[int]] = {} if self.own_ids else {name: [name] for name in names if name in held}
+        for number, name in self.name_of.items() if self.own_ids else ():
+            if name in names and number in held:
+                points.setdefault(name, []).append(number)
         unknown = [name for name in names if name not in points]
         if unknown:
             raise KeyError(f"no point has the ids {unknown[:5]!r}" + (" ..." if len(unknown) > 5 else ""))
@@ -90,7 +92,8 @@ class ExactEnsemble(Ensemble):
         """Remove points exactly, and their ids."""
         with self.lock:
             self.core.forget(source, numbers, threads=threads)
-            self.name_of = self.id_of
+            for number in numbers.tolist():
+                del self.name_of[number]
             self._state = None
 
     def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
