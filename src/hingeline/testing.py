@@ -339,7 +339,7 @@ def _is_fitted(model: Any) -> bool:
 
 
 def _saved(value: Any, path: str = "model", found: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Everything that pickle would save, but for times, as bytes by the path to it."""
+    """Everything that pickle would save except times, as bytes by the path to it."""
     found = {} if found is None else found
     if "seconds" in path or path.endswith("['held']['real']"):
         return found
@@ -418,7 +418,7 @@ def check_fit_goes_on(subject: _Subject) -> None:
 
 
 def check_new_labels(subject: _Subject) -> None:
-    """Labels that nobody has declared may come at any time, wherever they sort and wherever chunks end."""
+    """Undeclared labels may come at any time, anywhere in the sort order and anywhere in a chunk."""
     X, y = subject.data(n_classes=4)
     order = np.argsort(y >= 2, kind="stable")
     known = 20
