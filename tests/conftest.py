@@ -1,7 +1,12 @@
-"""One thread for BLAS: the oracles solve many small systems, and tests run side by side. Data beside the checkout."""
+"""One thread for BLAS: the oracles solve many small systems, and tests run side by side. Data beside the checkout.
+
+With the environment variable CI hypothesis draws the same examples in every run; elsewhere it draws new ones.
+"""
 
 import os
 from pathlib import Path
+
+from hypothesis import settings
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -9,3 +14,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 shared = Path(__file__).parents[2] / "shared" / "data"
 if shared.is_dir():
     os.environ.setdefault("HINGELINE_DATA", str(shared))
+
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")

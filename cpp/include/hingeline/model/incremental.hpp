@@ -337,8 +337,8 @@ class Incremental {
         require_sound(model.C > 0 && model.nu >= 0 && model.nu <= (model.problem == Problem::classes ? 0 : 1), "C");
         std::unordered_map<Index, bool> named;
         for (Index i = 0; i < n; ++i)
-            require_sound(p.code[i] >= 0 && p.code[i] < count && p.serial[i] >= 0 && p.serial[i] < seen_ && p.weight[i] >= 0 &&
-                              !std::exchange(named[p.serial[i]], true),
+            require_sound(p.code[i] >= 0 && p.code[i] < count && p.serial[i] >= 0 && p.serial[i] < seen_ &&
+                              p.weight[i] >= 0 && !std::exchange(named[p.serial[i]], true),
                           "points");
     }
     void take_rows(const AnyRows* held) {
