@@ -16,6 +16,7 @@ template <class T, class Allocator = std::allocator<T>> class Array : public std
 
   public:
     using Base::Base;
+    using Base::operator=;  // a list is assigned in place
     Array() = default;
     Array(const Base& other) : Base(other) {}
     Array(Base&& other) noexcept : Base(std::move(other)) {}
