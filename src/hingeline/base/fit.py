@@ -116,7 +116,10 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
         vars(estimator).update(before)
         raise
     if interrupt is not None:
-        raise interrupt
+        try:
+            raise interrupt
+        finally:
+            interrupt = None  # the traceback refers to this frame: no reference cycle
     training.warn()
     return training
 
