@@ -1,9 +1,11 @@
 // A small test harness: CASE(name) { ... } registers a case and `main` runs them all; a failed CHECK prints its
-// place, with whatever follows the expression, and the program returns 1.
+// place, with whatever follows the expression, and the program returns 1. CASE_ONCE is for laws about threads, cuts and
+// interrupts, which do not depend on the instruction set: it runs on the widest one only.
 #pragma once
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -44,6 +46,10 @@ template <class E, class F> bool throws(F&& f) {
 #define CASE(name)                                                                     \
     static void name();                                                                \
     static const bool name##_listed = (check::cases.emplace_back(#name, &name), true); \
+    static void name()
+#define CASE_ONCE(name)                                                                                                \
+    static void name();                                                                                                \
+    static const bool name##_listed = std::getenv("HINGELINE_ISA") || (check::cases.emplace_back(#name, &name), true); \
     static void name()
 #define CHECK(expression, ...) \
     (++check::count, (expression) ? void() : check::fail(__FILE__, __LINE__, #expression __VA_OPT__(, ) __VA_ARGS__))

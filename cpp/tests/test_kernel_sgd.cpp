@@ -403,7 +403,7 @@ template <class T> void epochs_in_any_calls(Index n, Index epochs) {
 CASE(one_epoch_float) { epochs_in_any_calls<float>(1100, 1); }
 CASE(one_epoch_double) { epochs_in_any_calls<double>(330, 1); }
 CASE(epochs_float) { epochs_in_any_calls<float>(150, 3); }
-CASE(epochs_double) { epochs_in_any_calls<double>(280, 4); }
+CASE_ONCE(epochs_double) { epochs_in_any_calls<double>(280, 4); }
 
 template <class T> void streams_in_any_chunks(Index n) {
     const Problem<T> p(n, 3, 9);
@@ -434,9 +434,9 @@ template <class T> void streams_in_any_chunks(Index n) {
     }
 }
 CASE(streams_float) { streams_in_any_chunks<float>(300); }
-CASE(streams_double) { streams_in_any_chunks<double>(1300); }
+CASE_ONCE(streams_double) { streams_in_any_chunks<double>(1300); }
 
-CASE(after_an_interrupt_it_goes_on_as_if_there_had_been_none) {
+CASE_ONCE(after_an_interrupt_it_goes_on_as_if_there_had_been_none) {
     const Problem<double> p(160, 3, 11);
     for (const Index epochs : {1, 3})
         for (const Params& params : some_params())

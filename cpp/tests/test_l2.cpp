@@ -96,7 +96,7 @@ template <class T> void nothing_changes(Index n) {
         }
 }
 
-CASE(cache_and_slices_change_nothing) {
+CASE_ONCE(cache_and_slices_change_nothing) {
     nothing_changes<float>(300);
     nothing_changes<double>(300);
     nothing_changes<float>(900);

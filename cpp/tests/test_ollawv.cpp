@@ -315,10 +315,10 @@ template <class T> void any_number_of_threads() {
     same_with_threads("gathered", start, params, Gathered<T>(DenseRows<T>{h.data(), many, many, 1, 1}), expected);
 }
 
-CASE(any_number_of_threads_float) { any_number_of_threads<float>(); }
-CASE(any_number_of_threads_double) { any_number_of_threads<double>(); }
+CASE_ONCE(any_number_of_threads_float) { any_number_of_threads<float>(); }
+CASE_ONCE(any_number_of_threads_double) { any_number_of_threads<double>(); }
 
-CASE(threads_and_many_steps) {
+CASE_ONCE(threads_and_many_steps) {
     // More than a quarter of the examples: chosen ones are dropped from the shares on the way.
     const Problem<float> p = many_dense<float>();
     const Params params{1.0, 100.0, 0.26, true, 1u << 22};
@@ -389,7 +389,7 @@ void check_usable(const State& s, const State& expected, int threads, int when) 
     CHECK(same_bits(s.a.data(), expected.a.data(), s.a.size()), threads, when);
 }
 
-CASE(an_interrupted_run_goes_on_to_the_same_result) {
+CASE_ONCE(an_interrupted_run_goes_on_to_the_same_result) {
     using Source = Troubled<Gram<float>>;
     const Params params{1.0, 2.0, 0.02, true, 1u << 20};
     int interrupted = 0;
@@ -418,7 +418,7 @@ CASE(an_interrupted_run_goes_on_to_the_same_result) {
 }
 
 /// The caller gets the exception, no thread hangs, and what is left can go on.
-CASE(a_source_that_throws) {
+CASE_ONCE(a_source_that_throws) {
     const Params params{1.0, 2.0, 0.01, true, 1u << 20};
     for (const bool sparse : {false, true}) {
         const Problem<float> p = sparse ? many_sparse<float>() : many_dense<float>();
