@@ -70,7 +70,7 @@ def finite_newton_path(
     n_machines = sum(problem.n_machines for problem in problems)
     coefs = np.empty((len(values), n_machines, X.shape[1]))
     intercepts, gaps, objectives = np.empty((3, len(values), n_machines))
-    n_iter = np.empty((len(values), n_machines), dtype=np.int32)
+    n_iter = np.empty((len(values), n_machines), dtype=np.int64)
     reasons = np.empty((len(values), n_machines), dtype=object)
     with one_blas_thread(), explained(X, "finite_newton_path"):
         for k, of, minimiser in model._walk(problems, values):

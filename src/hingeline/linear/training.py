@@ -139,7 +139,7 @@ class LinearTraining(Training):
         attributes = {
             "objective_": C * np.concatenate([m.objective() for m in minimisers]),
             "duality_gap_": C * np.concatenate([m.gap() for m in minimisers]),
-            "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]).astype(np.int32),
+            "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]),
             "stop_reason_": np.where(reasons == "running", unfinished or "running", reasons),
         }
         points = np.concatenate([m.points for m in minimisers])
