@@ -10,9 +10,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .. import _core
-from .kernel import KernelEstimator
+from . import params
+from .kernel import KERNEL_RULES, KernelEstimator
 from .labels import WeightedLabels, is_one_vs_rest, one_vs_rest_shape, pair_outputs, pairs, read_only, require_two
 from .rows import LARGEST
+
+CLASSIFIER_RULES = {
+    **KERNEL_RULES,
+    "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
+    "decision_function_shape": params.one_of("ovr", "ovo"),
+}
 
 
 class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):

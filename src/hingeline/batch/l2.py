@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
 from ..base import params
-from ..base.classifier import KernelClassifier
+from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.kernel import KERNEL_RULES
 from ..base.labels import is_one_vs_rest, pairs, require_two_weighted
 from ..base.rows import LARGEST
 from .training import BatchTraining
@@ -35,9 +34,7 @@ L2_RULES = {
     "tol": params.real(least=0.0),
     "max_iter": params.integer(least=-1),
     "fit_intercept": params.boolean(),
-    **KERNEL_RULES,
-    "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
-    "decision_function_shape": params.one_of("ovr", "ovo"),
+    **CLASSIFIER_RULES,
     "warm_start": params.boolean(),
 }
 

@@ -12,9 +12,8 @@ from sklearn.utils import check_random_state
 
 from .. import _core
 from ..base import params
-from ..base.classifier import KernelClassifier
+from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.kernel import KERNEL_RULES
 from ..base.labels import pairs
 from ..base.rows import LARGEST
 from .training import BatchTraining
@@ -142,28 +141,14 @@ class WorstViolatorSVC(KernelClassifier):
         n_jobs: int | None = None,
         decision_function_shape: str = "ovr",
     ) -> None:
-        self.margin = margin
-        self.cap = cap
-        self.fit_intercept = fit_intercept
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.decision_function_shape = decision_function_shape
+        params.assign(self, locals())
 
     _rules = {
         "margin": params.real(above=0.0, most=LARGEST),
         "cap": params.real(above=0.0, most=1.0),
         "fit_intercept": params.boolean(),
         "C": params.real(above=0.0, most=LARGEST),
-        **KERNEL_RULES,
-        "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
-        "decision_function_shape": params.one_of("ovr", "ovo"),
+        **CLASSIFIER_RULES,
     }
 
     @with_callbacks

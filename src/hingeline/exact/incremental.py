@@ -152,16 +152,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         cache_size: float = 1024,
         n_jobs: int | None = None,
     ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.window = window
-        self.window_rule = window_rule
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
+        params.assign(self, locals())
 
     _rules = {
         "C": params.real(above=0.0, most=LARGEST),

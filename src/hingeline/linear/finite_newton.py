@@ -238,18 +238,7 @@ class FiniteNewtonSVC(LinearClassifier):
         decision_function_shape: str = "ovr",
         n_jobs: int | None = None,
     ) -> None:
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.solver = solver
-        self.warm_start = warm_start
-        self.decision_function_shape = decision_function_shape
-        self.n_jobs = n_jobs
+        params.assign(self, locals())
 
     @with_callbacks
     def fit(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from ..base import params
 from ..base.fit import run, with_callbacks
 from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
 from .layout import Layout
@@ -99,15 +100,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         warm_start: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self.C = C
-        self.loss = loss
-        self.classes = classes
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.solver = solver
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
+        params.assign(self, locals())
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FiniteNewtonOrdinal:
