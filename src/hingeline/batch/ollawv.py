@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .. import _core
@@ -175,7 +174,7 @@ class WorstViolatorSVC(KernelClassifier):
 
     def _prepare(self, X: Any, y: Any) -> OllawvTraining:
         X, codes = self._validate_fit(X, y)
-        self.class_weight_ = self._class_weights(codes)
+        self.class_weight_ = self._class_weights(np.bincount(codes))
         self._gamma = self._resolve_gamma(X)
         training = OllawvTraining(self, X, codes)
         training.core = _core.Ollawv(
@@ -208,17 +207,14 @@ class WorstViolatorSVC(KernelClassifier):
 class OllawvTraining(BatchTraining):
     """One fit of WorstViolatorSVC."""
 
-    def warn(self) -> None:
-        """Warn about class pairs that were stopped by the cap."""
+    def complaints(self) -> Iterator[str]:
+        """Class pairs that were stopped by the cap."""
         est = self.estimator
         capped = np.flatnonzero(est.stop_reason_ == "cap")
-        if not len(capped):
-            return
-        worst = est.worst_margin_[capped].min()
-        warnings.warn(
-            f"{len(capped)} of {len(est.stop_reason_)} class pairs used up cap={est.cap} before every sample reached "
-            f"the margin (smallest {worst:.3g}, wanted {est.margin * est.C:.3g}). Raise cap, lower margin, or change "
-            "gamma.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+        if len(capped):
+            worst = est.worst_margin_[capped].min()
+            yield (
+                f"{len(capped)} of {len(est.stop_reason_)} class pairs used up cap={est.cap} before every sample "
+                f"reached the margin (smallest {worst:.3g}, wanted {est.margin * est.C:.3g}). Raise cap, lower margin, "
+                "or change gamma."
+            )

@@ -13,7 +13,6 @@ from .. import _core
 from ..base import params
 from ..base.classifier import KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.labels import require_two_weighted
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
 from .ensemble import ExactEnsemble
@@ -186,12 +185,9 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> PointsTraining:
-        X, codes = self._validate_fit(X, y)
-        given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(codes)[codes] * given
-        require_two_weighted(codes, weights)
+        X, codes, weights, given = self._validate_weighted(X, y, sample_weight)
         self._require_bounds(weights, self.C)
-        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        self._gamma = self._resolve_gamma(X, given)
         self._require_moderate(X)
         ensemble = self._ensemble(X)
         ensemble.know(self.classes_)

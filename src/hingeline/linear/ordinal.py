@@ -183,22 +183,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         ends = np.full((len(above), 1), np.inf)
         return np.minimum(np.hstack([ends, above]), np.hstack([-above, ends]))
 
-    @by_partition
-    def predict(self, X: Any) -> np.ndarray:
-        """Class labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
-            Samples; Dask input returns a lazy Dask array.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of ``classes_``.
-        """
-        X = self._validate_predict(X)
-        return self.classes_[np.searchsorted(self.thresholds_, self._scores(X), side="left")]
+    def _chosen(self, X: Any) -> np.ndarray:
+        return np.searchsorted(self.thresholds_, self._scores(X), side="left")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

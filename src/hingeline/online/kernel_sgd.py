@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .. import _core
 from ..base import params
 from ..base.rows import LARGEST
 from .ensemble import StreamEnsemble
@@ -238,15 +239,8 @@ class SgdTraining(FitTraining):
         super().__init__(estimator, X, codes)
         self.order = check_random_state(estimator.random_state).permutation(np.flatnonzero(weights)).astype(np.int64)
         self.in_order = np.full((len(self.order), len(estimator.classes_)), np.nan)
-        self.core.begin(
-            self.source,
-            self.matrix,
-            self.order,
-            self.order,
-            codes[self.order],
-            weights[self.order],
-            epochs=int(estimator.n_epochs),
-        )
+        chunk = _core.Chunk(self.matrix, self.order, self.order, codes[self.order], weights[self.order])
+        self.core.begin(self.source, chunk, epochs=int(estimator.n_epochs))
         self.n_steps = estimator.n_epochs * self.core.most_examples
 
     def advance(self, steps: int | None) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .. import _core
 from ..base import params
 from ..base.rows import LARGEST
 from .ensemble import StreamEnsemble
@@ -291,7 +291,7 @@ class LasvmTraining(FitTraining):
 
     def _examples(self, rows: np.ndarray) -> tuple[Any, ...]:
         rows = np.ascontiguousarray(rows, dtype=np.int64)
-        return self.source, self.matrix, rows, rows, self.codes[rows], self.boxes[rows]
+        return self.source, _core.Chunk(self.matrix, rows, rows, self.codes[rows], self.boxes[rows])
 
     def _finish(self) -> None:
         """Reduce the duality gap on the expansion; for LASVM also on the examples that it has evicted."""
@@ -318,8 +318,8 @@ class LasvmTraining(FitTraining):
         self.core.end(self.source)
         self.core.end_early(unfinished, len(self.codes))
 
-    def warn(self) -> None:
-        """Warn about machines whose duality gap is too large after finishing."""
+    def complaints(self) -> Iterator[str]:
+        """Machines whose duality gap is too large after finishing."""
         est = self.estimator
         if not est.finish:
             return
@@ -328,10 +328,8 @@ class LasvmTraining(FitTraining):
         if not len(missed) or "stopped" in est.stop_reason_:
             return
         worst = missed[np.argmax(gap[missed] / primal[missed])]
-        warnings.warn(
+        yield (
             f"{len(missed)} of {len(primal)} machines did not reach the duality gap wanted: it is {gap[worst]:.3g}, "
             f"wanted {est.tol * primal[worst]:.3g} (tol={est.tol:g}); stop reason '{est.stop_reason_[worst]}'. "
-            "Raise max_iter or tol, scale the features, or lower C.",
-            ConvergenceWarning,
-            stacklevel=5,
+            "Raise max_iter or tol, scale the features, or lower C."
         )

@@ -12,7 +12,6 @@ from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training, run, with_callbacks
-from ..base.labels import require_two_weighted
 from .ensemble import StreamEnsemble
 
 STREAM_RULES = {**CLASSIFIER_RULES, "multi_class": params.one_of("ovo", "ovr")}
@@ -124,12 +123,9 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         raise NotImplementedError
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> FitTraining:
-        X, codes = self._validate_fit(X, y)
-        given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(codes)[codes] * given
-        require_two_weighted(codes, weights)
+        X, codes, weights, given = self._validate_weighted(X, y, sample_weight)
         boxes = self._boxes(weights, X.dtype)
-        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        self._gamma = self._resolve_gamma(X, given)
         self._require_moderate(X)
         return self._training(X, codes, boxes)
 
@@ -183,11 +179,11 @@ class ChunkTraining(StreamTraining):
             labels, arrivals = ensemble.arrivals(y, self.classes)
             self.margins = np.full((len(y), len(labels)), np.nan)
             rows = np.arange(len(y))
-            examples = (rows, core.n_seen + rows, ensemble.codes(y, labels), self.boxes)
+            codes = ensemble.codes(y, labels)
+            chunk = _core.Chunk(self.matrix, rows, core.n_seen + rows, codes, self.boxes, arrivals)
             ensemble.labels = labels
-            how = {"arrivals": arrivals, "margins": self.margins, "threads": self.threads}
             try:
-                core.learn(self.source, self.matrix, *examples, **how)
+                core.learn(self.source, chunk, margins=self.margins, threads=self.threads)
             finally:
                 n_known = core.n_classes
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before
