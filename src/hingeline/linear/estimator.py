@@ -74,7 +74,8 @@ class PartitionedClassifierMixin(ClassifierMixin):
         ndarray of shape (n_samples,)
             Labels out of ``classes_``.
         """
-        return self.classes_[self._chosen(self._validate_predict(X))]
+        X = self._validate_predict(X)
+        return self.classes_[self._chosen(X)]
 
     def _chosen(self, X: Any) -> np.ndarray:
         """Indices of the predicted classes, for checked rows."""
