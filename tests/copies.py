@@ -1,5 +1,5 @@
 """Ways to copy a model, none of which shares arrays with the original."""
 
-from hingeline import testing
+from hingeline.testing import behaviour
 
-COPIES = {kind: make for kind, make in testing.COPIES.items() if kind != "copy"}
+COPIES = {kind: make for kind, make in behaviour.COPIES.items() if kind != "copy"}

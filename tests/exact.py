@@ -75,7 +75,7 @@ def determined(model, weights=(1.0,)):
 
 
 def same_function(model, reference, X, atol=1e-6, weights=(1.0,)):
-    """The decision values of two models agree; where a constant is not determined, but for that constant.
+    """The decision values of two models agree, up to a constant where it is not determined.
 
     weights: those that the samples of the first model may have.
     """

@@ -53,7 +53,7 @@ def stream(model, X, y, cuts=(), weights=None, classes=None):
 
 
 def same(a, b, but=()):
-    """Two models are the same to the bit, but for some attributes."""
+    """Two models are the same to the bit, except for some attributes."""
     lasvc = isinstance(a, LASVC)
     for name in COMMON + COUNTS + (OF_LASVC if lasvc else OF_SGD):
         if name not in but:

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 
 from hingeline import _core
-from hingeline.testing import _at_once as at_once
-from hingeline.testing import _saved as saved
+from hingeline.testing.behaviour import at_once
+from hingeline.testing.subject import saved
 
 __all__ = ["at_once", "saved"]
 

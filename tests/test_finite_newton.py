@@ -290,6 +290,7 @@ def test_history(loss, multi_class, solver):
     assert set(history) == {"machine", "step", "seconds", "objective", "duality_gap", "n_active"}
     assert len({len(column) for column in history.values()}) == 1
     assert set(np.asarray(history["machine"]).tolist()) == {0, 1, 2}
+    assert model.n_iter_.dtype == np.int64
     for k, (_, rows, t, c) in enumerate(machine_problems(model, X, y)):
         one = {name: np.asarray(column)[np.asarray(history["machine"]) == k] for name, column in history.items()}
         # A narrower hinge begins where the last one has ended.

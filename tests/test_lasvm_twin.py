@@ -96,8 +96,8 @@ def test_stream_is_the_twin(variant, kernel, setting, weighted):
 
 
 class TieAware(NaiveLasvm):
-    """Knows whether one of its choices hung on rounding errors. After a pair of steps two gradients are equal but for
-    these, so that LASVM makes such choices all the time."""
+    """Records whether one of its choices depended on rounding errors. After a pair of steps two gradients are equal up
+    to rounding, so LASVM makes such choices often."""
 
     tie = False
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from hingeline import LASVC, IncrementalSVC, KernelSGDClassifier, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
-from hingeline.testing import COPIES
+from hingeline.testing.behaviour import COPIES
 
 from .data import noisy
 from .exact import fingerprint

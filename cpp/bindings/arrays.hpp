@@ -23,7 +23,7 @@ template <class T> using Array1 = nb::ndarray<const T, nb::ndim<1>, nb::device::
 template <class T> using Array2 = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 template <class T> using Contiguous1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Contiguous2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
+using Numbers = Contiguous1<std::int64_t>;
 template <class T> using Writable2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 /// View of a NumPy array or CSR matrix, kept alive and checked once.
@@ -42,7 +42,7 @@ struct Matrix {
     }
 };
 
-inline Ids ids(const Contiguous1<std::int64_t>& a, Index bound) {
+inline Ids ids(const Numbers& a, Index bound) {
     for (std::size_t i = 0; i < a.shape(0); ++i)
         if (a.data()[i] < 0 || a.data()[i] >= bound) throw std::invalid_argument("row number out of range");
     return {a.data(), 0, static_cast<Index>(a.shape(0))};
@@ -70,15 +70,22 @@ class Session {
     Session() : interrupt_([this] { return poll(); }), outer_(std::exchange(current_, this)) {}
     Session(const Session&) = delete;
     ~Session() { current_ = outer_; }
-    template <class F> void run(F&& f) {
+    /// f(interrupt); its result.
+    template <class F> auto run(F&& f) {
+        using Result = std::invoke_result_t<F, Interrupt*>;
+        std::conditional_t<std::is_void_v<Result>, std::monostate, Result> out{};
         {
             nb::gil_scoped_release release;
             try {
-                f(&interrupt_);
+                if constexpr (std::is_void_v<Result>)
+                    f(&interrupt_);
+                else
+                    out = f(&interrupt_);
             } catch (const Interrupted&) {
             }
         }
         if (error_) std::rethrow_exception(error_);
+        if constexpr (!std::is_void_v<Result>) return out;
     }
     /// The session of this thread.
     static Session* current() { return current_; }
@@ -126,8 +133,8 @@ template <class M> class Locked {
         require_idle();
         f(model);
     }
-    /// f(model, interrupt) without the GIL.
-    template <class F> void change(F&& f) {
+    /// f(model, interrupt) without the GIL; its result.
+    template <class F> auto change(F&& f) {
         const auto lock = hold();
         require_idle();
         running_ = true;
@@ -135,7 +142,7 @@ template <class M> class Locked {
             Locked& self;
             ~Rest() { self.running_ = false, ++self.version_; }
         } rest{*this};
-        Session().run([&](Interrupt* interrupt) { f(model, interrupt); });
+        return Session().run([&](Interrupt* interrupt) { return f(model, interrupt); });
     }
 
     /// Number of changes so far: what was read from the model at one version is true of it.
@@ -207,13 +214,38 @@ struct PyValues {
 
 /// Examples as Python gives them: rows of x, their numbers, classes and boxes, and the labels that become known.
 struct PyChunk {
+    using Arrivals = std::vector<std::pair<Index, Index>>;
+    nb::object matrix;
     const Matrix* x;
-    Contiguous1<std::int64_t> rows, id, code;
+    Numbers rows, id, code;
     Contiguous1<double> box;
-    std::vector<std::pair<Index, Index>> arrivals;
+    Arrivals arrivals;
+    PyChunk(nb::object of, Numbers r, Numbers i, Numbers c, Contiguous1<double> b, Arrivals a)
+        : matrix(of), x(&nb::cast<const Matrix&>(of)), rows(r), id(i), code(c), box(b), arrivals(std::move(a)) {}
     /// Checked against `known` labels and those that arrive.
     Chunk checked(Index known) const;
 };
+
+/// Methods that all models of streams have: labels, attributes, saved states.
+template <class M> void define_stream(nb::class_<Locked<M>>& c) {
+    using L = Locked<M>;
+    c.def(
+         "add_class", [](L& l, Index place) { l.change([&](M& model, Interrupt*) { model.add_class(place); }); },
+         nb::arg("place"), "Add a label with rank `place` among the sorted labels.")
+        .def("attributes", [](L& l) { return l.read([](M& model) { return to_dict(model.attributes()); }); })
+        .def("save", [](L& l) { return l.read([](M& model) { return to_dict(model.save()); }); })
+        .def(
+            "restore",
+            [](L& l, nb::dict state, nb::object rows) {
+                const Record record = from_dict(state);
+                const AnyRows* held = rows.is_none() ? nullptr : &nb::cast<const Matrix&>(rows).rows;
+                l.change([&](M& model, Interrupt*) { model.restore(record, held); });
+            },
+            nb::arg("state"), nb::arg("rows").none(),
+            "Restore a state made by `save`; `rows` are the rows held at that time.")
+        .def_prop_ro("version", &L::version)
+        .def_prop_ro("n_classes", [](L& l) { return l.read([](M& model) { return model.classes.size(); }); });
+}
 
 void bind_kernel(nb::module_& m);
 void bind_batch(nb::module_& m);

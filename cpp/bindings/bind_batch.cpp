@@ -10,10 +10,8 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
     c.def(
          "learn",
          [](Locked<M>& l, const PyValues& values, int threads, Index most) {
-             bool more = false;
-             l.change(
-                 [&](M& model, Interrupt* interrupt) { more = model.learn(values.values, threads, most, interrupt); });
-             return more;
+             return l.change(
+                 [&](M& model, Interrupt* interrupt) { return model.learn(values.values, threads, most, interrupt); });
          },
          nb::arg("values"), nb::arg("threads"), nb::arg("most"),
          "Make up to `most` steps of every machine. Returns whether steps are left.")

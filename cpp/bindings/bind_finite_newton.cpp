@@ -46,9 +46,7 @@ struct LinearRows {
     }
     /// f(part, interrupt) without the GIL; its result.
     template <class F> auto run(F&& f) {
-        decltype(visit([&](auto& p) { return f(p, static_cast<Interrupt*>(nullptr)); })) out;
-        Session().run([&](Interrupt* interrupt) { out = visit([&](auto& p) { return f(p, interrupt); }); });
-        return out;
+        return Session().run([&](Interrupt* interrupt) { return visit([&](auto& p) { return f(p, interrupt); }); });
     }
 
     // ---- checks --------------------------------------------------------------------------------------
@@ -117,7 +115,7 @@ nb::tuple move(LinearRows& x, Which which, Contiguous1<double> deltas, Contiguou
 void hessian(LinearRows& x, Index machine, nb::object matrix) {
     double* to = x.square(matrix);
     x.machine(machine);
-    Session().run([&](Interrupt* i) { x.visit([&](auto& part) { part.hessian(machine, to, x.threads, i); }); });
+    x.run([&](auto& part, Interrupt* i) { part.hessian(machine, to, x.threads, i); });
 }
 auto curvature(LinearRows& x, Which which, Contiguous2<double> directions) {
     const Ids machines = x.machines(which, directions);

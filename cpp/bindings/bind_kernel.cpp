@@ -116,6 +116,10 @@ void bind_kernel(nb::module_& m) {
             nb::arg("name"), nb::arg("gamma") = 1.0, nb::arg("coef0") = 0.0, nb::arg("degree") = 3);
     nb::class_<PySource>(m, "Source", "Where kernel values come from: a Kernel, a Matrix of them, or a function.")
         .def(nb::init<nb::object>(), nb::arg("origin"));
+    nb::class_<PyChunk>(m, "Chunk", "Examples: rows of x, their numbers, classes and boxes, and labels that arrive.")
+        .def(nb::init<nb::object, Numbers, Numbers, Numbers, Contiguous1<double>, PyChunk::Arrivals>(), nb::arg("x"),
+             nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
+             nb::arg("arrivals") = PyChunk::Arrivals());
     nb::class_<PyValues>(m, "Values", "Kernel values between the rows of a matrix.")
         .def(nb::init<nb::object, nb::object, std::size_t>(), nb::arg("source"), nb::arg("x"),
              nb::arg("copy_bytes") = 0)
@@ -143,9 +147,8 @@ void bind_kernel(nb::module_& m) {
     m.def(
         "feature_weights",
         [](const Lines& lines, const Matrix& support) {
-            std::vector<double> out;
-            Session().run([&](Interrupt*) { out = feature_weights(lines, support.rows); });
-            return to_numpy(std::move(out), shape(lines.coefficients.outputs(), support.d));
+            return to_numpy(Session().run([&](Interrupt*) { return feature_weights(lines, support.rows); }),
+                            shape(lines.coefficients.outputs(), support.d));
         },
         nb::arg("lines"), nb::arg("support"), "Weights of the features with a linear kernel, one row per machine.");
     m.def(

@@ -9,7 +9,6 @@ namespace {
 
 using kernel_sgd::KernelSgd;
 using lasvm::Lasvm;
-using Numbers1 = Contiguous1<std::int64_t>;
 
 Margins margins_of(const Writable2<double>& m, Index rows, Index classes, bool by_id = false) {
     if (static_cast<Index>(m.shape(0)) != rows || static_cast<Index>(m.shape(1)) != classes)
@@ -17,29 +16,23 @@ Margins margins_of(const Writable2<double>& m, Index rows, Index classes, bool b
     return {m.data(), rows, classes, by_id};
 }
 
-/// Methods that all ensembles have: chunks of streams, rows, attributes, saved states.
+/// Methods that both kinds of ensembles have in addition: chunks, rows, early ends.
 template <class M> void define(nb::class_<Locked<M>>& c) {
     using L = Locked<M>;
     c.def(
          "learn",
-         [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
-            Contiguous1<double> boxes, std::vector<std::pair<Index, Index>> arrivals, Writable2<double> margins,
-            int threads) {
-             const PyChunk given{&x, rows, ids, codes, boxes, std::move(arrivals)};
+         [](L& l, const PySource& source, const PyChunk& given, Writable2<double> margins, int threads) {
              l.change([&](M& model, Interrupt* interrupt) {
                  const Chunk chunk = given.checked(model.classes.size());
                  const Index classes = model.classes.size() + static_cast<Index>(chunk.arrivals.size());
                  model.learn(source.source, chunk, margins_of(margins, chunk.size(), classes), threads, interrupt);
              });
          },
-         nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
-         nb::kw_only(), nb::arg("arrivals"), nb::arg("margins"), nb::arg("threads"), "Learn from a chunk of a stream.")
-        .def(
-            "add_class", [](L& l, Index place) { l.change([&](M& model, Interrupt*) { model.add_class(place); }); },
-            nb::arg("place"), "Add a label with rank `place` among the sorted labels.")
+         nb::arg("source"), nb::arg("chunk"), nb::kw_only(), nb::arg("margins"), nb::arg("threads"),
+         "Learn from a chunk of a stream.")
         .def(
             "take",
-            [](L& l, Numbers1 rows) {
+            [](L& l, Numbers rows) {
                 return l.read([&](M& model) {
                     const Ids wanted = ids(rows, model.rows.size());
                     return model.rows.visit([&](const auto& store) { return taken(store, wanted); },
@@ -47,17 +40,6 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
                 });
             },
             nb::arg("rows"), "Rows held: an array, or the arrays of a CSR matrix.")
-        .def("attributes", [](L& l) { return l.read([](M& model) { return to_dict(model.attributes()); }); })
-        .def("save", [](L& l) { return l.read([](M& model) { return to_dict(model.save()); }); })
-        .def(
-            "restore",
-            [](L& l, nb::dict state, nb::object rows) {
-                const Record record = from_dict(state);
-                const AnyRows* held = rows.is_none() ? nullptr : &nb::cast<const Matrix&>(rows).rows;
-                l.change([&](M& model, Interrupt*) { model.restore(record, held); });
-            },
-            nb::arg("state"), nb::arg("rows").none(),
-            "Restore a state made by `save`; `rows` are the rows held at that time.")
         .def(
             "end_early",
             [](L& l, std::string why, Index seen) {
@@ -65,12 +47,11 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
             },
             nb::arg("why"), nb::arg("seen"),
             "Set why a fit ended early ('' if it did not), and the number of its samples.")
-        .def_prop_ro("version", &L::version)
         .def_prop_ro("n_seen", [](L& l) { return l.read([](M& model) { return model.n_seen; }); })
-        .def_prop_ro("n_classes", [](L& l) { return l.read([](M& model) { return model.classes.size(); }); })
         .def_prop_ro("n_rows", [](L& l) { return l.read([](M& model) { return model.rows.size(); }); })
         .def_prop_ro("n_features", [](L& l) { return l.read([](M& model) { return model.rows.columns(); }); })
         .def_prop_ro("has_rows", [](L& l) { return l.read([](M& model) { return model.rows.started(); }); });
+    define_stream(c);
 }
 
 void bind_lasvm(nb::module_& m) {
@@ -101,43 +82,34 @@ void bind_lasvm(nb::module_& m) {
             nb::arg("warm_support"), nb::arg("cache_bytes"), "Options of the next call.")
         .def(
             "visit",
-            [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
-               Contiguous1<double> boxes, Writable2<double> margins, int threads, bool known, bool evicts) {
-                const PyChunk given{&x, rows, ids, codes, boxes, {}};
+            [](L& l, const PySource& source, const PyChunk& given, Writable2<double> margins, int threads, bool known,
+               bool evicts) {
                 l.change([&](Lasvm& model, Interrupt* interrupt) {
                     const Chunk chunk = given.checked(model.classes.size());
-                    hingeline::bindings::ids(ids, static_cast<Index>(margins.shape(0)));
+                    ids(given.id, static_cast<Index>(margins.shape(0)));
                     const Margins to =
                         margins_of(margins, static_cast<Index>(margins.shape(0)), model.classes.size(), true);
                     model.visit(source.source, chunk, to, threads, interrupt, known, evicts);
                 });
             },
-            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
-            nb::kw_only(), nb::arg("margins"), nb::arg("threads"), nb::arg("known"), nb::arg("evicts"),
-            "Learn from examples of a fit.")
+            nb::arg("source"), nb::arg("chunk"), nb::kw_only(), nb::arg("margins"), nb::arg("threads"),
+            nb::arg("known"), nb::arg("evicts"), "Learn from examples of a fit.")
         .def(
             "outside",
-            [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
-               Contiguous1<double> boxes, int threads) {
-                const PyChunk given{&x, rows, ids, codes, boxes, {}};
-                std::vector<Index> out;
-                l.change([&](Lasvm& model, Interrupt* interrupt) {
-                    out = model.outside(source.source, given.checked(model.classes.size()), threads, interrupt);
-                });
-                return to_numpy(std::move(out));
+            [](L& l, const PySource& source, const PyChunk& chunk, int threads) {
+                return to_numpy(l.change([&](Lasvm& model, Interrupt* interrupt) {
+                    return model.outside(source.source, chunk.checked(model.classes.size()), threads, interrupt);
+                }));
             },
-            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
-            nb::kw_only(), nb::arg("threads"),
+            nb::arg("source"), nb::arg("chunk"), nb::kw_only(), nb::arg("threads"),
             "Add losses outside the expansion to the gaps. Returns the examples with a loss.")
         .def("forget_outside", [](L& l) { l.change([](Lasvm& model, Interrupt*) { model.forget_outside(); }); })
         .def(
             "finish",
             [](L& l, const PySource& source, double tol, Index most, int threads) {
-                Index steps = 0;
-                l.change([&](Lasvm& model, Interrupt* interrupt) {
-                    steps = model.finish(source.source, tol, most, threads, interrupt);
+                return l.change([&](Lasvm& model, Interrupt* interrupt) {
+                    return model.finish(source.source, tol, most, threads, interrupt);
                 });
-                return steps;
             },
             nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("threads"),
             "Optimise. Returns the largest number of steps of a machine.")
@@ -176,24 +148,19 @@ void bind_kernel_sgd(nb::module_& m) {
             "Options of the next call.")
         .def(
             "begin",
-            [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
-               Contiguous1<double> boxes, Index epochs) {
-                const PyChunk given{&x, rows, ids, codes, boxes, {}};
+            [](L& l, const PySource& source, const PyChunk& chunk, Index epochs) {
                 l.change([&](KernelSgd& model, Interrupt*) {
-                    model.begin(source.source, given.checked(model.classes.size()), epochs);
+                    model.begin(source.source, chunk.checked(model.classes.size()), epochs);
                 });
             },
-            nb::arg("source"), nb::arg("x"), nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
-            nb::kw_only(), nb::arg("epochs"), "Examples for `advance`.")
+            nb::arg("source"), nb::arg("chunk"), nb::kw_only(), nb::arg("epochs"), "Examples for `advance`.")
         .def(
             "advance",
             [](L& l, const PySource& source, Index steps, Writable2<double> margins, int threads) {
-                bool more = false;
-                l.change([&](KernelSgd& model, Interrupt* interrupt) {
+                return l.change([&](KernelSgd& model, Interrupt* interrupt) {
                     const Margins to = margins_of(margins, static_cast<Index>(margins.shape(0)), model.classes.size());
-                    more = model.advance(source.source, steps, to, threads, interrupt);
+                    return model.advance(source.source, steps, to, threads, interrupt);
                 });
-                return more;
             },
             nb::arg("source"), nb::arg("steps"), nb::kw_only(), nb::arg("margins"), nb::arg("threads"),
             "Make up to `steps` steps of every machine. Returns whether steps are left.")

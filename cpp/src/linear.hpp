@@ -1,5 +1,5 @@
 // Products of rows with weight vectors and back, for linear machines, and passes over their outputs. In double for rows
-// of either precision. Part of ops.cpp: everything has internal linkage (see there).
+// of either precision. Part of tables.cpp: everything has internal linkage (see there).
 #pragma once
 
 #include "passes.hpp"

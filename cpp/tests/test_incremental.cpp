@@ -239,7 +239,7 @@ CASE(the_window_lets_the_right_point_go) {
         run.add({4});
         CHECK((run.held() == Array<double>{-1, 1, 5}));
     }
-    // As far from it as each other but for rounding: who came first goes, wherever it is.
+    // Two points at equal distances, up to rounding: the first to arrive is removed, wherever it is.
     for (const bool turned : {false, true})
         for (const double error : {-1e-12, 0.0, 1e-12}) {
             Line run(data, 10.0);

@@ -201,7 +201,7 @@ template <class T> State plain_loop(const State& s, const Params& p, const Probl
     });
 }
 
-/// All that a caller can see, and all that the next call needs, but for the counters.
+/// Whether two states agree in all that a caller can see and the next call needs, except the counters.
 bool same(const State& a, const State& b) {
     bool equal = a.chosen == b.chosen && same_bits(a.a, b.a) && same_bits(a.b, b.b) && same_bits(a.v, b.v) &&
                  a.next == b.next && a.reason == b.reason;

@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 
 from .qp import box_qp, shifted_box
 
-#: Interval of the slopes of each loss.  Between its ends L is xi^2 / 2 and so is its conjugate, but for the hinge:
-#: its slope jumps.
+#: Interval of the slopes of each loss.  Between its ends L is xi^2 / 2 and so is its conjugate. The hinge is an
+#: exception: its slope jumps.
 SLOPES = {"squared_hinge": (0.0, np.inf), "huber": (0.0, 2.0), "squared": (-np.inf, np.inf), "hinge": (0.0, 1.0)}
 LOSSES = list(SLOPES)
 

@@ -4,7 +4,7 @@ All machines are the QP of `equality_qp`: minimise 1/2 a'Ka - p'a, sum(a) = tota
 that is held is in one zone: MARGIN (between the bounds, gradient zero), LOW or HIGH (at a bound), or it is the DRIVER,
 whose coefficient is being moved while those of the margin points keep all conditions of the others satisfied.
 
-Nothing is updated: the margin system is solved and the gradient computed anew in each step.
+Nothing is updated: the margin system is solved and the gradient recomputed in each step.
 """
 
 import numpy as np
@@ -343,7 +343,7 @@ class NaiveIncremental:
             dlo, dhi = sign * self.lower, sign * self.upper
             pushed = np.where(self.zone == HIGH, dhi, np.where(self.zone == LOW, dlo, 0.0))
             if not self.margin and abs(pushed.sum()) > 1e-9 * np.max(np.abs(pushed), initial=0.0):
-                if sign < 0 and not np.any(self.zone == LOW):  # all weights are at C, which is 1 / n but for rounding
+                if sign < 0 and not np.any(self.zone == LOW):  # all weights are at C, 1 / n up to rounding
                     self.C = C
                     self.a = np.where(self.zone == HIGH, self.hi, 0.0)
                     return

@@ -24,7 +24,7 @@ def profile(summary: Summary) -> str:
                 counts = ("steps", "n_support", "n_margin", "rebuilds")
                 row += [*(number(at_size[key]) for key in counts), f"{100 * at_size['accuracy']:.2f}"]
                 rows.append(row)
-    header = ["", "s", *(f"{part} %" for part in PARTS), "minor steps", "SVs", "margin", "inverses anew", "accuracy %"]
+    header = ["", "s", *(f"{part} %" for part in PARTS), "minor steps", "SVs", "margin", "rebuilds", "accuracy %"]
     return table(header, rows)
 
 

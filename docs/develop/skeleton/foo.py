@@ -6,9 +6,8 @@ from typing import Any
 
 from hingeline import _core
 from hingeline.base import params
-from hingeline.base.classifier import KernelClassifier
+from hingeline.base.classifier import CLASSIFIER_RULES, KernelClassifier
 from hingeline.base.fit import run, with_callbacks
-from hingeline.base.kernel import KERNEL_RULES
 from hingeline.base.rows import LARGEST
 from hingeline.batch.training import BatchTraining
 
@@ -32,20 +31,11 @@ class FooSVC(KernelClassifier):
         n_jobs: int | None = None,
         decision_function_shape: str = "ovr",
     ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.decision_function_shape = decision_function_shape
+        params.assign(self, locals())
 
     _rules = {
         "C": params.real(above=0.0, most=LARGEST),
-        **KERNEL_RULES,
-        "decision_function_shape": params.one_of("ovr", "ovo"),
+        **CLASSIFIER_RULES,
     }
 
     @with_callbacks

@@ -10,9 +10,25 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .. import _core
-from .kernel import KernelEstimator
-from .labels import WeightedLabels, is_one_vs_rest, one_vs_rest_shape, pair_outputs, pairs, read_only, require_two
+from . import params
+from .kernel import KERNEL_RULES, KernelEstimator
+from .labels import (
+    WeightedLabels,
+    chosen,
+    is_one_vs_rest,
+    one_vs_rest_shape,
+    pair_outputs,
+    pairs,
+    read_only,
+    require_two,
+)
 from .rows import LARGEST
+
+CLASSIFIER_RULES = {
+    **KERNEL_RULES,
+    "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
+    "decision_function_shape": params.one_of("ovr", "ovo"),
+}
 
 
 class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
@@ -45,6 +61,15 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         require_two(classes)
         self.classes_ = classes
         return X, np.ascontiguousarray(codes, dtype=np.int64)
+
+    def _validate_weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Any]:
+        """Checked X, codes, weights times class weights, and the weights without these if any are given."""
+        X, codes = self._validate_fit(X, y)
+        given = self._sample_weights(sample_weight, X)
+        weights = self._class_weights(np.bincount(codes))[codes] * given
+        if len(np.unique(codes[weights > 0])) < 2:
+            raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
+        return X, codes, weights, None if sample_weight is None else given
 
     def _require_no_balance(self) -> None:
         if isinstance(self.class_weight, str):
@@ -115,12 +140,9 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """
         X = self._validate_predict(X)
         fitted = self._fitted()
-        decisions, classes = self._decide(X, fitted), fitted.classes_
-        if len(classes) == 2:
-            return classes[(decisions.ravel() > 0).astype(np.intp)]
-        if not is_one_vs_rest(fitted):
-            decisions = one_vs_rest_shape(decisions, fitted.decision_scale_, len(classes))
-        return classes[decisions.argmax(axis=1)]
+        n_classes = len(fitted.classes_)
+        scale = fitted.decision_scale_ if n_classes > 2 and not is_one_vs_rest(fitted) else None
+        return fitted.classes_[chosen(self._decide(X, fitted), scale, n_classes)]
 
     @property
     def coef_(self) -> Any:

@@ -7,8 +7,11 @@ current model, and a callback may stop the training. Without callbacks there is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
+
+from sklearn.exceptions import ConvergenceWarning
 
 from . import params
 
@@ -67,8 +70,9 @@ class Training:
         `unfinished` is '' if all steps were made, 'stopped' after a callback asked to stop, 'interrupted' after Ctrl-C.
         """
 
-    def warn(self) -> None:
-        """Issue warnings about the published model, such as ConvergenceWarning."""
+    def complaints(self) -> Iterable[str]:
+        """Texts of the ConvergenceWarnings about the published model."""
+        return ()
 
 
 T = TypeVar("T", bound=Training)
@@ -120,7 +124,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
             raise interrupt
         finally:
             interrupt = None  # the traceback refers to this frame: no reference cycle
-    training.warn()
+    for text in training.complaints():
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
     return training
 
 

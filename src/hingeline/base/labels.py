@@ -85,6 +85,13 @@ def one_vs_rest_shape(decisions: np.ndarray, scale: np.ndarray, n_classes: int) 
     return squeezed
 
 
+def chosen(decisions: np.ndarray, scale: np.ndarray | None, n_classes: int) -> np.ndarray:
+    """Index of the class of each row: by votes of the pairs, or by the largest value if `scale` is None."""
+    if n_classes == 2:
+        return (decisions.ravel() > 0).astype(np.intp)
+    return (decisions if scale is None else one_vs_rest_shape(decisions, scale, n_classes)).argmax(axis=1)
+
+
 class WeightedLabels:
     """Weights of samples and classes. A subclass has the constructor parameter ``class_weight``."""
 
@@ -109,11 +116,19 @@ class WeightedLabels:
                 "leave out its rows."
             )
 
-    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
+    def _class_weights(self, counts: np.ndarray) -> np.ndarray:
+        """Weight of each class from its number of samples. With `class_weight`, 0 for classes without samples."""
+        weights = np.ones(len(counts))
+        if self.class_weight is None:
+            return weights
         self._check_class_weight()
-        weights: np.ndarray = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[codes]
-        ).astype(np.float64)
+        present = counts > 0
+        weights[~present] = 0.0
+        if isinstance(self.class_weight, str):  # 'balanced'
+            weights[present] = counts.sum() / (present.sum() * counts[present])
+        else:
+            found = self.classes_[present]
+            weights[present] = compute_class_weight(self.class_weight, classes=found, y=found)
         return weights
 
 
@@ -124,9 +139,3 @@ def require_two(classes: np.ndarray) -> None:
             "The number of classes has to be greater than one; got 1 class "
             f"({classes[0]!r}). Give y at least two different labels."
         )
-
-
-def require_two_weighted(codes: np.ndarray, weights: np.ndarray) -> None:
-    """Reject weights that leave samples of one class only."""
-    if len(np.unique(codes[weights > 0])) < 2:
-        raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")

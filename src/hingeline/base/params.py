@@ -1,4 +1,4 @@
-"""Checks of constructor parameters: one short table per estimator, one clear sentence per error."""
+"""Constructor parameters: stored by name, checked by one short table per estimator, one clear sentence per error."""
 
 from __future__ import annotations
 
@@ -96,6 +96,11 @@ def jobs() -> Rule:
 def nothing() -> Rule:
     """None."""
     return Rule(lambda v: v is None, "None", object)
+
+
+def assign(estimator: object, arguments: Mapping[str, Any]) -> None:
+    """Set the arguments of a constructor, given as its ``locals()``, as attributes of the same names."""
+    vars(estimator).update({name: value for name, value in arguments.items() if name != "self"})
 
 
 def check(estimator: object, rules: Mapping[str, Rule]) -> None:

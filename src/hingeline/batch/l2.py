@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
 from ..base import params
-from ..base.classifier import KernelClassifier
+from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.kernel import KERNEL_RULES
-from ..base.labels import is_one_vs_rest, pairs, require_two_weighted
+from ..base.labels import is_one_vs_rest, pairs
 from ..base.rows import LARGEST
 from .training import BatchTraining
 
@@ -35,9 +33,7 @@ L2_RULES = {
     "tol": params.real(least=0.0),
     "max_iter": params.integer(least=-1),
     "fit_intercept": params.boolean(),
-    **KERNEL_RULES,
-    "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
-    "decision_function_shape": params.one_of("ovr", "ovo"),
+    **CLASSIFIER_RULES,
     "warm_start": params.boolean(),
 }
 
@@ -80,11 +76,8 @@ class L2Classifier(KernelClassifier):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> L2Training:
         begin = self._begin(dual_init)
-        X, codes = self._validate_fit(X, y)
-        given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(codes)[codes] * given
-        require_two_weighted(codes, weights)
-        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        X, codes, weights, given = self._validate_weighted(X, y, sample_weight)
+        self._gamma = self._resolve_gamma(X, given)
         self._require_moderate(X)
         training = L2Training(self, X, codes)
         training.core = _core.L2Machines(
@@ -156,17 +149,15 @@ class L2Training(BatchTraining):
     def attributes(self, unfinished: str) -> dict[str, Any]:
         return {**super().attributes(unfinished), "shape_fit_": self.X.shape}
 
-    def warn(self) -> None:
-        """Warn about machines that did not reach the tolerance."""
+    def complaints(self) -> Iterator[str]:
+        """Machines that did not reach the tolerance."""
         est = self.estimator
         for reason, advice in ADVICE.items():
             late = np.flatnonzero(est.stop_reason_ == reason)
             if len(late):
-                warnings.warn(
+                yield (
                     f"{len(late)} of {len(est.stop_reason_)} machines stopped ({reason}) before the largest KKT "
-                    f"violation reached tol={est.tol:g}: it is {est.kkt_violation_[late].max():.3g}. {advice}",
-                    ConvergenceWarning,
-                    stacklevel=5,
+                    f"violation reached tol={est.tol:g}: it is {est.kkt_violation_[late].max():.3g}. {advice}"
                 )
 
 

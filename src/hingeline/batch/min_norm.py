@@ -149,21 +149,7 @@ class MinNormSVC(L2Classifier):
         decision_function_shape: str = "ovr",
         warm_start: bool = False,
     ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.step = step
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.multi_class = multi_class
-        self.decision_function_shape = decision_function_shape
-        self.warm_start = warm_start
+        params.assign(self, locals())
 
     _rules = {
         **L2_RULES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base import params
 from .l2 import L2Classifier
 
 
@@ -136,19 +137,7 @@ class NNISDAClassifier(L2Classifier):
         decision_function_shape: str = "ovr",
         warm_start: bool = False,
     ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.decision_function_shape = decision_function_shape
-        self.warm_start = warm_start
+        params.assign(self, locals())
 
     def _rule(self) -> tuple[str, bool]:
         return "nnisda", False

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .. import _core
 from ..base import params
-from ..base.classifier import KernelClassifier
+from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.kernel import KERNEL_RULES
 from ..base.labels import pairs
 from ..base.rows import LARGEST
 from .training import BatchTraining
@@ -142,28 +140,14 @@ class WorstViolatorSVC(KernelClassifier):
         n_jobs: int | None = None,
         decision_function_shape: str = "ovr",
     ) -> None:
-        self.margin = margin
-        self.cap = cap
-        self.fit_intercept = fit_intercept
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.decision_function_shape = decision_function_shape
+        params.assign(self, locals())
 
     _rules = {
         "margin": params.real(above=0.0, most=LARGEST),
         "cap": params.real(above=0.0, most=1.0),
         "fit_intercept": params.boolean(),
         "C": params.real(above=0.0, most=LARGEST),
-        **KERNEL_RULES,
-        "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
-        "decision_function_shape": params.one_of("ovr", "ovo"),
+        **CLASSIFIER_RULES,
     }
 
     @with_callbacks
@@ -190,7 +174,7 @@ class WorstViolatorSVC(KernelClassifier):
 
     def _prepare(self, X: Any, y: Any) -> OllawvTraining:
         X, codes = self._validate_fit(X, y)
-        self.class_weight_ = self._class_weights(codes)
+        self.class_weight_ = self._class_weights(np.bincount(codes))
         self._gamma = self._resolve_gamma(X)
         training = OllawvTraining(self, X, codes)
         training.core = _core.Ollawv(
@@ -223,17 +207,14 @@ class WorstViolatorSVC(KernelClassifier):
 class OllawvTraining(BatchTraining):
     """One fit of WorstViolatorSVC."""
 
-    def warn(self) -> None:
-        """Warn about class pairs that were stopped by the cap."""
+    def complaints(self) -> Iterator[str]:
+        """Class pairs that were stopped by the cap."""
         est = self.estimator
         capped = np.flatnonzero(est.stop_reason_ == "cap")
-        if not len(capped):
-            return
-        worst = est.worst_margin_[capped].min()
-        warnings.warn(
-            f"{len(capped)} of {len(est.stop_reason_)} class pairs used up cap={est.cap} before every sample reached "
-            f"the margin (smallest {worst:.3g}, wanted {est.margin * est.C:.3g}). Raise cap, lower margin, or change "
-            "gamma.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+        if len(capped):
+            worst = est.worst_margin_[capped].min()
+            yield (
+                f"{len(capped)} of {len(est.stop_reason_)} class pairs used up cap={est.cap} before every sample "
+                f"reached the margin (smallest {worst:.3g}, wanted {est.margin * est.C:.3g}). Raise cap, lower margin, "
+                "or change gamma."
+            )

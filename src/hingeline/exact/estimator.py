@@ -169,14 +169,15 @@ class PointsTraining(Training):
             numbers = core.n_seen + rows
             names = numbers.tolist() if self.given is None else self.given[some]
             labels, codes = ensemble.labels, np.zeros(len(rows), dtype=np.int64)
-            how: dict[str, Any] = {"arrivals": [], "threads": self.threads}
+            arrivals: list[tuple[int, int]] = []
             if self.y is not None:
-                labels, how["arrivals"] = ensemble.arrivals(self.y[some], self.classes)
+                labels, arrivals = ensemble.arrivals(self.y[some], self.classes)
                 codes = ensemble.codes(self.y[some], labels)
             X = self.X if len(rows) == self.n_steps else self.X[some]  # no copy of all rows
             weights = np.ascontiguousarray(self.weights[some])
             ensemble.expect(names, self.given is not None, labels)
-            core.learn(self.source, _core.Matrix(X), rows, numbers, codes, weights, **how)
+            chunk = _core.Chunk(_core.Matrix(X), rows, numbers, codes, weights, arrivals)
+            core.learn(self.source, chunk, threads=self.threads)
         self.ids += names
         self.done = end
         return end < self.n_steps

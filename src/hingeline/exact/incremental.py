@@ -13,7 +13,6 @@ from .. import _core
 from ..base import params
 from ..base.classifier import KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.labels import require_two_weighted
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
 from .ensemble import ExactEnsemble
@@ -152,16 +151,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         cache_size: float = 1024,
         n_jobs: int | None = None,
     ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.window = window
-        self.window_rule = window_rule
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
+        params.assign(self, locals())
 
     _rules = {
         "C": params.real(above=0.0, most=LARGEST),
@@ -195,12 +185,9 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> PointsTraining:
-        X, codes = self._validate_fit(X, y)
-        given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(codes)[codes] * given
-        require_two_weighted(codes, weights)
+        X, codes, weights, given = self._validate_weighted(X, y, sample_weight)
         self._require_bounds(weights, self.C)
-        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        self._gamma = self._resolve_gamma(X, given)
         self._require_moderate(X)
         ensemble = self._ensemble(X)
         ensemble.know(self.classes_)

@@ -132,17 +132,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         cache_size: float = 1024,
         n_jobs: int | None = None,
     ) -> None:
-        self.nu = nu
-        self.C = C
-        self.shape = shape
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.window = window
-        self.window_rule = window_rule
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
+        params.assign(self, locals())
 
     _rules = {
         "nu": params.real(above=0.0, most=1.0),

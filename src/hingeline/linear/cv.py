@@ -115,20 +115,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
         decision_function_shape: str = "ovr",
         n_jobs: int | None = None,
     ) -> None:
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.solver = solver
-        self.decision_function_shape = decision_function_shape
-        self.n_jobs = n_jobs
+        params.assign(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FiniteNewtonSVCCV:
         """Choose C, and learn from all training data. Ctrl-C leaves the estimator as it was.

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -59,7 +58,28 @@ def by_partition(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
 
 
 class PartitionedClassifierMixin(ClassifierMixin):
-    """scikit-learn's mixin, with a score for Dask collections."""
+    """scikit-learn's mixin, with predictions and a score for Dask collections."""
+
+    @by_partition
+    def predict(self, X: Any) -> np.ndarray:
+        """Class labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Samples; Dask input returns a lazy Dask array.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of ``classes_``.
+        """
+        X = self._validate_predict(X)
+        return self.classes_[self._chosen(X)]
+
+    def _chosen(self, X: Any) -> np.ndarray:
+        """Indices of the predicted classes, for checked rows."""
+        raise NotImplementedError
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy.
@@ -190,17 +210,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         return [p for _, p in layout.problems(training_matrix(X), codes, weights, which, self._threads())]
 
     def _set_classes(self, classes: np.ndarray, counts: np.ndarray) -> None:
-        """Set ``classes_`` and, from the numbers of samples, ``class_weight_``: 0 for classes without samples."""
+        """Set ``classes_`` and, from the numbers of samples, ``class_weight_``."""
         require_two(classes)
         self.classes_ = classes
-        self.class_weight_ = np.ones(len(classes))
-        if self.class_weight is None:
-            return
-        self._check_class_weight()
-        present = counts > 0
-        self.class_weight_[~present] = 0.0
-        if self.class_weight == "balanced":
-            self.class_weight_[present] = counts.sum() / (present.sum() * counts[present])
-        else:
-            found = classes[present]
-            self.class_weight_[present] = compute_class_weight(self.class_weight, classes=found, y=found)
+        self.class_weight_ = self._class_weights(counts)

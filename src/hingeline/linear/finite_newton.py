@@ -10,7 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from ..base import params
 from ..base.fit import run, with_callbacks
-from ..base.labels import one_vs_rest_shape
+from ..base.labels import chosen, one_vs_rest_shape
 from .estimator import LINEAR_RULES, LinearEstimator, PartitionedClassifierMixin, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scaled
@@ -89,27 +89,9 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
         values: np.ndarray = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return values
 
-    @by_partition
-    def predict(self, X: Any) -> np.ndarray:
-        """Class labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
-            Samples; Dask input returns a lazy Dask array.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of ``classes_``.
-        """
-        X = self._validate_predict(X)
-        decisions = self._decisions(X)
-        if len(self.classes_) == 2:
-            return self.classes_[(decisions.ravel() > 0).astype(np.intp)]
-        if self._by_pairs:
-            decisions = one_vs_rest_shape(decisions, self.decision_scale_, len(self.classes_))
-        return self.classes_[decisions.argmax(axis=1)]
+    def _chosen(self, X: Any) -> np.ndarray:
+        scale = self.decision_scale_ if self._by_pairs else None
+        return chosen(self._decisions(X), scale, len(self.classes_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -238,18 +220,7 @@ class FiniteNewtonSVC(LinearClassifier):
         decision_function_shape: str = "ovr",
         n_jobs: int | None = None,
     ) -> None:
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.solver = solver
-        self.warm_start = warm_start
-        self.decision_function_shape = decision_function_shape
-        self.n_jobs = n_jobs
+        params.assign(self, locals())
 
     @with_callbacks
     def fit(

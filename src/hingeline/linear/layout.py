@@ -58,16 +58,13 @@ class Layout:
         if self.kind == "ordinal":
             yield everyone, LocalProblem(matrix, weights[np.newaxis], *common, codes.astype(np.int32))
         elif self.kind == "pairs" and self.n_classes > 2:
-            first, second = pairs(self.n_classes)
             for q, machine in enumerate(which):
-                positive = codes == first[machine]
-                rows = np.flatnonzero(positive | (codes == second[machine]))
-                plane = np.where(positive[rows], weights[rows], -weights[rows])
+                signs = self.signs(codes, machine)
+                rows = np.flatnonzero(signs)
                 if len(rows):
-                    yield everyone[q : q + 1], LocalProblem(matrix, plane[np.newaxis], *common, rows=rows)
+                    yield everyone[q : q + 1], LocalProblem(matrix, (signs * weights)[:, rows], *common, rows=rows)
         else:
-            positive = [1] if self.n_classes == 2 else which
-            planes = np.array([np.where(codes == c, weights, -weights) for c in positive])
+            planes = np.concatenate([self.signs(codes, machine) for machine in which]) * weights
             yield everyone, LocalProblem(matrix, planes, *common)
 
     def signs(self, codes: np.ndarray, machine: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from ..base import params
 from ..base.fit import run, with_callbacks
 from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
 from .layout import Layout
@@ -99,15 +100,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         warm_start: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self.C = C
-        self.loss = loss
-        self.classes = classes
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.solver = solver
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
+        params.assign(self, locals())
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FiniteNewtonOrdinal:
@@ -190,22 +183,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         ends = np.full((len(above), 1), np.inf)
         return np.minimum(np.hstack([ends, above]), np.hstack([-above, ends]))
 
-    @by_partition
-    def predict(self, X: Any) -> np.ndarray:
-        """Class labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
-            Samples; Dask input returns a lazy Dask array.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of ``classes_``.
-        """
-        X = self._validate_predict(X)
-        return self.classes_[np.searchsorted(self.thresholds_, self._scores(X), side="left")]
+    def _chosen(self, X: Any) -> np.ndarray:
+        return np.searchsorted(self.thresholds_, self._scores(X), side="left")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

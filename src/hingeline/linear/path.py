@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ..base import params
 from ..base.rows import LARGEST
 from .estimator import require_memory
 from .finite_newton import FiniteNewtonSVC
-from .training import explained, one_blas_thread, warn_of_gaps
+from .training import explained, large_gaps, one_blas_thread
 
 
 class FiniteNewtonPath(NamedTuple):
@@ -70,7 +72,7 @@ def finite_newton_path(
     n_machines = sum(problem.n_machines for problem in problems)
     coefs = np.empty((len(values), n_machines, X.shape[1]))
     intercepts, gaps, objectives = np.empty((3, len(values), n_machines))
-    n_iter = np.empty((len(values), n_machines), dtype=np.int32)
+    n_iter = np.empty((len(values), n_machines), dtype=np.int64)
     reasons = np.empty((len(values), n_machines), dtype=object)
     with one_blas_thread(), explained(X, "finite_newton_path"):
         for k, of, minimiser in model._walk(problems, values):
@@ -79,7 +81,8 @@ def finite_newton_path(
             gaps[k, of] = values[k] * minimiser.gap()
             objectives[k, of] = values[k] * minimiser.objective()
             reasons[k, of] = minimiser.reason
-    warn_of_gaps(reasons.ravel(), gaps, objectives, model.tol, stacklevel=3)
+    for text in large_gaps(reasons.ravel(), gaps, objectives, model.tol):
+        warnings.warn(text, ConvergenceWarning, stacklevel=2)
     return FiniteNewtonPath(values, coefs, intercepts, n_iter, gaps)
 
 

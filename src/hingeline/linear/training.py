@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.parallel import _get_threadpool_controller
 
@@ -52,18 +50,16 @@ def explained(X: Any, name: str) -> Iterator[None]:
         ) from None
 
 
-def warn_of_gaps(reasons: np.ndarray, gaps: Any, objectives: Any, tol: float, *, stacklevel: int) -> None:
-    """Warn of machines that stopped early."""
+def large_gaps(reasons: np.ndarray, gaps: Any, objectives: Any, tol: float) -> Iterator[str]:
+    """Texts of warnings about machines that stopped early."""
     late = np.flatnonzero((reasons == "max_iter") | (reasons == "precision"))
     if not len(late):
         return
     gap = np.ravel(gaps)[late] / np.ravel(objectives)[late]
     advice = "Raise max_iter or tol." if (reasons == "max_iter").any() else "Scale the features, or raise tol."
-    warnings.warn(
+    yield (
         f"{len(late)} of {len(reasons)} machines stopped ({', '.join(sorted(set(reasons[late])))}) before the "
-        f"duality gap was below tol={tol:g} of the objective (largest {gap.max():.3g}). {advice}",
-        ConvergenceWarning,
-        stacklevel=stacklevel,
+        f"duality gap was below tol={tol:g} of the objective (largest {gap.max():.3g}). {advice}"
     )
 
 
@@ -139,7 +135,7 @@ class LinearTraining(Training):
         attributes = {
             "objective_": C * np.concatenate([m.objective() for m in minimisers]),
             "duality_gap_": C * np.concatenate([m.gap() for m in minimisers]),
-            "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]).astype(np.int32),
+            "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]),
             "stop_reason_": np.where(reasons == "running", unfinished or "running", reasons),
         }
         points = np.concatenate([m.points for m in minimisers])
@@ -150,11 +146,10 @@ class LinearTraining(Training):
             **self.dual,
         }
 
-    def warn(self) -> None:
-        """Warn of machines that stopped early."""
+    def complaints(self) -> Iterator[str]:
+        """Machines that stopped early."""
         fitted = self.estimator
-        reasons = np.atleast_1d(fitted.stop_reason_)
-        warn_of_gaps(reasons, fitted.duality_gap_, fitted.objective_, fitted.tol, stacklevel=6)
+        return large_gaps(np.atleast_1d(fitted.stop_reason_), fitted.duality_gap_, fitted.objective_, fitted.tol)
 
     def _history(self) -> dict[str, np.ndarray]:
         """Columns of the record of iterations, in order of time within a problem."""

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .. import _core
 from ..base import params
-from ..base.fit import run, with_callbacks
-from ..base.kernel import KERNEL_RULES
 from ..base.rows import LARGEST
 from .ensemble import StreamEnsemble
-from .stream import StreamClassifier, StreamTraining
+from .stream import STREAM_RULES, FitTraining, StreamClassifier
 
 #: Rules that can learn an intercept.
 BIASED = ("olsvm", "olsvm-reg")
@@ -184,24 +183,7 @@ class KernelSGDClassifier(StreamClassifier):
         multi_class: str = "ovo",
         decision_function_shape: str = "ovr",
     ) -> None:
-        self.rule = rule
-        self.C = C
-        self.n_epochs = n_epochs
-        self.learning_rate = learning_rate
-        self.decay_first = decay_first
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.truncate = truncate
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.multi_class = multi_class
-        self.decision_function_shape = decision_function_shape
+        params.assign(self, locals())
 
     _rules = {
         "rule": params.one_of("olsvm", "olsvm-reg", "norma", "norma-literal", "pegaz"),
@@ -212,38 +194,11 @@ class KernelSGDClassifier(StreamClassifier):
         "fit_intercept": params.boolean(),
         "average": params.boolean(),
         "truncate": params.real(least=0.0, below=1.0),
-        **KERNEL_RULES,
-        "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
-        "multi_class": params.one_of("ovo", "ovr"),
-        "decision_function_shape": params.one_of("ovr", "ovo"),
+        **STREAM_RULES,
     }
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelSGDClassifier:
-        """Learn from training data, in random order.
-
-        Ctrl-C ends training early and leaves a usable model behind.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
-            ``kernel='precomputed'`` the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on the steps. Samples of weight zero are ignored.
-
-        Returns
-        -------
-        KernelSGDClassifier
-            The fitted estimator.
-        """
-        run(self, self._prepare, X, y, sample_weight)
-        return self
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> SgdTraining:
-        return SgdTraining(self, *self._validate_weighted(X, y, sample_weight))
+    def _training(self, X: Any, codes: np.ndarray, boxes: np.ndarray) -> SgdTraining:
+        return SgdTraining(self, X, codes, boxes)
 
     def _options(self) -> dict[str, Any]:
         """Options of the core."""
@@ -277,25 +232,15 @@ class KernelSGDClassifier(StreamClassifier):
         return weights
 
 
-class SgdTraining(StreamTraining):
+class SgdTraining(FitTraining):
     """One fit: epochs over the samples in one random order."""
 
     def __init__(self, estimator: KernelSGDClassifier, X: Any, codes: np.ndarray, weights: np.ndarray) -> None:
-        super().__init__(estimator, estimator._ensemble(X), X)
-        self.core = self.ensemble.core
-        self.ensemble.know(estimator.classes_)
-        self.y = estimator.classes_[codes]
+        super().__init__(estimator, X, codes)
         self.order = check_random_state(estimator.random_state).permutation(np.flatnonzero(weights)).astype(np.int64)
         self.in_order = np.full((len(self.order), len(estimator.classes_)), np.nan)
-        self.core.begin(
-            self.source,
-            self.matrix,
-            self.order,
-            self.order,
-            codes[self.order],
-            weights[self.order],
-            epochs=int(estimator.n_epochs),
-        )
+        chunk = _core.Chunk(self.matrix, self.order, self.order, codes[self.order], weights[self.order])
+        self.core.begin(self.source, chunk, epochs=int(estimator.n_epochs))
         self.n_steps = estimator.n_epochs * self.core.most_examples
 
     def advance(self, steps: int | None) -> bool:

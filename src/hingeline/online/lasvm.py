@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .. import _core
 from ..base import params
-from ..base.fit import run, with_callbacks
-from ..base.kernel import KERNEL_RULES
 from ..base.rows import LARGEST
 from .ensemble import StreamEnsemble
-from .stream import StreamClassifier, StreamTraining
+from .stream import STREAM_RULES, FitTraining, StreamClassifier
 
 #: Rows that `fit` passes to the core at a time; results do not depend on it.
 CHUNK = 4096
@@ -209,27 +207,7 @@ class LASVC(StreamClassifier):
         multi_class: str = "ovo",
         decision_function_shape: str = "ovr",
     ) -> None:
-        self.variant = variant
-        self.C = C
-        self.s = s
-        self.tau = tau
-        self.clean_period = clean_period
-        self.max_non_sv = max_non_sv
-        self.warm_sv = warm_sv
-        self.n_epochs = n_epochs
-        self.finish = finish
-        self.tol = tol
-        self.max_iter = max_iter
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.multi_class = multi_class
-        self.decision_function_shape = decision_function_shape
+        params.assign(self, locals())
 
     _rules = {
         "variant": params.one_of("nc", "g", "i", "full", "lasvm"),
@@ -243,42 +221,11 @@ class LASVC(StreamClassifier):
         "finish": params.boolean(),
         "tol": params.real(least=0.0),
         "max_iter": params.integer(least=-1),
-        **KERNEL_RULES,
-        "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
-        "multi_class": params.one_of("ovo", "ovr"),
-        "decision_function_shape": params.one_of("ovr", "ovo"),
+        **STREAM_RULES,
     }
 
-    # ---- fit -----------------------------------------------------------------------------------------
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LASVC:
-        """Learn from training data, in random order.
-
-        Ctrl-C ends training early and leaves a usable model behind.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
-            ``kernel='precomputed'`` the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C. Samples of weight zero are ignored.
-
-        Returns
-        -------
-        LASVC
-            The fitted estimator.
-        """
-        run(self, self._prepare, X, y, sample_weight)
-        return self
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> LasvmTraining:
-        return LasvmTraining(self, *self._validate_weighted(X, y, sample_weight))
-
-    # ---- parts ---------------------------------------------------------------------------------------
+    def _training(self, X: Any, codes: np.ndarray, boxes: np.ndarray) -> LasvmTraining:
+        return LasvmTraining(self, X, codes, boxes)
 
     def _options(self) -> dict[str, Any]:
         """Options of the core."""
@@ -311,14 +258,12 @@ class LASVC(StreamClassifier):
         return boxes
 
 
-class LasvmTraining(StreamTraining):
+class LasvmTraining(FitTraining):
     """One fit: passes over the data in pieces, then `finish`."""
 
     def __init__(self, estimator: LASVC, X: Any, codes: np.ndarray, boxes: np.ndarray) -> None:
-        super().__init__(estimator, estimator._ensemble(X), X)
-        self.core = self.ensemble.core
-        self.ensemble.know(estimator.classes_)
-        self.y, self.codes, self.boxes = estimator.classes_[codes], codes, boxes
+        super().__init__(estimator, X, codes)
+        self.codes, self.boxes = codes, boxes
         self.margins = np.full((len(codes), len(estimator.classes_)), np.nan)
         self.random = check_random_state(estimator.random_state)
         self.order = self.random.permutation(np.flatnonzero(boxes))
@@ -346,7 +291,7 @@ class LasvmTraining(StreamTraining):
 
     def _examples(self, rows: np.ndarray) -> tuple[Any, ...]:
         rows = np.ascontiguousarray(rows, dtype=np.int64)
-        return self.source, self.matrix, rows, rows, self.codes[rows], self.boxes[rows]
+        return self.source, _core.Chunk(self.matrix, rows, rows, self.codes[rows], self.boxes[rows])
 
     def _finish(self) -> None:
         """Reduce the duality gap on the expansion; for LASVM also on the examples that it has evicted."""
@@ -373,8 +318,8 @@ class LasvmTraining(StreamTraining):
         self.core.end(self.source)
         self.core.end_early(unfinished, len(self.codes))
 
-    def warn(self) -> None:
-        """Warn about machines whose duality gap is too large after finishing."""
+    def complaints(self) -> Iterator[str]:
+        """Machines whose duality gap is too large after finishing."""
         est = self.estimator
         if not est.finish:
             return
@@ -383,10 +328,8 @@ class LasvmTraining(StreamTraining):
         if not len(missed) or "stopped" in est.stop_reason_:
             return
         worst = missed[np.argmax(gap[missed] / primal[missed])]
-        warnings.warn(
+        yield (
             f"{len(missed)} of {len(primal)} machines did not reach the duality gap wanted: it is {gap[worst]:.3g}, "
             f"wanted {est.tol * primal[worst]:.3g} (tol={est.tol:g}); stop reason '{est.stop_reason_[worst]}'. "
-            "Raise max_iter or tol, scale the features, or lower C.",
-            ConvergenceWarning,
-            stacklevel=5,
+            "Raise max_iter or tol, scale the features, or lower C."
         )

@@ -8,18 +8,45 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from .. import _core
-from ..base.classifier import KernelClassifier
+from ..base import params
+from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.ensemble import ReadsEnsemble
-from ..base.fit import Training, run
-from ..base.labels import require_two_weighted
+from ..base.fit import Training, run, with_callbacks
 from .ensemble import StreamEnsemble
+
+STREAM_RULES = {**CLASSIFIER_RULES, "multi_class": params.one_of("ovo", "ovr")}
 
 
 class StreamClassifier(ReadsEnsemble, KernelClassifier):
     """Base of the kernel classifiers with :meth:`partial_fit`.
 
-    A subclass has ``multi_class`` among its parameters, and the methods ``_options``, ``_boxes`` and ``_ensemble``.
+    A subclass has ``multi_class`` among its parameters, and the methods ``_options``, ``_boxes``, ``_ensemble`` and
+    ``_training``.
     """
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from training data, in random order.
+
+        Ctrl-C ends training early and leaves a usable model behind.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
+            ``kernel='precomputed'`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C; for KernelSGDClassifier on the steps. Samples of weight zero are ignored.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+        """
+        run(self, self._prepare, X, y, sample_weight)
+        return self
 
     def _has_rows(self) -> bool:
         if self.kernel == "precomputed":
@@ -91,16 +118,16 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
 
-    def _validate_weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Checked rows, codes and boxes of all training data."""
-        X, codes = self._validate_fit(X, y)
-        given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(codes)[codes] * given
-        require_two_weighted(codes, weights)
+    def _training(self, X: Any, codes: np.ndarray, boxes: np.ndarray) -> FitTraining:
+        """Training on all data."""
+        raise NotImplementedError
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> FitTraining:
+        X, codes, weights, given = self._validate_weighted(X, y, sample_weight)
         boxes = self._boxes(weights, X.dtype)
-        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        self._gamma = self._resolve_gamma(X, given)
         self._require_moderate(X)
-        return X, codes, boxes
+        return self._training(X, codes, boxes)
 
 
 class StreamTraining(Training):
@@ -125,6 +152,16 @@ class StreamTraining(Training):
         return {**self.ensemble.attributes(), "classes_": self.ensemble.classes, "_gamma": self.estimator._gamma}
 
 
+class FitTraining(StreamTraining):
+    """One call of ``fit``: a new ensemble that knows all labels."""
+
+    def __init__(self, estimator: Any, X: Any, codes: np.ndarray) -> None:
+        super().__init__(estimator, estimator._ensemble(X), X)
+        self.core = self.ensemble.core
+        self.ensemble.know(estimator.classes_)
+        self.y = estimator.classes_[codes]
+
+
 class ChunkTraining(StreamTraining):
     """One call of ``partial_fit``."""
 
@@ -142,11 +179,11 @@ class ChunkTraining(StreamTraining):
             labels, arrivals = ensemble.arrivals(y, self.classes)
             self.margins = np.full((len(y), len(labels)), np.nan)
             rows = np.arange(len(y))
-            examples = (rows, core.n_seen + rows, ensemble.codes(y, labels), self.boxes)
+            codes = ensemble.codes(y, labels)
+            chunk = _core.Chunk(self.matrix, rows, core.n_seen + rows, codes, self.boxes, arrivals)
             ensemble.labels = labels
-            how = {"arrivals": arrivals, "margins": self.margins, "threads": self.threads}
             try:
-                core.learn(self.source, self.matrix, *examples, **how)
+                core.learn(self.source, chunk, margins=self.margins, threads=self.threads)
             finally:
                 n_known = core.n_classes
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before

@@ -1,8 +1,8 @@
 // Second moments: A += sum_i h_i x_i x_i^T over selected rows, the lower triangle of a square matrix stored by rows.
 //
-// Dense rows are collected by the hundred and multiplied in tiles of kernel/ops.hpp: the block itself is the panel, and
-// a transposed copy, multiplied by h, gives the rows of the tile. Sparse rows add their pairs of entries one by one.
-// Sums run over rows in the order given.
+// Dense rows are collected by the hundred and multiplied in tiles of vector/tiles.hpp: the block itself is the panel,
+// and a transposed copy, multiplied by h, gives the rows of the tile. Sparse rows add their pairs of entries one by
+// one. Sums run over rows in the order given.
 #pragma once
 
 #include "hingeline/data/lines.hpp"

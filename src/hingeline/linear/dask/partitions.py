@@ -218,6 +218,10 @@ class Partitions:
     def __len__(self) -> int:
         return len(self.blocks)
 
+    def each(self) -> list[tuple[Any, ...]]:
+        """Rows, other values, and number of every partition."""
+        return list(zip(self.blocks, *self.others.values(), range(len(self)), strict=True))
+
     @property
     def known(self) -> bool:
         """Whether all numbers of rows are known."""
@@ -279,12 +283,7 @@ class Survey:
             wanted = ROWS_PER_WEIGHT * (parts.n_features + thresholds)
             stride = min(sum(size or 0 for size in parts.sizes) // wanted, THIN)
         share = SAMPLE_BYTES / max(len(parts), 1) if stride > 1 else 0.0
-        pairs = [
-            delayed(look_at, nout=2)(block, label, weight, number, stride, share)
-            for number, (block, label, weight) in enumerate(
-                zip(parts.blocks, parts.others["y"], parts.others["sample_weight"], strict=True)
-            )
-        ]
+        pairs = [delayed(look_at, nout=2)(*part, stride, share) for part in parts.each()]
         both = persist(*[kept for kept, _ in pairs], *[look for _, look in pairs])
         looks: list[Look] = list(compute(*both[len(pairs) :]))
         self.n_features = parts.n_features

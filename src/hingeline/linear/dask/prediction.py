@@ -67,11 +67,6 @@ def accuracy(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float
     check_is_fitted(estimator)
     parts = Partitions(X, y=y, sample_weight=sample_weight)
     model = literal(_light(estimator))
-    tasks = [
-        delayed(_right)(model, block, label, weight, number)
-        for number, (block, label, weight) in enumerate(
-            zip(parts.blocks, parts.others["y"], parts.others["sample_weight"], strict=True)
-        )
-    ]
+    tasks = [delayed(_right)(model, *part) for part in parts.each()]
     right, total = compute(tree(add_arrays, tasks))[0]
     return float(right / total) if total else float("nan")

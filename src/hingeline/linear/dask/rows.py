@@ -161,7 +161,7 @@ def _curved(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.ndarray
     for rows, block in _row_blocks(X):
         outputs = np.asarray(safe_sparse_dot(block, w.T, dense_output=True))
         for q, machine in enumerate(ask.which):
-            signs = layout.signs(codes[rows], int(machine))
+            signs = layout.signs(codes[rows], machine)
             shift = layout.offset * b[q][:, np.newaxis] if layout.thresholds else 0.0
             xi = ask.clip.margin - signs * (outputs[:, q] - shift)
             out[q, :, rows] = (xi > ask.clip.low) & (xi < ask.clip.high) & (signs != 0)

@@ -44,8 +44,8 @@ template <class Source> class KernelRows {
         if (!found) throw Interrupted();
         return found;
     }
-    /// out += K alpha over the rows of the support vectors in their order. With `anew` no held row is used.
-    void outputs(double* out, bool anew = false) {
+    /// out += K alpha over the rows of the support vectors in their order. With `recompute` no held row is used.
+    void outputs(double* out, bool recompute = false) {
         constexpr Index together = 64;
         Array<Index> support, missing;
         for (Index i = 0; i < s.n; ++i)
@@ -56,7 +56,7 @@ template <class Source> class KernelRows {
         for (Index at = 0; at < support.size(); at += together) {
             const Index some = std::min(together, support.size() - at);
             missing.clear();
-            const auto find = [&](Index k) { return anew ? nullptr : kernel_.find(k); };
+            const auto find = [&](Index k) { return recompute ? nullptr : kernel_.find(k); };
             for (Index i = at; i < at + some; ++i)
                 if (!find(support[i])) missing.push_back(support[i]);
             lines.clear();
