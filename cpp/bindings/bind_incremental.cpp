@@ -9,6 +9,7 @@ void bind_incremental(nb::module_& m) {
     using incremental::Problem;
     using L = Locked<Incremental>;
     using Serials = Contiguous1<std::int64_t>;
+    const auto number = [](auto f) { return [f](L& l) { return l.read(f); }; };
     nb::class_<L>(m, "Incremental", "Exact incremental machines over shared points.")
         .def(
             "__init__",
@@ -64,10 +65,12 @@ void bind_incremental(nb::module_& m) {
             "leave_one_out",
             [](L& l, const PySource& source, Serials serials, int threads) {
                 std::vector<double> values;
+                Index machines = 0;
                 l.change([&](Incremental& model, Interrupt* interrupt) {
                     values = model.leave_one_out(source.source, listed(serials), threads, interrupt);
+                    machines = model.model.units.size();
                 });
-                return to_numpy(std::move(values), shape(l.model.model.units.size(), serials.size()));
+                return to_numpy(std::move(values), shape(machines, serials.size()));
             },
             nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(
@@ -130,15 +133,15 @@ void bind_incremental(nb::module_& m) {
             },
             nb::arg("state"), nb::arg("rows").none(),
             "Restore a state made by `save`; `rows` are the rows held at that time.")
-        .def_prop_ro("C", [](L& l) { return l.model.model.C; })
-        .def_prop_ro("n_seen", [](L& l) { return l.model.n_seen(); })
         .def_prop_ro("version", &L::version)
-        .def_prop_ro("n_classes", [](L& l) { return l.model.classes.size(); })
-        .def_prop_ro("n_machines", [](L& l) { return l.model.model.units.size(); })
-        .def_prop_ro("n_rows", [](L& l) { return l.model.n_rows(); })
-        .def_prop_ro("n_features", [](L& l) { return l.model.rows().columns(); })
-        .def_prop_ro("has_rows", [](L& l) { return l.model.n_rows() > 0; })
-        .def_prop_ro("memory", [](L& l) { return l.model.bytes(); });
+        .def_prop_ro("C", number([](Incremental& model) { return model.model.C; }))
+        .def_prop_ro("n_seen", number([](Incremental& model) { return model.n_seen(); }))
+        .def_prop_ro("n_classes", number([](Incremental& model) { return model.classes.size(); }))
+        .def_prop_ro("n_machines", number([](Incremental& model) { return model.model.units.size(); }))
+        .def_prop_ro("n_rows", number([](Incremental& model) { return model.n_rows(); }))
+        .def_prop_ro("n_features", number([](Incremental& model) { return model.rows().columns(); }))
+        .def_prop_ro("has_rows", number([](Incremental& model) { return model.n_rows() > 0; }))
+        .def_prop_ro("memory", number([](Incremental& model) { return model.bytes(); }));
 }
 
 }  // namespace hingeline::bindings

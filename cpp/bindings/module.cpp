@@ -64,6 +64,13 @@ template <class T> bool take(Record& record, const std::string& name, nb::handle
     return true;
 }
 
+/// A value of a saved state as a T.
+template <class T> T sound(nb::handle value, const std::string& name) {
+    T out;
+    if (!nb::try_cast(value, out)) throw Damaged("field '" + name + "' has another type or is out of range");
+    return out;
+}
+
 }  // namespace
 
 nb::dict to_dict(Record record) {
@@ -89,18 +96,18 @@ nb::dict to_dict(Record record) {
 Record from_dict(const nb::dict& dict) {
     Record record;
     for (const auto& [key, value] : dict) {
-        const std::string name = nb::cast<std::string>(key);
+        const auto name = sound<std::string>(key, "a name");
         if (nb::isinstance<nb::bool_>(value))
-            record.put(name, nb::cast<bool>(value));
+            record.put(name, sound<bool>(value, name));
         else if (nb::isinstance<nb::int_>(value))
-            record.put(name, nb::cast<Index>(value));
+            record.put(name, sound<Index>(value, name));
         else if (nb::isinstance<nb::float_>(value))
-            record.put(name, nb::cast<double>(value));
+            record.put(name, sound<double>(value, name));
         else if (nb::isinstance<nb::str>(value))
-            record.put(name, nb::cast<std::string>(value));
+            record.put(name, sound<std::string>(value, name));
         else if (nb::isinstance<nb::list>(value)) {
             std::vector<Record> all;
-            for (nb::handle one : nb::cast<nb::list>(value)) all.push_back(from_dict(nb::cast<nb::dict>(one)));
+            for (nb::handle one : nb::borrow<nb::list>(value)) all.push_back(from_dict(sound<nb::dict>(one, name)));
             record.put(name, std::move(all));
         } else if (!take<Index>(record, name, value) && !take<double>(record, name, value) &&
                    !take<std::int8_t>(record, name, value)) {
@@ -118,7 +125,7 @@ NB_MODULE(_core, m) {
     m.def(
         "isa", [] { return std::string(hingeline::instruction_set()); },
         "Instruction set in use: 'avx512', 'avx2' or 'baseline'.");
-    nb::class_<Matrix>(m, "Matrix", "View of a dense or CSR matrix.")
+    nb::class_<Matrix>(m, "Matrix", nb::type_slots(Collected<Matrix>::slots), "View of a dense or CSR matrix.")
         .def(nb::init<nb::object>(), nb::arg("x"))
         .def_prop_ro("shape", [](const Matrix& x) { return nb::make_tuple(x.n, x.d); })
         .def_prop_ro("entries",

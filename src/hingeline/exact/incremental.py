@@ -16,6 +16,7 @@ from ..base.fit import run, with_callbacks
 from ..base.labels import require_two_weighted
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
+from ..base.state import exclusive
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
@@ -274,6 +275,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
         return PointsTraining(self, ensemble, X, y, weights, names, classes)
 
+    @exclusive
     def set_C(self, C: float) -> IncrementalSVC:
         """Follow the exact regularisation path to another C.
 
@@ -297,6 +299,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
 
     # ---- paths and leave-one-out ---------------------------------------------------------------------
 
+    @exclusive
     def c_path(self, Cs: Any, X: Any = None) -> Bunch:
         """Optima for several values of C, along the exact path. The model does not change.
 
@@ -349,6 +352,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         decision = sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
         return decision[..., 0] if decision.shape[2] == 1 else decision
 
+    @exclusive
     def leave_one_out(self, progress: Any = None) -> Bunch:
         """Compute for each point held the decision of the exact model without that point.
 
@@ -411,7 +415,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             )
 
     def _require_machines(self, ensemble: ExactEnsemble) -> None:
-        if not ensemble.core.n_machines:
+        if "dual_coef_" not in ensemble.attributes():
             raise ValueError("The model has seen only one class; add points of another class first.")
 
     def _validate_predict(self, X: Any) -> Any:

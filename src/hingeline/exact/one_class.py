@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.rows import LARGEST
+from ..base.state import exclusive
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
@@ -225,6 +226,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self._require_moderate(X)
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
 
+    @exclusive
     def set_nu(self, nu: float) -> IncrementalOneClassSVM:
         """Follow the exact path to another nu. The parameter `nu` is set to it, and `C` to None.
 
@@ -240,6 +242,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         """
         return self._move("nu", nu, C=None, nu=nu)
 
+    @exclusive
     def set_C(self, C: float) -> IncrementalOneClassSVM:
         """Follow the exact path to another C. The parameter `C` is set to it.
 
@@ -281,6 +284,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         ndarray of shape (n_samples,)
             ``score_samples(X) - offset_``: for 'sphere' the squared radius minus the squared distance to the centre.
         """
+        self = self._snapshot()
         return self.score_samples(X) - self.offset_
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -296,6 +300,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         ndarray of shape (n_samples,)
             ``sum_i dual_coef_[i] K(x_i, x)`` ('plane'), or minus the squared distance to the centre ('sphere').
         """
+        self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
         sums = self._decide(X, fitted._scores).ravel()
