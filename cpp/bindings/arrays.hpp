@@ -192,6 +192,11 @@ struct PyValues {
           values(nb::cast<const PySource&>(s).source, nb::cast<const Matrix&>(x).rows, copy_bytes) {}
 };
 
+/// Labels that become known: (example, rank among the labels known then). It is converted in the body of a function,
+/// because nanobind's conversion of arguments terminates the program when an allocation fails.
+using Arrivals = nb::typed<nb::list, nb::typed<nb::tuple, Index, Index>>;
+std::vector<std::pair<Index, Index>> listed(const Arrivals& arrivals);
+
 /// Examples as Python gives them: rows of x, their numbers, classes and boxes, and the labels that become known.
 struct PyChunk {
     const Matrix* x;

@@ -37,8 +37,8 @@ void bind_incremental(nb::module_& m) {
         .def(
             "learn",
             [](L& l, const PySource& source, const Matrix& x, Serials rows, Serials serials, Serials codes,
-               Contiguous1<double> weights, std::vector<std::pair<Index, Index>> arrivals, int threads) {
-                const PyChunk given{&x, rows, serials, codes, weights, std::move(arrivals)};
+               Contiguous1<double> weights, const Arrivals& arrivals, int threads) {
+                const PyChunk given{&x, rows, serials, codes, weights, listed(arrivals)};
                 l.change([&](Incremental& model, Interrupt* interrupt) {
                     model.learn(source.source, given.checked(model.classes.size()), threads, interrupt);
                 });

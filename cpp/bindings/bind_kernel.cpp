@@ -45,6 +45,12 @@ PySource::PySource(nb::object from) {
     }
 }
 
+std::vector<std::pair<Index, Index>> listed(const Arrivals& arrivals) {
+    std::vector<std::pair<Index, Index>> out;
+    for (nb::handle one : arrivals) out.push_back(nb::cast<std::pair<Index, Index>>(one));
+    return out;
+}
+
 Chunk PyChunk::checked(Index known) const {
     const Index labels = known + static_cast<Index>(arrivals.size());
     Chunk chunk{&x->rows, ids(rows, x->n), id.data(), code.data(), box.data(), {}};

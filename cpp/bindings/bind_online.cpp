@@ -23,9 +23,8 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
     c.def(
          "learn",
          [](L& l, const PySource& source, const Matrix& x, Numbers1 rows, Numbers1 ids, Numbers1 codes,
-            Contiguous1<double> boxes, std::vector<std::pair<Index, Index>> arrivals, Writable2<double> margins,
-            int threads) {
-             const PyChunk given{&x, rows, ids, codes, boxes, std::move(arrivals)};
+            Contiguous1<double> boxes, const Arrivals& arrivals, Writable2<double> margins, int threads) {
+             const PyChunk given{&x, rows, ids, codes, boxes, listed(arrivals)};
              l.change([&](M& model, Interrupt* interrupt) {
                  const Chunk chunk = given.checked(model.classes.size());
                  const Index classes = model.classes.size() + static_cast<Index>(chunk.arrivals.size());

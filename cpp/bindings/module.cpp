@@ -64,6 +64,9 @@ template <class T> bool take(Record& record, const std::string& name, nb::handle
     return true;
 }
 
+/// A Python string. nanobind's own conversion terminates the program when an allocation fails.
+std::string text(nb::handle value) { return nb::borrow<nb::str>(value).c_str(); }
+
 /// A value of a saved state as a T.
 template <class T> T sound(nb::handle value, const std::string& name) {
     T out;
@@ -96,7 +99,8 @@ nb::dict to_dict(Record record) {
 Record from_dict(const nb::dict& dict) {
     Record record;
     for (const auto& [key, value] : dict) {
-        const auto name = sound<std::string>(key, "a name");
+        if (!nb::isinstance<nb::str>(key)) throw Damaged("a name is no string");
+        const std::string name = text(key);
         if (nb::isinstance<nb::bool_>(value))
             record.put(name, sound<bool>(value, name));
         else if (nb::isinstance<nb::int_>(value))
@@ -104,7 +108,7 @@ Record from_dict(const nb::dict& dict) {
         else if (nb::isinstance<nb::float_>(value))
             record.put(name, sound<double>(value, name));
         else if (nb::isinstance<nb::str>(value))
-            record.put(name, sound<std::string>(value, name));
+            record.put(name, text(value));
         else if (nb::isinstance<nb::list>(value)) {
             std::vector<Record> all;
             for (nb::handle one : nb::borrow<nb::list>(value)) all.push_back(from_dict(sound<nb::dict>(one, name)));

@@ -146,8 +146,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self.n_jobs = n_jobs
 
     _rules = {
-        "nu": params.real(above=0.0, most=1.0),
-        "C": params.real(above=0.0, most=LARGEST) | params.nothing(),
+        "nu": params.real(least=1 / LARGEST, most=1.0),
+        "C": params.real(least=1 / LARGEST, most=LARGEST) | params.nothing(),
         "shape": params.one_of("plane", "sphere"),
         **INCREMENTAL_RULES,
     }
@@ -260,7 +260,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     def _move(self, name: str, value: Any, **wanted: Any) -> IncrementalOneClassSVM:
         ensemble = self._ready("C", "nu")
-        rule = params.real(above=0.0, most=LARGEST) if name == "C" else self._rules["nu"]
+        rule = params.real(least=1 / LARGEST, most=LARGEST) if name == "C" else self._rules["nu"]
         if not rule.accepts(value):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
         ensemble.bound(self._points_source(ensemble), *self._bounds(**wanted), self._training_threads())
