@@ -18,7 +18,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench bench-incremental bench-linear bench-distributed ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-tsan test-asan-python test-slow bench bench-incremental bench-linear bench-distributed ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
 
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
@@ -40,6 +40,21 @@ test-cpp-sanitize: $(GROUP)build
 	$(CMAKE) -S . -B build/cpp-sanitize -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_SANITIZE=ON -DHINGELINE_WERROR=ON -DCMAKE_CXX_FLAGS_RELEASE=-Og
 	$(CMAKE) --build build/cpp-sanitize
 	$(BIN)/ctest --test-dir build/cpp-sanitize --output-on-failure --parallel $$(getconf _NPROCESSORS_ONLN)
+
+# Threads that share models, under the thread sanitizer.
+test-tsan: $(GROUP)build
+	$(CMAKE) -S . -B build/tsan -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_TSAN=ON -DHINGELINE_WERROR=ON -DCMAKE_CXX_FLAGS_RELEASE=-Og
+	$(CMAKE) --build build/tsan --target test_guarded test_model test_run
+	$(BIN)/ctest --test-dir build/tsan --output-on-failure -R '^(guarded|model|run)$$'
+
+# The extension under the address and undefined-behaviour sanitizers, with these tests of Python.
+ASAN_TESTS ?= tests/test_threads.py tests/test_bad_kernels.py tests/test_saved_state.py tests/test_allocations.py tests/test_online_streams.py tests/test_incremental_failures.py
+test-asan-python: $(INSTALLED) $(GROUP)test
+	$(CMAKE) -S . -B build/asan-python -G Ninja -DHINGELINE_SANITIZE=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)
+	$(CMAKE) --build build/asan-python --target _core
+	rm -rf build/asan-python/package && mkdir build/asan-python/package && cp -r src/hingeline build/asan-python/package
+	rm -f build/asan-python/package/hingeline/_core*.so && cp build/asan-python/_core*.so build/asan-python/package/hingeline
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:handle_segv=0 PYTHONPATH=build/asan-python/package:. $(BIN)/python -m pytest -q -p no:cacheprovider $(ASAN_TESTS)
 
 # ARGS="--quick" for a minute's worth; --help lists the options, names of cases choose among them.
 bench: $(INSTALLED) $(GROUP)bench

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hingeline import LASVC, KernelSGDClassifier, WorstViolatorSVC
+from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier, WorstViolatorSVC
 
 from .citizens import fingerprint, linear_function
 from .data import noise as problem
@@ -154,3 +154,17 @@ def test_tiny_cache(kernel, cache_size, n_jobs):
     expected = fingerprint(WorstViolatorSVC(kernel=kernel).fit(X, y), X)
     model = WorstViolatorSVC(kernel=kernel, cache_size=cache_size, n_jobs=n_jobs).fit(X, y)
     assert fingerprint(model, X) == expected
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-310])
+def test_subnormal_bounds(value):
+    """1 / C is infinite: refused with the name of the parameter, where it is needed, or harmless."""
+    X, y = problem()
+    for learner in (LASVC, IncrementalSVC, WorstViolatorSVC):
+        assert np.isfinite(learner(C=value).fit(X, y).decision_function(X)).all()
+    for name in ("C", "nu"):
+        with pytest.raises(ValueError, match=f"'{name}' parameter of IncrementalOneClassSVM must be"):
+            IncrementalOneClassSVM(**{name: value}).fit(X)
+        model = IncrementalOneClassSVM().fit(X)
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            getattr(model, f"set_{name}")(value)

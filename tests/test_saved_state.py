@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from .damage import MODELS, REFUSED, model_and_rows
-from .private import saved_state, with_saved_state
+from .damage import MODELS, REFUSED, fields, model_and_rows, replaced
+from .private import CORE, saved_state, with_saved_state
 
 
 def damaged(name):
@@ -49,3 +50,41 @@ def test_a_state_without_damage_is_the_model(name):
     model, X, _ = model_and_rows(name)
     other = with_saved_state(model, pickle.loads(pickle.dumps(saved_state(model))))
     assert other.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+
+
+def other_types(part):
+    """Values of types that the field does not have."""
+    if isinstance(part, np.ndarray):
+        kinds = [np.float32, np.complex128, np.bool_, np.int16, object]
+        return [part.astype(kind) for kind in kinds if kind != part.dtype]
+    return [2**70, -(2**70), b"bytes", [None], [3.5], {1: 2}, np.float32(1)]
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_other_types_are_a_value_error(name):
+    model, _, _ = model_and_rows(name)
+    state = saved_state(model)
+    tried = 0
+    for path in fields({part: state[part] for part in CORE}):
+        part = state
+        for key in path:
+            part = part[key]
+        for value in other_types(part):
+            with pytest.raises(ValueError, match="damaged"):
+                with_saved_state(model, replaced(state, path, lambda _, value=value: value))
+            tried += 1
+    assert tried > 100
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_other_lists_are_a_value_error(name):
+    model, _, _ = model_and_rows(name)
+    for value in ([None], [1.0], ["machine"], [[]], {}, 2**70):
+        state = replaced(saved_state(model), ("state", "machines"), lambda _, value=value: value)
+        with pytest.raises(ValueError, match="damaged"):
+            with_saved_state(model, state)
+    state = saved_state(model)
+    state["state"][3] = 1.0
+    with pytest.raises(ValueError, match="a name is no string"):
+        with_saved_state(model, state)

@@ -9,11 +9,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <concepts>
-#include <mutex>
-
 #include "hingeline/core/wipe.hpp"
 #include "hingeline/model/ensemble.hpp"
+#include "hingeline/model/guarded.hpp"
 
 namespace hingeline::bindings {
 
@@ -26,6 +24,27 @@ template <class T> using Contiguous2 = nb::ndarray<const T, nb::ndim<2>, nb::c_c
 using Numbers = Contiguous1<std::int64_t>;
 template <class T> using Writable2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+/// Slots of a class that keeps Python objects, for Python's garbage collector. T::each_kept(self, f) calls f(object)
+/// for each object.
+template <class T> struct Collected {
+    static int traverse(PyObject* self, visitproc visit, void* arg) {
+        Py_VISIT(Py_TYPE(self));
+        if (!nb::inst_ready(self)) return 0;
+        int result = 0;
+        T::each_kept(*nb::inst_ptr<T>(self), [&](nb::object& o) {
+            if (result == 0 && o.is_valid()) result = visit(o.ptr(), arg);
+        });
+        return result;
+    }
+    static int clear(PyObject* self) {
+        if (nb::inst_ready(self)) T::each_kept(*nb::inst_ptr<T>(self), [](nb::object& o) { o.reset(); });
+        return 0;
+    }
+    static inline PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+                                         {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                                         {0, nullptr}};
+};
+
 /// View of a NumPy array or CSR matrix, kept alive and checked once.
 struct Matrix {
     AnyRows rows;
@@ -33,6 +52,9 @@ struct Matrix {
     std::vector<nb::object> keep;
     std::shared_ptr<void> sorted;  // copy in canonical format, if the matrix was not canonical
     explicit Matrix(nb::object x);
+    template <class F> static void each_kept(Matrix& m, F&& f) {
+        for (nb::object& o : m.keep) f(o);
+    }
     template <class T, class I, template <class...> class Array> explicit Matrix(OwnedCsr<T, I, Array> owned) {
         auto kept = std::make_shared<OwnedCsr<T, I, Array>>(std::move(owned));
         rows = Rows<T>(kept->view());
@@ -52,13 +74,13 @@ inline Ids ids(const Numbers& a, Index bound) {
 template <class T, class A>
 nb::ndarray<nb::numpy, T> to_numpy(std::vector<T, A> v, std::vector<std::size_t> shape = {}) {
     if (shape.empty()) shape = {v.size()};
-    auto* owned = new std::vector<T, A>(std::move(v));
-    nb::capsule owner(owned, [](void* p) noexcept {
+    auto owned = std::make_unique<std::vector<T, A>>(std::move(v));
+    nb::capsule owner(owned.get(), [](void* p) noexcept {
         auto* gone = static_cast<std::vector<T, A>*>(p);
         wipe(gone->data(), gone->size() * sizeof(T));
         delete gone;
     });
-    return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
+    return nb::ndarray<nb::numpy, T>(owned.release()->data(), shape.size(), shape.data(), owner);
 }
 
 template <class T> std::vector<T> listed(const Contiguous1<T>& a) { return {a.data(), a.data() + a.size()}; }
@@ -113,52 +135,15 @@ class Session {
     Session* outer_;
 };
 
-/// A model with its lock: one call at a time, other threads wait without the GIL. A kernel function may read the model
-/// that it is called for, but not change it.
-template <class M> class Locked {
+/// A model with its lock. Other threads wait without the GIL.
+template <class M> class Locked : public Guarded<M, nb::gil_scoped_release> {
   public:
-    template <class... Args>
-        requires std::constructible_from<M, Args...>
-    explicit Locked(Args&&... args) : model(std::forward<Args>(args)...) {}
-    Locked(const Locked&) = delete;
-    M model;
-
-    template <class F> decltype(auto) read(F&& f) {
-        const auto lock = hold();
-        return f(model);
-    }
-    /// Set options of the next call.
-    template <class F> void configure(F&& f) {
-        const auto lock = hold();
-        require_idle();
-        f(model);
-    }
+    using Base = Guarded<M, nb::gil_scoped_release>;
+    using Base::Base;
     /// f(model, interrupt) without the GIL; its result.
     template <class F> auto change(F&& f) {
-        const auto lock = hold();
-        require_idle();
-        running_ = true;
-        struct Rest {
-            Locked& self;
-            ~Rest() { self.running_ = false, ++self.version_; }
-        } rest{*this};
-        return Session().run([&](Interrupt* interrupt) { return f(model, interrupt); });
+        return Base::change([&](M& model) { return Session().run([&](Interrupt* i) { return f(model, i); }); });
     }
-
-    /// Number of changes so far: what was read from the model at one version is true of it.
-    Index version() const { return version_; }
-
-  private:
-    void require_idle() const {
-        if (running_) throw std::runtime_error("a kernel function must not change the model that it is called for");
-    }
-    std::unique_lock<std::recursive_mutex> hold() {
-        nb::gil_scoped_release release;
-        return std::unique_lock(busy_);
-    }
-    std::recursive_mutex busy_;
-    bool running_ = false;
-    std::atomic<Index> version_{0};
 };
 
 /// Enumerator for a string.
@@ -199,6 +184,7 @@ struct PySource {
     Source source;
     /// From a Kernel, a Matrix of kernel values, or a function.
     explicit PySource(nb::object from);
+    template <class F> static void each_kept(PySource& s, F&& f) { f(s.keep), f(s.function); }
     PySource(const PySource&) = delete;
 };
 
@@ -206,22 +192,28 @@ struct PySource {
 struct PyValues {
     nb::object source, matrix;
     Values values;
+    template <class F> static void each_kept(PyValues& v, F&& f) { f(v.source), f(v.matrix); }
     PyValues(nb::object s, nb::object x, std::size_t copy_bytes)
         : source(s),
           matrix(x),
           values(nb::cast<const PySource&>(s).source, nb::cast<const Matrix&>(x).rows, copy_bytes) {}
 };
 
+/// Labels that become known: (example, rank among the labels known then). It is converted in the body of a function,
+/// because nanobind's conversion of arguments terminates the program when an allocation fails.
+using Arrivals = nb::typed<nb::list, nb::typed<nb::tuple, Index, Index>>;
+std::vector<std::pair<Index, Index>> listed(const Arrivals& arrivals);
+
 /// Examples as Python gives them: rows of x, their numbers, classes and boxes, and the labels that become known.
 struct PyChunk {
-    using Arrivals = std::vector<std::pair<Index, Index>>;
     nb::object matrix;
     const Matrix* x;
     Numbers rows, id, code;
     Contiguous1<double> box;
-    Arrivals arrivals;
-    PyChunk(nb::object of, Numbers r, Numbers i, Numbers c, Contiguous1<double> b, Arrivals a)
-        : matrix(of), x(&nb::cast<const Matrix&>(of)), rows(r), id(i), code(c), box(b), arrivals(std::move(a)) {}
+    std::vector<std::pair<Index, Index>> arrivals;
+    PyChunk(nb::object of, Numbers r, Numbers i, Numbers c, Contiguous1<double> b, const Arrivals& a)
+        : matrix(of), x(&nb::cast<const Matrix&>(of)), rows(r), id(i), code(c), box(b), arrivals(listed(a)) {}
+    template <class F> static void each_kept(PyChunk& c, F&& f) { f(c.matrix); }
     /// Checked against `known` labels and those that arrive.
     Chunk checked(Index known) const;
 };

@@ -21,7 +21,7 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
                 return l.read([&](M& model) { return to_dict(model.attributes(unfinished)); });
             },
             nb::arg("unfinished"), "Fitted attributes by name.")
-        .def_prop_ro("n_machines", [](Locked<M>& l) { return l.model.machines.size(); });
+        .def_prop_ro("n_machines", [](Locked<M>& l) { return l.read([](M& model) { return model.machines.size(); }); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ void bind_incremental(nb::module_& m) {
     using incremental::Incremental;
     using incremental::Problem;
     using L = Locked<Incremental>;
+    const auto number = [](auto f) { return [f](L& l) { return l.read(f); }; };
     nb::class_<L> c(m, "Incremental", "Exact incremental machines over shared points.");
     c.def(
          "__init__",
@@ -55,10 +56,12 @@ void bind_incremental(nb::module_& m) {
         .def(
             "leave_one_out",
             [](L& l, const PySource& source, Numbers serials, int threads) {
+                Index machines = 0;
                 auto values = l.change([&](Incremental& model, Interrupt* interrupt) {
+                    machines = model.model.units.size();
                     return model.leave_one_out(source.source, listed(serials), threads, interrupt);
                 });
-                return to_numpy(std::move(values), shape(l.model.model.units.size(), serials.size()));
+                return to_numpy(std::move(values), shape(machines, serials.size()));
             },
             nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(
@@ -104,13 +107,13 @@ void bind_incremental(nb::module_& m) {
                 });
             },
             nb::arg("rows"), "Rows held, as an array.")
-        .def_prop_ro("C", [](L& l) { return l.model.model.C; })
-        .def_prop_ro("n_seen", [](L& l) { return l.model.n_seen(); })
-        .def_prop_ro("n_machines", [](L& l) { return l.model.model.units.size(); })
-        .def_prop_ro("n_rows", [](L& l) { return l.model.n_rows(); })
-        .def_prop_ro("n_features", [](L& l) { return l.model.rows().columns(); })
-        .def_prop_ro("has_rows", [](L& l) { return l.model.n_rows() > 0; })
-        .def_prop_ro("memory", [](L& l) { return l.model.bytes(); });
+        .def_prop_ro("C", number([](Incremental& model) { return model.model.C; }))
+        .def_prop_ro("n_seen", number([](Incremental& model) { return model.n_seen(); }))
+        .def_prop_ro("n_machines", number([](Incremental& model) { return model.model.units.size(); }))
+        .def_prop_ro("n_rows", number([](Incremental& model) { return model.n_rows(); }))
+        .def_prop_ro("n_features", number([](Incremental& model) { return model.rows().columns(); }))
+        .def_prop_ro("has_rows", number([](Incremental& model) { return model.n_rows() > 0; }))
+        .def_prop_ro("memory", number([](Incremental& model) { return model.bytes(); }));
     define_stream(c);
 }
 

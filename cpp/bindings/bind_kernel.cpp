@@ -45,6 +45,12 @@ PySource::PySource(nb::object from) {
     }
 }
 
+std::vector<std::pair<Index, Index>> listed(const Arrivals& arrivals) {
+    std::vector<std::pair<Index, Index>> out;
+    for (nb::handle one : arrivals) out.push_back(nb::cast<std::pair<Index, Index>>(one));
+    return out;
+}
+
 Chunk PyChunk::checked(Index known) const {
     const Index labels = known + static_cast<Index>(arrivals.size());
     Chunk chunk{&x->rows, ids(rows, x->n), id.data(), code.data(), box.data(), {}};
@@ -96,6 +102,7 @@ template <class F> Array decided(const Lines& lines, Index n, F&& f) {
 struct PyPacked {
     nb::object matrix;
     Packed packed;
+    template <class F> static void each_kept(PyPacked& p, F&& f) { f(p.matrix); }
     PyPacked(const Kernel& kernel, nb::object support)
         : matrix(support), packed(kernel, nb::cast<const Matrix&>(support).rows) {}
 };
@@ -114,13 +121,15 @@ void bind_kernel(nb::module_& m) {
                                gamma, coef0, degree};
             },
             nb::arg("name"), nb::arg("gamma") = 1.0, nb::arg("coef0") = 0.0, nb::arg("degree") = 3);
-    nb::class_<PySource>(m, "Source", "Where kernel values come from: a Kernel, a Matrix of them, or a function.")
+    nb::class_<PySource>(m, "Source", nb::type_slots(Collected<PySource>::slots),
+                         "Where kernel values come from: a Kernel, a Matrix of them, or a function.")
         .def(nb::init<nb::object>(), nb::arg("origin"));
-    nb::class_<PyChunk>(m, "Chunk", "Examples: rows of x, their numbers, classes and boxes, and labels that arrive.")
-        .def(nb::init<nb::object, Numbers, Numbers, Numbers, Contiguous1<double>, PyChunk::Arrivals>(), nb::arg("x"),
-             nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"),
-             nb::arg("arrivals") = PyChunk::Arrivals());
-    nb::class_<PyValues>(m, "Values", "Kernel values between the rows of a matrix.")
+    nb::class_<PyChunk>(m, "Chunk", nb::type_slots(Collected<PyChunk>::slots),
+                        "Examples: rows of x, their numbers, classes and boxes, and labels that arrive.")
+        .def(nb::init<nb::object, Numbers, Numbers, Numbers, Contiguous1<double>, const Arrivals&>(), nb::arg("x"),
+             nb::arg("rows"), nb::arg("ids"), nb::arg("codes"), nb::arg("boxes"), nb::arg("arrivals") = nb::list());
+    nb::class_<PyValues>(m, "Values", nb::type_slots(Collected<PyValues>::slots),
+                         "Kernel values between the rows of a matrix.")
         .def(nb::init<nb::object, nb::object, std::size_t>(), nb::arg("source"), nb::arg("x"),
              nb::arg("copy_bytes") = 0)
         .def("columns", &columns, nb::arg("queries"), nb::arg("base"), "K[queries][:, base].")
@@ -134,7 +143,8 @@ void bind_kernel(nb::module_& m) {
                                  listed(group_sizes), {outputs.data(), outputs.data() + outputs.size()}, listed(bias));
             },
             nb::arg("coef"), nb::arg("group_sizes"), nb::arg("outputs"), nb::arg("bias"));
-    nb::class_<PyPacked>(m, "Packed", "Support vectors prepared for prediction.")
+    nb::class_<PyPacked>(m, "Packed", nb::type_slots(Collected<PyPacked>::slots),
+                         "Support vectors prepared for prediction.")
         .def(nb::init<const Kernel&, nb::object>(), nb::arg("kernel"), nb::arg("support"))
         .def(
             "decide",

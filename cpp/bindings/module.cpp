@@ -64,6 +64,16 @@ template <class T> bool take(Record& record, const std::string& name, nb::handle
     return true;
 }
 
+/// A Python string. nanobind's own conversion terminates the program when an allocation fails.
+std::string text(nb::handle value) { return nb::borrow<nb::str>(value).c_str(); }
+
+/// A value of a saved state as a T.
+template <class T> T sound(nb::handle value, const std::string& name) {
+    T out;
+    if (!nb::try_cast(value, out)) throw Damaged("field '" + name + "' has another type or is out of range");
+    return out;
+}
+
 }  // namespace
 
 nb::dict to_dict(Record record) {
@@ -89,18 +99,19 @@ nb::dict to_dict(Record record) {
 Record from_dict(const nb::dict& dict) {
     Record record;
     for (const auto& [key, value] : dict) {
-        const std::string name = nb::cast<std::string>(key);
+        if (!nb::isinstance<nb::str>(key)) throw Damaged("a name is no string");
+        const std::string name = text(key);
         if (nb::isinstance<nb::bool_>(value))
-            record.put(name, nb::cast<bool>(value));
+            record.put(name, sound<bool>(value, name));
         else if (nb::isinstance<nb::int_>(value))
-            record.put(name, nb::cast<Index>(value));
+            record.put(name, sound<Index>(value, name));
         else if (nb::isinstance<nb::float_>(value))
-            record.put(name, nb::cast<double>(value));
+            record.put(name, sound<double>(value, name));
         else if (nb::isinstance<nb::str>(value))
-            record.put(name, nb::cast<std::string>(value));
+            record.put(name, text(value));
         else if (nb::isinstance<nb::list>(value)) {
             std::vector<Record> all;
-            for (nb::handle one : nb::cast<nb::list>(value)) all.push_back(from_dict(nb::cast<nb::dict>(one)));
+            for (nb::handle one : nb::borrow<nb::list>(value)) all.push_back(from_dict(sound<nb::dict>(one, name)));
             record.put(name, std::move(all));
         } else if (!take<Index>(record, name, value) && !take<double>(record, name, value) &&
                    !take<std::int8_t>(record, name, value)) {
@@ -118,7 +129,7 @@ NB_MODULE(_core, m) {
     m.def(
         "isa", [] { return std::string(hingeline::instruction_set()); },
         "Instruction set in use: 'avx512', 'avx2' or 'baseline'.");
-    nb::class_<Matrix>(m, "Matrix", "View of a dense or CSR matrix.")
+    nb::class_<Matrix>(m, "Matrix", nb::type_slots(Collected<Matrix>::slots), "View of a dense or CSR matrix.")
         .def(nb::init<nb::object>(), nb::arg("x"))
         .def_prop_ro("shape", [](const Matrix& x) { return nb::make_tuple(x.n, x.d); })
         .def_prop_ro("entries",

@@ -58,9 +58,10 @@ struct Run {
         close();
     }
     void close() {
-        const Closing c = model.close();
-        for (const auto& [from, to] : c.moves) rows[to] = rows[from];
-        rows.resize(c.size);
+        Model::Removal removal(model.points.size());
+        model.close(removal);
+        for (const auto& [from, to] : removal.closing.moves) rows[to] = rows[from];
+        rows.resize(removal.closing.size);
     }
     double value(Index i, Index j) const { return data.k[rows[i] * data.n + rows[j]]; }
     /// Violation of the optimality conditions, from the matrix alone.

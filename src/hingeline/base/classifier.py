@@ -112,6 +112,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             each pair (i, j), positive for class i; with ``'ovr'`` the votes of the pairs plus a tie-breaking term
             in (-1/3, 1/3). With one machine per class against the rest: one column per class.
         """
+        self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
         decisions, n_classes = self._decide(X, fitted), len(fitted.classes_)
@@ -138,6 +139,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         ndarray of shape (n_samples,)
             Labels out of ``classes_``.
         """
+        self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
         n_classes = len(fitted.classes_)
@@ -149,6 +151,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """Weights of the features with a linear kernel, one row per machine; read-only."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available with kernel='linear'")
+        self = self._snapshot()
         check_is_fitted(self)
         fitted = self._fitted()
         return read_only(_core.feature_weights(self._lines(fitted), _core.Matrix(fitted.support_vectors_)))

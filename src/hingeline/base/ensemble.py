@@ -8,9 +8,8 @@ it separates from the rest.
 from __future__ import annotations
 
 from copy import deepcopy
-from threading import RLock
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +18,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from .. import _core
 from .labels import libsvm_layout, read_only
+from .state import lock_of, snapshot
 
 #: Attributes that scikit-learn reads in every call and ensembles do not have: no reason to read the core.
 ASKED_ALWAYS = ("n_features_in_", "feature_names_in_")
@@ -27,10 +27,17 @@ ASKED_ALWAYS = ("n_features_in_", "feature_names_in_")
 class ReadsEnsemble:
     """Estimator whose fitted attributes are read from its ensemble on demand."""
 
+    def _snapshot(self) -> Self:
+        """The estimator at one moment, for predictions while another thread learns."""
+        copy = snapshot(self)
+        if "_model" in vars(copy):
+            vars(copy).setdefault("_pinned", copy._model.fitted())
+        return copy
+
     def _fitted(self) -> Any:
-        """Attributes of one state, which stay consistent while another thread learns."""
-        ensemble = vars(self).get("_model")
-        return self if ensemble is None else ensemble.fitted()
+        """Attributes of one state."""
+        own = vars(self)
+        return own["_pinned"] if "_pinned" in own else own["_model"].fitted() if "_model" in own else self
 
     def __copy__(self) -> Any:
         """Independent copy: forgetting a point in one does not affect the other."""
@@ -45,7 +52,7 @@ class ReadsEnsemble:
             return object.__getattribute__(self, name)  # raises the original error of a property
         ensemble = vars(self).get("_model")
         if ensemble is not None and name.endswith("_") and not name.startswith("_") and name not in ASKED_ALWAYS:
-            attributes = ensemble.attributes()
+            attributes = vars(self._fitted())
             if name in attributes:
                 return attributes[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -69,9 +76,12 @@ class Ensemble:
         self.core = core
         self.frozen = frozen
         self.labels: np.ndarray = np.array([])  # by code; the first core.n_classes are known
-        self.lock = RLock()
-        self._state: SimpleNamespace | None = None
-        self._version = -1  # of the core when the state was read
+        self._read: tuple[int, SimpleNamespace] | None = None  # version of the core, and its state then
+
+    @property
+    def lock(self) -> Any:
+        """Held while labels, ids and machines change together."""
+        return lock_of(self)
 
     # ---- labels --------------------------------------------------------------------------------------
 
@@ -162,12 +172,16 @@ class Ensemble:
         return sp.csr_array(taken, shape=(len(rows), self.core.n_features))
 
     def fitted(self) -> SimpleNamespace:
-        """Object with the attributes of the current state; the same one until the core changes."""
-        with self.lock:
-            if self._state is None or self._version != self.core.version:
-                self._version = self.core.version
-                self._state = SimpleNamespace(**self._attributes())
-            return self._state
+        """Object with the attributes of the current state; the same one until the core changes.
+
+        A state that was read before is returned while another thread is changing the core.
+        """
+        read = self._read
+        if read is None or read[0] != self.core.version:
+            with self.lock:
+                read = (self.core.version, SimpleNamespace(**self._attributes()))
+                self._read = read
+        return read[1]
 
     def attributes(self) -> dict[str, Any]:
         """Fitted attributes of the current state by name."""
@@ -191,16 +205,20 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            left_out = ("core", "lock", "_state", "_version")
+            left_out = ("core", "_read")
             state = {name: value for name, value in vars(self).items() if name not in left_out}
             state["labels"] = self.labels[: self.core.n_classes]
             return {**state, "state": self.core.save(), "rows": self._held_rows()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rows, saved = state.pop("rows"), state.pop("state")
-        vars(self).update(state, lock=RLock(), _state=None, _version=-1)
+        vars(self).update(state, _read=None)
         self.core = self._new_core()
-        self.core.restore(saved, None if rows is None else _core.Matrix(rows))
+        try:
+            held = None if rows is None else _core.Matrix(rows)
+        except TypeError as error:
+            raise ValueError(f"the saved state is damaged: rows: {error}") from error
+        self.core.restore(saved, held)
         if not self._is_sound(saved, rows):
             raise ValueError("the saved state is damaged: labels or rows are missing")
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from sklearn.exceptions import ConvergenceWarning
 
 from . import params
+from .state import fitted_attributes, lock_of, publish, snapshot
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -79,17 +80,17 @@ T = TypeVar("T", bound=Training)
 
 
 def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool = True) -> T:
-    """Carry out one call that learns.
+    """Carry out one call that learns, while other threads that want to change the estimator wait.
 
-    Parameters are checked first. An error anywhere leaves the fitted attributes of the estimator as they were. Ctrl-C
-    during the steps publishes the current model and raises KeyboardInterrupt.
+    Parameters are checked first. The work is done on a draft of the estimator, so an error anywhere leaves the fitted
+    attributes as they were. Ctrl-C during the steps publishes the current model and raises KeyboardInterrupt.
 
     Parameters
     ----------
     estimator : estimator
         Estimator whose attributes are published and whose callbacks are invoked. It has a table ``_rules``.
     prepare : callable
-        Validates and encodes `data` and returns the training.
+        Method of the estimator that validates and encodes `data` and returns the training. It is called on the draft.
     *data : object
         Arguments of `prepare`.
     callbacks : bool
@@ -100,25 +101,19 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     Training
         The training, after its end.
     """
-    params.check(estimator, estimator._rules)
-    before = _fitted(estimator)
-    training, interrupt = None, None
-    try:
-        training = prepare(*data)
+    with lock_of(estimator):
+        params.check(estimator, estimator._rules)
+        draft = snapshot(estimator)
+        training, interrupt = prepare.__func__(draft, *data), None
         try:
             watched = callbacks and HAVE_CALLBACKS and getattr(estimator, "_skl_callbacks", None)
-            more = _in_slices(estimator, training) if watched else training.advance(None)
+            more = _in_slices(estimator, draft, training) if watched else training.advance(None)
         except KeyboardInterrupt as error:
             more, interrupt = True, error
         unfinished = "interrupted" if interrupt else "stopped" if more else ""
         training.end(unfinished)
-        for name, value in training.attributes(unfinished).items():
-            setattr(estimator, name, value)
-    except BaseException:
-        for name in _fitted(estimator):
-            delattr(estimator, name)
-        vars(estimator).update(before)
-        raise
+        vars(draft).update(training.attributes(unfinished))
+        publish(estimator, draft)
     if interrupt is not None:
         try:
             raise interrupt
@@ -129,29 +124,24 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     return training
 
 
-def _in_slices(estimator: Any, training: Training) -> bool:
+def _in_slices(estimator: Any, draft: Any, training: Training) -> bool:
     """Make the steps of a training in slices, each a task of the estimator's callbacks. True if steps are left."""
     slices = min(N_SLICES, max(training.n_steps, 1))
     steps = -(-training.n_steps // slices)
     context = estimator._init_callback_context(max_subtasks=slices)
     data = {"estimator": estimator, "X": training.X, "y": training.y}
+
+    def current() -> dict[str, Any]:
+        return {**fitted_attributes(draft), **training.snapshot()}
+
     context.call_on_fit_task_begin(**data)
     more = True
     for k in range(slices):
         task = context.subcontext(task_name="steps")
         task.call_on_fit_task_begin(**data)
         more = training.advance(steps if k + 1 < slices else None)
-        stop = task.call_on_fit_task_end(**data, reconstruction_attributes=training.snapshot)
+        stop = task.call_on_fit_task_end(**data, reconstruction_attributes=current)
         if stop or not more:
             break
-    context.call_on_fit_task_end(**data, reconstruction_attributes=training.snapshot)
+    context.call_on_fit_task_end(**data, reconstruction_attributes=current)
     return more
-
-
-def _fitted(estimator: Any) -> dict[str, Any]:
-    """Attributes that belong to the fitted model."""
-    return {name: value for name, value in vars(estimator).items() if _is_fitted_attribute(name)}
-
-
-def _is_fitted_attribute(name: str) -> bool:
-    return name in ("_gamma", "_model", "_cache") or (name.endswith("_") and not name.startswith("_"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from .. import _core
 from . import params
 from .rows import LARGEST, RowEstimator
+from .state import snapshot
 
 #: Kernels that the core computes.
 COMPUTED = ("linear", "poly", "rbf", "sigmoid")
@@ -107,6 +108,11 @@ class KernelEstimator(RowEstimator):
         return 1 if callable(self.kernel) else self._threads()
 
     # ---- sums of kernel values -----------------------------------------------------------------------
+
+    def _snapshot(self) -> Self:
+        """The estimator at one moment, for predictions while another thread learns."""
+        vars(self).setdefault("_cache", {})
+        return snapshot(self)
 
     def _fitted(self) -> Any:
         """Object with the fitted attributes of one state."""

@@ -63,8 +63,9 @@ class ExactEnsemble(Ensemble):
 
         The core says which points are held, so that Ctrl-C at any moment leaves ids and points consistent.
         """
-        held = np.sort(self.core.points()["serial"])
-        return {number: self.name_of[number] for number in held.tolist()}
+        with self.lock:
+            held = np.sort(self.core.points()["serial"])
+            return {number: self.name_of[number] for number in held.tolist()}
 
     def numbers(self, ids: Any) -> np.ndarray:
         """Numbers of all points with one of the ids."""
@@ -94,7 +95,6 @@ class ExactEnsemble(Ensemble):
             self.core.forget(source, numbers, threads=threads)
             for number in numbers.tolist():
                 del self.name_of[number]
-            self._state = None
 
     def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
         """Follow the exact path to another C, or to another nu if it is above 0."""

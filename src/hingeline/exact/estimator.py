@@ -12,6 +12,7 @@ from ..base import params
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
 from ..base.kernel import KERNEL_RULES, KernelEstimator
+from ..base.state import exclusive
 from .ensemble import ExactEnsemble
 
 #: The kernel must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
@@ -32,6 +33,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
 
     _dtypes = (np.float64,)
 
+    @exclusive
     def forget(self, ids: Any) -> Any:
         """Remove points exactly: the model becomes the optimum of the remaining points.
 
@@ -68,6 +70,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         """Condition number in the 1-norm of the margin system of each machine, computed at every access."""
         return self._ask("condition")
 
+    @exclusive
     def _ask(self, question: str) -> Any:
         """Value computed by the core from kernel values; AttributeError if a parameter has changed."""
         check_is_fitted(self, "_model")

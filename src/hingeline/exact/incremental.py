@@ -15,6 +15,7 @@ from ..base.classifier import KernelClassifier
 from ..base.fit import run, with_callbacks
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
+from ..base.state import exclusive
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
@@ -261,6 +262,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
         return PointsTraining(self, ensemble, X, y, weights, names, classes)
 
+    @exclusive
     def set_C(self, C: float) -> IncrementalSVC:
         """Follow the exact regularisation path to another C.
 
@@ -284,6 +286,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
 
     # ---- paths and leave-one-out ---------------------------------------------------------------------
 
+    @exclusive
     def c_path(self, Cs: Any, X: Any = None) -> Bunch:
         """Optima for several values of C, along the exact path. The model does not change.
 
@@ -336,6 +339,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         decision = sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
         return decision[..., 0] if decision.shape[2] == 1 else decision
 
+    @exclusive
     def leave_one_out(self, progress: Any = None) -> Bunch:
         """Compute for each point held the decision of the exact model without that point.
 
@@ -398,7 +402,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             )
 
     def _require_machines(self, ensemble: ExactEnsemble) -> None:
-        if not ensemble.core.n_machines:
+        if "dual_coef_" not in ensemble.attributes():
             raise ValueError("The model has seen only one class; add points of another class first.")
 
     def _validate_predict(self, X: Any) -> Any:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.rows import LARGEST
+from ..base.state import exclusive
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
@@ -135,8 +136,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         params.assign(self, locals())
 
     _rules = {
-        "nu": params.real(above=0.0, most=1.0),
-        "C": params.real(above=0.0, most=LARGEST) | params.nothing(),
+        "nu": params.real(least=1 / LARGEST, most=1.0),
+        "C": params.real(least=1 / LARGEST, most=LARGEST) | params.nothing(),
         "shape": params.one_of("plane", "sphere"),
         **INCREMENTAL_RULES,
     }
@@ -215,6 +216,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self._require_moderate(X)
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
 
+    @exclusive
     def set_nu(self, nu: float) -> IncrementalOneClassSVM:
         """Follow the exact path to another nu. The parameter `nu` is set to it, and `C` to None.
 
@@ -230,6 +232,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         """
         return self._move("nu", nu, C=None, nu=nu)
 
+    @exclusive
     def set_C(self, C: float) -> IncrementalOneClassSVM:
         """Follow the exact path to another C. The parameter `C` is set to it.
 
@@ -247,7 +250,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     def _move(self, name: str, value: Any, **wanted: Any) -> IncrementalOneClassSVM:
         ensemble = self._ready("C", "nu")
-        rule = params.real(above=0.0, most=LARGEST) if name == "C" else self._rules["nu"]
+        rule = params.real(least=1 / LARGEST, most=LARGEST) if name == "C" else self._rules["nu"]
         if not rule.accepts(value):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
         ensemble.bound(self._points_source(ensemble), *self._bounds(**wanted), self._training_threads())
@@ -271,6 +274,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         ndarray of shape (n_samples,)
             ``score_samples(X) - offset_``: for 'sphere' the squared radius minus the squared distance to the centre.
         """
+        self = self._snapshot()
         return self.score_samples(X) - self.offset_
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -286,6 +290,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         ndarray of shape (n_samples,)
             ``sum_i dual_coef_[i] K(x_i, x)`` ('plane'), or minus the squared distance to the centre ('sphere').
         """
+        self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
         sums = self._decide(X, fitted._scores).ravel()

@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from ..base import params
 from ..base.labels import WeightedLabels, require_two
 from ..base.rows import LARGEST, RowEstimator
+from ..base.state import snapshot
 from .layout import Layout
 from .minimiser import Minimiser
 from .rows import Problem, training_matrix
@@ -49,7 +50,7 @@ def by_partition(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     @wraps(method)
     def call(self: Any, X: Any) -> Any:
         if not in_partitions(X):
-            return method(self, X)
+            return method(snapshot(self), X)  # one state, while another thread learns
         from .dask.prediction import mapped
 
         return mapped(self, method.__name__, X)

@@ -40,6 +40,9 @@ class StreamEnsemble(Ensemble):
         self.core.configure(**options)
         self.options = options
 
+    def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
+        return super()._is_sound(saved, rows) and (rows is None or rows.dtype == self.dtype)
+
     def _attributes(self) -> dict[str, Any]:
         return {**super()._attributes(), "classes_": self.classes}
 

@@ -3,6 +3,7 @@
 // change their kernel values (vector/tiles.hpp).
 #pragma once
 
+#include <new>
 #include <utility>
 
 #include "hingeline/core/wipe.hpp"
@@ -17,8 +18,8 @@ struct Closing {
 };
 
 /// Positions kept behind the new end fill the holes before it, the first into the first.
-inline Closing close_up(const Array<char>& keep) {
-    Closing c;
+inline void close_up(const Array<char>& keep, Closing& c) {
+    c.moves.clear();
     c.size = static_cast<Index>(std::count_if(keep.begin(), keep.end(), [](char k) { return k != 0; }));
     Index from = c.size;
     for (Index to = 0; to < c.size; ++to) {
@@ -26,6 +27,10 @@ inline Closing close_up(const Array<char>& keep) {
         while (!keep[from]) ++from;
         c.moves.emplace_back(from++, to);
     }
+}
+inline Closing close_up(const Array<char>& keep) {
+    Closing c;
+    close_up(keep, c);
     return c;
 }
 
@@ -68,7 +73,7 @@ template <class T> class Store {
     }
 
     /// Remove the rows from `size` on.
-    void truncate(Index size) {
+    void truncate(Index size) noexcept {
         n_ = size;
         if (auto* dense = std::get_if<0>(&rows_))
             shorten(*dense, size * d_);
@@ -78,21 +83,45 @@ template <class T> class Store {
             cut(std::get<2>(rows_));
     }
 
-    /// Remove the rows that are not kept. Their values are overwritten or released.
+    /// Memory for `close`, allocated in advance so that `close` cannot fail.
+    class Room {
+        friend Store;
+        Array<Index> from;
+        std::variant<std::monostate, OwnedCsr<T, std::int32_t, Wiped>, OwnedCsr<T, std::int64_t, Wiped>> rows;
+    };
+    /// Room to remove any of the rows held now.
+    Room room() const {
+        Room room;
+        const auto reserve = [&](const auto& x) {
+            auto& rows = room.rows.template emplace<std::decay_t<decltype(x)>>();
+            room.from.reserve(n_);
+            rows.values.reserve(x.values.size());
+            rows.columns.reserve(x.columns.size());
+            rows.starts.reserve(n_ + 1);
+        };
+        if (const auto* narrow = std::get_if<1>(&rows_)) reserve(*narrow);
+        if (const auto* wide = std::get_if<2>(&rows_)) reserve(*wide);
+        return room;
+    }
+
+    /// Remove the rows that are not kept. Their values are overwritten or released. If it throws, nothing has changed.
     void close(const Array<char>& keep, const Closing& closing) {
-        if (closing.size == n_) return;
-        if (auto* dense = std::get_if<0>(&rows_)) {
+        if (closing.size < n_) close(keep, closing, room());
+    }
+    void close(const Array<char>& keep, const Closing& closing, Room room) noexcept {
+        if (closing.moves.empty()) {
+            if (closing.size < n_) truncate(closing.size);
+        } else if (auto* dense = std::get_if<0>(&rows_)) {
             for (const auto& [from, to] : closing.moves)
                 std::copy_n(dense->data() + from * d_, d_, dense->data() + to * d_);
             shorten(*dense, closing.size * d_);
-            constexpr Index slack = Index{1} << 18;  // values that are not worth releasing
-            if (dense->capacity() > 2 * dense->size() + slack) dense->shrink_to_fit();
         } else if (auto* narrow = std::get_if<1>(&rows_)) {
-            gather(*narrow, keep, closing);
+            gather(*narrow, keep, closing, room);
         } else {
-            gather(std::get<2>(rows_), keep, closing);
+            gather(std::get<2>(rows_), keep, closing, room);
         }
         n_ = closing.size;
+        if (auto* dense = std::get_if<0>(&rows_)) release_slack(*dense);
     }
 
   private:
@@ -142,9 +171,10 @@ template <class T> class Store {
     void widen(Index more) {
         auto* narrow = std::get_if<1>(&rows_);
         if (!narrow || narrow->values.size() <= INT32_MAX - std::min<Index>(more, INT32_MAX)) return;
-        Csr<std::int64_t> wide{std::move(narrow->values), {}, {}, d_};
+        Csr<std::int64_t> wide{{}, {}, {}, d_};
         wide.columns.assign(narrow->columns.begin(), narrow->columns.end());
         wide.starts.assign(narrow->starts.begin(), narrow->starts.end());
+        wide.values = std::move(narrow->values);  // last: an allocation may fail before
         rows_ = std::move(wide);
     }
 
@@ -160,15 +190,25 @@ template <class T> class Store {
         shorten(x.values, x.starts.back());
     }
 
-    template <class I> void gather(Csr<I>& x, const Array<char>& keep, const Closing& closing) const {
-        Array<Index> from(closing.size);
+    /// Release memory if much of it is unused; it may stay.
+    static void release_slack(Wiped<T>& dense) noexcept {
+        constexpr Index slack = Index{1} << 18;  // values that are not worth releasing
+        if (dense.capacity() <= 2 * dense.size() + slack) return;
+        try {
+            dense.shrink_to_fit();
+        } catch (const std::bad_alloc&) {
+        }
+    }
+
+    template <class I> void gather(Csr<I>& x, const Array<char>& keep, const Closing& closing, Room& room) const {
+        room.from.resize(closing.size);
         for (Index i = 0; i < closing.size; ++i)
-            if (keep[i]) from[i] = i;
-        for (const auto& [source, to] : closing.moves) from[to] = source;
-        Csr<I> out{{}, {}, {0}, d_};
-        out.values.reserve(x.values.size());
-        out.columns.reserve(x.columns.size());
-        add_sparse(out, x.view(), Ids::of(from));
+            if (keep[i]) room.from[i] = i;
+        for (const auto& [source, to] : closing.moves) room.from[to] = source;
+        Csr<I>& out = std::get<Csr<I>>(room.rows);
+        out.starts.push_back(0);
+        out.d = d_;
+        add_sparse(out, x.view(), Ids::of(room.from));
         x = std::move(out);
     }
 

@@ -21,7 +21,7 @@ template <class T> class SelfGram {
     Index size() const { return rows_.size(); }
     Index held() const { return held_; }
     /// Change the budget.
-    void allow(std::size_t bytes) {
+    void allow(std::size_t bytes) noexcept {
         bytes_ = bytes;
         if (stride_ == 0) return;
         spare_.clear();
@@ -36,7 +36,7 @@ template <class T> class SelfGram {
     /// Mark row p as used last.
     void touch(Index p) { used_[p] = ++clock_; }
     /// Drop row p; it is computed again when needed.
-    void release(Index p) {
+    void release(Index p) noexcept {
         drop(p);
         if (spare_.size() > widest) spare_.pop_back();
     }
@@ -44,15 +44,16 @@ template <class T> class SelfGram {
     Index block() const { return std::clamp<Index>(room(std::max(stride_, padded(size() + widest))) / 2, 1, widest); }
 
     /// Append the last `fresh` of `ids` (row numbers of the source, one per position), at most `block()`. False when
-    /// interrupted; then nothing has changed. One thread per scratch.
+    /// interrupted; then nothing has changed, as after an exception (but rows may have been dropped). One thread per
+    /// scratch.
     template <class Source> bool append(const Source& source, Ids ids, Index fresh, std::vector<Scratch<T>>& scratch) {
         const Index n = ids.count, before = n - fresh;
         stretch(n);
+        reserve(n);
         Array<Aligned<T>> lines = take(fresh, n);
         if (!compute(source, ids.part(before, fresh), ids, lines, scratch)) return false;
-        rows_.reserve(n);
-        used_.resize(n, ++clock_);
         transpose(before, lines);
+        used_.resize(n, ++clock_);  // from here on nothing is allocated
         for (Aligned<T>& line : lines) rows_.push_back(std::move(line));
         held_ += fresh;
         return true;
@@ -69,12 +70,13 @@ template <class T> class SelfGram {
         return false;
     }
 
-    /// Start over with `count` positions whose rows are computed when needed.
+    /// Start over with `count` positions whose rows are computed when needed. It is empty if it throws.
     void expect(Index count) {
         clear();
         stretch(count);
+        reserve(count);
+        used_.resize(count, 0);  // from here on nothing is allocated
         rows_.resize(count);
-        used_.resize(count, 0);
     }
 
     /// Compute the rows of these positions, none of which is held. False when interrupted.
@@ -109,7 +111,7 @@ template <class T> class SelfGram {
     }
 
     /// Remove positions; others take their places. With `forget`, no buffer keeps a value of the removed ones.
-    void close(const Array<char>& keep, const Closing& c, bool forget = false) {
+    void close(const Array<char>& keep, const Closing& c, bool forget = false) noexcept {
         const Index n = size();
         for (Index p = 0; p < n; ++p)
             if (!keep[p]) drop(p);
@@ -118,8 +120,7 @@ template <class T> class SelfGram {
             rows_[to] = std::move(rows_[from]);
             used_[to] = used_[from];
         }
-        rows_.resize(c.size);
-        used_.resize(c.size);
+        shorten(c.size);
         for (Aligned<T>& row : rows_) {
             if (!row.size()) continue;
             T* line = row.data();
@@ -127,8 +128,18 @@ template <class T> class SelfGram {
             std::fill(line + c.size, line + n, T(0));
         }
     }
+    /// Remove the positions from `size` on. No buffer keeps their values.
+    void truncate(Index size) noexcept {
+        const Index n = rows_.size();
+        if (n <= size) return;
+        for (Index p = size; p < n; ++p) drop(p);
+        spare_.clear();
+        shorten(size);
+        for (Aligned<T>& row : rows_)
+            if (row.size()) std::fill(row.data() + size, row.data() + n, T(0));
+    }
 
-    void clear() {
+    void clear() noexcept {
         rows_.clear();
         used_.clear();
         spare_.clear();
@@ -160,12 +171,26 @@ template <class T> class SelfGram {
     }
 
   private:
-    static constexpr Index widest = 64;  // queries of the widest tile
-    static constexpr Index fewest = 4;   // rows held in any case: a pair, and two computed beside it
+    static constexpr Index widest = 64;              // queries of the widest tile
+    static constexpr Index fewest = 4;               // rows held in any case: a pair, and two computed beside it
+    static constexpr Index most_spare = 4 * widest;  // buffers kept for the next rows
 
     /// Number of rows of `stride` values that fit.
     Index room(Index stride) const {
         return std::max(fewest, static_cast<Index>(bytes_ / (static_cast<std::size_t>(stride) * sizeof(T))));
+    }
+
+    /// Memory for n positions and for the buffers of dropped rows: removing rows allocates nothing.
+    void reserve(Index n) {
+        const auto grow = [n](auto& list) {
+            if (n > list.capacity()) list.reserve(std::max(n, 2 * list.capacity()));
+        };
+        grow(rows_), grow(used_), grow(order_);
+        spare_.reserve(most_spare);
+    }
+    void shorten(Index n) noexcept {
+        rows_.resize(n);
+        used_.resize(n);
     }
 
     /// Make rows at least n values long, and a quarter longer if all rows still fit then.
@@ -209,26 +234,26 @@ template <class T> class SelfGram {
     }
 
     /// Drop the `count` least recently used rows.
-    void evict(Index count) {
+    void evict(Index count) noexcept {
         if (count <= 0) return;
-        Array<Index> here;
+        order_.clear();
         for (Index p = 0; p < size(); ++p)
-            if (rows_[p].size()) here.push_back(p);
-        count = std::min(count, here.size());
+            if (rows_[p].size()) order_.push_back(p);
+        count = std::min(count, order_.size());
         if (count == 0) return;
-        std::nth_element(here.begin(), here.begin() + (count - 1), here.end(), [&](Index a, Index b) {
+        std::nth_element(order_.begin(), order_.begin() + (count - 1), order_.end(), [&](Index a, Index b) {
             const auto ua = used_[a], ub = used_[b];
             return ua < ub || (ua == ub && a < b);
         });
-        for (Index i = 0; i < count; ++i) drop(here[i]);
+        for (Index i = 0; i < count; ++i) drop(order_[i]);
     }
 
-    void drop(Index p) {
+    void drop(Index p) noexcept {
         Aligned<T>& row = rows_[p];
         if (!row.size()) return;
         --held_;
         Aligned<T> gone = std::move(row);
-        if (spare_.size() < 4 * widest && gone.size() >= stride_) spare_.push_back(std::move(gone));
+        if (spare_.size() < most_spare && gone.size() >= stride_) spare_.push_back(std::move(gone));
     }
 
     /// Extend the rows held by the columns of the new lines, transposed in strips that stay in the L1 cache.
@@ -259,6 +284,7 @@ template <class T> class SelfGram {
     std::uint64_t clock_ = 0;
     Array<Aligned<T>> rows_;  // by position; empty where the row is not held
     Array<std::uint64_t> used_;
+    Array<Index> order_;  // positions by their last use, while rows are dropped
     Array<Aligned<T>> spare_;
 };
 

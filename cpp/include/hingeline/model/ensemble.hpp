@@ -30,8 +30,8 @@ struct Classes {
     /// A label with rank `where` becomes known.
     void insert(Index where) {
         if (where < 0 || where > size()) throw std::invalid_argument("place of a label out of range");
-        for (Index& p : place) p += p >= where;
-        place.push_back(where);
+        place.push_back(where);  // may throw, so it comes first
+        for (Index k = 0; k + 1 < size(); ++k) place[k] += place[k] >= where;
     }
     /// Numbers of the machines in the order of their classes.
     template <class Machines> Array<Index> order(const Machines& machines) const {
@@ -92,9 +92,9 @@ class MarginColumn {
     mutable Array<double> z_;
 };
 
-/// M has sides, a `state` with the held `row` of each entry, and release(), which frees values that can be recomputed.
+/// M has sides, a `state` with the held `row` of each entry, copy(), without values that can be recomputed, and
+/// release(), which frees these.
 template <class M> struct Ensemble {
-    using State = decltype(M::state);
     Classes classes;
     Array<M> machines;
     HeldRows rows;
@@ -103,22 +103,14 @@ template <class M> struct Ensemble {
 
     explicit Ensemble(bool one_vs_rest) { classes.one_vs_rest = one_vs_rest; }
 
-    /// A label becomes known, with the machines that it needs.
+    /// A label becomes known, with the machines that it needs. If it throws, nothing has changed.
     void add_class(Index place) {
-        classes.insert(place);
-        const Index fresh = classes.size() - 1;
-        if (classes.one_vs_rest && fresh >= 2) {
-            if (fresh == 2) {  // two classes had one machine; the other class gets its own
-                const Index second = 1 - machines.front().positive;
-                machines.push_back({{second, -1}, mirrored(machines.front().state)});
-            }
-            machines.push_back({{fresh, -1}});
-            return;
-        }
-        for (Index old = 0; old < fresh; ++old) {
-            const Index larger = classes.at(fresh) > classes.at(old) ? fresh : old;
-            machines.push_back({{larger, classes.one_vs_rest ? -1 : fresh + old - larger}});
-        }
+        Classes known = classes;
+        known.insert(place);
+        Array<M> fresh = machines_for(known);
+        machines.reserve(machines.size() + fresh.size());
+        for (M& m : fresh) machines.push_back(std::move(m));
+        classes = std::move(known);
     }
     Array<Index> order() const { return classes.order(machines); }
 
@@ -139,7 +131,7 @@ template <class M> struct Ensemble {
         return out;
     }
 
-    /// Drop rows that no machine holds.
+    /// Drop rows that no machine holds. If it throws, nothing has changed.
     void settle() {
         if (!rows.started()) return;
         Array<char> keep(rows.size(), 0);
@@ -149,7 +141,7 @@ template <class M> struct Ensemble {
         Array<Index> now(keep.size());
         std::iota(now.begin(), now.end(), Index{0});
         for (const auto& [from, to] : closing.moves) now[from] = to;
-        rows.close(keep, closing);
+        rows.close(keep, closing);  // the last step that may throw
         for (M& m : machines)
             for (Index& row : m.state.row) row = now[row];
     }
@@ -160,23 +152,20 @@ template <class M> struct Ensemble {
     /// State to restore if a call fails; rows from `n_rows` on were added by the call.
     struct Before {
         Classes classes;
-        Array<State> states;
+        Array<M> machines;
         bool had_rows;
         Index n_rows, n_seen;
         std::string unfinished;
     };
     Before before() const {
         Before b{classes, {}, rows.started(), rows.size(), n_seen, unfinished};
-        for (const M& m : machines) b.states.push_back(m.state);
+        b.machines.reserve(machines.size());
+        for (const M& m : machines) b.machines.push_back(m.copy());
         return b;
     }
-    void undo(Before&& b) {
+    void undo(Before&& b) noexcept {
         classes = std::move(b.classes);
-        machines.resize(b.states.size());
-        for (Index i = 0; i < std::ssize(machines); ++i) {
-            machines[i].state = std::move(b.states[i]);
-            machines[i].release();
-        }
+        machines = std::move(b.machines);
         if (b.had_rows)
             rows.truncate(b.n_rows);
         else
@@ -185,14 +174,29 @@ template <class M> struct Ensemble {
         unfinished = std::move(b.unfinished);
     }
 
-    /// Learn from a chunk of a stream. work(from, to) learns from some of its examples. An error leaves the ensemble as
-    /// it was. After Ctrl-C, which stops `work` early, the examples learnt so far are kept.
-    template <class Work> void learn_chunk(const Chunk& chunk, Interrupt* interrupt, Work&& work) {
+    /// Make one call: work(), then settle() if `closes`. An error leaves the ensemble as it was, also one raised while
+    /// Ctrl-C was handled. Ctrl-C stops `work` early, and what was learnt so far is kept.
+    template <class Work> void transact(Interrupt* interrupt, bool closes, Work&& work) {
         Before b = before();
-        n_seen += chunk.size();
-        unfinished = "interrupted";
-        const auto stopped = [&] { return interrupt && interrupt->requested(); };
         try {
+            try {
+                work();
+            } catch (const Interrupted&) {
+            }
+            if (interrupt && interrupt->failed()) return undo(std::move(b));
+            if (closes) settle();
+        } catch (...) {
+            undo(std::move(b));
+            throw;
+        }
+    }
+
+    /// Learn from a chunk of a stream. work(from, to) learns from some of its examples.
+    template <class Work> void learn_chunk(const Chunk& chunk, Interrupt* interrupt, Work&& work) {
+        const auto stopped = [&] { return interrupt && interrupt->requested(); };
+        transact(interrupt, true, [&] {
+            n_seen += chunk.size();
+            unfinished = "interrupted";
             Index next = 0;
             Index at = 0;
             while (!stopped()) {
@@ -204,14 +208,8 @@ template <class M> struct Ensemble {
                 at = end;
             }
             if (!stopped()) unfinished.clear();
-            if (interrupt && interrupt->failed()) return undo(std::move(b));
-        } catch (const Interrupted&) {
-        } catch (...) {
-            undo(std::move(b));
-            throw;
-        }
+        });
         release_window();
-        settle();
     }
     void release_window() {
         if constexpr (requires(M m) { m.window; }) release();
@@ -231,6 +229,26 @@ template <class M> struct Ensemble {
         for (const M& m : machines)
             for (const Index row : m.state.row)
                 if (row >= available) throw std::invalid_argument("the kernel has fewer rows than the model");
+    }
+
+  private:
+    /// New machines for the last of the `known` labels.
+    Array<M> machines_for(const Classes& known) const {
+        Array<M> out;
+        const Index fresh = known.size() - 1;
+        if (known.one_vs_rest && fresh >= 2) {
+            if (fresh == 2) {  // two classes had one machine; the other class gets its own
+                const Index second = 1 - machines.front().positive;
+                out.push_back({{second, -1}, mirrored(machines.front().state)});
+            }
+            out.push_back({{fresh, -1}});
+            return out;
+        }
+        for (Index old = 0; old < fresh; ++old) {
+            const Index larger = known.at(fresh) > known.at(old) ? fresh : old;
+            out.push_back({{larger, known.one_vs_rest ? -1 : fresh + old - larger}});
+        }
+        return out;
     }
 };
 
@@ -256,10 +274,10 @@ template <class E> Record saved_ensemble(E& e, const char* kind, Index version) 
     return std::move(out.record);
 }
 
-/// Restore an ensemble with its rows `held`; null with a precomputed kernel. check(machine) rejects values that a
-/// machine cannot have.
-template <class E, class Check>
-void restore_ensemble(E& e, const Record& record, const char* kind, Index version, const AnyRows* held, Check&& check) {
+/// A restored ensemble with the options of `e` and the rows `held`; null with a precomputed kernel. check(machine)
+/// rejects values that a machine cannot have.
+template <class E, class Check> E restored_ensemble(const E& e, const Record& record, const char* kind, Index version,
+                                                    const AnyRows* held, Check&& check) {
     using M = typename decltype(e.machines)::value_type;
     check_header(record, kind, version);
     E fresh = e.like();
@@ -296,7 +314,7 @@ void restore_ensemble(E& e, const Record& record, const char* kind, Index versio
         check(m);
         fresh.machines.push_back(std::move(m));
     }
-    e = std::move(fresh);
+    return fresh;
 }
 
 }  // namespace hingeline

@@ -73,14 +73,17 @@ class Incremental {
     /// Points that have come so far; serials count from 0 in the order of arrival.
     Index n_seen() const { return std::max(seen_, model.last + 1); }
 
-    /// A label becomes known; see Ensemble::add_class.
+    /// A label becomes known; see Ensemble::add_class. If it throws, nothing has changed.
     void add_class(Index place) {
-        classes.insert(place);
-        const Index fresh = classes.size() - 1;
-        if (fresh == 0) return;
-        if (fresh == 1) return model.add(classes.at(1) > classes.at(0) ? 1 : 0);
-        if (fresh == 2) model.units.push_back({1 - model.units.front().positive, mirrored(model.units.front().state)});
-        model.add(fresh);
+        Classes known = classes;
+        known.insert(place);
+        const Index fresh = known.size() - 1;
+        Array<Unit> units;
+        if (fresh == 2) units.push_back({1 - model.units.front().positive, mirrored(model.units.front().state)});
+        if (fresh > 0) units.push_back(model.unit(fresh == 1 && known.at(1) < known.at(0) ? 0 : fresh));
+        model.units.reserve(model.units.size() + units.size());
+        for (Unit& u : units) model.units.push_back(std::move(u));
+        classes = std::move(known);
     }
 
     /// Learn from points in their order; labels may be new. An error leaves the model as it was. After Ctrl-C it is the
@@ -94,7 +97,7 @@ class Incremental {
         std::optional<Store<double>> rows;  // copy needed if points may be removed during the call
         Wiped<double> lengths;
         if (model.window > 0 && size > model.kernel.block()) rows = store_, lengths = norms_;
-        const auto undo = [&] {
+        const auto undo = [&]() noexcept {
             if (b) back(std::move(*b));
             if (rows) {
                 store_ = std::move(*rows);
@@ -111,13 +114,14 @@ class Incremental {
             for (Index at = 0; at < size && !(interrupt && interrupt->requested());) {
                 const Index count = std::min(size - at, model.kernel.block());
                 append(chunk, at, count);
+                Room room(*this, model.window > 0);
                 run(source, threads, interrupt,
                     [&](const auto& values, auto& scratch) { model.learn(values, scratch, count); });
-                close();
+                close(std::move(room));
                 at += count;
             }
             if (interrupt && interrupt->failed()) return undo();
-            prepare();  // inverses have grown, so less memory is left for kernel rows
+            allow();  // inverses have grown, so less memory is left for kernel rows
         } catch (...) {
             undo();
             throw;
@@ -126,8 +130,9 @@ class Incremental {
     /// Remove points exactly. An error or Ctrl-C leaves the model as it was.
     void forget(const Source& source, const Array<Index>& serials, int threads, Interrupt* interrupt) {
         const Array<Index> which = positions(serials);
-        const auto leave = [&] {
-            close();
+        Room room(*this, true);
+        const auto leave = [&]() noexcept {
+            close(std::move(room));
             wipe_stack();
         };
         try {
@@ -150,11 +155,12 @@ class Incremental {
     /// Output at each point of the machine without that point; machine after machine in the order of the classes.
     Array<double> leave_one_out(const Source& source, const Array<Index>& serials, int threads, Interrupt* interrupt) {
         const Array<Index> which = positions(serials);
-        Array<double> values(which.size() * model.units.size());
+        const Array<Index> by_class = order();
+        Array<double> values(which.size() * model.units.size()), out;
+        out.reserve(values.size());
         change(source, threads, interrupt,
                [&](const auto& kernel, auto& scratch) { model.leave_one_out(kernel, scratch, which, values.data()); });
-        Array<double> out;
-        for (const Index m : order())
+        for (const Index m : by_class)
             out.insert(out.end(), values.begin() + m * which.size(), values.begin() + (m + 1) * which.size());
         return out;
     }
@@ -279,12 +285,8 @@ class Incremental {
                                                                  : n),
                       "machines");
         fresh.take_rows(held);
-        store_ = std::move(fresh.store_);
-        norms_ = std::move(fresh.norms_);
-        model.kernel.clear();
-        back(fresh.before());
-        model.last = -1, seen_ = fresh.seen_;
-        model.kernel_seconds = fresh.model.kernel_seconds;
+        fresh.model.window = model.window, fresh.model.rule = model.rule, fresh.cache_bytes = cache_bytes;
+        *this = std::move(fresh);
     }
     Array<Index> order() const {
         Array<Index> out(model.units.size());
@@ -305,7 +307,7 @@ class Incremental {
         double C, nu;
     };
     Before before() const { return {classes, model.units, model.points, model.n, model.last, model.C, model.nu}; }
-    void back(Before&& b) {
+    void back(Before&& b) noexcept {
         classes = std::move(b.classes);
         model.units = std::move(b.units);
         model.points = std::move(b.points);
@@ -395,17 +397,28 @@ class Incremental {
         const auto* dense = std::get_if<0>(&rows);
         return !dense || few_entries(*dense, std::numeric_limits<std::size_t>::max() / 2).has_value();
     }
+    /// Memory for `close`, allocated before a change so that removing points afterwards cannot fail.
+    struct Room {
+        Model::Removal positions;
+        Store<double>::Room rows{};
+        /// `any`: any point may leave, otherwise only the last ones, which were not learnt.
+        Room(const Incremental& of, bool any) : positions(of.model.points.size()) {
+            if (any) rows = of.store_.room();
+        }
+    };
     /// Remove dead points and points that were not learnt, with their rows.
-    void close() {
-        const Closing c = model.close();
-        store_.close(model.kept(), c);
+    void close(Room room) noexcept {
+        model.close(room.positions);
+        const Closing& c = room.positions.closing;
+        store_.close(room.positions.kept, c, std::move(room.rows));
         for (const auto& [from, to] : c.moves) norms_[to] = norms_[from];
         std::fill(norms_.begin() + c.size, norms_.end(), 0.0);
         norms_.resize(c.size);
     }
     /// Kernel rows may use the part of the cache that the inverses do not need.
+    void allow() noexcept { model.kernel.allow(cache_bytes - std::min(cache_bytes, inverse_bytes())); }
     void prepare() {
-        model.kernel.allow(cache_bytes - std::min(cache_bytes, inverse_bytes()));
+        allow();
         if (model.kernel.size() == 0 && model.n > 0) model.kernel.expect(model.n);
     }
     /// f(kernel values, scratch); Ctrl-C ends it early.

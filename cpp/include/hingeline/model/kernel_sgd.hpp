@@ -13,6 +13,7 @@ struct Machine : Sides {
     State state{};
     Window window{};
     Array<Index> where{};
+    Machine copy() const { return *this; }
     void release() { window = {}, where.clear(); }
 };
 
@@ -75,22 +76,21 @@ class KernelSgd : public Ensemble<Machine> {
     }
     /// Assign to every machine its examples for `advance`, each visited `epochs` times.
     void begin(const Source& source, const Chunk& chunk, Index epochs) {
-        open(chunk, append(source, chunk), 0, chunk.size(), epochs, false);
-        codes_.assign(chunk.code, chunk.code + chunk.size());
+        Array<Index> codes(chunk.code, chunk.code + chunk.size());
+        transact(nullptr, false, [&] { open(chunk, append(source, chunk), 0, chunk.size(), epochs, false); });
+        codes_ = std::move(codes);
     }
     /// Make up to `steps` steps of every machine. Returns whether steps are left.
     bool advance(const Source& source, Index steps, const Margins& margins, int threads, Interrupt* interrupt) {
         if (margins.rows != std::ssize(codes_)) throw std::invalid_argument("one line of margins per example expected");
-        try {
-            run(source, {nullptr, {}, nullptr, codes_.data()}, steps, margins, threads, interrupt);
-        } catch (const Interrupted&) {
-        }
+        transact(interrupt, false,
+                 [&] { run(source, {nullptr, {}, nullptr, codes_.data()}, steps, margins, threads, interrupt); });
         return std::any_of(machines.begin(), machines.end(), [](const Machine& m) { return m.window.running(); });
     }
     void end() {
+        settle();
         release();
         codes_.clear();
-        settle();
     }
     /// Largest number of examples of a machine.
     Index most_examples() const {
@@ -125,7 +125,7 @@ class KernelSgd : public Ensemble<Machine> {
     }
     Record save() { return saved_ensemble(*this, kind, version); }
     void restore(const Record& record, const AnyRows* held) {
-        restore_ensemble(*this, record, kind, version, held, [](Machine& m) { check(m); });
+        *this = restored_ensemble(*this, record, kind, version, held, [](Machine& m) { check(m); });
     }
 
   private:

@@ -25,6 +25,8 @@ struct Machine : Sides {
         std::get<Held>(kernel_rows)->allow(bytes);
         return *std::get<Held>(kernel_rows);
     }
+    /// Without the kernel rows.
+    Machine copy() const { return {Sides(*this), state}; }
     void release() { kernel_rows = std::monostate{}; }
     std::size_t kernel_bytes() const {
         if (const auto* narrow = std::get_if<1>(&kernel_rows)) return (*narrow)->bytes();
@@ -103,53 +105,58 @@ class Lasvm : public Ensemble<Machine> {
     /// removes examples that it does not need.
     void visit(const Source& source, const Chunk& chunk, const Margins& margins, int threads, Interrupt* interrupt,
                bool known, bool evicts) {
-        const Index first = append(source, chunk);
-        try {
+        transact(interrupt, true, [&] {
+            const Index first = append(source, chunk);
             pass(source, chunk, first, 0, chunk.size(), margins, threads, interrupt, known, evicts);
-        } catch (const Interrupted&) {
-        }
+        });
         outside_loss_.clear();
-        settle();
     }
     /// Optimise the expansions. Returns the largest number of steps of a machine.
     Index finish(const Source& source, double tol, Index most, int threads, Interrupt* interrupt) {
         Array<Index> steps(machines.size(), 0);
-        each(source, threads, interrupt, [&](auto& search, Index m) {
-            steps[m] = variant_ == Variant::lasvm ? online::finish_pairs(search, tol, most)
-                                                  : online::finish(search, tol, most);
+        transact(interrupt, false, [&] {
+            each(source, threads, interrupt, [&](auto& search, Index m) {
+                steps[m] = variant_ == Variant::lasvm ? online::finish_pairs(search, tol, most)
+                                                      : online::finish(search, tol, most);
+            });
         });
         return steps.empty() ? 0 : *std::max_element(steps.begin(), steps.end());
     }
     /// Final cleaning: keeps the support vectors, for LASVM and FULL SVM all live examples. Frees the kernel rows.
     void end(const Source& source) {
         release();
-        each(source, 1, nullptr, [&](auto& search, Index) {
-            if (variant_ == Variant::lasvm)
-                online::sweep_pairs(search);
-            else if (variant_ != Variant::full)
-                search.clean(0);
-            search.note();
+        transact(nullptr, true, [&] {
+            each(source, 1, nullptr, [&](auto& search, Index) {
+                if (variant_ == Variant::lasvm)
+                    online::sweep_pairs(search);
+                else if (variant_ != Variant::full)
+                    search.clean(0);
+                search.note();
+            });
         });
-        settle();
         release();
     }
     /// Add the losses of the examples of a chunk that are outside the expansions to the duality gaps. Returns the
     /// positions in the chunk of the examples with a loss.
     Array<Index> outside(const Source& source, const Chunk& chunk, int threads, Interrupt* interrupt) {
         Array<char> marked(chunk.size(), 0);
-        outside_loss_.resize(machines.size(), 0.0);
-        const Index first = append(source, chunk);
-        std::mutex mutex;
-        each(source, threads, interrupt, [&](auto& search, Index m) {
-            Array<Index> where, with_loss;
-            const auto some = examples(m, chunk, first, 0, chunk.size(), where);
-            const auto loss = online::outside(search, some, with_loss);
-            std::lock_guard lock(mutex);
-            outside_loss_[m] += loss.value_or(std::numeric_limits<double>::quiet_NaN());
-            for (const Index i : with_loss) marked[where[i]] = 1;
-        });
-        settle();
+        Array<double> losses = outside_loss_;
+        losses.resize(machines.size(), 0.0);
         Array<Index> out;
+        out.reserve(chunk.size());
+        std::mutex mutex;
+        transact(interrupt, true, [&] {
+            const Index first = append(source, chunk);
+            each(source, threads, interrupt, [&](auto& search, Index m) {
+                Array<Index> where, with_loss;
+                const auto some = examples(m, chunk, first, 0, chunk.size(), where);
+                const auto loss = online::outside(search, some, with_loss);
+                std::lock_guard lock(mutex);
+                losses[m] += loss.value_or(std::numeric_limits<double>::quiet_NaN());
+                for (const Index i : with_loss) marked[where[i]] = 1;
+            });
+        });
+        outside_loss_ = std::move(losses);
         for (Index i = 0; i < chunk.size(); ++i)
             if (marked[i]) out.push_back(i);
         return out;
@@ -217,10 +224,12 @@ class Lasvm : public Ensemble<Machine> {
         return out;
     }
     void restore(const Record& record, const AnyRows* held) {
-        restore_ensemble(*this, record, kind, version, held, [](Machine& m) { check(m); });
+        Lasvm fresh = restored_ensemble(*this, record, kind, version, held, [](Machine& m) { check(m); });
         const Reader in{record};
-        in("outside_loss", outside_loss_);
-        require_sound(outside_loss_.empty() || outside_loss_.size() == machines.size(), "outside_loss");
+        in("outside_loss", fresh.outside_loss_);
+        require_sound(fresh.outside_loss_.empty() || fresh.outside_loss_.size() == fresh.machines.size(),
+                      "outside_loss");
+        *this = std::move(fresh);
     }
 
   private:

@@ -20,13 +20,18 @@ class HeldRows {
         return visit([](const auto& store) { return AnyRows(store.view()); },
                      AnyRows(Rows<double>(DenseRows<double>{})));
     }
-    /// Append some of `rows`. Returns the position of the first.
+    /// Append some of `rows`. Returns the position of the first. If it throws, nothing has changed.
     Index append(const AnyRows& rows, Ids which) {
         const Index first = size();
         std::visit(
             [&](const auto& x) {
                 using T = ValueOf<decltype(x)>;
-                if (!started()) store_.template emplace<Store<T>>(column_count(x), x.index() != 0);
+                if (!started()) {
+                    Store<T> store(column_count(x), x.index() != 0);
+                    store.append(x, which);
+                    store_ = std::move(store);
+                    return;
+                }
                 auto* mine = std::get_if<Store<T>>(&store_);
                 if (!mine || mine->columns() != column_count(x))
                     throw std::invalid_argument(
@@ -37,14 +42,14 @@ class HeldRows {
         return first;
     }
     /// Drop the rows from `size` on.
-    void truncate(Index size) {
+    void truncate(Index size) noexcept {
         change([&](auto& store) { store.truncate(size); });
     }
-    /// Drop the rows that are not to be kept; the last ones fill the holes.
+    /// Drop the rows that are not to be kept; the last ones fill the holes. If it throws, nothing has changed.
     void close(const Array<char>& keep, const Closing& closing) {
         change([&](auto& store) { store.close(keep, closing); });
     }
-    void clear() { store_ = std::monostate{}; }
+    void clear() noexcept { store_ = std::monostate{}; }
 
     template <class F, class R> R visit(F&& f, R otherwise) const {
         if (const auto* narrow = std::get_if<1>(&store_)) return f(*narrow);

@@ -37,8 +37,10 @@ struct Model {
         return problem != Problem::classes || points.code[i] == u.positive ? 1.0 : -1.0;
     }
 
-    /// Add a machine for a class without points: all points are on its negative side.
-    void add(Index positive) {
+    /// Add a machine for a class without points.
+    void add(Index positive) { units.push_back(unit(positive)); }
+    /// A machine for a class without points: all points are on its negative side.
+    Unit unit(Index positive) const {
         Unit u{positive, {}};
         State& s = u.state;
         s.C = C;
@@ -49,7 +51,7 @@ struct Model {
             s.mu = label(u, i);
             s.place[i] = s.mu > 0 ? Place::low : Place::high;
         }
-        units.push_back(std::move(u));
+        return u;
     }
 
     template <class Source> auto machine(Unit& u, const Source& source, std::vector<Scratch<double>>& scratch) {
@@ -126,26 +128,40 @@ struct Model {
             }
     }
 
-    /// Remove the dead and the pending positions. `kept` tells which positions stayed.
-    Closing close() {
-        kept_.assign(points.dead.size(), 0);
-        for (Index i = 0; i < n; ++i) kept_[i] = !points.dead[i];
-        const Closing c = close_up(kept_);
-        if (c.size == points.size()) return c;
-        points.close(c);
-        for (Unit& u : units) u.state.close(c);
-        kernel.close(kept_, c, true);
-        n = c.size;
-        return c;
+    /// Memory for `close`, allocated before a change so that removing positions afterwards cannot fail.
+    struct Removal {
+        Array<char> kept;
+        Closing closing;
+        Array<Index> now;
+        /// For up to `size` positions.
+        explicit Removal(Index size) {
+            kept.reserve(size);
+            closing.moves.reserve(size);
+            now.reserve(size);
+        }
+    };
+    /// Remove the dead and the pending positions. `r` tells which positions stayed and where they are.
+    void close(Removal& r) noexcept {
+        r.kept.assign(points.dead.size(), 0);
+        for (Index i = 0; i < n; ++i) r.kept[i] = !points.dead[i];
+        close_up(r.kept, r.closing);
+        if (r.closing.size == points.size()) return;
+        r.now.resize(points.size());
+        std::iota(r.now.begin(), r.now.end(), Index{0});
+        for (const auto& [from, to] : r.closing.moves) r.now[from] = to;
+        points.close(r.closing);
+        for (Unit& u : units) u.state.close(r.closing, r.now);
+        if (kernel.size() >= n)
+            kernel.close(r.kept, r.closing, true);
+        else
+            kernel.clear();
+        n = r.closing.size;
     }
-    const Array<char>& kept() const { return kept_; }
 
     /// Remove the points from `size` on, which no machine has.
-    void truncate(Index size) {
+    void truncate(Index size) noexcept {
         points.close({{}, std::min(size, points.size())});
-        Array<char> keep(kernel.size(), 0);
-        std::fill_n(keep.begin(), std::min(size, kernel.size()), char(1));
-        if (kernel.size() > size) kernel.close(keep, {{}, size}, true);
+        kernel.truncate(size);
     }
 
   private:
@@ -223,11 +239,11 @@ struct Model {
     /// Add the next point, remove one if the window is full, adapt C to nu: all or nothing.
     template <class Source> void take_in(const Source& source, std::vector<Scratch<double>>& scratch) {
         const Index c = n, out = victim(), held = live() + (out < 0);
-        for (Unit& u : units) admit(u, c);
-        const auto undo = [&] {
+        const auto undo = [&]() noexcept {
             for (Unit& u : units) u.state.truncate(c);
         };
         try {
+            for (Unit& u : units) admit(u, c);
             bool quiet = out < 0 && nu <= 0;
             for (Index k = 0; quiet && k < units.size(); ++k) quiet = machine(units[k], source, scratch).content(c);
             if (quiet)
@@ -256,7 +272,6 @@ struct Model {
             if (nu > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(held)));
         });
     }
-    Array<char> kept_;
 };
 
 }  // namespace hingeline::incremental

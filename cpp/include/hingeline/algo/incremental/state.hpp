@@ -40,7 +40,7 @@ struct Points {
     void push(Index number, Index label, double w) {
         serial.push_back(number), code.push_back(label), weight.push_back(w), diagonal.push_back(0), dead.push_back(0);
     }
-    void close(const Closing& c) {
+    void close(const Closing& c) noexcept {
         for (const auto& [from, to] : c.moves) {
             serial[to] = serial[from], code[to] = code[from], weight[to] = weight[from];
             diagonal[to] = diagonal[from], dead[to] = dead[from];
@@ -103,20 +103,17 @@ struct State {
         ++n;
     }
     /// Remove the positions from `size` on, which were never in the problem.
-    void truncate(Index size) {
+    void truncate(Index size) noexcept {
         n = size;
         lines.resize(n);
         place.resize(n);
     }
-    /// Remove positions that are out of the problem; others take their places.
-    void close(const Closing& c) {
-        Array<Index> now(n);
-        std::iota(now.begin(), now.end(), Index{0});
+    /// Remove positions that are out of the problem; others take their places. `now` has the new position of each.
+    void close(const Closing& c, const Array<Index>& now) noexcept {
         for (const auto& [from, to] : c.moves) {
             if (from >= n) continue;  // not in this state yet
             lines.move(from, to);
             place[to] = place[from];
-            now[from] = to;
         }
         for (Index& k : margin) k = now[k];
         n = std::min(n, c.size);

@@ -78,15 +78,11 @@ template <class Source> class Expansion {
         return done;
     }
     /// Remove the pending examples; the search counts as interrupted.
-    void drop_pending() {
+    void drop_pending() noexcept {
         kernel.halt();
         resize(s.n);
         s.dead.resize(s.n);
-        if (kernel.size() > s.n) {
-            Array<char> keep(kernel.size(), 1);
-            std::fill(keep.begin() + s.n, keep.end(), 0);
-            kernel.close(keep, close_up(keep));
-        }
+        kernel.truncate(s.n);
     }
     /// A callable kernel may throw: then the pending examples are removed and the state is consistent.
     struct DropOnError {

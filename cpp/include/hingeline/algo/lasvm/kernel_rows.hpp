@@ -50,6 +50,7 @@ template <class Source> class KernelRows {
         return done(SelfGram<T>::compute(source_, Ids::of(rows), Ids::of(row), lines, scratch_));
     }
     void close(const Array<char>& keep, const Closing& c) { kernel_.close(keep, c); }
+    void truncate(Index n) noexcept { kernel_.truncate(n); }
     void clear() { kernel_.clear(); }
 
     /// Throw if coefficients up to `box` times kernel values may leave the range of the type.

@@ -1,0 +1,76 @@
+"""The state of an estimator in threads: one change at a time, published at once.
+
+Calls that change an estimator hold its lock and work on a draft, which other threads do not see. Publishing replaces
+all fitted attributes in one step. Predictions work on a snapshot. Therefore a prediction sees one state, and an error
+or Ctrl-C before publishing leaves the estimator as it was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from threading import RLock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+__all__ = ["exclusive", "lock_of", "publish", "snapshot"]
+
+E = TypeVar("E")
+F = TypeVar("F", bound=Callable[..., Any])
+
+_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_registry = RLock()  # re-entrant: garbage collection may run while it is held
+
+
+def lock_of(owner: Any) -> Any:
+    """Re-entrant lock of an object. It is not saved with the object."""
+    lock = _locks.get(owner)
+    if lock is None:
+        with _registry:
+            lock = _locks.setdefault(owner, RLock())
+    return lock
+
+
+def _after_fork() -> None:
+    """A child of fork has one thread: no lock is held in it."""
+    global _locks, _registry
+    _locks, _registry = WeakKeyDictionary(), RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def exclusive(method: F) -> F:
+    """Decorator of a method of an estimator that other threads must not change meanwhile."""
+
+    @wraps(method)
+    def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with lock_of(self):
+            return method(self, *args, **kwargs)
+
+    return alone  # type: ignore[return-value]
+
+
+def snapshot(estimator: E) -> E:
+    """Shallow copy of an estimator at one moment; other threads do not change its attributes."""
+    copy = object.__new__(type(estimator))
+    copy.__dict__.update(vars(estimator))  # one step under the GIL
+    return copy
+
+
+def publish(estimator: Any, draft: Any) -> None:
+    """Replace all fitted attributes of an estimator by those of a draft, in one step."""
+    others = {name: value for name, value in vars(estimator).items() if not is_fitted_attribute(name)}
+    estimator.__dict__ = {**others, **fitted_attributes(draft)}
+
+
+def fitted_attributes(estimator: Any) -> dict[str, Any]:
+    """Attributes that belong to the fitted model."""
+    return {name: value for name, value in vars(estimator).items() if is_fitted_attribute(name)}
+
+
+def is_fitted_attribute(name: str) -> bool:
+    """Whether an attribute with this name belongs to the fitted model."""
+    return name in ("_gamma", "_model", "_cache") or (name.endswith("_") and not name.startswith("_"))

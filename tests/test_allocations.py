@@ -1,0 +1,130 @@
+"""Allocations of the core that fail: MemoryError, and the model is as before.
+
+The C++ test ``test_allocations`` fails every allocation of every operation of the core. Here some of them fail under
+Python, in a process of its own: operator new is replaced by ``tests/torture/fail_new.cpp``.
+"""
+
+import copy
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier, WorstViolatorSVC
+
+from .private import saved
+
+HERE = Path(__file__).parent
+
+
+def problem(sparse):
+    random = np.random.RandomState(5)
+    X, y = random.randn(60, 3), random.randint(0, 3, 60)
+    X[:, 0] += y
+    X[random.rand(60, 3) < 0.4] = 0
+    return (sp.csr_array(X) if sparse else X), y
+
+
+def learnt(model, X, y, count):
+    if isinstance(model, IncrementalOneClassSVM):
+        return model.partial_fit(X[:count])
+    return model.partial_fit(X[:count], y[:count], classes=[0, 1])
+
+
+def calls(X, y):
+    """By name: a model, and a call that changes it or not."""
+    first, rest = np.flatnonzero(y < 2)[:25], slice(40, 60)
+    A, b = X[first], y[first]
+    for name, model in {
+        "LASVC": LASVC(gamma=0.5, C=2.0, variant="nc"),
+        "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5),
+        "IncrementalSVC": IncrementalSVC(gamma=0.5, C=2.0),
+        "window": IncrementalSVC(gamma=0.5, C=2.0, window=20),
+    }.items():
+        model = learnt(model, A, b, 25)
+        yield f"{name}.partial_fit", model, lambda m: m.partial_fit(X[rest], y[rest])
+        yield f"{name}.fit", model, lambda m: m.fit(X, y)
+        yield f"{name}.predict", model, lambda m: m.predict(X)
+        yield f"{name}.save", model, saved
+    exact = learnt(IncrementalSVC(gamma=0.5, C=2.0), A, b, 25)
+    yield "forget", exact, lambda m: m.forget([3, 7, 24])
+    yield "set_C", exact, lambda m: m.set_C(9.0)
+    yield "leave_one_out", exact, lambda m: m.leave_one_out()
+    yield "c_path", exact, lambda m: m.c_path([1.0, 5.0])
+    one_class = IncrementalOneClassSVM(gamma=0.5, nu=0.3).fit(A)
+    yield "one-class add", one_class, lambda m: m.add(X[rest])
+    yield "set_nu", one_class, lambda m: m.set_nu(0.5)
+    yield "one-class predict", one_class, lambda m: m.predict(X)
+    yield "WorstViolatorSVC.fit", WorstViolatorSVC(gamma=0.5).fit(A, b), lambda m: m.fit(X, y)
+
+
+def sweep(name, model, call, library, report):
+    """Fail allocation after allocation of one call; returns how many."""
+    before = saved(model)
+    undisturbed = copy.deepcopy(model)
+    call(undisturbed)
+    failures, at = 0, 0
+    while True:
+        at += 1 + at // 20  # every one of the first, then fewer
+        tried = copy.deepcopy(model)
+        error = None
+        library.fail_new_at(ctypes.c_long(at))
+        try:
+            call(tried)
+        except BaseException as raised:
+            error = raised
+        if not library.fail_new_stop():
+            return failures
+        if error is None:  # done without the memory
+            continue
+        failures += 1
+        if type(error) is not MemoryError:
+            report(f"{name}: allocation {at}: {error!r}")
+        if saved(tried) != before:
+            report(f"{name}: allocation {at}: the model has changed")
+        call(tried)
+        if not same_attributes(tried, undisturbed):
+            report(f"{name}: allocation {at}: the next call has another result")
+
+
+def same_attributes(a, b):
+    names = ("dual_coef_", "intercept_", "support_")
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
+
+
+def main(sparse):
+    library, faults, total = ctypes.CDLL(None), [], 0
+    for name, model, call in calls(*problem(sparse)):
+        total += sweep(name, model, call, library, faults.append)
+    print(*faults, sep="\n")
+    print(f"{total} failures")
+    return 1 if faults or not total else 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="LD_PRELOAD")
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_failed_allocations_leave_the_model_as_it_was(sparse, tmp_path):
+    compiler = shutil.which(os.environ.get("CXX", "c++"))
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    library = tmp_path / "fail_new.so"
+    source = HERE / "torture" / "fail_new.cpp"
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
+    preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+    code = f"import sys; from tests.test_allocations import main; sys.exit(main({sparse}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=HERE.parent,
+        env={**os.environ, "LD_PRELOAD": preload},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
