@@ -39,16 +39,16 @@ def learnt(model, X, y, count):
 
 def calls(X, y):
     """By name: a model, and a call that changes it or not."""
-    first, rest = np.flatnonzero(y < 2)[:25], slice(40, 60)
-    A, b = X[first], y[first]
+    first = np.flatnonzero(y < 2)[:25]
+    A, b, B, c = X[first], y[first], X[40:], y[40:]
     for name, model in {
-        "LASVC": LASVC(gamma=0.5, C=2.0, variant="nc"),
-        "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5),
+        "LASVC": LASVC(gamma=0.5, C=2.0, random_state=0),
+        "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5, random_state=0),
         "IncrementalSVC": IncrementalSVC(gamma=0.5, C=2.0),
         "window": IncrementalSVC(gamma=0.5, C=2.0, window=20),
     }.items():
         model = learnt(model, A, b, 25)
-        yield f"{name}.partial_fit", model, lambda m: m.partial_fit(X[rest], y[rest])
+        yield f"{name}.partial_fit", model, lambda m: m.partial_fit(B, c)
         yield f"{name}.fit", model, lambda m: m.fit(X, y)
         yield f"{name}.predict", model, lambda m: m.predict(X)
         yield f"{name}.save", model, saved
@@ -58,7 +58,7 @@ def calls(X, y):
     yield "leave_one_out", exact, lambda m: m.leave_one_out()
     yield "c_path", exact, lambda m: m.c_path([1.0, 5.0])
     one_class = IncrementalOneClassSVM(gamma=0.5, nu=0.3).fit(A)
-    yield "one-class add", one_class, lambda m: m.add(X[rest])
+    yield "one-class add", one_class, lambda m: m.add(B)
     yield "set_nu", one_class, lambda m: m.set_nu(0.5)
     yield "one-class predict", one_class, lambda m: m.predict(X)
     yield "WorstViolatorSVC.fit", WorstViolatorSVC(gamma=0.5).fit(A, b), lambda m: m.fit(X, y)

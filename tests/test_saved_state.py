@@ -60,7 +60,7 @@ def other_types(part):
     return [2**70, -(2**70), b"bytes", [None], [3.5], {1: 2}, np.float32(1)]
 
 
-@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning", "ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_other_types_are_a_value_error(name):
     model, _, _ = model_and_rows(name)

@@ -88,7 +88,7 @@ class Ensemble:
     @property
     def classes(self) -> np.ndarray:
         """Labels, sorted."""
-        return np.unique(self.labels[: self.core.n_classes])
+        return np.sort(self.labels[: self.core.n_classes])
 
     def arrivals(self, y: np.ndarray, classes: Any = None) -> tuple[np.ndarray, list[tuple[int, int]]]:
         """Labels by code after a chunk, and when each new one becomes known.

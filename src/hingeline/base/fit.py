@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from sklearn.exceptions import ConvergenceWarning
 
 from . import params
-from .state import fitted_attributes, lock_of, publish, snapshot
+from .state import changes, lock_of, publish, snapshot
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -104,16 +104,19 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     with lock_of(estimator):
         params.check(estimator, estimator._rules)
         draft = snapshot(estimator)
+        before = vars(draft).copy()
         training, interrupt = prepare.__func__(draft, *data), None
         try:
             watched = callbacks and HAVE_CALLBACKS and getattr(estimator, "_skl_callbacks", None)
-            more = _in_slices(estimator, draft, training) if watched else training.advance(None)
+            more = (
+                _in_slices(estimator, training, lambda: changes(draft, before)) if watched else training.advance(None)
+            )
         except KeyboardInterrupt as error:
             more, interrupt = True, error
         unfinished = "interrupted" if interrupt else "stopped" if more else ""
         training.end(unfinished)
         vars(draft).update(training.attributes(unfinished))
-        publish(estimator, draft)
+        publish(estimator, draft, before)
     if interrupt is not None:
         try:
             raise interrupt
@@ -124,15 +127,18 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     return training
 
 
-def _in_slices(estimator: Any, draft: Any, training: Training) -> bool:
-    """Make the steps of a training in slices, each a task of the estimator's callbacks. True if steps are left."""
+def _in_slices(estimator: Any, training: Training, prepared: Callable[[], dict[str, Any]]) -> bool:
+    """Make the steps of a training in slices, each a task of the estimator's callbacks. True if steps are left.
+
+    `prepared` returns the attributes that were set when the training was prepared.
+    """
     slices = min(N_SLICES, max(training.n_steps, 1))
     steps = -(-training.n_steps // slices)
     context = estimator._init_callback_context(max_subtasks=slices)
     data = {"estimator": estimator, "X": training.X, "y": training.y}
 
     def current() -> dict[str, Any]:
-        return {**fitted_attributes(draft), **training.snapshot()}
+        return {**prepared(), **training.snapshot()}
 
     context.call_on_fit_task_begin(**data)
     more = True

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["exclusive", "lock_of", "publish", "snapshot"]
+__all__ = ["changes", "exclusive", "lock_of", "publish", "snapshot"]
 
 E = TypeVar("E")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,17 +60,13 @@ def snapshot(estimator: E) -> E:
     return copy
 
 
-def publish(estimator: Any, draft: Any) -> None:
-    """Replace all fitted attributes of an estimator by those of a draft, in one step."""
-    others = {name: value for name, value in vars(estimator).items() if not is_fitted_attribute(name)}
-    estimator.__dict__ = {**others, **fitted_attributes(draft)}
+def changes(draft: Any, before: dict[str, Any]) -> dict[str, Any]:
+    """Attributes of a draft that are new or were replaced, given those that it had before."""
+    return {name: value for name, value in vars(draft).items() if before.get(name, draft) is not value}
 
 
-def fitted_attributes(estimator: Any) -> dict[str, Any]:
-    """Attributes that belong to the fitted model."""
-    return {name: value for name, value in vars(estimator).items() if is_fitted_attribute(name)}
-
-
-def is_fitted_attribute(name: str) -> bool:
-    """Whether an attribute with this name belongs to the fitted model."""
-    return name in ("_gamma", "_model", "_cache") or (name.endswith("_") and not name.startswith("_"))
+def publish(estimator: Any, draft: Any, before: dict[str, Any]) -> None:
+    """Set all attributes that were changed in a draft on the estimator, in one step; then delete those it lacks."""
+    vars(estimator).update(changes(draft, before))  # one step under the GIL
+    for name in before.keys() - vars(draft).keys():
+        delattr(estimator, name)

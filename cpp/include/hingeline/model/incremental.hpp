@@ -158,8 +158,10 @@ class Incremental {
         const Array<Index> by_class = order();
         Array<double> values(which.size() * model.units.size()), out;
         out.reserve(values.size());
-        change(source, threads, interrupt,
-               [&](const auto& kernel, auto& scratch) { model.leave_one_out(kernel, scratch, which, values.data()); });
+        const auto visit = [&](const auto& kernel, auto& scratch) {
+            model.leave_one_out(kernel, scratch, which, values.data());
+        };
+        change(source, threads, interrupt, visit, true);
         for (const Index m : by_class)
             out.insert(out.end(), values.begin() + m * which.size(), values.begin() + (m + 1) * which.size());
         return out;
