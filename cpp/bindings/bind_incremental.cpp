@@ -54,12 +54,16 @@ void bind_incremental(nb::module_& m) {
             nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(
             "bound",
-            [](L& l, const PySource& source, double C, double nu, int threads) {
+            [](L& l, const PySource& source, double C, double nu, int threads, nb::dict parameters, nb::dict settled) {
                 l.change([&](Incremental& model, Interrupt* interrupt) {
                     model.bound(source.source, C, nu, threads, interrupt);
                 });
+                if (PyDict_Update(parameters.ptr(), settled.ptr()) != 0) nb::raise_python_error();
             },
-            nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"))
+            nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"), nb::arg("parameters"),
+            nb::arg("settled"),
+            "Follow the path to another C or nu. If it was not interrupted, update `parameters` with `settled` before a "
+            "signal can be raised.")
         .def(
             "leave_one_out",
             [](L& l, const PySource& source, Serials serials, int threads) {
@@ -131,6 +135,7 @@ void bind_incremental(nb::module_& m) {
             nb::arg("state"), nb::arg("rows").none(),
             "Restore a state made by `save`; `rows` are the rows held at that time.")
         .def_prop_ro("C", [](L& l) { return l.model.model.C; })
+        .def_prop_ro("nu", [](L& l) { return l.model.model.nu; })
         .def_prop_ro("n_seen", [](L& l) { return l.model.n_seen(); })
         .def_prop_ro("version", &L::version)
         .def_prop_ro("n_classes", [](L& l) { return l.model.classes.size(); })

@@ -38,13 +38,12 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             raise ValueError(f"Precomputed kernel values must not exceed {LARGEST:g} in magnitude; scale them.")
         return X, y
 
-    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Checked X, and labels as codes into ``classes_``."""
+    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Checked X, classes, and labels as codes into them."""
         X, y = self._validate_rows(X, y)
         classes, codes = np.unique(y, return_inverse=True)
         require_two(classes)
-        self.classes_ = classes
-        return X, np.ascontiguousarray(codes, dtype=np.int64)
+        return X, classes, np.ascontiguousarray(codes, dtype=np.int64)
 
     def _require_no_balance(self) -> None:
         if isinstance(self.class_weight, str):

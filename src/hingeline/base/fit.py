@@ -57,6 +57,10 @@ class Training:
         """Fitted attributes of the current model; `unfinished` is the stop reason of machines that have steps left."""
         raise NotImplementedError
 
+    def learnt(self) -> bool:
+        """Whether anything was learnt: Ctrl-C before that leaves the estimator as it was."""
+        return True
+
     def snapshot(self) -> dict[str, Any]:
         """Fitted attributes for callbacks, which may keep them beyond the next step."""
         return self.attributes("stopped")
@@ -78,7 +82,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     """Carry out one call that learns.
 
     Parameters are checked first. An error anywhere leaves the fitted attributes of the estimator as they were. Ctrl-C
-    during the steps publishes the current model and raises KeyboardInterrupt.
+    during the steps publishes the current model and raises KeyboardInterrupt; before anything was learnt it changes
+    nothing.
 
     Parameters
     ----------
@@ -105,6 +110,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
             watched = callbacks and HAVE_CALLBACKS and getattr(estimator, "_skl_callbacks", None)
             more = _in_slices(estimator, training) if watched else training.advance(None)
         except KeyboardInterrupt as error:
+            if not training.learnt():
+                raise
             more, interrupt = True, error
         unfinished = "interrupted" if interrupt else "stopped" if more else ""
         training.end(unfinished)

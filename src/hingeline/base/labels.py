@@ -109,12 +109,10 @@ class WeightedLabels:
                 "leave out its rows."
             )
 
-    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
+    def _class_weights(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
         self._check_class_weight()
-        weights: np.ndarray = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[codes]
-        ).astype(np.float64)
-        return weights
+        weights = compute_class_weight(self.class_weight, classes=classes, y=classes[codes])
+        return np.asarray(weights, dtype=np.float64)
 
 
 def require_two(classes: np.ndarray) -> None:

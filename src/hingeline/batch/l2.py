@@ -80,9 +80,9 @@ class L2Classifier(KernelClassifier):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> L2Training:
         begin = self._begin(dual_init)
-        X, codes = self._validate_fit(X, y)
+        X, self.classes_, codes = self._validate_fit(X, y)
         given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(codes)[codes] * given
+        weights = self._class_weights(self.classes_, codes)[codes] * given
         require_two_weighted(codes, weights)
         self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
         self._require_moderate(X)

@@ -189,8 +189,8 @@ class WorstViolatorSVC(KernelClassifier):
         return self
 
     def _prepare(self, X: Any, y: Any) -> OllawvTraining:
-        X, codes = self._validate_fit(X, y)
-        self.class_weight_ = self._class_weights(codes)
+        X, self.classes_, codes = self._validate_fit(X, y)
+        self.class_weight_ = self._class_weights(self.classes_, codes)
         self._gamma = self._resolve_gamma(X)
         training = OllawvTraining(self, X, codes)
         training.core = _core.Ollawv(

@@ -96,10 +96,24 @@ class ExactEnsemble(Ensemble):
                 del self.name_of[number]
             self._state = None
 
-    def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
-        """Follow the exact path to another C, or to another nu if it is above 0."""
+    def bound(self, source: Any, C: float, nu: float, threads: int, estimator: Any, settled: dict[str, Any]) -> None:
+        """Follow the exact path to another C, or to another nu if it is above 0.
+
+        The core sets the parameters `settled` of the estimator: machines and parameters change together, or not at all.
+        """
         with self.lock:
-            self.core.bound(source, C=C, nu=nu, threads=threads)
+            how = {"threads": threads, "parameters": vars(estimator), "settled": settled}
+            self.core.bound(source, C=C, nu=nu, **how)
+
+    def require_frozen(self, frozen: dict[str, Any], free: Iterable[str] = ()) -> None:
+        """Raise if a parameter has changed that cannot change between calls, except those named in `free`.
+
+        The core says what C and nu are.
+        """
+        by_share = self.core.nu > 0
+        bounds = {"C": None if by_share else self.core.C, "nu": self.core.nu if by_share else None}
+        self.frozen |= {name: value for name, value in bounds.items() if name in self.frozen}
+        super().require_frozen({**frozen, **{name: self.frozen[name] for name in free}})
 
     def numbers_held(self) -> np.ndarray:
         """Numbers of the points held, in the order of their arrival."""

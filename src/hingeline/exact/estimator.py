@@ -110,7 +110,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         check_is_fitted(self, "_model")
         params.check(self, {name: rule for name, rule in self._rules.items() if name not in free})
         ensemble = self._model
-        ensemble.require_frozen({**self._frozen(), **{name: ensemble.frozen[name] for name in free}})
+        ensemble.require_frozen(self._frozen(), free)
         self._configure(ensemble)
         return ensemble
 
@@ -158,7 +158,7 @@ class PointsTraining(Training):
         self.estimator, self.ensemble, self.X, self.y = estimator, ensemble, X, y
         self.weights, self.given, self.classes = weights, given, classes
         self.source, self.threads = estimator._points_source(ensemble), estimator._training_threads()
-        self.n_steps, self.done = len(weights), 0
+        self.n_steps, self.done, self.n_before = len(weights), 0, ensemble.core.n_seen
         self.ids: list[Any] = []
 
     def advance(self, steps: int | None) -> bool:
@@ -181,7 +181,9 @@ class PointsTraining(Training):
         self.done = end
         return end < self.n_steps
 
+    def learnt(self) -> bool:
+        return self.ensemble.core.n_seen > self.n_before
+
     def attributes(self, unfinished: str) -> dict[str, Any]:
         known = {name: value for name, value in vars(self.estimator).items() if name == "_gamma"}
-        labels = {} if self.y is None else {"classes_": self.ensemble.classes}
-        return {"_model": self.ensemble, **labels, **known}
+        return {"_model": self.ensemble, **known}

@@ -195,16 +195,16 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> PointsTraining:
-        X, codes = self._validate_fit(X, y)
+        X, classes, codes = self._validate_fit(X, y)
         given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(codes)[codes] * given
+        weights = self._class_weights(classes, codes)[codes] * given
         require_two_weighted(codes, weights)
         self._require_bounds(weights, self.C)
         self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
         self._require_moderate(X)
         ensemble = self._ensemble(X)
-        ensemble.know(self.classes_)
-        return PointsTraining(self, ensemble, X, self.classes_[codes], weights, None, None)
+        ensemble.know(classes)
+        return PointsTraining(self, ensemble, X, classes[codes], weights, None, None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> IncrementalSVC:
         """Add points, in the order given.
@@ -291,8 +291,8 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         """
         ensemble = self._ready("C")
         self._require_C(C, ensemble)
-        ensemble.bound(self._points_source(ensemble), float(C), 0.0, self._training_threads())
-        self.C = ensemble.frozen["C"] = C
+        source, threads = self._points_source(ensemble), self._training_threads()
+        ensemble.bound(source, float(C), 0.0, threads, self, {"C": C})
         return self
 
     # ---- paths and leave-one-out ---------------------------------------------------------------------
@@ -396,7 +396,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         return ensemble
 
     def _frozen(self) -> dict[str, Any]:
-        return {**super()._frozen(), "C": self.C}
+        return {**super()._frozen(), "C": float(self.C)}
 
     def _require_C(self, C: Any, ensemble: ExactEnsemble) -> None:
         rule = self._rules["C"]

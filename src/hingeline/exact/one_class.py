@@ -260,10 +260,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         rule = params.real(above=0.0, most=LARGEST) if name == "C" else self._rules["nu"]
         if not rule.accepts(value):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
-        ensemble.bound(self._points_source(ensemble), *self._bounds(**wanted), self._training_threads())
-        for key, now in wanted.items():
-            setattr(self, key, now)
-        ensemble.frozen = self._frozen()
+        source, threads = self._points_source(ensemble), self._training_threads()
+        ensemble.bound(source, *self._bounds(**wanted), threads, self, wanted)
         return self
 
     # ---- decisions -----------------------------------------------------------------------------------
@@ -371,8 +369,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return (1.0, float(nu)) if C is None else (float(C), 0.0)
 
     def _frozen(self) -> dict[str, Any]:
-        nu = self.nu if self.C is None else None  # not used if C is given
-        return {**super()._frozen(), "shape": self.shape, "nu": nu, "C": self.C}
+        C, nu = self._bounds(C=self.C, nu=self.nu)
+        bounds = {"nu": nu or None, "C": None if nu else C}  # nu is not used if C is given
+        return {**super()._frozen(), "shape": self.shape, **bounds}
 
     def _held_now(self) -> Any:
         self._held()  # raises if the estimator is not fitted

@@ -280,13 +280,15 @@ class KernelSGDClassifier(StreamClassifier):
 class SgdTraining(StreamTraining):
     """One fit: epochs over the samples in one random order."""
 
-    def __init__(self, estimator: KernelSGDClassifier, X: Any, codes: np.ndarray, weights: np.ndarray) -> None:
+    def __init__(
+        self, estimator: KernelSGDClassifier, X: Any, classes: np.ndarray, codes: np.ndarray, weights: np.ndarray
+    ) -> None:
         super().__init__(estimator, estimator._ensemble(X), X)
         self.core = self.ensemble.core
-        self.ensemble.know(estimator.classes_)
-        self.y = estimator.classes_[codes]
+        self.ensemble.know(classes)
+        self.y = classes[codes]
         self.order = check_random_state(estimator.random_state).permutation(np.flatnonzero(weights)).astype(np.int64)
-        self.in_order = np.full((len(self.order), len(estimator.classes_)), np.nan)
+        self.in_order = np.full((len(self.order), len(classes)), np.nan)
         self.core.begin(
             self.source,
             self.matrix,

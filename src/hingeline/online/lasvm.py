@@ -314,12 +314,12 @@ class LASVC(StreamClassifier):
 class LasvmTraining(StreamTraining):
     """One fit: passes over the data in pieces, then `finish`."""
 
-    def __init__(self, estimator: LASVC, X: Any, codes: np.ndarray, boxes: np.ndarray) -> None:
+    def __init__(self, estimator: LASVC, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> None:
         super().__init__(estimator, estimator._ensemble(X), X)
         self.core = self.ensemble.core
-        self.ensemble.know(estimator.classes_)
-        self.y, self.codes, self.boxes = estimator.classes_[codes], codes, boxes
-        self.margins = np.full((len(codes), len(estimator.classes_)), np.nan)
+        self.ensemble.know(classes)
+        self.y, self.codes, self.boxes = classes[codes], codes, boxes
+        self.margins = np.full((len(codes), len(classes)), np.nan)
         self.random = check_random_state(estimator.random_state)
         self.order = self.random.permutation(np.flatnonzero(boxes))
         self.n_steps = estimator.n_epochs * len(self.order)

@@ -91,16 +91,16 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
 
-    def _validate_weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Checked rows, codes and boxes of all training data."""
-        X, codes = self._validate_fit(X, y)
+    def _validate_weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+        """Checked rows, classes, codes and boxes of all training data."""
+        X, classes, codes = self._validate_fit(X, y)
         given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(codes)[codes] * given
+        weights = self._class_weights(classes, codes)[codes] * given
         require_two_weighted(codes, weights)
         boxes = self._boxes(weights, X.dtype)
         self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
         self._require_moderate(X)
-        return X, codes, boxes
+        return X, classes, codes, boxes
 
 
 class StreamTraining(Training):
@@ -117,12 +117,11 @@ class StreamTraining(Training):
     def attributes(self, unfinished: str) -> dict[str, Any]:
         return {
             "_model": self.ensemble,
-            "classes_": self.ensemble.classes,
             "admission_margin_": self.ensemble.admission_margin(self.margins),
         }
 
     def snapshot(self) -> dict[str, Any]:
-        return {**self.ensemble.attributes(), "classes_": self.ensemble.classes, "_gamma": self.estimator._gamma}
+        return {**self.ensemble.attributes(), "_gamma": self.estimator._gamma}
 
 
 class ChunkTraining(StreamTraining):
@@ -134,6 +133,9 @@ class ChunkTraining(StreamTraining):
         super().__init__(estimator, ensemble, X)
         self.y, self.boxes, self.classes = y, boxes, classes
         self.margins = np.full((len(y), ensemble.core.n_classes), np.nan)
+
+    def learnt(self) -> bool:
+        return self.ensemble.core.n_classes > 0
 
     def advance(self, steps: int | None) -> bool:
         ensemble, core, y = self.ensemble, self.ensemble.core, self.y
