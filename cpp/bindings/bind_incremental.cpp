@@ -62,7 +62,8 @@ void bind_incremental(nb::module_& m) {
             },
             nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"), nb::arg("parameters"),
             nb::arg("settled"),
-            "Follow the path to another C or nu. If it was not interrupted, update `parameters` with `settled` before a "
+            "Follow the path to another C or nu. If it was not interrupted, update `parameters` with `settled` before "
+            "a "
             "signal can be raised.")
         .def(
             "leave_one_out",

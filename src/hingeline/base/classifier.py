@@ -34,7 +34,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             )
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        if precomputed and np.abs(X).max() > min(LARGEST, np.finfo(X.dtype).max):
+        if precomputed and np.abs(X).max() > min(LARGEST, float(np.finfo(X.dtype).max)):
             raise ValueError(f"Precomputed kernel values must not exceed {LARGEST:g} in magnitude; scale them.")
         return X, y
 

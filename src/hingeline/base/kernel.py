@@ -83,8 +83,13 @@ class KernelEstimator(RowEstimator):
             return _core.Source(lambda queries, base: self._call_kernel(take(queries), take(base)))
         return _core.Source(self._kernel())
 
+    def _is_definite(self) -> bool:
+        """Whether the kernel is known to be positive semi-definite."""
+        return self.kernel in ("linear", "rbf") or (self.kernel == "poly" and self.coef0 >= 0)
+
     def _call_kernel(self, A: Any, B: Any) -> np.ndarray:
-        values = np.asarray(self.kernel(A, B))
+        values = self.kernel(A, B)
+        values = values.toarray() if sp.issparse(values) else np.asarray(values)
         if np.iscomplexobj(values):
             raise ValueError("The kernel function must return real numbers. Got complex ones.")
         if values.shape != (A.shape[0], B.shape[0]):

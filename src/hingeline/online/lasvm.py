@@ -129,7 +129,9 @@ class LASVC(StreamClassifier):
         Dual objective.
     stop_reason_ : ndarray of str of shape (n_machines,)
         'pass' (all examples visited), 'gap' (`finish` reached `tol`), 'max_iter', 'precision' (no progress of `finish`
-        because of rounding errors), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+        because of rounding errors), 'indefinite' (the gap is small, but the kernel is not positive semi-definite on the
+        expansion: the solution is stationary, perhaps not optimal), 'interrupted' (Ctrl-C) or 'stopped' (by a
+        callback).
     ramp_counts_ : dict of ndarray of shape (n_machines, 3)
         Number of examples left of, on and right of the ramp when visited: 'admitted' to the expansion, 'cleaned' (later
         removed from it), 'skipped'.
@@ -354,7 +356,8 @@ class LasvmTraining(StreamTraining):
         whole = est.variant == "lasvm"
         tol = est.tol / 2 if whole else est.tol
         most = 2**62 if est.max_iter < 0 else int(est.max_iter)
-        most -= core.finish(self.source, tol, most, self.threads)
+        definite = est._is_definite()
+        most -= core.finish(self.source, tol, most, definite, self.threads)
         held = -1
         while whole:
             core.forget_outside()
@@ -367,7 +370,7 @@ class LasvmTraining(StreamTraining):
                 break
             how = {"threads": self.threads, "known": True, "evicts": False}
             core.visit(*self._examples(outside), margins=self.margins, **how)
-            most -= core.finish(self.source, tol, most, self.threads)
+            most -= core.finish(self.source, tol, most, definite, self.threads)
 
     def end(self, unfinished: str) -> None:
         self.core.end(self.source)

@@ -185,12 +185,15 @@ template <class M> struct Ensemble {
         unfinished = std::move(b.unfinished);
     }
 
-    /// Learn from a chunk of a stream. work(from, to) learns from some of its examples. An error leaves the ensemble as
-    /// it was. After Ctrl-C, which stops `work` early, the examples learnt so far are kept.
-    template <class Work> void learn_chunk(const Chunk& chunk, Interrupt* interrupt, Work&& work) {
+    /// Learn from a chunk of a stream. work(from, to) learns from some of its examples and returns how far all machines
+    /// have come. An error leaves the ensemble as it was. After Ctrl-C, which stops `work` early, the examples learnt
+    /// so far are kept, and n_seen counts those that all machines have learnt.
+    /// Several machines go through a chunk in pieces of `piece` examples or more, so that Ctrl-C finds them close
+    /// together.
+    template <class Work> void learn_chunk(const Chunk& chunk, Index piece, Interrupt* interrupt, Work&& work) {
         Before b = before();
-        n_seen += chunk.size();
         unfinished = "interrupted";
+        const Index seen_before = n_seen;
         const auto stopped = [&] { return interrupt && interrupt->requested(); };
         try {
             Index next = 0;
@@ -199,9 +202,11 @@ template <class M> struct Ensemble {
                 while (next < std::ssize(chunk.arrivals) && chunk.arrivals[next].at <= at)
                     add_class(chunk.arrivals[next++].place);
                 if (at == chunk.size()) break;
-                const Index end = next < std::ssize(chunk.arrivals) ? chunk.arrivals[next].at : chunk.size();
-                work(at, end);
-                at = end;
+                Index end = next < std::ssize(chunk.arrivals) ? chunk.arrivals[next].at : chunk.size();
+                if (std::ssize(machines) > 1) end = std::min(end, at + std::max(piece, chunk.size() / 64));
+                at = work(at, end);
+                n_seen = seen_before + at;
+                if (at < end) break;  // interrupted
             }
             if (!stopped()) unfinished.clear();
             if (interrupt && interrupt->failed()) return undo(std::move(b));
