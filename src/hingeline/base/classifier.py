@@ -25,7 +25,9 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     # ---- validation ----------------------------------------------------------------------------------
 
     def _validate_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
-        """Checked X and labels."""
+        """Checked X and labels. Rows and labels that need no conversion skip scikit-learn's validation."""
+        if not reset and self._are_checked(X) and _are_labels(y) and len(X) == len(y):
+            return X, y
         precomputed = self.kernel == "precomputed"
         X, y = self._check_rows(X, y, reset=reset)
         if precomputed and X.shape[0] != X.shape[1]:
@@ -129,3 +131,8 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         check_is_fitted(self)
         fitted = self._fitted()
         return read_only(_core.feature_weights(self._lines(fitted), _core.Matrix(fitted.support_vectors_)))
+
+
+def _are_labels(y: Any) -> bool:
+    """Whether y needs no check: integers or strings in one dimension."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iubU"
