@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -177,7 +178,18 @@ def _listed(ids: Any) -> list[Any]:
 
 
 def _plain(name: Any) -> Any:
-    """Id as a Python int or str."""
+    """Id as a Python int, str or UUID."""
+    if isinstance(name, UUID):
+        return name
     if isinstance(name, bool | np.bool_) or not isinstance(name, str | Integral):
-        raise TypeError(f"ids must be integers or strings. Got {name!r}.")
+        raise TypeError(f"ids must be integers, strings or UUIDs. Got {name!r}.")
     return str(name) if isinstance(name, str) else int(name)
+
+
+def as_array(names: list[Any]) -> np.ndarray:
+    """Ids as an array: int64 if all are integers in its range, else objects."""
+    if all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names):
+        return np.array(names, dtype=np.int64)
+    out = np.empty(len(names), dtype=object)
+    out[:] = names
+    return out

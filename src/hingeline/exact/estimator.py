@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,7 +14,7 @@ from ..base import params
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
 from ..base.kernel import KERNEL_RULES, KernelEstimator
-from .ensemble import ExactEnsemble
+from .ensemble import ExactEnsemble, as_array
 
 #: The kernel must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
 INCREMENTAL_RULES = {
@@ -25,6 +27,10 @@ INCREMENTAL_RULES = {
     "window_rule": params.one_of("relevance", "oldest"),
     "cache_size": KERNEL_RULES["cache_size"],
 }
+
+
+#: Models that have warned of gamma='scale'.
+_WARNED: WeakSet[ExactEnsemble] = WeakSet()
 
 
 class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
@@ -40,7 +46,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
 
         Parameters
         ----------
-        ids : int, str or iterable of these
+        ids : int, str, uuid.UUID or iterable of these
             Ids of the points. All points with one of these ids are removed.
 
         Returns
@@ -51,6 +57,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         ensemble = self._ready()
         with ensemble.lock:
             numbers = ensemble.numbers(ids)
+            self._warn_of_scale(ensemble)
             if len(numbers):
                 ensemble.forget(self._points_source(ensemble), numbers, self._training_threads())
         return self
@@ -78,9 +85,9 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         return getattr(ensemble.core, question)(self._points_source(ensemble), threads=self._training_threads())
 
     @property
-    def ids_(self) -> list[Any]:
-        """Ids of the points held, in the order of their arrival."""
-        return list(self._held().id_of.values())
+    def ids_(self) -> np.ndarray:
+        """Ids of the points held, in the order of their arrival: int64, or objects if some are not integers."""
+        return as_array(list(self._held().id_of.values()))
 
     @property
     def n_samples_(self) -> int:
@@ -98,6 +105,19 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         return int(self._held().core.memory)
 
     # ---- parts ---------------------------------------------------------------------------------------
+
+    def _warn_of_scale(self, ensemble: ExactEnsemble) -> None:
+        """Warn once per model that gamma='scale' remembers rows."""
+        if not self._uses_scale() or ensemble in _WARNED:
+            return
+        _WARNED.add(ensemble)
+        warnings.warn(
+            f"gamma='scale' was computed from the rows of the first call: gamma={self._gamma:.6g}. Forgetting a row does "
+            f"not change it, so the model differs from a fit to the remaining rows. Set gamma={self._gamma:.6g}, or "
+            "another number that does not depend on the rows.",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def _held(self) -> ExactEnsemble:
         ensemble = vars(self).get("_model")

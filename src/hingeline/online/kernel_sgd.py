@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..base import params
 from ..base.fit import run, with_callbacks
@@ -76,7 +75,7 @@ class KernelSGDClassifier(StreamClassifier):
     cache_size : float, default=200
         Memory in MB for kernel columns.
     random_state : int, RandomState instance or None, default=None
-        Order of the examples in :meth:`fit`.
+        Order of the examples in :meth:`fit`. None means 0: two fits give the same model.
     n_jobs : int, default=None
         Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
         processors. Training uses one thread per machine.
@@ -287,7 +286,7 @@ class SgdTraining(StreamTraining):
         self.core = self.ensemble.core
         self.ensemble.know(classes)
         self.y = classes[codes]
-        self.order = check_random_state(estimator.random_state).permutation(np.flatnonzero(weights)).astype(np.int64)
+        self.order = params.generator(estimator.random_state).permutation(np.flatnonzero(weights)).astype(np.int64)
         self.in_order = np.full((len(self.order), len(classes)), np.nan)
         self.core.begin(
             self.source,

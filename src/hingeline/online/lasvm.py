@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from ..base import params
 from ..base.fit import run, with_callbacks
@@ -88,7 +87,7 @@ class LASVC(StreamClassifier):
     cache_size : float, default=200
         Memory in MB for kernel values of the expansion. Values that do not fit are computed again.
     random_state : int, RandomState instance or None, default=None
-        Order of the examples in :meth:`fit`.
+        Order of the examples in :meth:`fit`. None means 0: two fits give the same model.
     n_jobs : int, default=None
         Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
         processors.
@@ -322,7 +321,7 @@ class LasvmTraining(StreamTraining):
         self.ensemble.know(classes)
         self.y, self.codes, self.boxes = classes[codes], codes, boxes
         self.margins = np.full((len(codes), len(classes)), np.nan)
-        self.random = check_random_state(estimator.random_state)
+        self.random = params.generator(estimator.random_state)
         self.order = self.random.permutation(np.flatnonzero(boxes))
         self.n_steps = estimator.n_epochs * len(self.order)
         self.epoch = self.at = 0
@@ -377,10 +376,18 @@ class LasvmTraining(StreamTraining):
         self.core.end_early(unfinished, len(self.codes))
 
     def warn(self) -> None:
-        """Warn about machines whose duality gap is too large after finishing."""
+        """Warn about machines that have not reached the optimum after finishing."""
         est = self.estimator
         if not est.finish:
             return
+        doubtful = np.flatnonzero(est.stop_reason_ == "indefinite")
+        if len(doubtful):
+            warnings.warn(
+                f"{len(doubtful)} of {len(est.stop_reason_)} machines are stationary, perhaps not optimal: the kernel is not "
+                "positive semi-definite on their samples. Change the kernel or its parameters.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         gap, primal = est.duality_gap_, est.dual_objective_ + est.duality_gap_
         missed = np.flatnonzero(gap > est.tol * primal)
         if not len(missed) or "stopped" in est.stop_reason_:

@@ -59,7 +59,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         X, y = self._validate_rows(X, y, reset=first)
         given = self._sample_weights(sample_weight, X, all_zero=True)
         if first:
-            self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+            self._settle_gamma(X, None if sample_weight is None else given)
         ensemble: StreamEnsemble = self._ensemble(X) if first else self._model
         X = X.astype(ensemble.dtype, copy=False)
         boxes = self._boxes(given * self._weights_of(y), ensemble.dtype)

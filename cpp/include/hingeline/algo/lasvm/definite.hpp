@@ -27,7 +27,8 @@ template <class Source> bool is_definite(Search<Source>& search) {
         for (Index j = 0; j < n; ++j) K[i * n + j] = static_cast<double>(row[at[j]]);
         largest = std::max(largest, std::abs(K[i * n + i]));
     }
-    const double rounding = static_cast<double>(n + 8) * largest * (Search<Source>::single ? 1e-6 : 1e-14);
+    // Values in double may come from a function that computes in single precision.
+    const double rounding = static_cast<double>(n + 8) * largest * 2e-7;
     for (Index k = 0; k < n; ++k) {
         const double pivot = K[k * n + k];
         if (pivot < -rounding) return false;
