@@ -64,7 +64,7 @@ def fingerprint(model, X=None):
     parts = [np.ascontiguousarray(getattr(model, name)).tobytes() for name in MODEL]
     if X is not None:
         parts.append(model.decision_function(X).tobytes())
-    return [*parts, repr(model.ids_), repr(model.C)]
+    return [*parts, repr(model.ids_.tolist()), repr(model.C)]
 
 
 def determined(model, weights=(1.0,)):

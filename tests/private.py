@@ -83,7 +83,7 @@ def _pair_coefficients(found, codes, i, j):
 def ollawv_sequences(clf, X, y):
     """Chosen rows, in the order of choice, and their coefficients, of every pair."""
     clf.fit(X, y)
-    training = clf._prepare(X, y)
+    training = clf._prepare(X, y, None)
     classes, codes = np.unique(y, return_inverse=True)
     pairs = [(i, j) for i in range(len(classes)) for j in range(i + 1, len(classes))]
     results = [{"chosen": [], "coef": []} for _ in pairs]

@@ -44,7 +44,6 @@ OTHER_PARAMETERS = {
     "margin": 0.5,
     "cap": 0.25,
     "fit_intercept": False,
-    "C": 2.0,
     "kernel": "poly",
     "gamma": 0.5,
     "degree": 2,
@@ -213,10 +212,10 @@ def test_gamma_is_that_of_scikit_learn(container, dtype):
         )
 
 
-@pytest.mark.parametrize(("C", "margin"), [(1.0, 0.1), (8.0, 0.5)])
-def test_history(C, margin):
+@pytest.mark.parametrize("margin", [0.1, 0.5])
+def test_history(margin):
     X, y = problem(n=1500, n_classes=2)
-    model = WorstViolatorSVC(C=C, margin=margin).fit(X, y)
+    model = WorstViolatorSVC(margin=margin).fit(X, y)
     history = model.history_
     assert set(history) == {"machine", "step", "seconds", "n_support", "worst_margin", "kernel_evals"}
     assert len({len(column) for column in history.values()}) == 1
@@ -228,7 +227,7 @@ def test_history(C, margin):
     assert history["step"][-1] == history["n_support"][-1] == model.n_iter_[0]
     assert history["kernel_evals"][-1] == model.n_kernel_evals_
     assert model.stop_reason_ == ["margin"]
-    assert history["worst_margin"][-1] >= margin * C > history["worst_margin"][:-1].max()
+    assert history["worst_margin"][-1] >= margin > history["worst_margin"][:-1].max()
 
 
 def test_history_of_several_pairs():

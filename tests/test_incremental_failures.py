@@ -219,7 +219,7 @@ def test_threads_get_numbers_of_their_own():
         thread.start()
     for thread in threads:
         thread.join()
-    assert model.ids_ == list(range(90)) and model.n_samples_ == 90
+    assert model.ids_.tolist() == list(range(90)) and model.n_samples_ == 90
     assert model.kkt_violation_ < 1e-9
 
 

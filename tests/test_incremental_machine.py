@@ -62,7 +62,7 @@ class Watched:
         assert self.teach(np.array([row], dtype=np.float64), label, weight, name) == [name]
         full = self.model.window is not None and len(before) == self.model.window
         if full:
-            gone = [k for k in range(len(before)) if [*before[:k], *before[k + 1 :], name] == self.model.ids_]
+            gone = [k for k in range(len(before)) if [*before[:k], *before[k + 1 :], name] == self.model.ids_.tolist()]
             assert gone, f"{before} and {name} became {self.model.ids_}"
             self.drop([gone[0]])
         for values, value in zip(
@@ -106,7 +106,7 @@ class Watched:
     def check(self):
         if not self.seen:
             return
-        assert self.model.ids_ == self.ids
+        assert self.model.ids_.tolist() == self.ids
         assert self.model.n_samples_ == len(self.ids)
         assert self.model.n_samples_seen_ == self.seen
         self.check_model()

@@ -51,13 +51,13 @@ def test_four_points_by_hand():
     model.partial_fit([[0.25]], [0])
     check([0.375, -0.375, 1.0, -1.0], 0.0, n_margin_=[2], support_=[1, 3, 0, 2], n_support_=[2, 2])
     np.testing.assert_allclose(model.coef_, [[1.0]], rtol=0, atol=1e-14)
-    assert model.ids_ == [0, 1, 2, 3] and model.n_samples_ == model.n_samples_seen_ == 4
+    assert model.ids_.tolist() == [0, 1, 2, 3] and model.n_samples_ == model.n_samples_seen_ == 4
     # And back.
     assert model.forget(3) is model
     check([0.0, -8 / 9, 8 / 9], 1 / 3)
     model.forget([2])
     check([0.5, -0.5], 0.0)
-    assert model.ids_ == [0, 1] and model.n_samples_ == 2 and model.n_samples_seen_ == 4
+    assert model.ids_.tolist() == [0, 1] and model.n_samples_ == 2 and model.n_samples_seen_ == 4
     # What comes next has a new number: it is not the one that was forgotten.
     assert model.add([[0.5]], [1]) == [4]
     check([0.0, -8 / 9, 8 / 9], 1 / 3, support_=[1, 4])
@@ -150,7 +150,7 @@ def test_any_operation_is_the_twin(seed, C, weighted):
             twin.set_C(model.C)
         if step == 0:
             continue
-        assert model.ids_ == [f"row {k}" for k in twin.held]
+        assert model.ids_.tolist() == [f"row {k}" for k in twin.held]
         alpha = np.zeros(n)
         alpha[[arrived[number] for number in model.support_]] = model.dual_coef_[0]
         np.testing.assert_allclose(alpha, twin.a, rtol=0, atol=1e-9 * max(1.0, model.C))
@@ -189,7 +189,7 @@ def test_what_is_forgotten_was_never_there(n_classes, kernel):
     ids = model.add(X[40:], y[40:])
     assert ids == [*range(40, 60)] and np.abs(model.intercept_ - b).max() > 1e-3
     model.forget(ids[::-1])
-    assert model.ids_ == [*range(40)] and model.n_samples_seen_ == 60
+    assert model.ids_.tolist() == [*range(40)] and model.n_samples_seen_ == 60
     np.testing.assert_allclose(model.intercept_, b, rtol=0, atol=1e-9)
     if kernel == "rbf":
         np.testing.assert_allclose(coefficients(model, range(40)), alpha, rtol=0, atol=1e-9)
@@ -277,7 +277,7 @@ def test_degenerate_data(case, kernel, C):
     for k in np.random.default_rng(0).permutation(n).tolist():
         model.forget(k)
         check(model.ids_)
-    assert model.ids_ == [] and model.n_samples_ == 0 and model.n_samples_seen_ == n
+    assert model.ids_.tolist() == [] and model.n_samples_ == 0 and model.n_samples_seen_ == n
     assert model.n_margin_.tolist() == [0] and model.support_.size == 0
     assert model.add(X, y) == [*range(n, 2 * n)]  # from nothing on
     check([*range(n)])

@@ -134,24 +134,46 @@ def test_dense_equals_sparse(dtype, binary_features):
     np.testing.assert_array_equal(dense.decision_function(X), dense.decision_function(X.toarray()))
 
 
-@pytest.mark.parametrize("factor", [2.0**-20, 2.0**-3, 2.0**10])
-def test_C_is_a_scale_and_nothing_else(factor):
+def test_there_is_no_C_to_search_over():
+    with pytest.raises(ValueError, match="Invalid parameter 'C'"):
+        WorstViolatorSVC().set_params(C=2.0)
+
+
+@pytest.mark.parametrize("factor", [2.0**-20, 2.0**10])
+def test_equal_weights_scale_the_decision_values(factor):
+    """Steps are multiplied, and so is the margin to reach: the same samples are chosen."""
     X, y, gamma = real_set("breast_cancer")
     one = WorstViolatorSVC(gamma=gamma).fit(X, y)
-    other = WorstViolatorSVC(gamma=gamma, C=factor).fit(X, y)
+    other = WorstViolatorSVC(gamma=gamma, margin=0.1 * factor).fit(X, y, sample_weight=np.full(len(y), factor))
     np.testing.assert_array_equal(one.support_, other.support_)
     np.testing.assert_array_equal(one.dual_coef_ * factor, other.dual_coef_)
-    np.testing.assert_array_equal(one.decision_function(X) * factor, other.decision_function(X))
-    np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
-def test_any_C_gives_the_same_classes():
-    X, y, gamma = real_set("wine")
-    reference = WorstViolatorSVC(gamma=gamma).fit(X, y)
-    for C in (1e-3, 0.3, 7.0, 1e4):
-        clf = WorstViolatorSVC(gamma=gamma, C=C).fit(X, y)
-        np.testing.assert_array_equal(reference.support_, clf.support_)
-        np.testing.assert_array_equal(reference.predict(X), clf.predict(X))
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_weights_are_factors_on_the_steps(kernel):
+    X, y = noisy(200, 3, seed=3)
+    weights = np.random.default_rng(0).choice([0.25, 1.0, 3.0], 200)
+    K = rbf_kernel(X, gamma=0.5)
+    clf = WorstViolatorSVC(kernel=kernel, gamma=0.5).fit(K if kernel == "precomputed" else X, y, weights)
+    naive = naive_ollawv(K, np.where(y == 1, 1.0, -1.0), weight=weights)
+    found = np.zeros(200)
+    found[clf.support_] = clf.dual_coef_[0]
+    np.testing.assert_allclose(found[naive.chosen], naive.coef, rtol=1e-12)
+    assert len(clf.support_) == len(naive.chosen)
+    np.testing.assert_allclose(clf.intercept_, naive.b, rtol=1e-12)
+
+
+def test_samples_of_weight_zero_are_absent():
+    X, y = noisy(200, 3, seed=4)
+    weights = np.random.default_rng(0).choice([0.0, 1.0, 2.0], 200)
+    weights[0] = 0.0
+    some = np.flatnonzero(weights)
+    clf = WorstViolatorSVC(gamma=0.5, cap=0.5).fit(X, y, weights)
+    alone = WorstViolatorSVC(gamma=0.5, cap=0.5).fit(X[some], y[some], weights[some])
+    np.testing.assert_array_equal(clf.support_, some[alone.support_])
+    np.testing.assert_array_equal(clf.decision_function(X), alone.decision_function(X))
+    with pytest.raises(ValueError, match=r"zero for all samples of the classes \[0\]"):
+        WorstViolatorSVC().fit(X, y, y)
 
 
 def test_swapping_labels_swaps_signs():
@@ -165,7 +187,7 @@ def test_swapping_labels_swaps_signs():
 @pytest.mark.parametrize("name", list(SETS))
 def test_invariants_of_a_fit(name):
     X, y, gamma = real_set(name)
-    clf = WorstViolatorSVC(gamma=gamma, margin=0.2, C=3.0, decision_function_shape="ovo").fit(X, y)
+    clf = WorstViolatorSVC(gamma=gamma, margin=0.2, decision_function_shape="ovo").fit(X, y)
     n_classes = len(clf.classes_)
     assert (clf.n_iter_ > 0).all() and clf.n_support_.sum() == len(clf.support_) == clf.support_vectors_.shape[0]
     np.testing.assert_array_equal(y[clf.support_], np.repeat(clf.classes_, clf.n_support_))
@@ -176,16 +198,16 @@ def test_invariants_of_a_fit(name):
             sign = -1 if n_classes == 2 else 1
             rows = np.flatnonzero((y == clf.classes_[i]) | (y == clf.classes_[j]))
             label = np.where(y[rows] == clf.classes_[i], sign, -sign)
-            # |a| = 2 C / sqrt t for t = 1, 2, ...: sorted by size they are the whole sequence.
+            # |a| = 2 / sqrt t for t = 1, 2, ...: sorted by size they are the whole sequence.
             line = np.zeros(len(X))
             line[clf.support_] = np.where(y[clf.support_] == clf.classes_[i], clf.dual_coef_[j - 1], clf.dual_coef_[i])
             a = line[rows]
             size = np.sort(np.abs(a[a != 0]))[::-1]
-            np.testing.assert_allclose(size, 2 * 3.0 / np.sqrt(np.arange(1, clf.n_iter_[k] + 1)), rtol=1e-14)
+            np.testing.assert_allclose(size, 2 / np.sqrt(np.arange(1, clf.n_iter_[k] + 1)), rtol=1e-14)
             assert (np.sign(a[a != 0]) == label[a != 0]).all()
             if clf.stop_reason_[k] == "margin":
                 outside = label[a == 0] * decisions[rows[a == 0], k]
-                assert outside.min() >= 0.2 * 3.0 - 1e-10
+                assert outside.min() >= 0.2 - 1e-10
             k += 1
 
 

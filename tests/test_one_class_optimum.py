@@ -212,7 +212,7 @@ def test_any_operation_is_the_twin(seed, shape):
         else:
             model.set_C(float(rng.uniform(0.1, 1.0)))
             twin.set_C(model.C)
-        assert model.ids_ == [f"row {k}" for k in twin.held]
+        assert model.ids_.tolist() == [f"row {k}" for k in twin.held]
         if not twin.defined:
             continue
         a = np.zeros(n)

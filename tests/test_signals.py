@@ -126,7 +126,7 @@ def test_interrupted_incremental_fit():
     model = IncrementalSVC(C=1000.0, gamma=0.05)
     interrupt(lambda: model.fit(X, y))
     k = model.n_samples_seen_
-    assert 2 < k < 2_000 and model.ids_ == [*range(k)]
+    assert 2 < k < 2_000 and model.ids_.tolist() == [*range(k)]
     expected = IncrementalSVC(C=1000.0, gamma=0.05).partial_fit(X[:k], y[:k], [0, 1])
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), rtol=0, atol=1e-7)
 

@@ -47,12 +47,17 @@ void bind_incremental(nb::module_& m) {
             nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(
             "bound",
-            [](L& l, const PySource& source, double C, double nu, int threads) {
+            [](L& l, const PySource& source, double C, double nu, int threads, nb::dict parameters, nb::dict settled) {
                 l.change([&](Incremental& model, Interrupt* interrupt) {
                     model.bound(source.source, C, nu, threads, interrupt);
                 });
+                if (PyDict_Update(parameters.ptr(), settled.ptr()) != 0) nb::raise_python_error();
             },
-            nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"))
+            nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"), nb::arg("parameters"),
+            nb::arg("settled"),
+            "Follow the path to another C or nu. If it was not interrupted, update `parameters` with `settled` before "
+            "a "
+            "signal can be raised.")
         .def(
             "leave_one_out",
             [](L& l, const PySource& source, Numbers serials, int threads) {
@@ -108,6 +113,7 @@ void bind_incremental(nb::module_& m) {
             },
             nb::arg("rows"), "Rows held, as an array.")
         .def_prop_ro("C", number([](Incremental& model) { return model.model.C; }))
+        .def_prop_ro("nu", number([](Incremental& model) { return model.model.nu; }))
         .def_prop_ro("n_seen", number([](Incremental& model) { return model.n_seen(); }))
         .def_prop_ro("n_machines", number([](Incremental& model) { return model.model.units.size(); }))
         .def_prop_ro("n_rows", number([](Incremental& model) { return model.n_rows(); }))

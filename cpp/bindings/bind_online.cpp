@@ -106,12 +106,12 @@ void bind_lasvm(nb::module_& m) {
         .def("forget_outside", [](L& l) { l.change([](Lasvm& model, Interrupt*) { model.forget_outside(); }); })
         .def(
             "finish",
-            [](L& l, const PySource& source, double tol, Index most, int threads) {
+            [](L& l, const PySource& source, double tol, Index most, bool definite, int threads) {
                 return l.change([&](Lasvm& model, Interrupt* interrupt) {
-                    return model.finish(source.source, tol, most, threads, interrupt);
+                    return model.finish(source.source, tol, most, definite, threads, interrupt);
                 });
             },
-            nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("threads"),
+            nb::arg("source"), nb::arg("tol"), nb::arg("most"), nb::arg("definite"), nb::arg("threads"),
             "Optimise. Returns the largest number of steps of a machine.")
         .def(
             "end",

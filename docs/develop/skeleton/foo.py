@@ -45,7 +45,7 @@ class FooSVC(KernelClassifier):
         return self
 
     def _prepare(self, X: Any, y: Any) -> BatchTraining:
-        X, codes = self._validate_fit(X, y)
+        X, self.classes_, codes = self._validate_fit(X, y)
         self._gamma = self._resolve_gamma(X)
         training = BatchTraining(self, X, codes)
         training.core = _core.Foo(codes, len(self.classes_), C=float(self.C), cache_bytes=training.cache_bytes)

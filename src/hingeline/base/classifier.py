@@ -41,7 +41,9 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     # ---- validation ----------------------------------------------------------------------------------
 
     def _validate_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
-        """Checked X and labels."""
+        """Checked X and labels. Rows and labels that need no conversion skip scikit-learn's validation."""
+        if not reset and self._are_checked(X) and _are_labels(y) and len(X) == len(y):
+            return X, y
         precomputed = self.kernel == "precomputed"
         X, y = self._check_rows(X, y, reset=reset)
         if precomputed and X.shape[0] != X.shape[1]:
@@ -50,26 +52,28 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             )
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        if precomputed and np.abs(X).max() > min(LARGEST, np.finfo(X.dtype).max):
+        if precomputed and np.abs(X).max() > min(LARGEST, float(np.finfo(X.dtype).max)):
             raise ValueError(f"Precomputed kernel values must not exceed {LARGEST:g} in magnitude; scale them.")
         return X, y
 
-    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Checked X, and labels as codes into ``classes_``."""
+    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Checked X, classes, and labels as codes into them."""
         X, y = self._validate_rows(X, y)
         classes, codes = np.unique(y, return_inverse=True)
         require_two(classes)
-        self.classes_ = classes
-        return X, np.ascontiguousarray(codes, dtype=np.int64)
+        self._announce(X)
+        return X, classes, np.ascontiguousarray(codes, dtype=np.int64)
 
-    def _validate_weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Any]:
-        """Checked X, codes, weights times class weights, and the weights without these if any are given."""
-        X, codes = self._validate_fit(X, y)
+    def _validate_weighted(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, Any]:
+        """Checked X, classes, codes, weights times class weights, and the weights without these if any are given."""
+        X, classes, codes = self._validate_fit(X, y)
         given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(np.bincount(codes))[codes] * given
+        weights = self._class_weights(classes, np.bincount(codes))[codes] * given
         if len(np.unique(codes[weights > 0])) < 2:
             raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
-        return X, codes, weights, None if sample_weight is None else given
+        return X, classes, codes, weights, None if sample_weight is None else given
 
     def _require_no_balance(self) -> None:
         if isinstance(self.class_weight, str):
@@ -155,3 +159,8 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         check_is_fitted(self)
         fitted = self._fitted()
         return read_only(_core.feature_weights(self._lines(fitted), _core.Matrix(fitted.support_vectors_)))
+
+
+def _are_labels(y: Any) -> bool:
+    """Whether y needs no check: integers or strings in one dimension."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iubU"

@@ -61,6 +61,10 @@ class Training:
         """Fitted attributes of the current model; `unfinished` is the stop reason of machines that have steps left."""
         raise NotImplementedError
 
+    def learnt(self) -> bool:
+        """Whether anything was learnt: Ctrl-C before that leaves the estimator as it was."""
+        return True
+
     def snapshot(self) -> dict[str, Any]:
         """Fitted attributes for callbacks, which may keep them beyond the next step."""
         return self.attributes("stopped")
@@ -83,7 +87,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     """Carry out one call that learns, while other threads that want to change the estimator wait.
 
     Parameters are checked first. The work is done on a draft of the estimator, so an error anywhere leaves the fitted
-    attributes as they were. Ctrl-C during the steps publishes the current model and raises KeyboardInterrupt.
+    attributes as they were. Ctrl-C during the steps publishes the current model and raises KeyboardInterrupt; before
+    anything was learnt it changes nothing.
 
     Parameters
     ----------
@@ -112,6 +117,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
                 _in_slices(estimator, training, lambda: changes(draft, before)) if watched else training.advance(None)
             )
         except KeyboardInterrupt as error:
+            if not training.learnt():
+                raise
             more, interrupt = True, error
         unfinished = "interrupted" if interrupt else "stopped" if more else ""
         training.end(unfinished)

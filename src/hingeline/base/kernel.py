@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 
 from .. import _core
 from . import params
+from .progress import warn_of_long_fit
 from .rows import LARGEST, RowEstimator
 from .state import snapshot
 
@@ -18,6 +20,10 @@ from .state import snapshot
 COMPUTED = ("linear", "poly", "rbf", "sigmoid")
 #: Bytes of kernel values that a callable kernel computes at a time for decision values.
 CALLED_BLOCK_BYTES = 64 << 20
+#: Rows from which a stream may take gamma='scale' without a warning: the variance is then known to about 20 %.
+FEWEST_ROWS = 50
+#: Rows from which the time of a fit is estimated, and rows of the block that is measured.
+MANY_ROWS, MEASURED_ROWS = 50_000, 1024
 
 KERNEL_RULES = {
     "kernel": params.one_of(*COMPUTED, "precomputed") | params.function(),
@@ -70,6 +76,21 @@ class KernelEstimator(RowEstimator):
             )
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
+    def _uses_scale(self) -> bool:
+        """Whether kernel values depend on the rows that gamma='scale' was computed from."""
+        return isinstance(self.gamma, str) and self.gamma == "scale" and self.kernel in ("rbf", "poly", "sigmoid")
+
+    def _settle_gamma(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        """Set gamma from the first rows of a stream; warn if they are few."""
+        self._gamma = self._resolve_gamma(X, sample_weight)
+        if self._uses_scale() and X.shape[0] < FEWEST_ROWS:
+            warnings.warn(
+                f"gamma='scale' is computed from the first call only, which has {X.shape[0]} rows: gamma={self._gamma:.6g} "
+                f"from now on. Set gamma to a number, or give the first call {FEWEST_ROWS} rows or more.",
+                UserWarning,
+                stacklevel=5,
+            )
+
     def _kernel(self) -> _core.Kernel:
         return _core.Kernel(self.kernel, self._gamma, float(self.coef0), int(self.degree))
 
@@ -84,8 +105,13 @@ class KernelEstimator(RowEstimator):
             return _core.Source(lambda queries, base: self._call_kernel(take(queries), take(base)))
         return _core.Source(self._kernel())
 
+    def _is_definite(self) -> bool:
+        """Whether the kernel is known to be positive semi-definite."""
+        return self.kernel in ("linear", "rbf") or (self.kernel == "poly" and self.coef0 >= 0)
+
     def _call_kernel(self, A: Any, B: Any) -> np.ndarray:
-        values = np.asarray(self.kernel(A, B))
+        values = self.kernel(A, B)
+        values = values.toarray() if sp.issparse(values) else np.asarray(values)
         if np.iscomplexobj(values):
             raise ValueError("The kernel function must return real numbers. Got complex ones.")
         if values.shape != (A.shape[0], B.shape[0]):
@@ -102,6 +128,21 @@ class KernelEstimator(RowEstimator):
         """Reject rows that are too large for the kernel, before any work."""
         if self.kernel in COMPUTED:
             _core.Values(_core.Source(self._kernel()), _core.Matrix(X), 0)
+
+    def _announce(self, X: Any) -> None:
+        """Warn if a fit will take minutes: a quarter of the kernel matrix, at the rate of a small block."""
+        n, queries = X.shape[0], X[:MEASURED_ROWS]
+        if n < MANY_ROWS or self.kernel not in COMPUTED:
+            return
+        kernel = _core.Kernel(self.kernel, 1.0 / X.shape[1], float(self.coef0), int(self.degree))
+        one = np.ones((1, 1), dtype=np.int64)
+        size = np.array([queries.shape[0]], dtype=np.int64)
+        lines = _core.Lines(np.ones((1, queries.shape[0])), size, one - 1, np.zeros(1))
+        packed = _core.Packed(kernel, _core.Matrix(queries))
+        begin = perf_counter()
+        packed.decide(lines, _core.Matrix(queries), 1)
+        rate = queries.shape[0] ** 2 / (perf_counter() - begin)
+        warn_of_long_fit(0.25 * n**2 / rate / self._training_threads(), n)
 
     def _training_threads(self) -> int:
         """Callable kernels hold the GIL, so training uses one thread."""

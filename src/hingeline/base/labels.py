@@ -7,6 +7,7 @@ classes, as in all of scikit-learn, a positive value is a vote for ``classes_[1]
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from . import params
 from .rows import LARGEST
 
 
+@lru_cache(maxsize=16)
 def pairs(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """First and second class of every pair."""
     first, second = np.triu_indices(n_classes, k=1)
-    return first, second
+    return read_only(first), read_only(second)
 
 
+@lru_cache(maxsize=16)
 def pair_outputs(n_classes: int) -> np.ndarray:
     """Machine that line m of ``dual_coef_`` belongs to for the support vectors of class i, as an array [i, m].
 
@@ -32,7 +35,7 @@ def pair_outputs(n_classes: int) -> np.ndarray:
     first, second = pairs(n_classes)
     number[first, second] = number[second, first] = np.arange(len(first))
     off_diagonal = ~np.eye(n_classes, dtype=bool)
-    return number[off_diagonal].reshape(n_classes, n_classes - 1)
+    return read_only(number[off_diagonal].reshape(n_classes, n_classes - 1))
 
 
 def is_one_vs_rest(fitted: Any) -> bool:
@@ -100,6 +103,8 @@ class WeightedLabels:
 
     def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
         """Checked weights of the samples. `all_zero` says whether all may be zero."""
+        if sample_weight is None:
+            return np.ones(X.shape[0])
         weights: np.ndarray = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=all_zero
         )
@@ -116,7 +121,7 @@ class WeightedLabels:
                 "leave out its rows."
             )
 
-    def _class_weights(self, counts: np.ndarray) -> np.ndarray:
+    def _class_weights(self, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Weight of each class from its number of samples. With `class_weight`, 0 for classes without samples."""
         weights = np.ones(len(counts))
         if self.class_weight is None:
@@ -127,7 +132,7 @@ class WeightedLabels:
         if isinstance(self.class_weight, str):  # 'balanced'
             weights[present] = counts.sum() / (present.sum() * counts[present])
         else:
-            found = self.classes_[present]
+            found = classes[present]
             weights[present] = compute_class_weight(self.class_weight, classes=found, y=found)
         return weights
 

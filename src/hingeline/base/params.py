@@ -93,6 +93,13 @@ def jobs() -> Rule:
     return Rule(lambda v: not isinstance(v, bool) and v != 0, "a nonzero integer", Integral) | nothing()
 
 
+def generator(random_state: Any) -> Any:
+    """Random numbers of a fit. None gives the same numbers in every fit, unlike in scikit-learn."""
+    from sklearn.utils import check_random_state
+
+    return check_random_state(0 if random_state is None else random_state)
+
+
 def nothing() -> Rule:
     """None."""
     return Rule(lambda v: v is None, "None", object)

@@ -42,19 +42,23 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _validate_predict(self, X: Any) -> Any:
         """Checked rows. Arrays that need no conversion skip scikit-learn's validation, which is slow for one row."""
-        fitted = vars(self)
-        if (
-            type(X) is np.ndarray
-            and X.ndim == 2
-            and X.dtype in self._dtypes
-            and len(X)
-            and fitted.get("n_features_in_") == X.shape[1]
-            and "feature_names_in_" not in fitted
-            and np.isfinite(X.sum())
-        ):
+        if self._are_checked(X):
             return X
         check_is_fitted(self)
         return self._check_rows(X, reset=False)
+
+    def _are_checked(self, X: Any) -> bool:
+        """Whether scikit-learn's validation would accept X as it is: finite rows of the right type and width."""
+        fitted = vars(self)
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in self._dtypes
+            and len(X) > 0
+            and fitted.get("n_features_in_") == X.shape[1]
+            and "feature_names_in_" not in fitted
+            and bool(np.isfinite(X.sum()))
+        )
 
     def _threads(self) -> int:
         """Number of threads for ``n_jobs``, by joblib's rules.

@@ -76,7 +76,7 @@ class L2Classifier(KernelClassifier):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> L2Training:
         begin = self._begin(dual_init)
-        X, codes, weights, given = self._validate_weighted(X, y, sample_weight)
+        X, self.classes_, codes, weights, given = self._validate_weighted(X, y, sample_weight)
         self._gamma = self._resolve_gamma(X, given)
         self._require_moderate(X)
         training = L2Training(self, X, codes)

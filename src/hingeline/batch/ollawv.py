@@ -30,15 +30,13 @@ class WorstViolatorSVC(KernelClassifier):
     Parameters
     ----------
     margin : float, default=0.1
-        Margin that every sample outside the expansion must reach, in units of `C`. A larger margin gives more support
-        vectors. Useful values lie between 0.001 (sparsest) and 1.
+        Margin that every sample outside the expansion must reach. A larger margin gives more support vectors. Useful
+        values lie between 0.001 (sparsest) and 1. There is no parameter C: it would multiply steps and margin alike,
+        and change no prediction.
     cap : float, default=1.0
         Limit of ``ceil(cap * n)`` steps for a class pair with n samples. The program of the authors uses 0.5.
     fit_intercept : bool, default=True
         Whether to learn an intercept.
-    C : float, default=1.0
-        Scale of coefficients and decision values. It has **no influence on the predictions**, since steps and margin
-        are both proportional to it. Search over `margin` and `gamma` instead.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
         A callable gets two sets of rows and returns the matrix of kernel values between them. It is called for blocks
         of rows, never for the whole training set.
@@ -50,7 +48,7 @@ class WorstViolatorSVC(KernelClassifier):
     coef0 : float, default=0.0
         Constant of 'poly' and 'sigmoid'.
     class_weight : dict or 'balanced', default=None
-        Factor on the steps taken for samples of a class.
+        Factor on the steps taken for samples of a class; 'balanced' counts samples, not their weights.
     cache_size : float, default=200
         Memory in MB for kernel columns computed ahead, and for a compressed copy of X if that is faster.
     random_state : int, RandomState instance or None, default=None
@@ -129,7 +127,6 @@ class WorstViolatorSVC(KernelClassifier):
         margin: float = 0.1,
         cap: float = 1.0,
         fit_intercept: bool = True,
-        C: float = 1.0,
         kernel: Any = "rbf",
         gamma: Any = "scale",
         degree: int = 3,
@@ -146,12 +143,11 @@ class WorstViolatorSVC(KernelClassifier):
         "margin": params.real(above=0.0, most=LARGEST),
         "cap": params.real(above=0.0, most=1.0),
         "fit_intercept": params.boolean(),
-        "C": params.real(above=0.0, most=LARGEST),
         **CLASSIFIER_RULES,
     }
 
     @with_callbacks
-    def fit(self, X: Any, y: Any) -> WorstViolatorSVC:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WorstViolatorSVC:
         """Learn from training data.
 
         Ctrl-C ends training early and leaves a usable model behind.
@@ -163,25 +159,31 @@ class WorstViolatorSVC(KernelClassifier):
             ``kernel='precomputed'`` the kernel matrix.
         y : array-like of shape (n_samples,)
             Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on the steps. Samples of weight zero are left out. A sample of weight 2 makes one step of double
+            size; two equal samples may make two steps.
 
         Returns
         -------
         WorstViolatorSVC
             The fitted estimator.
         """
-        run(self, self._prepare, X, y)
+        run(self, self._prepare, X, y, sample_weight)
         return self
 
-    def _prepare(self, X: Any, y: Any) -> OllawvTraining:
-        X, codes = self._validate_fit(X, y)
-        self.class_weight_ = self._class_weights(np.bincount(codes))
-        self._gamma = self._resolve_gamma(X)
-        training = OllawvTraining(self, X, codes)
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> OllawvTraining:
+        X, self.classes_, codes = self._validate_fit(X, y)
+        given = self._sample_weights(sample_weight, X)
+        self._require_weighted(codes, given)
+        self.class_weight_ = self._class_weights(self.classes_, np.bincount(codes))
+        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        training = OllawvTraining(self, X, codes, given)
         training.core = _core.Ollawv(
             codes,
             self.class_weight_,
-            self._first_rows(codes),
-            C=float(self.C),
+            self._first_rows(np.where(given > 0, codes, -1)),
+            given if sample_weight is not None else np.empty(0),
+            C=1.0,
             margin=float(self.margin),
             cap=float(self.cap),
             fit_intercept=bool(self.fit_intercept),
@@ -189,6 +191,12 @@ class WorstViolatorSVC(KernelClassifier):
         )
         training.n_steps = math.ceil(self.cap * training.largest_pair)
         return training
+
+    def _require_weighted(self, codes: np.ndarray, weights: np.ndarray) -> None:
+        absent = np.bincount(codes, weights=weights > 0) == 0
+        if absent.any():
+            labels = self.classes_[absent].tolist()
+            raise ValueError(f"sample_weight is zero for all samples of the classes {labels}; leave out their rows.")
 
     def _first_rows(self, codes: np.ndarray) -> np.ndarray:
         """Row that each class pair starts with."""
@@ -215,6 +223,6 @@ class OllawvTraining(BatchTraining):
             worst = est.worst_margin_[capped].min()
             yield (
                 f"{len(capped)} of {len(est.stop_reason_)} class pairs used up cap={est.cap} before every sample "
-                f"reached the margin (smallest {worst:.3g}, wanted {est.margin * est.C:.3g}). Raise cap, lower margin, "
+                f"reached the margin (smallest {worst:.3g}, wanted {est.margin:.3g}). Raise cap, lower margin, "
                 "or change gamma."
             )

@@ -22,11 +22,13 @@ class BatchTraining(Training):
         Checked rows, or the kernel matrix.
     codes : ndarray
         Class of each row.
+    weights : ndarray, default=None
+        Weights of the rows; rows of weight zero are not counted in `largest_pair`.
     """
 
     core: Any
 
-    def __init__(self, estimator: Any, X: Any, codes: np.ndarray) -> None:
+    def __init__(self, estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray | None = None) -> None:
         self.estimator, self.X, self.y = estimator, X, estimator.classes_[codes]
         matrix = _core.Matrix(X)
         cache_bytes = int(estimator.cache_size * 2**20)
@@ -34,7 +36,8 @@ class BatchTraining(Training):
         #: Bytes for kernel columns, after a compressed copy of the rows.
         self.cache_bytes = cache_bytes - self.values.copy_bytes
         #: Rows of the largest pair of classes.
-        self.largest_pair = int(np.sort(np.bincount(codes))[-2:].sum())
+        counted = codes if weights is None else codes[weights > 0]
+        self.largest_pair = int(np.sort(np.bincount(counted))[-2:].sum())
         self.threads = estimator._training_threads()
 
     def advance(self, steps: int | None) -> bool:

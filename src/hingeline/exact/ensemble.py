@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -96,10 +97,24 @@ class ExactEnsemble(Ensemble):
             for number in numbers.tolist():
                 del self.name_of[number]
 
-    def bound(self, source: Any, C: float, nu: float, threads: int) -> None:
-        """Follow the exact path to another C, or to another nu if it is above 0."""
+    def bound(self, source: Any, C: float, nu: float, threads: int, estimator: Any, settled: dict[str, Any]) -> None:
+        """Follow the exact path to another C, or to another nu if it is above 0.
+
+        The core sets the parameters `settled` of the estimator: machines and parameters change together, or not at all.
+        """
         with self.lock:
-            self.core.bound(source, C=C, nu=nu, threads=threads)
+            how = {"threads": threads, "parameters": vars(estimator), "settled": settled}
+            self.core.bound(source, C=C, nu=nu, **how)
+
+    def require_frozen(self, frozen: dict[str, Any], free: Iterable[str] = ()) -> None:
+        """Raise if a parameter has changed that cannot change between calls, except those named in `free`.
+
+        The core says what C and nu are.
+        """
+        by_share = self.core.nu > 0
+        bounds = {"C": None if by_share else self.core.C, "nu": self.core.nu if by_share else None}
+        self.frozen |= {name: value for name, value in bounds.items() if name in self.frozen}
+        super().require_frozen({**frozen, **{name: self.frozen[name] for name in free}})
 
     def numbers_held(self) -> np.ndarray:
         """Numbers of the points held, in the order of their arrival."""
@@ -163,7 +178,18 @@ def _listed(ids: Any) -> list[Any]:
 
 
 def _plain(name: Any) -> Any:
-    """Id as a Python int or str."""
+    """Id as a Python int, str or UUID."""
+    if isinstance(name, UUID):
+        return name
     if isinstance(name, bool | np.bool_) or not isinstance(name, str | Integral):
-        raise TypeError(f"ids must be integers or strings. Got {name!r}.")
+        raise TypeError(f"ids must be integers, strings or UUIDs. Got {name!r}.")
     return str(name) if isinstance(name, str) else int(name)
+
+
+def as_array(names: list[Any]) -> np.ndarray:
+    """Ids as an array: int64 if all are integers in its range, else objects."""
+    if all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names):
+        return np.array(names, dtype=np.int64)
+    out = np.empty(len(names), dtype=object)
+    out[:] = names
+    return out

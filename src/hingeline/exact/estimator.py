@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +15,7 @@ from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
 from ..base.kernel import KERNEL_RULES, KernelEstimator
 from ..base.state import exclusive
-from .ensemble import ExactEnsemble
+from .ensemble import ExactEnsemble, as_array
 
 #: The kernel must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
 INCREMENTAL_RULES = {
@@ -26,6 +28,10 @@ INCREMENTAL_RULES = {
     "window_rule": params.one_of("relevance", "oldest"),
     "cache_size": KERNEL_RULES["cache_size"],
 }
+
+
+#: Models that have warned of gamma='scale'.
+_WARNED: WeakSet[ExactEnsemble] = WeakSet()
 
 
 class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
@@ -42,7 +48,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
 
         Parameters
         ----------
-        ids : int, str or iterable of these
+        ids : int, str, uuid.UUID or iterable of these
             Ids of the points. All points with one of these ids are removed.
 
         Returns
@@ -53,6 +59,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         ensemble = self._ready()
         with ensemble.lock:
             numbers = ensemble.numbers(ids)
+            self._warn_of_scale(ensemble)
             if len(numbers):
                 ensemble.forget(self._points_source(ensemble), numbers, self._training_threads())
         return self
@@ -81,9 +88,9 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         return getattr(ensemble.core, question)(self._points_source(ensemble), threads=self._training_threads())
 
     @property
-    def ids_(self) -> list[Any]:
-        """Ids of the points held, in the order of their arrival."""
-        return list(self._held().id_of.values())
+    def ids_(self) -> np.ndarray:
+        """Ids of the points held, in the order of their arrival: int64, or objects if some are not integers."""
+        return as_array(list(self._held().id_of.values()))
 
     @property
     def n_samples_(self) -> int:
@@ -102,6 +109,19 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
 
     # ---- parts ---------------------------------------------------------------------------------------
 
+    def _warn_of_scale(self, ensemble: ExactEnsemble) -> None:
+        """Warn once per model that gamma='scale' remembers rows."""
+        if not self._uses_scale() or ensemble in _WARNED:
+            return
+        _WARNED.add(ensemble)
+        warnings.warn(
+            f"gamma='scale' was computed from the rows of the first call: gamma={self._gamma:.6g}. Forgetting a row does "
+            f"not change it, so the model differs from a fit to the remaining rows. Set gamma={self._gamma:.6g}, or "
+            "another number that does not depend on the rows.",
+            UserWarning,
+            stacklevel=3,
+        )
+
     def _held(self) -> ExactEnsemble:
         ensemble = vars(self).get("_model")
         if ensemble is None:
@@ -113,7 +133,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         check_is_fitted(self, "_model")
         params.check(self, {name: rule for name, rule in self._rules.items() if name not in free})
         ensemble = self._model
-        ensemble.require_frozen({**self._frozen(), **{name: ensemble.frozen[name] for name in free}})
+        ensemble.require_frozen(self._frozen(), free)
         self._configure(ensemble)
         return ensemble
 
@@ -161,7 +181,7 @@ class PointsTraining(Training):
         self.estimator, self.ensemble, self.X, self.y = estimator, ensemble, X, y
         self.weights, self.given, self.classes = weights, given, classes
         self.source, self.threads = estimator._points_source(ensemble), estimator._training_threads()
-        self.n_steps, self.done = len(weights), 0
+        self.n_steps, self.done, self.n_before = len(weights), 0, ensemble.core.n_seen
         self.ids: list[Any] = []
 
     def advance(self, steps: int | None) -> bool:
@@ -185,7 +205,9 @@ class PointsTraining(Training):
         self.done = end
         return end < self.n_steps
 
+    def learnt(self) -> bool:
+        return self.ensemble.core.n_seen > self.n_before
+
     def attributes(self, unfinished: str) -> dict[str, Any]:
         known = {name: value for name, value in vars(self.estimator).items() if name == "_gamma"}
-        labels = {} if self.y is None else {"classes_": self.ensemble.classes}
-        return {"_model": self.ensemble, **labels, **known}
+        return {"_model": self.ensemble, **known}

@@ -42,7 +42,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     gamma : {'scale', 'auto'} or float, default='scale'
         Coefficient of 'rbf' and 'poly'. 'scale' is ``1 / (n_features * X.var())`` for X of the first call, with a
         weighted variance if `sample_weight` is given; 'auto' is ``1 / n_features``. Use a number if points must be
-        forgotten: 'scale' depends on the first rows.
+        forgotten: 'scale' depends on the first rows, and :meth:`forget` warns.
     degree : int, default=3
         Degree of 'poly'.
     coef0 : float, default=0.0
@@ -64,7 +64,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels known so far.
-    ids_ : list
+    ids_ : ndarray of shape (n_samples_,)
         Ids of the points held, in the order of their arrival.
     n_samples_, n_samples_seen_ : int
         Number of points held, and number of points seen so far.
@@ -163,7 +163,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     # ---- learning ------------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IncrementalSVC:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> IncrementalSVC:
         """Learn from training data, row after row.
 
         Ctrl-C ends training early and leaves the optimum of the rows learnt so far.
@@ -176,25 +176,30 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C.
+        ids : sequence of int, str or uuid.UUID, default=None
+            One id per sample, as in :meth:`add`.
 
         Returns
         -------
         IncrementalSVC
             The fitted estimator.
         """
-        run(self, self._prepare, X, y, sample_weight)
+        run(self, self._prepare, X, y, sample_weight, ids)
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> PointsTraining:
-        X, codes, weights, given = self._validate_weighted(X, y, sample_weight)
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, ids: Any) -> PointsTraining:
+        X, classes, codes, weights, given = self._validate_weighted(X, y, sample_weight)
         self._require_bounds(weights, self.C)
         self._gamma = self._resolve_gamma(X, given)
         self._require_moderate(X)
         ensemble = self._ensemble(X)
-        ensemble.know(self.classes_)
-        return PointsTraining(self, ensemble, X, self.classes_[codes], weights, None, None)
+        ensemble.know(classes)
+        names = ensemble.named(ids, len(codes))
+        return PointsTraining(self, ensemble, X, classes[codes], weights, names, None)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> IncrementalSVC:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, ids: Any = None
+    ) -> IncrementalSVC:
         """Add points, in the order given.
 
         An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far.
@@ -209,6 +214,8 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             Labels that may occur. Required on the first call; new labels may appear later.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C.
+        ids : sequence of int, str or uuid.UUID, default=None
+            One id per sample, as in :meth:`add`.
 
         Returns
         -------
@@ -217,7 +224,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         """
         if "_model" not in vars(self) and classes is None:
             raise ValueError("Pass classes on the first call of partial_fit; new labels may appear later.")
-        run(self, self._prepare_points, X, y, None, classes, sample_weight, callbacks=False)
+        run(self, self._prepare_points, X, y, ids, classes, sample_weight, callbacks=False)
         return self
 
     def add(self, X: Any, y: Any, ids: Any = None, sample_weight: Any = None) -> list[Any]:
@@ -231,7 +238,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             Samples.
         y : array-like of shape (n_samples,)
             Labels. One that was not known before is accepted from then on.
-        ids : sequence of int or str, default=None
+        ids : sequence of int, str or uuid.UUID, default=None
             One id per sample. Several samples may have the same id, such as all rows of one person. None: samples are
             numbered in the order of their arrival. Give ids for all samples of a model or for none.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -252,7 +259,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         weights = given * self._weights_of(y)
         self._require_bounds(weights, self.C)
         if first:
-            self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+            self._settle_gamma(X, None if sample_weight is None else given)
         self._require_moderate(X)
         ensemble = self._ensemble(X) if first else self._ready()
         ensemble.require_weights(self.class_weight, y)
@@ -280,8 +287,8 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         """
         ensemble = self._ready("C")
         self._require_C(C, ensemble)
-        ensemble.bound(self._points_source(ensemble), float(C), 0.0, self._training_threads())
-        self.C = ensemble.frozen["C"] = C
+        source, threads = self._points_source(ensemble), self._training_threads()
+        ensemble.bound(source, float(C), 0.0, threads, self, {"C": C})
         return self
 
     # ---- paths and leave-one-out ---------------------------------------------------------------------
@@ -387,7 +394,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         return ensemble
 
     def _frozen(self) -> dict[str, Any]:
-        return {**super()._frozen(), "C": self.C}
+        return {**super()._frozen(), "C": float(self.C)}
 
     def _require_C(self, C: Any, ensemble: ExactEnsemble) -> None:
         rule = self._rules["C"]

@@ -67,7 +67,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         Radius of the sphere; only with ``shape='sphere'``.
     center_ : ndarray of shape (n_features,)
         Centre of the sphere; only with ``shape='sphere'`` and a linear kernel.
-    ids_ : list
+    ids_ : ndarray of shape (n_samples_,)
         Ids of the points held, in the order of their arrival.
     n_samples_, n_samples_seen_ : int
         Number of points held, and number of points seen so far.
@@ -145,7 +145,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     # ---- learning ------------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> IncrementalOneClassSVM:
+    def fit(self, X: Any, y: Any = None, ids: Any = None) -> IncrementalOneClassSVM:
         """Learn from training data, row after row.
 
         Ctrl-C ends training early and leaves the optimum of the rows learnt so far.
@@ -156,20 +156,24 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             Training samples.
         y : object
             Ignored.
+        ids : sequence of int, str or uuid.UUID, default=None
+            One id per sample, as in :meth:`add`.
 
         Returns
         -------
         IncrementalOneClassSVM
             The fitted estimator.
         """
-        run(self, self._prepare, X)
+        run(self, self._prepare, X, ids)
         return self
 
-    def _prepare(self, X: Any) -> PointsTraining:
+    def _prepare(self, X: Any, ids: Any) -> PointsTraining:
         X = self._check_rows(X, reset=True)
-        return PointsTraining(self, self._begin(X), X, None, np.ones(X.shape[0]), None, None)
+        self._gamma = self._resolve_gamma(X)
+        ensemble = self._begin(X)
+        return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
 
-    def partial_fit(self, X: Any, y: Any = None) -> IncrementalOneClassSVM:
+    def partial_fit(self, X: Any, y: Any = None, ids: Any = None) -> IncrementalOneClassSVM:
         """Add points, in the order given.
 
         An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far.
@@ -180,13 +184,15 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             Samples.
         y : object
             Ignored.
+        ids : sequence of int, str or uuid.UUID, default=None
+            One id per sample, as in :meth:`add`.
 
         Returns
         -------
         IncrementalOneClassSVM
             The estimator.
         """
-        self.add(X)
+        self.add(X, ids)
         return self
 
     def add(self, X: Any, ids: Any = None) -> list[Any]:
@@ -198,7 +204,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
-        ids : sequence of int or str, default=None
+        ids : sequence of int, str or uuid.UUID, default=None
             One id per sample; several samples may have the same id. None: samples are numbered in the order of their
             arrival. Give ids for all samples of a model or for none.
 
@@ -212,6 +218,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     def _prepare_points(self, X: Any, ids: Any) -> PointsTraining:
         first = "_model" not in vars(self)
         X = self._check_rows(X, reset=first)
+        if first:
+            self._settle_gamma(X, None)
         ensemble = self._begin(X) if first else self._ready()
         self._require_moderate(X)
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
@@ -253,10 +261,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         rule = params.real(least=1 / LARGEST, most=LARGEST) if name == "C" else self._rules["nu"]
         if not rule.accepts(value):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
-        ensemble.bound(self._points_source(ensemble), *self._bounds(**wanted), self._training_threads())
-        for key, now in wanted.items():
-            setattr(self, key, now)
-        ensemble.frozen = self._frozen()
+        source, threads = self._points_source(ensemble), self._training_threads()
+        ensemble.bound(source, *self._bounds(**wanted), threads, self, wanted)
         return self
 
     # ---- decisions -----------------------------------------------------------------------------------
@@ -353,7 +359,6 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
                 f"window * C must be at least 1; got window={self.window}, C={self.C:g}. Raise window to "
                 f"{int(np.ceil(1 / self.C))}, raise C, or use nu."
             )
-        self._gamma = self._resolve_gamma(X)
         self._require_moderate(X)
         bounds = self._bounds(C=self.C, nu=self.nu)
         ensemble = ExactEnsemble(self.shape, *bounds, self._frozen(), not sp.issparse(X))
@@ -366,8 +371,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return (1.0, float(nu)) if C is None else (float(C), 0.0)
 
     def _frozen(self) -> dict[str, Any]:
-        nu = self.nu if self.C is None else None  # not used if C is given
-        return {**super()._frozen(), "shape": self.shape, "nu": nu, "C": self.C}
+        C, nu = self._bounds(C=self.C, nu=self.nu)
+        bounds = {"nu": nu or None, "C": None if nu else C}  # nu is not used if C is given
+        return {**super()._frozen(), "shape": self.shape, **bounds}
 
     def _held_now(self) -> Any:
         self._held()  # raises if the estimator is not fitted

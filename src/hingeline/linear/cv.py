@@ -2,33 +2,120 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from ..base import params
-from ..base.fit import Training, run
+from ..base.fit import Training, run, with_callbacks
 from .estimator import require_memory
 from .finite_newton import CLASSIFIER_RULES, FiniteNewtonSVC, LinearClassifier
 from .path import checked_Cs
 from .training import explained, one_blas_thread
 
+#: Fitted attributes that come from the fit to all rows.
+FITTED = ("coef_", "intercept_", "n_iter_", "duality_gap_", "objective_", "decision_scale_")
+
 
 class Search(Training):
-    """A search that is done: its results."""
+    """A search over values of C: one step per value and problem, then the scores and the fit to all rows.
 
-    def __init__(self, found: dict[str, Any]) -> None:
-        self.found = found
+    Parameters
+    ----------
+    estimator : FiniteNewtonSVCCV
+        The estimator; ``classes_`` is set.
+    X : {ndarray, sparse matrix}
+        Checked rows.
+    codes : ndarray
+        Class of each row.
+    weights : ndarray
+        Weights of the rows.
+    sample_weight : array-like or None
+        Weights as given by the user.
+    """
+
+    def __init__(self, estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray, sample_weight: Any) -> None:
+        from sklearn.model_selection import check_cv
+
+        self.estimator, self.X, self.y = estimator, X, estimator.classes_[codes]
+        self.sample_weight = sample_weight
+        self.values = estimator._values()
+        self.folds = list(check_cv(estimator.cv, self.y, classifier=True).split(X, self.y))
+        problems = estimator._local_problems(X, codes, weights)
+        n_machines = sum(problem.n_machines for problem in problems)
+        #: Weight vectors [C, fold, machine, weight], largest outputs [C, fold, machine], and the last C.
+        self.points = np.zeros((len(self.values), len(self.folds), n_machines, problems[0].length))
+        self.scales = np.ones(self.points.shape[:-1])
+        self.last = 0
+        self.found: dict[str, Any] = {}
+        self.n_steps = len(self.values) * len(problems) + 1
+        self.steps = self._work(problems)
+
+    def learnt(self) -> bool:
+        return bool(self.found)
 
     def advance(self, steps: int | None) -> bool:
-        """There is nothing left to do."""
-        return False
+        with one_blas_thread(), explained(self.X, type(self.estimator).__name__):
+            for _ in self.steps if steps is None else islice(self.steps, steps):
+                pass
+        return not self.found
+
+    def end(self, unfinished: str) -> None:
+        """A search is only complete with all values of C: a callback cannot end it early."""
+        self.advance(None)
+        for name in FITTED:  # an earlier search may have had more of them
+            vars(self.estimator).pop(name, None)
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
-        """Fitted attributes."""
         return self.found
+
+    def snapshot(self) -> dict[str, Any]:
+        """Means over the folds for the last C, or the result."""
+        return {"classes_": self.estimator.classes_, **(self.found or self._means(self.last))}
+
+    def _work(self, problems: list[Any]) -> Iterator[None]:
+        est, n_folds = self.estimator, len(self.folds)
+        for k, of, minimiser in est._walk(self._with_folds(problems), self.values):
+            own = slice(of.start // n_folds, of.stop // n_folds)
+            self.points[k, :, own] = minimiser.points.reshape(n_folds, -1, self.points.shape[-1])
+            largest = [minimiser.source.largest_output(machine) for machine in range(of.stop - of.start)]
+            self.scales[k, :, own] = np.reshape(largest, (n_folds, -1))
+            self.last = k
+            yield
+        self.found = self._result(est._scores(self.X, self.y, self.folds, self.values, self.points, self.scales))
+        yield
+
+    def _with_folds(self, problems: list[Any]) -> list[Any]:
+        """Problems whose machines are those of all folds, with weight zero for the rows held out."""
+        train = np.zeros((len(self.folds), len(self.y)))
+        for line, (rows, _) in zip(train, self.folds, strict=True):
+            line[rows] = 1.0
+        together = []
+        for problem in problems:
+            planes = train[:, np.newaxis, slice(None) if problem.rows is None else problem.rows] * problem.weights
+            together.append(replace(problem, weights=planes.reshape(-1, problem.n_rows)))
+        return together
+
+    def _result(self, scores: np.ndarray) -> dict[str, Any]:
+        est, values, means = self.estimator, self.values, scores.mean(axis=0)
+        if np.isnan(means).any():
+            raise ValueError(f"scoring={est.scoring!r} returned NaN.")
+        best = np.flatnonzero(means == means.max())
+        at = best[values[best].argmin()]
+        found = {"Cs_": values, "scores_": scores, "C_": float(values[at]), "best_score_": float(means[at])}
+        if not est.refit:
+            return found | self._means(at)
+        model = est._model(found["C_"]).fit(self.X, self.y, self.sample_weight)
+        return found | {name: getattr(model, name) for name in FITTED if hasattr(model, name)}
+
+    def _means(self, at: int) -> dict[str, Any]:
+        """Weights of the features, intercepts and largest outputs for one C: means over the folds."""
+        coef, intercept = self.estimator._split(self.points[at].mean(axis=0))
+        return {"coef_": coef, "intercept_": intercept, "decision_scale_": self.scales[at].mean(axis=0)}
 
 
 class FiniteNewtonSVCCV(LinearClassifier):
@@ -117,8 +204,11 @@ class FiniteNewtonSVCCV(LinearClassifier):
     ) -> None:
         params.assign(self, locals())
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FiniteNewtonSVCCV:
         """Choose C, and learn from all training data. Ctrl-C leaves the estimator as it was.
+
+        Callbacks are invoked after each value of C; they cannot end the search early.
 
         Parameters
         ----------
@@ -134,42 +224,14 @@ class FiniteNewtonSVCCV(LinearClassifier):
         FiniteNewtonSVCCV
             The fitted estimator.
         """
-        run(self, self._search, X, y, sample_weight, callbacks=False)
+        run(self, self._prepare, X, y, sample_weight)
         return self
 
-    def _search(self, X: Any, y: Any, sample_weight: Any) -> Search:
-        """All of the work, so that an interrupted search changes nothing."""
-        from sklearn.model_selection import check_cv
-
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Search:
         require_memory(X, type(self).__name__)
-        values = self._values()
+        self._values()  # raises before the rows are read
         X, codes, weights = self._validate_fit(X, y, sample_weight)
-        labels = self.classes_[codes]
-        folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
-        with one_blas_thread(), explained(X, type(self).__name__):
-            points, scales = self._fit_folds(X, codes, weights, folds, values)
-            scores = self._scores(X, labels, folds, values, points, scales)
-        means = scores.mean(axis=0)
-        if np.isnan(means).any():
-            raise ValueError(f"scoring={self.scoring!r} returned NaN.")
-        best = np.flatnonzero(means == means.max())
-        at = best[values[best].argmin()]
-        found: dict[str, Any] = {
-            "Cs_": values,
-            "scores_": scores,
-            "C_": float(values[at]),
-            "best_score_": float(means[at]),
-        }
-        names = ["coef_", "intercept_", "n_iter_", "duality_gap_", "objective_", "decision_scale_"]
-        for name in names:  # an earlier search may have had more of them
-            self.__dict__.pop(name, None)
-        if self.refit:
-            model = self._model(found["C_"]).fit(X, labels, sample_weight)
-            found |= {name: getattr(model, name) for name in names if hasattr(model, name)}
-        else:
-            found["coef_"], found["intercept_"] = self._split(points[at].mean(axis=0))
-            found["decision_scale_"] = scales[at].mean(axis=0)
-        return Search(found)
+        return Search(self, X, codes, weights, sample_weight)
 
     def _values(self) -> np.ndarray:
         """Values of C to compare."""
@@ -183,28 +245,6 @@ class FiniteNewtonSVCCV(LinearClassifier):
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in FiniteNewtonSVC().get_params(deep=False) if name in own}
         return FiniteNewtonSVC(C=C, **shared)
-
-    def _fit_folds(
-        self, X: Any, codes: np.ndarray, weights: np.ndarray, folds: list[Any], values: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Weight vectors [C, fold, machine, weight] and largest outputs [C, fold, machine]."""
-        train = np.zeros((len(folds), len(codes)))
-        for line, (rows, _) in zip(train, folds, strict=True):
-            line[rows] = 1.0
-        problems = self._local_problems(X, codes, weights)
-        together = []
-        for problem in problems:
-            planes = train[:, np.newaxis, slice(None) if problem.rows is None else problem.rows] * problem.weights
-            together.append(replace(problem, weights=planes.reshape(-1, problem.n_rows)))
-        n_machines = sum(problem.n_machines for problem in problems)
-        points = np.empty((len(values), len(folds), n_machines, problems[0].length))
-        scales = np.empty(points.shape[:-1])
-        for k, of, minimiser in self._walk(together, values):
-            own = slice(of.start // len(folds), of.stop // len(folds))
-            points[k, :, own] = minimiser.points.reshape(len(folds), -1, points.shape[-1])
-            largest = [minimiser.source.largest_output(machine) for machine in range(of.stop - of.start)]
-            scales[k, :, own] = np.reshape(largest, (len(folds), -1))
-        return points, scales
 
     def _scores(
         self, X: Any, labels: np.ndarray, folds: list[Any], values: np.ndarray, points: np.ndarray, scales: np.ndarray

@@ -214,4 +214,4 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         """Set ``classes_`` and, from the numbers of samples, ``class_weight_``."""
         require_two(classes)
         self.classes_ = classes
-        self.class_weight_ = self._class_weights(counts)
+        self.class_weight_ = self._class_weights(self.classes_, counts)

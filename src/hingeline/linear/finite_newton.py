@@ -10,7 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from ..base import params
 from ..base.fit import run, with_callbacks
-from ..base.labels import chosen, one_vs_rest_shape
+from ..base.labels import chosen, one_vs_rest_shape, read_only
 from .estimator import LINEAR_RULES, LinearEstimator, PartitionedClassifierMixin, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scaled
@@ -45,10 +45,10 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
         return np.column_stack([coef, -np.asarray(intercept) / self.intercept_scaling]).astype(np.float64)
 
     def _split(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``coef_`` and ``intercept_`` from the core's form."""
+        """``coef_``, read-only as in all estimators, and ``intercept_`` from the core's form."""
         if not self.fit_intercept:
-            return points.copy(), np.zeros(len(points))
-        return np.ascontiguousarray(points[:, :-1]), -self.intercept_scaling * points[:, -1]
+            return read_only(points.copy()), np.zeros(len(points))
+        return read_only(points[:, :-1].copy()), -self.intercept_scaling * points[:, -1]
 
     def _walk(self, problems: list[Any], Cs: np.ndarray) -> Iterator[tuple[int, slice, Minimiser]]:
         """Minimise for all values of C; yields the index of C, the machines, and the minimiser at their minima."""

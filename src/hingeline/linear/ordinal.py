@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from ..base import params
 from ..base.fit import run, with_callbacks
+from ..base.labels import read_only
 from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
 from .layout import Layout
 from .minimiser import Minimiser
@@ -28,7 +30,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
         As in :class:`FiniteNewtonSVC`.
     classes : array-like, default=None
-        Labels in their order; None: ascending. Labels without samples are allowed.
+        Labels in their order. Labels without samples are allowed. None: the order of the categories if y is an ordered
+        pandas Categorical, else ascending; strings are then in alphabetical order, with a warning.
     tol : float, default=1e-4
         Training stops when the duality gap is at most `tol` times the objective; for 'paper' and 'plain' see
         :class:`FiniteNewtonSVC`.
@@ -124,21 +127,41 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         run(self, self._prepare, X, y, sample_weight)
         return self
 
+    def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:
+        self._categories = _ordered_categories(y)
+        return super()._problems(X, y, sample_weight)
+
     def _encode(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         found, codes = class_codes(y)
-        if self.classes is None:
+        order = self._order(found)
+        if order is None:
             return found, codes
-        order = np.asarray(self.classes)
-        if order.ndim != 1:
-            raise ValueError(f"classes must be a list of labels. Got {self.classes!r}.")
         place = {label: k for k, label in enumerate(order.tolist())}
         missing = [label for label in found.tolist() if label not in place]
         if missing or len(place) < len(order):
             raise ValueError(
-                f"classes must list every label of y once, in order. Got {self.classes!r}"
+                f"classes must list every label of y once, in order. Got {order.tolist()!r}"
                 + (f"; y also has {missing}." if missing else ", which repeats labels.")
             )
         return order, np.array([place[label] for label in found.tolist()], dtype=np.int64)[codes]
+
+    def _order(self, found: np.ndarray) -> np.ndarray | None:
+        """Labels in their order, given those that occur; None: ascending."""
+        if self.classes is not None:
+            order = np.asarray(self.classes)
+            if order.ndim != 1:
+                raise ValueError(f"classes must be a list of labels. Got {self.classes!r}.")
+            return order
+        if self._categories is not None:
+            return self._categories
+        if len(found) > 2 and found.dtype.kind in "OUS":
+            warnings.warn(
+                f"y has strings without an order; their alphabetical order is used: {found.tolist()}. Set classes to the "
+                "labels in their order, or give y as an ordered pandas Categorical.",
+                UserWarning,
+                stacklevel=9,
+            )
+        return None
 
     def _layout(self, n_features: int) -> Layout:
         n_classes = len(self.classes_)
@@ -152,7 +175,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     ) -> dict[str, Any]:
         d = self.n_features_in_
         return {
-            "coef_": points[0, :d].copy(),
+            "coef_": read_only(points[0, :d].copy()),
             # In order at the minimum; rounding may leave equal thresholds out of order.
             "thresholds_": np.maximum.accumulate(points[0, d:]),
             **{name: value[0].item() for name, value in attributes.items()},  # there is one machine
@@ -192,3 +215,9 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         # Accuracy is poor, as scikit-learn's checks measure it, on classes that do not lie in order along a direction.
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _ordered_categories(y: Any) -> np.ndarray | None:
+    """Categories of an ordered pandas Categorical or of a series of such a type, else None."""
+    dtype = getattr(y, "dtype", None)
+    return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .. import _core
 from ..base import params
@@ -75,7 +74,7 @@ class KernelSGDClassifier(StreamClassifier):
     cache_size : float, default=200
         Memory in MB for kernel columns.
     random_state : int, RandomState instance or None, default=None
-        Order of the examples in :meth:`fit`.
+        Order of the examples in :meth:`fit`. None means 0: two fits give the same model.
     n_jobs : int, default=None
         Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
         processors. Training uses one thread per machine.
@@ -197,8 +196,8 @@ class KernelSGDClassifier(StreamClassifier):
         **STREAM_RULES,
     }
 
-    def _training(self, X: Any, codes: np.ndarray, boxes: np.ndarray) -> SgdTraining:
-        return SgdTraining(self, X, codes, boxes)
+    def _training(self, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> SgdTraining:
+        return SgdTraining(self, X, classes, codes, boxes)
 
     def _options(self) -> dict[str, Any]:
         """Options of the core."""
@@ -235,10 +234,12 @@ class KernelSGDClassifier(StreamClassifier):
 class SgdTraining(FitTraining):
     """One fit: epochs over the samples in one random order."""
 
-    def __init__(self, estimator: KernelSGDClassifier, X: Any, codes: np.ndarray, weights: np.ndarray) -> None:
-        super().__init__(estimator, X, codes)
-        self.order = check_random_state(estimator.random_state).permutation(np.flatnonzero(weights)).astype(np.int64)
-        self.in_order = np.full((len(self.order), len(estimator.classes_)), np.nan)
+    def __init__(
+        self, estimator: KernelSGDClassifier, X: Any, classes: np.ndarray, codes: np.ndarray, weights: np.ndarray
+    ) -> None:
+        super().__init__(estimator, X, classes, codes)
+        self.order = params.generator(estimator.random_state).permutation(np.flatnonzero(weights)).astype(np.int64)
+        self.in_order = np.full((len(self.order), len(classes)), np.nan)
         chunk = _core.Chunk(self.matrix, self.order, self.order, codes[self.order], weights[self.order])
         self.core.begin(self.source, chunk, epochs=int(estimator.n_epochs))
         self.n_steps = estimator.n_epochs * self.core.most_examples

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .. import _core
 from ..base import params
@@ -86,7 +85,7 @@ class LASVC(StreamClassifier):
     cache_size : float, default=200
         Memory in MB for kernel values of the expansion. Values that do not fit are computed again.
     random_state : int, RandomState instance or None, default=None
-        Order of the examples in :meth:`fit`.
+        Order of the examples in :meth:`fit`. None means 0: two fits give the same model.
     n_jobs : int, default=None
         Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
         processors.
@@ -127,7 +126,9 @@ class LASVC(StreamClassifier):
         Dual objective.
     stop_reason_ : ndarray of str of shape (n_machines,)
         'pass' (all examples visited), 'gap' (`finish` reached `tol`), 'max_iter', 'precision' (no progress of `finish`
-        because of rounding errors), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+        because of rounding errors), 'indefinite' (the gap is small, but the kernel is not positive semi-definite on the
+        expansion: the solution is stationary, perhaps not optimal), 'interrupted' (Ctrl-C) or 'stopped' (by a
+        callback).
     ramp_counts_ : dict of ndarray of shape (n_machines, 3)
         Number of examples left of, on and right of the ramp when visited: 'admitted' to the expansion, 'cleaned' (later
         removed from it), 'skipped'.
@@ -224,8 +225,8 @@ class LASVC(StreamClassifier):
         **STREAM_RULES,
     }
 
-    def _training(self, X: Any, codes: np.ndarray, boxes: np.ndarray) -> LasvmTraining:
-        return LasvmTraining(self, X, codes, boxes)
+    def _training(self, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> LasvmTraining:
+        return LasvmTraining(self, X, classes, codes, boxes)
 
     def _options(self) -> dict[str, Any]:
         """Options of the core."""
@@ -261,11 +262,11 @@ class LASVC(StreamClassifier):
 class LasvmTraining(FitTraining):
     """One fit: passes over the data in pieces, then `finish`."""
 
-    def __init__(self, estimator: LASVC, X: Any, codes: np.ndarray, boxes: np.ndarray) -> None:
-        super().__init__(estimator, X, codes)
+    def __init__(self, estimator: LASVC, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> None:
+        super().__init__(estimator, X, classes, codes)
         self.codes, self.boxes = codes, boxes
-        self.margins = np.full((len(codes), len(estimator.classes_)), np.nan)
-        self.random = check_random_state(estimator.random_state)
+        self.margins = np.full((len(codes), len(classes)), np.nan)
+        self.random = params.generator(estimator.random_state)
         self.order = self.random.permutation(np.flatnonzero(boxes))
         self.n_steps = estimator.n_epochs * len(self.order)
         self.epoch = self.at = 0
@@ -299,7 +300,8 @@ class LasvmTraining(FitTraining):
         whole = est.variant == "lasvm"
         tol = est.tol / 2 if whole else est.tol
         most = 2**62 if est.max_iter < 0 else int(est.max_iter)
-        most -= core.finish(self.source, tol, most, self.threads)
+        definite = est._is_definite()
+        most -= core.finish(self.source, tol, most, definite, self.threads)
         held = -1
         while whole:
             core.forget_outside()
@@ -312,17 +314,23 @@ class LasvmTraining(FitTraining):
                 break
             how = {"threads": self.threads, "known": True, "evicts": False}
             core.visit(*self._examples(outside), margins=self.margins, **how)
-            most -= core.finish(self.source, tol, most, self.threads)
+            most -= core.finish(self.source, tol, most, definite, self.threads)
 
     def end(self, unfinished: str) -> None:
         self.core.end(self.source)
         self.core.end_early(unfinished, len(self.codes))
 
     def complaints(self) -> Iterator[str]:
-        """Machines whose duality gap is too large after finishing."""
+        """Machines that have not reached the optimum after finishing."""
         est = self.estimator
         if not est.finish:
             return
+        doubtful = np.flatnonzero(est.stop_reason_ == "indefinite")
+        if len(doubtful):
+            yield (
+                f"{len(doubtful)} of {len(est.stop_reason_)} machines are stationary, perhaps not optimal: the kernel is "
+                "not positive semi-definite on their samples. Change the kernel or its parameters."
+            )
         gap, primal = est.duality_gap_, est.dual_objective_ + est.duality_gap_
         missed = np.flatnonzero(gap > est.tol * primal)
         if not len(missed) or "stopped" in est.stop_reason_:

@@ -86,7 +86,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         X, y = self._validate_rows(X, y, reset=first)
         given = self._sample_weights(sample_weight, X, all_zero=True)
         if first:
-            self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+            self._settle_gamma(X, None if sample_weight is None else given)
         ensemble: StreamEnsemble = self._ensemble(X) if first else self._model
         X = X.astype(ensemble.dtype, copy=False)
         boxes = self._boxes(given * self._weights_of(y), ensemble.dtype)
@@ -118,16 +118,16 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
 
-    def _training(self, X: Any, codes: np.ndarray, boxes: np.ndarray) -> FitTraining:
+    def _training(self, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> FitTraining:
         """Training on all data."""
         raise NotImplementedError
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> FitTraining:
-        X, codes, weights, given = self._validate_weighted(X, y, sample_weight)
+        X, classes, codes, weights, given = self._validate_weighted(X, y, sample_weight)
         boxes = self._boxes(weights, X.dtype)
         self._gamma = self._resolve_gamma(X, given)
         self._require_moderate(X)
-        return self._training(X, codes, boxes)
+        return self._training(X, classes, codes, boxes)
 
 
 class StreamTraining(Training):
@@ -144,22 +144,21 @@ class StreamTraining(Training):
     def attributes(self, unfinished: str) -> dict[str, Any]:
         return {
             "_model": self.ensemble,
-            "classes_": self.ensemble.classes,
             "admission_margin_": self.ensemble.admission_margin(self.margins),
         }
 
     def snapshot(self) -> dict[str, Any]:
-        return {**self.ensemble.attributes(), "classes_": self.ensemble.classes, "_gamma": self.estimator._gamma}
+        return {**self.ensemble.attributes(), "_gamma": self.estimator._gamma}
 
 
 class FitTraining(StreamTraining):
     """One call of ``fit``: a new ensemble that knows all labels."""
 
-    def __init__(self, estimator: Any, X: Any, codes: np.ndarray) -> None:
+    def __init__(self, estimator: Any, X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
         super().__init__(estimator, estimator._ensemble(X), X)
         self.core = self.ensemble.core
-        self.ensemble.know(estimator.classes_)
-        self.y = estimator.classes_[codes]
+        self.ensemble.know(classes)
+        self.y = classes[codes]
 
 
 class ChunkTraining(StreamTraining):
@@ -172,14 +171,16 @@ class ChunkTraining(StreamTraining):
         self.y, self.boxes, self.classes = y, boxes, classes
         self.margins = np.full((len(y), ensemble.core.n_classes), np.nan)
 
+    def learnt(self) -> bool:
+        return self.ensemble.core.n_classes > 0
+
     def advance(self, steps: int | None) -> bool:
         ensemble, core, y = self.ensemble, self.ensemble.core, self.y
         with ensemble.lock:
             before = ensemble.labels
-            labels, arrivals = ensemble.arrivals(y, self.classes)
+            labels, arrivals, codes = self._coded()
             self.margins = np.full((len(y), len(labels)), np.nan)
             rows = np.arange(len(y))
-            codes = ensemble.codes(y, labels)
             chunk = _core.Chunk(self.matrix, rows, core.n_seen + rows, codes, self.boxes, arrivals)
             ensemble.labels = labels
             try:
@@ -189,3 +190,14 @@ class ChunkTraining(StreamTraining):
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before
                 self.margins = self.margins[:, :n_known]
         return False
+
+    def _coded(self) -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:
+        """Labels by code after the chunk, when new ones become known, and the codes of the samples."""
+        ensemble, y = self.ensemble, self.y
+        known = ensemble.labels[: ensemble.core.n_classes]
+        if self.classes is None and len(y) == 1 and known.dtype == y.dtype:  # a label that is known: no sorting
+            same = known == y
+            if same.any():
+                return known, [], same.argmax(keepdims=True)
+        labels, arrivals = ensemble.arrivals(y, self.classes)
+        return labels, arrivals, ensemble.codes(y, labels)

@@ -7,7 +7,7 @@
 // Symbols. z_i = y_i o_i, o the current output; t counts steps; wv is the worst violator, v its z.
 //
 //     while v < M and t < ceil(cap * n):
-//         t += 1;  L = (2 / sqrt t) C w_y y_wv;  B = L / n (0 without bias)
+//         t += 1;  L = (2 / sqrt t) C w_y w_wv y_wv;  B = L / n (0 without bias)
 //         a_wv = L;  b += B;  wv leaves the free examples;  stop when none is free
 //         o_free += L K(free, wv) + B;  (wv, v) = argmin, min of z over the free (lowest row on ties)
 //
@@ -16,10 +16,10 @@
 // on it.
 //
 // Where we differ. (1) M is margin * C as in the authors' program, not a constant, and the loop also ends when no
-// example is free. (2) A class weight w_y scales the step of its class. (3) Columns of K are computed in speculative
-// blocks: if the worst violator has no column, the columns of the currently worst violators are computed together and
-// used when they are needed. The sequence of updates is that of the plain algorithm. (4) z is in double for both
-// precisions of K.
+// example is free. (2) Weights w_y of classes and w_i of examples scale the steps. (3) Columns of K are computed in
+// speculative blocks: if the worst violator has no column, the columns of the currently worst violators are computed
+// together and used when they are needed. The sequence of updates is that of the plain algorithm. (4) z is in double
+// for both precisions of K.
 //
 // Cost. One column of K restricted to the free examples and one pass over z for each step.
 #pragma once
@@ -113,7 +113,9 @@ template <class Source> class Loop {
                 column = share.column(wv.row);
             }
             ++t;
-            const double L = 2.0 / std::sqrt(static_cast<double>(t)) * p_.C * weights[wv.side] * labels[wv.side];
+            const double own = state_.weight ? (*state_.weight)[wv.row] : 1.0;
+            const double L =
+                2.0 / std::sqrt(static_cast<double>(t)) * p_.C * (weights[wv.side] * own) * labels[wv.side];
             const double B = p_.bias ? L / static_cast<double>(state_.n) : 0.0;
             if (rank == 0) {
                 state_.chosen.push_back(wv.row);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <memory>
 
 #include "hingeline/kernel/columns.hpp"
 #include "hingeline/run/stop.hpp"
@@ -21,11 +22,12 @@ struct Side {
 /// One two-class problem: everything that the next `learn` needs, and its result.
 struct State {
     Side side[2];
-    Index n = 0;         // examples at the start
-    Index next = -1;     // row of the worst violator
-    int next_side = 0;   // side of the worst violator
-    double v = 0.0;      // its z
-    double largest = 0;  // largest |o| of a chosen example when it was chosen
+    std::shared_ptr<const Array<double>> weight;  // of each row, a factor on its step; null: 1
+    Index n = 0;                                  // examples at the start
+    Index next = -1;                              // row of the worst violator
+    int next_side = 0;                            // side of the worst violator
+    double v = 0.0;                               // its z
+    double largest = 0;                           // largest |o| of a chosen example when it was chosen
     Reason reason = Reason::running;
     Array<Index> chosen;  // rows in the order of choice
     Array<double> a;      // their coefficients

@@ -92,11 +92,18 @@ struct OllawvKind {
 };
 using Ollawv = Batch<OllawvKind>;
 
-/// Machines of all class pairs; `first` is the row that each starts with.
+/// Machines of all class pairs; `first` is the row that each starts with. `own` are weights of the rows, empty: 1; rows
+/// of weight 0 are left out.
 inline Ollawv start_ollawv(const ollawv::Params& params, Array<Index> codes, const Array<double>& weights,
-                           const Array<Index>& first) {
+                           const Array<Index>& first, Array<double> own = {}) {
     const Index n = codes.size(), classes = weights.size();
-    const auto rows = rows_by_class(codes.data(), n, classes);
+    auto rows = rows_by_class(codes.data(), n, classes);
+    std::shared_ptr<const Array<double>> by_row;
+    if (!own.empty()) {
+        if (own.size() != n) throw std::invalid_argument("one weight per row expected");
+        for (auto& some : rows) std::erase_if(some, [&](Index row) { return own[row] == 0; });
+        by_row = std::make_shared<const Array<double>>(std::move(own));
+    }
     if (first.size() != classes * (classes - 1) / 2)
         throw std::invalid_argument("one first row per class pair expected");
     const double label = first_label(classes);
@@ -105,9 +112,11 @@ inline Ollawv start_ollawv(const ollawv::Params& params, Array<Index> codes, con
         for (Index j = i + 1; j < std::ssize(rows); ++j) {
             const Index begin = first[machines.size()];
             const Index code = begin < 0 || begin >= n ? -1 : codes[begin];
-            if (code != i && code != j) throw std::invalid_argument("the first row must belong to its class pair");
+            if ((code != i && code != j) || (by_row && (*by_row)[begin] == 0))
+                throw std::invalid_argument("the first row must belong to its class pair");
             machines.push_back(
                 ollawv::start({label, weights[i], rows[i], {}}, {-label, weights[j], rows[j], {}}, begin));
+            machines.back().weight = by_row;
         }
     Ollawv out({}, params, std::move(codes), classes);
     out.machines = std::move(machines);

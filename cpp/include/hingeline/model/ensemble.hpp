@@ -191,11 +191,13 @@ template <class M> struct Ensemble {
         }
     }
 
-    /// Learn from a chunk of a stream. work(from, to) learns from some of its examples.
-    template <class Work> void learn_chunk(const Chunk& chunk, Interrupt* interrupt, Work&& work) {
+    /// Learn from a chunk of a stream. work(from, to) learns from some of its examples and returns how far all machines
+    /// have come. After Ctrl-C n_seen counts the examples that all machines have learnt. Several machines go through a
+    /// chunk in pieces of `piece` examples or more, so that Ctrl-C finds them close together.
+    template <class Work> void learn_chunk(const Chunk& chunk, Index piece, Interrupt* interrupt, Work&& work) {
         const auto stopped = [&] { return interrupt && interrupt->requested(); };
+        const Index seen_before = n_seen;
         transact(interrupt, true, [&] {
-            n_seen += chunk.size();
             unfinished = "interrupted";
             Index next = 0;
             Index at = 0;
@@ -203,9 +205,11 @@ template <class M> struct Ensemble {
                 while (next < std::ssize(chunk.arrivals) && chunk.arrivals[next].at <= at)
                     add_class(chunk.arrivals[next++].place);
                 if (at == chunk.size()) break;
-                const Index end = next < std::ssize(chunk.arrivals) ? chunk.arrivals[next].at : chunk.size();
-                work(at, end);
-                at = end;
+                Index end = next < std::ssize(chunk.arrivals) ? chunk.arrivals[next].at : chunk.size();
+                if (std::ssize(machines) > 1) end = std::min(end, at + std::max(piece, chunk.size() / 64));
+                at = work(at, end);
+                n_seen = seen_before + at;
+                if (at < end) break;  // interrupted
             }
             if (!stopped()) unfinished.clear();
         });

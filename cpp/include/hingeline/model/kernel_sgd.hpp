@@ -68,10 +68,17 @@ class KernelSgd : public Ensemble<Machine> {
     void learn(const Source& source, const Chunk& chunk, const Margins& margins, int threads, Interrupt* interrupt) {
         Index first = -1;
         bool appended = false;
-        learn_chunk(chunk, interrupt, [&](Index from, Index to) {
+        learn_chunk(chunk, 4096, interrupt, [&](Index from, Index to) {
             if (!std::exchange(appended, true)) first = append(source, chunk);
             open(chunk, first, from, to, 1, true);
-            run(source, chunk, std::numeric_limits<Index>::max(), margins, threads, interrupt);
+            try {
+                run(source, chunk, std::numeric_limits<Index>::max(), margins, threads, interrupt);
+            } catch (const Interrupted&) {
+            }
+            Index reached = to;
+            for (const Machine& m : machines)
+                if (m.window.running()) reached = std::min(reached, m.where[m.window.cursor]);
+            return reached;
         });
     }
     /// Assign to every machine its examples for `advance`, each visited `epochs` times.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <mutex>
 
+#include "hingeline/algo/lasvm/definite.hpp"
 #include "hingeline/algo/lasvm/full_svm.hpp"
 #include "hingeline/algo/lasvm/lasvm.hpp"
 #include "hingeline/algo/lasvm/lasvm_i.hpp"
@@ -69,7 +70,7 @@ inline void check(Machine& m) {
         require_sound(count >= 0, "counts");
     for (const online::Tally* tally : {&s.admitted, &s.cleaned, &s.skipped})
         for (const Index count : tally->count) require_sound(count >= 0, "tallies");
-    require_sound(s.note_every > 0 && s.reason >= Reason::running && s.reason <= Reason::precision, "reason");
+    require_sound(s.note_every > 0 && s.reason >= Reason::running && s.reason <= Reason::indefinite, "reason");
     for (Index t = 0; t < s.n; ++t) {
         const double alpha = s[online::line::alpha][t];
         require_sound(s[online::line::lo][t] <= alpha && alpha <= s[online::line::hi][t], "alpha");
@@ -95,9 +96,9 @@ class Lasvm : public Ensemble<Machine> {
     void learn(const Source& source, const Chunk& chunk, const Margins& margins, int threads, Interrupt* interrupt) {
         Index first = -1;
         bool appended = false;
-        learn_chunk(chunk, interrupt, [&](Index from, Index to) {
+        learn_chunk(chunk, 256, interrupt, [&](Index from, Index to) {
             if (!std::exchange(appended, true)) first = append(source, chunk);
-            pass(source, chunk, first, from, to, margins, threads, interrupt, false, true);
+            return pass(source, chunk, first, from, to, margins, threads, interrupt, false, true);
         });
         outside_loss_.clear();
     }
@@ -111,13 +112,16 @@ class Lasvm : public Ensemble<Machine> {
         });
         outside_loss_.clear();
     }
-    /// Optimise the expansions. Returns the largest number of steps of a machine.
-    Index finish(const Source& source, double tol, Index most, int threads, Interrupt* interrupt) {
+    /// Optimise the expansions. Returns the largest number of steps of a machine. `definite`: the kernel is positive
+    /// semi-definite, which is not checked then.
+    Index finish(const Source& source, double tol, Index most, bool definite, int threads, Interrupt* interrupt) {
         Array<Index> steps(machines.size(), 0);
         transact(interrupt, false, [&] {
             each(source, threads, interrupt, [&](auto& search, Index m) {
                 steps[m] = variant_ == Variant::lasvm ? online::finish_pairs(search, tol, most)
                                                       : online::finish(search, tol, most);
+                Reason& reason = machines[m].state.reason;
+                if (reason == Reason::gap && !definite && !online::is_definite(search)) reason = Reason::indefinite;
             });
         });
         return steps.empty() ? 0 : *std::max_element(steps.begin(), steps.end());
@@ -272,28 +276,46 @@ class Lasvm : public Ensemble<Machine> {
             });
         });
     }
-    /// One visit of the examples [from, to) of a chunk by every machine.
-    void pass(const Source& source, const Chunk& chunk, Index first, Index from, Index to, const Margins& margins,
-              int threads, Interrupt* interrupt, bool known, bool evicts) {
+    /// One visit of the examples [from, to) of a chunk by every machine. Returns the end of those that all machines
+    /// have visited: `to` unless interrupted.
+    Index pass(const Source& source, const Chunk& chunk, Index first, Index from, Index to, const Margins& margins,
+               int threads, Interrupt* interrupt, bool known, bool evicts) {
         using namespace online;
+        Array<Index> reached(machines.size(), from);
         each(source, threads, interrupt, [&](auto& search, Index m) {
             search.require_range(chunk.largest_box());
             Array<Index> where;
             const auto some = examples(m, chunk, first, from, to, where);
             const MarginColumn z(margins, machines[m], chunk, where);
-            switch (variant_) {
-                case Variant::lasvm:
-                    return void(learn_pairs(search, some, known, evicts, z.data()));
-                case Variant::g:
-                    return void(online::learn<RuleG>(search, some, known, z.data()));
-                case Variant::nc:
-                    return void(online::learn<RuleNC>(search, some, known, z.data()));
-                case Variant::i:
-                    return void(online::learn<RuleI>(search, some, known, z.data()));
-                case Variant::full:
-                    return void(online::learn<RuleFull>(search, some, known, z.data()));
+            const auto learn = [&] {
+                switch (variant_) {
+                    case Variant::lasvm:
+                        return learn_pairs(search, some, known, evicts, z.data());
+                    case Variant::g:
+                        return online::learn<RuleG>(search, some, known, z.data());
+                    case Variant::nc:
+                        return online::learn<RuleNC>(search, some, known, z.data());
+                    case Variant::i:
+                        return online::learn<RuleI>(search, some, known, z.data());
+                    case Variant::full:
+                        return online::learn<RuleFull>(search, some, known, z.data());
+                }
+                return Index{0};
+            };
+            const Index before = search.s.visited;
+            const auto note = [&] {
+                const Index visited = search.s.visited - before;
+                reached[m] = visited < some.size() ? where[visited] : to;
+            };
+            try {
+                learn();
+            } catch (const Interrupted&) {
+                note();
+                throw;
             }
+            note();
         });
+        return reached.empty() ? to : *std::min_element(reached.begin(), reached.end());
     }
 
     Variant variant_;

@@ -1,0 +1,295 @@
+"""What a new user tries first: warnings that name the remedy, ids in pipelines, defaults that can be repeated."""
+
+import pickle
+import uuid
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import hingeline.base.kernel
+import hingeline.base.progress
+from hingeline import (
+    LASVC,
+    FiniteNewtonOrdinal,
+    FiniteNewtonSVC,
+    FiniteNewtonSVCCV,
+    IncrementalOneClassSVM,
+    IncrementalSVC,
+    KernelSGDClassifier,
+    MinNormSVC,
+    NNISDAClassifier,
+    WorstViolatorSVC,
+)
+
+from .signals import interrupt
+from .watching import Recorder
+
+X, Y = make_moons(120, noise=0.3, random_state=0)
+KERNEL = [LASVC, KernelSGDClassifier, WorstViolatorSVC, MinNormSVC, NNISDAClassifier, IncrementalSVC]
+STREAMS = [LASVC, KernelSGDClassifier, IncrementalSVC]
+
+# ---- gamma='scale' --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", STREAMS)
+def test_few_first_rows_settle_gamma_with_a_warning(learner):
+    with pytest.warns(UserWarning, match=r"which has 1 rows: gamma=[\d.e+-]+ from now on. Set gamma to a number"):
+        learner().partial_fit(X[:1], Y[:1], [0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner().partial_fit(X[:50], Y[:50], [0, 1])
+        learner(gamma=2.0).partial_fit(X[:1], Y[:1], [0, 1]).partial_fit(X[1:2], Y[1:2])
+        learner(kernel="linear").partial_fit(X[:2], Y[:2], [0, 1])
+
+
+def test_few_first_points_of_one_class():
+    with pytest.warns(UserWarning, match="which has 3 rows"):
+        IncrementalOneClassSVM().partial_fit(X[:3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        IncrementalOneClassSVM().fit(X[:3])
+
+
+@pytest.mark.parametrize("model", [IncrementalSVC(), IncrementalOneClassSVM()], ids=lambda m: type(m).__name__)
+def test_forgetting_warns_once_of_scale(model):
+    model = pickle.loads(pickle.dumps(model)).fit(X, Y)
+    with pytest.warns(UserWarning, match=rf"the first call: gamma={model._gamma:.6g}. Forgetting") as caught:
+        model.forget(0)
+        model.forget(1)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        type(model)(gamma=model._gamma).fit(X, Y).forget(0)
+
+
+# ---- ids ------------------------------------------------------------------------------------------------
+
+
+def test_ids_reach_the_estimator_through_a_pipeline():
+    names = np.array([f"person {i // 2}" for i in range(len(X))])
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = IncrementalSVC(gamma=2.0).set_fit_request(ids=True)
+        pipeline = make_pipeline(StandardScaler(), model).fit(X, Y, ids=names)
+    model = pipeline[-1]
+    np.testing.assert_array_equal(model.ids_, names)
+    assert model.forget("person 3").n_samples_ == len(X) - 2
+
+
+@pytest.mark.parametrize("kind", ["uuid", "int", "str", "mixed"])
+def test_ids_of_fit_and_partial_fit(kind):
+    ids = {
+        "uuid": [uuid.UUID(int=i) for i in range(60)],
+        "int": [*range(1000, 1060)],
+        "str": [f"row {i}" for i in range(60)],
+        "mixed": [uuid.UUID(int=0), *range(58), "x"],
+    }[kind]
+    svc = IncrementalSVC(gamma=2.0).fit(X[:40], Y[:40], ids=ids[:40]).partial_fit(X[40:60], Y[40:60], ids=ids[40:])
+    one = IncrementalOneClassSVM(gamma=2.0).fit(X[:40], ids=ids[:40]).partial_fit(X[40:60], ids=ids[40:])
+    for model in (svc, pickle.loads(pickle.dumps(one))):
+        assert isinstance(model.ids_, np.ndarray) and model.ids_.tolist() == ids
+        assert model.ids_.dtype == (np.int64 if kind == "int" else object)
+        model.forget(model.ids_[5:10])
+        model.forget(ids[0])
+        assert model.ids_.tolist() == [*ids[1:5], *ids[10:]]
+        assert model.forget(model.ids_).ids_.tolist() == []
+
+
+def test_bad_ids_of_fit():
+    with pytest.raises(ValueError, match="one entry per sample: got 3 for 120"):
+        IncrementalSVC(gamma=2.0).fit(X, Y, ids=[1, 2, 3])
+    with pytest.raises(TypeError, match="integers, strings or UUIDs"):
+        IncrementalSVC(gamma=2.0).fit(X, Y, ids=np.linspace(0, 1, 120))
+
+
+# ---- ordered classes ------------------------------------------------------------------------------------
+
+GRADES = np.array(["low", "middle", "high"])
+
+
+def graded():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((150, 3))
+    return rows, GRADES[np.digitize(rows[:, 0], [-0.5, 0.5])]
+
+
+def test_an_ordered_categorical_gives_the_order():
+    pd = pytest.importorskip("pandas")
+    rows, y = graded()
+    expected = FiniteNewtonOrdinal(classes=GRADES).fit(rows, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for form in (lambda c: c, pd.Series):
+            model = FiniteNewtonOrdinal().fit(rows, form(pd.Categorical(y, GRADES, ordered=True)))
+            assert model.classes_.tolist() == GRADES.tolist()
+            np.testing.assert_array_equal(model.coef_, expected.coef_)
+        given = FiniteNewtonOrdinal(classes=GRADES[::-1]).fit(rows, pd.Categorical(y, GRADES, ordered=True))
+    assert given.classes_.tolist() == GRADES[::-1].tolist()
+    with pytest.warns(UserWarning, match="alphabetical"):
+        FiniteNewtonOrdinal().fit(rows, pd.Series(pd.Categorical(y, GRADES)))
+
+
+def test_strings_without_an_order_warn():
+    rows, y = graded()
+    with pytest.warns(UserWarning, match=r"alphabetical order is used: \['high', 'low', 'middle'\]. Set classes"):
+        FiniteNewtonOrdinal().fit(rows, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FiniteNewtonOrdinal().fit(rows, y == "low")
+        FiniteNewtonOrdinal().fit(rows, np.where(y == "low", "no", "yes"))
+
+
+# ---- repeated fits, attributes, kernels -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", KERNEL)
+def test_two_fits_are_the_same(learner):
+    one, two = (learner(gamma=2.0).fit(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
+
+
+@pytest.mark.parametrize("learner", [LASVC, KernelSGDClassifier])
+def test_no_random_state_means_zero(learner):
+    one, two = (learner(gamma=2.0, random_state=state).fit(X, Y) for state in (None, 0))
+    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
+
+
+@pytest.mark.parametrize("learner", [*KERNEL, FiniteNewtonSVC, FiniteNewtonSVCCV, FiniteNewtonOrdinal])
+def test_coef_is_read_only(learner):
+    linear = {"kernel": "linear"} if learner in KERNEL else {}
+    model = learner(**linear).fit(X, Y)
+    with pytest.raises(ValueError, match="read-only"):
+        model.coef_[..., 0] = 0
+
+
+@pytest.mark.parametrize("learner", [*KERNEL, IncrementalOneClassSVM])
+def test_kernels_may_return_sparse_matrices(learner):
+    rows = sp.random(80, 10, 0.3, random_state=0, format="csr")
+    y = np.arange(80) % 2
+    model = learner(kernel=lambda A, B: A @ B.T).fit(rows, y)
+    dense = learner(kernel=lambda A, B: (A @ B.T).toarray()).fit(rows, y)
+    np.testing.assert_array_equal(model.decision_function(rows), dense.decision_function(rows))
+
+
+# ---- LASVC: honest reasons, and how to go on after Ctrl-C -----------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["full", "lasvm", "g"])
+def test_an_indefinite_kernel_is_not_called_optimal(variant):
+    options = {"variant": variant, "finish": True, "gamma": 1.0, "max_iter": 100_000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert LASVC(kernel="sigmoid", coef0=-1.0, **options).fit(X, Y).stop_reason_.tolist() == ["indefinite"]
+        K = X @ np.diag([1.0, -1.0]) @ X.T
+        assert LASVC(kernel="precomputed", **options).fit(K, Y).stop_reason_.tolist() == ["indefinite"]
+    with pytest.warns(ConvergenceWarning, match="not positive semi-definite"):
+        LASVC(kernel="sigmoid", coef0=-1.0, **options).fit(X, Y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variant", ["full", "lasvm"])
+def test_semi_definite_kernels_of_low_rank_reach_the_gap(variant, dtype):
+    K = (X @ X.T).astype(dtype)  # rank 2
+    model = LASVC(kernel="precomputed", variant=variant, finish=True).fit(K, Y)
+    assert model.stop_reason_.tolist() == ["gap"]
+    flat = LASVC(kernel=lambda A, B: np.exp(-1e-6 * ((A[:, None] - B) ** 2).sum(2)), variant=variant, finish=True)
+    assert flat.fit(X.astype(dtype), Y).stop_reason_.tolist() == ["gap"]
+
+
+@pytest.mark.parametrize("model", [LASVC(variant="full", gamma=0.02), KernelSGDClassifier(gamma=0.02)])
+def test_a_stream_goes_on_after_an_interrupt(model):
+    rng = np.random.default_rng(0)
+    rows, y = rng.standard_normal((40_000, 50)), rng.integers(0, 2, 40_000)
+    model.partial_fit(rows[:100], y[:100], [0, 1])
+    interrupt(lambda: model.partial_fit(rows[100:], y[100:]), after=0.2)
+    k = model.n_samples_seen_
+    assert 100 <= k < 40_000
+    assert np.isfinite(model.admission_margin_).sum() == k - 100
+    model.partial_fit(rows[k : k + 50], y[k : k + 50])
+    expected = type(model)(**model.get_params()).partial_fit(rows[: k + 50], y[: k + 50], [0, 1])
+    np.testing.assert_array_equal(model.decision_function(rows[:50]), expected.decision_function(rows[:50]))
+    np.testing.assert_array_equal(model.support_, expected.support_)
+
+
+@pytest.mark.parametrize("model", [LASVC(variant="g", gamma=0.02), KernelSGDClassifier(gamma=0.02)])
+def test_classes_are_close_together_after_an_interrupt(model):
+    rng = np.random.default_rng(0)
+    rows, y = rng.standard_normal((40_000, 50)), rng.integers(0, 4, 40_000)
+    interrupt(lambda: model.partial_fit(rows, y, [0, 1, 2, 3]), after=0.5)
+    visited = np.flatnonzero(np.isfinite(model.admission_margin_).any(axis=1))
+    assert 0 <= len(visited) - model.n_samples_seen_ <= 4096
+
+
+# ---- progress and time ----------------------------------------------------------------------------------
+
+
+def test_a_search_shows_its_progress():
+    alone = FiniteNewtonSVCCV(Cs=4, cv=3).fit(X, Y)
+    model = FiniteNewtonSVCCV(Cs=4, cv=3).set_callbacks(recorder := Recorder()).fit(X, Y)
+    assert recorder.events == ["setup", "begin fit", *["begin steps", "end steps"] * 5, "end fit", "teardown"]
+    assert [seen.predict(X).shape for seen in recorder.models] == [Y.shape] * len(recorder.models)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    np.testing.assert_array_equal(model.scores_, alone.scores_)
+    whole = FiniteNewtonSVCCV(Cs=4, cv=3).set_callbacks(Recorder(stop_at=2)).fit(X, Y)
+    np.testing.assert_array_equal(whole.scores_, alone.scores_)
+
+
+@pytest.mark.parametrize("learner", KERNEL)
+def test_a_long_fit_is_announced(learner, monkeypatch):
+    monkeypatch.setattr(hingeline.base.kernel, "MANY_ROWS", 100)
+    monkeypatch.setattr(hingeline.base.progress, "LONG", 0.0)
+    with pytest.warns(UserWarning, match="120 rows will take about 2 minutes .* FiniteNewtonSVC on features"):
+        learner(gamma=2.0).fit(X, Y)
+    monkeypatch.setattr(hingeline.base.progress, "LONG", 120.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner(gamma=2.0).fit(X, Y)
+        learner(gamma=2.0).fit(sp.csr_array(X), Y)
+
+
+def test_the_advice_of_the_announcement_works():
+    features = make_pipeline(Nystroem(gamma=2.0, n_components=50, random_state=0), FiniteNewtonSVC())
+    assert cross_val_score(features, X, Y).mean() > 0.85
+
+
+# ---- one row at a time ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", [LASVC, KernelSGDClassifier])
+@pytest.mark.parametrize("labels", [np.array([0, 1]), np.array(["a", "b"])], ids=["int", "str"])
+def test_single_rows_are_learnt_as_chunks_are(learner, labels):
+    y = labels[Y]
+    one = learner(gamma=2.0).partial_fit(X[:60], y[:60], labels)
+    for i in range(60, 120):
+        one.predict(X[i : i + 1])
+        one.partial_fit(X[i : i + 1], y[i : i + 1])
+    whole = learner(gamma=2.0).partial_fit(X, y, labels)
+    np.testing.assert_array_equal(one.decision_function(X), whole.decision_function(X))
+    one.partial_fit(X[:1], np.array([max(y) * 2]))  # a new label
+    assert len(one.classes_) == 3
+
+
+@pytest.mark.parametrize("learner", [LASVC, KernelSGDClassifier])
+def test_single_bad_rows_are_refused(learner):
+    model = learner(gamma=2.0).partial_fit(X, Y, [0, 1])
+    before = pickle.dumps(model.decision_function(X))
+    for row, label, message in [
+        (np.full((1, 2), np.nan), Y[:1], "NaN"),
+        (np.full((1, 2), np.inf), Y[:1], "infinity"),
+        (np.zeros((1, 3)), Y[:1], "features"),
+        (X[:2], Y[:1], "inconsistent"),
+        (X[:1], np.array([0.5]), "Unknown label type"),
+        (X[:1], np.array([[0, 1]]), "1d array"),
+        (X[0], Y[:1], "2D array"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(row, label)
+        assert pickle.dumps(model.decision_function(X)) == before
