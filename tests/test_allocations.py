@@ -71,7 +71,7 @@ def sweep(name, model, call, library, report):
     call(undisturbed)
     failures, at = 0, 0
     while True:
-        at += 1 + at // 20  # every one of the first, then fewer
+        at += 1 + at // 10  # every one of the first, then fewer
         tried = copy.deepcopy(model)
         error = None
         library.fail_new_at(ctypes.c_long(at))

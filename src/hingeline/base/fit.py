@@ -8,8 +8,9 @@ current model, and a callback may stop the training. Without callbacks there is 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from types import MethodType
+from typing import Any, TypeVar, cast
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -110,7 +111,7 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
         params.check(estimator, estimator._rules)
         draft = snapshot(estimator)
         before = vars(draft).copy()
-        training, interrupt = prepare.__func__(draft, *data), None
+        training, interrupt = cast(MethodType, prepare).__func__(draft, *data), None
         try:
             watched = callbacks and HAVE_CALLBACKS and getattr(estimator, "_skl_callbacks", None)
             more = (

@@ -152,7 +152,7 @@ class KernelEstimator(RowEstimator):
 
     def _snapshot(self) -> Self:
         """The estimator at one moment, for predictions while another thread learns."""
-        vars(self).setdefault("_cache", {})
+        self.__dict__.setdefault("_cache", {})
         return snapshot(self)
 
     def _fitted(self) -> Any:
