@@ -58,6 +58,8 @@ template <class Source> struct Margin {
     }
     /// Smaller violations are ignored.
     double slack() const { return std::max(1e-10, noise); }
+    /// Larger violations are not explained by rounding.
+    double limit() const { return 100 * slack(); }
     /// Smaller changes of a coefficient are rounding errors, relative to its box and to the gradients.
     double least_change() const { return 1e-12 * std::min(s.C, 1.0 / std::max(largest, 1e-300)); }
 

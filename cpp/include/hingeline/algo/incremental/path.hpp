@@ -250,7 +250,9 @@ template <class Source> class Path {
         s.mu += theta * G.beta[0];
         for (Index j = 0; j < s.margin.size(); ++j) {
             const Index k = s.margin[j];
-            alpha[k] = std::clamp(alpha[k] + theta * G.beta[j + 1], s.low(k), s.high(k));
+            const double wanted = alpha[k] + theta * G.beta[j + 1];
+            alpha[k] = std::clamp(wanted, s.low(k), s.high(k));
+            if (std::abs(alpha[k] - wanted) > M.least_change()) G.drift = std::numeric_limits<double>::infinity();
         }
         for (Index i = 0; i < s.n; ++i) g[i] += theta * gamma[i];
         for (const Index k : s.margin) g[k] = 0;

@@ -88,6 +88,17 @@ struct State {
         return least > -infinity && most < infinity ? (least + most) / 2 : mu;
     }
 
+    /// Whether coefficients between their bounds are outside M, because the system of all of them is singular up to
+    /// rounding. The path cannot start from such a state; see descent.hpp.
+    bool loose() const {
+        if (!ready) return false;
+        for (Index i = 0; i < n; ++i)
+            if ((place[i] == Place::low && lines[line::alpha][i] != low(i)) ||
+                (place[i] == Place::high && lines[line::alpha][i] != high(i)))
+                return true;
+        return false;
+    }
+
     /// a'Ka.
     double square() const {
         double sum = 0;
@@ -137,7 +148,7 @@ inline State mirrored(State s) {
     return s;
 }
 
-/// An operation has failed even after Q and G were computed again.
+/// The path has broken down, even after Q and G were computed again.
 struct Stuck : std::exception {};
 /// The kernel rows of the margin set do not fit into cache_size.
 class Full : public std::bad_alloc {
