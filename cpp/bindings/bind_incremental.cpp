@@ -130,6 +130,17 @@ void bind_incremental(nb::module_& m) {
             },
             nb::arg("state"), nb::arg("rows").none(),
             "Restore a state made by `save`; `rows` are the rows held at that time.")
+        .def(
+            "reached",
+            [](L& l, bool visited) {
+                return l.read([&](Incremental& model) {
+                    const auto worst = visited ? model.model.visited : model.model.reached();
+                    return std::pair(worst.violation, worst.limit);
+                });
+            },
+            nb::kw_only(), nb::arg("visited"),
+            "Largest KKT violation by the gradients held, and its limit: of the state, or of the states that the last "
+            "path or leave-one-out call has visited.")
         .def_prop_ro("C", [](L& l) { return l.model.model.C; })
         .def_prop_ro("n_seen", [](L& l) { return l.model.n_seen(); })
         .def_prop_ro("version", &L::version)

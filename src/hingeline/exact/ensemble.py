@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .. import _core
 from ..base.ensemble import Ensemble
 
 #: Values of the core that are not fitted attributes.
-INTERNAL = ("C_", "ready_", "square_")
+INTERNAL = ("C_", "near_", "ready_", "square_")
 
 
 class ExactEnsemble(Ensemble):
@@ -101,6 +103,25 @@ class ExactEnsemble(Ensemble):
         with self.lock:
             self.core.bound(source, C=C, nu=nu, threads=threads)
 
+    def warn(self, *, visited: bool = False, stacklevel: int = 3) -> None:
+        """Warn if the KKT violation exceeds rounding errors.
+
+        Parameters
+        ----------
+        visited : bool
+            Check the states visited by the last leave-one-out or path call instead of the current state.
+        stacklevel : int
+            As in :func:`warnings.warn`, counted from this method.
+        """
+        violation, limit = self.core.reached(visited=visited)
+        if violation > limit:
+            warnings.warn(
+                f"The optimum was not reached: the largest KKT violation is {violation:.3g}, above {limit:.3g}. The "
+                "kernel matrix is nearly singular: scale the features, remove equal rows, or lower C.",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
+
     def numbers_held(self) -> np.ndarray:
         """Numbers of the points held, in the order of their arrival."""
         return np.sort(self.core.points()["serial"])
@@ -126,6 +147,7 @@ class ExactEnsemble(Ensemble):
             found["classes_"] = self.classes
         elif found:  # OneClassSVM has coefficients up to 1
             found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
+            found["_near"] = self.take(found["_near"]) if len(found["_near"]) else None
             found["_scores"] = SimpleNamespace(
                 dual_coef_=found["dual_coef_"] / found["_scale"],
                 support_vectors_=found["support_vectors_"],

@@ -53,13 +53,15 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
             numbers = ensemble.numbers(ids)
             if len(numbers):
                 ensemble.forget(self._points_source(ensemble), numbers, self._training_threads())
+                ensemble.warn()
         return self
 
     @property
     def kkt_violation_(self) -> float:
         """Largest KKT violation, computed from the rows at every access.
 
-        In units of the decision function. Rounding errors of about ``1e-14 * C * max K(x, x)`` are normal.
+        In units of the decision function. Rounding errors of about ``1e-14 * C * max K(x, x)`` are normal. A call that
+        leaves more than ``1e-8 * max(1, C * max K(x, x))`` issues a ConvergenceWarning with the number reached.
         """
         return float(self._ask("violation"))
 
@@ -180,6 +182,10 @@ class PointsTraining(Training):
         self.ids += names
         self.done = end
         return end < self.n_steps
+
+    def warn(self) -> None:
+        """Warn if the KKT conditions are not met."""
+        self.ensemble.warn(stacklevel=5)
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         known = {name: value for name, value in vars(self.estimator).items() if name == "_gamma"}

@@ -60,7 +60,11 @@ template <class Source> class Machine {
                     drop(c);
                     return again(members());
                 }
-                if (s[line::alpha][c] == 0) return drop(c);
+                if (s[line::alpha][c] == 0) {
+                    drop(c);
+                    if (held() == 0) s.mu = 0;
+                    return;
+                }
                 require_path();
                 path_.release(c);
                 settle();
@@ -109,7 +113,7 @@ template <class Source> class Machine {
         if (!s.ready) return 0;
         Numbers g(padded(s.n), 0.0);
         M.kernel.outputs(g.data(), true);
-        double worst = std::abs(M.balance());
+        double worst = std::abs(s.excess());
         for (Index i = 0; i < s.n; ++i) {
             if (M.place(i) == Place::out || s.fixed(i)) continue;
             const double value = g[i] + s.mu - s[line::p][i], a = s[line::alpha][i];
@@ -217,7 +221,7 @@ template <class Source> class Machine {
                 if (!std::isfinite(residual[j + 1])) throw Stuck();
             }
             // The sum must be exact up to rounding: it decides which coefficients are at a bound. At most two attempts.
-            if (worst <= allowed && (off <= M.noise || attempt >= 2)) return M.snap_to_bounds();
+            if (worst <= allowed && (off <= M.noise || attempt >= 2)) return M.snap_to_bounds(), balance_out();
             if (attempt == 4) throw Stuck();
             if (attempt == 2) {
                 path_.rebuild();
@@ -239,15 +243,30 @@ template <class Source> class Machine {
             }
             const double constant = change[0];
             change.erase(change.begin());
+            for (Index j = 0; j < s.margin.size(); ++j) s[line::g][s.margin[j]] = residual[j + 1];
             G.shift(constant, M.rows, change);
-            for (const Index k : s.margin) s[line::g][k] = 0;
+            // A step that was cut short at a bound leaves true gradients above rounding errors.
+            for (const Index k : s.margin)
+                if (gone.empty() || std::abs(s[line::g][k]) <= M.slack()) s[line::g][k] = 0;
             for (const Index k : gone) M.file(k, s[line::alpha][k] >= s.high(k));
             M.remove(gone);
             if (!gone.empty()) attempt = std::min(attempt, 1);
         }
-        if (std::abs(M.balance()) > 1e-9 * s.C) throw Stuck();  // M is empty and the sum is not balanced
+        if (std::abs(s.excess()) > M.excess) throw Stuck();  // M is empty and the sum is not balanced
     }
 
+    /// Add the remaining error of the sum to the coefficient with the most room. The gradients change by less than the
+    /// rounding errors that `correct` allows.
+    void balance_out() {
+        const double excess = s.excess();
+        if (std::abs(excess) <= M.excess) return;
+        const auto room = [&](Index k) {
+            return excess > 0 ? s[line::alpha][k] - s.low(k) : s.high(k) - s[line::alpha][k];
+        };
+        const Index k = *std::max_element(s.margin.begin(), s.margin.end(),
+                                          [&](Index i, Index j) { return room(i) < room(j); });
+        if (room(k) > std::abs(excess)) s[line::alpha][k] -= excess;
+    }
     /// Run one operation. If the path breaks down, solve the problem by descent: with point `joins`, without point
     /// `leaves`, with this C.
     template <class F> void guarded(F&& work, Index joins, Index leaves, double C = 0) {
