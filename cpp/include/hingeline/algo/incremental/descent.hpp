@@ -117,7 +117,7 @@ template <class Source> class Descent {
     Real tolerance() const {
         Real mass = 0;
         for (const Index k : movable_) mass += std::abs(a_[k]);
-        return std::max<Real>(1e-11L, 1e-15L * mass * M.largest);
+        return std::max<Real>(1e-11L, 400 * std::numeric_limits<Real>::epsilon() * mass * M.largest);
     }
 
     // ---- steps ---------------------------------------------------------------------------------------

@@ -187,11 +187,7 @@ template <class Source> class Machine {
                     M.violation(i) > M.slack() && (worst < 0 || M.violation(i) > M.violation(worst)) &&
                     std::find(hopeless.begin(), hopeless.end(), i) == hopeless.end())
                     worst = i;
-            if (worst < 0) {
-                for (const Index c : hopeless)
-                    if (M.violation(c) > M.limit()) throw Stuck();
-                return;
-            }
+            if (worst < 0) return require_optimum();
             const double before = M.violation(worst);
             path_.drive(worst);
             correct();
@@ -199,15 +195,22 @@ template <class Source> class Machine {
         }
         throw Stuck();
     }
+    void require_optimum() const {
+        double worst = residual_;
+        for (Index i = 0; i < s.n; ++i)
+            if (s.place[i] != Place::out && !s.fixed(i)) worst = std::max(worst, M.violation(i));
+        if (worst > M.limit()) throw Stuck();
+    }
     /// Bring the true residual of M down to rounding errors by Newton steps.
     void correct() {
         const Clock clock(s.counts, Part::check);
         path_.forget_left();
         M.measure();
-        const double allowed = std::max(1e-11, M.noise);
+        const double allowed = std::max(1e-11, M.accepted());
         if (s.counts.steps - s.refreshed_at >= refresh_every || G.drift > allowed) G.refresh();
         Numbers residual, change;
         Array<Index> gone;
+        residual_ = 0;
         for (int attempt = 0; M.m() > 0; ++attempt) {
             residual.resize(M.m() + 1);
             change.resize(residual.size());
@@ -221,6 +224,7 @@ template <class Source> class Machine {
                 if (!std::isfinite(residual[j + 1])) throw Stuck();
             }
             // The sum must be exact up to rounding: it decides which coefficients are at a bound. At most two attempts.
+            residual_ = worst;
             if (worst <= allowed && (off <= M.noise || attempt >= 2)) return M.snap_to_bounds(), balance_out();
             if (attempt == 4) throw Stuck();
             if (attempt == 2) {
@@ -340,11 +344,10 @@ template <class Source> class Machine {
             if (s.loose()) return false;
             path_.start();
             correct();
+            require_optimum();
         } catch (const Stuck&) {
             return false;
         }
-        for (Index i = 0; i < s.n; ++i)
-            if (M.place(i) != Place::out && !s.fixed(i) && M.violation(i) > M.slack()) return false;
         return true;
     }
     /// Positions in the problem.
@@ -391,6 +394,7 @@ template <class Source> class Machine {
     Path<Source> path_;
     Sets<Source> sets_;
     Descent<Source> descent_;
+    double residual_ = 0;  // largest residual of M after `correct`
 };
 
 }  // namespace hingeline::incremental

@@ -116,7 +116,7 @@ struct Model {
             largest = std::max(largest, points.diagonal[i]);
             if (s.ready && !s.fixed(i)) worst = std::max(worst, s.violation(i, s[line::g][i]));
         }
-        return {worst, std::max(1e-8, std::min(1e-8 * s.C, 1e-12 * mass) * largest)};
+        return {worst, std::max(1e-8, std::min(1e-8 * s.C, 1e-14 * mass) * largest)};
     }
     /// The worst of all machines.
     Reached reached() const {
