@@ -87,7 +87,9 @@ def classifier_run(rng, X, options, seed):
 
 def one_class_run(rng, X, options, seed):
     n, half = len(X), len(X) // 2
-    bound = {"nu": rng.choice([0.05, 0.1, 0.3, 0.5, 1.0])} if seed % 2 else {"C": rng.choice([0.05, 0.1, 0.5, 1.0, 100])}
+    bound = (
+        {"nu": rng.choice([0.05, 0.1, 0.3, 0.5, 1.0])} if seed % 2 else {"C": rng.choice([0.05, 0.1, 0.5, 1.0, 100])}
+    )
     window = half if seed % 5 == 0 and half * bound.get("C", 1.0) >= 1 else None
     model = IncrementalOneClassSVM(shape=("plane", "sphere")[seed // 2 % 2], window=window, **bound, **options)
     return model, [

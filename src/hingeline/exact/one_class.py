@@ -329,7 +329,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         """Intercept of the decision function."""
         fitted = self._held_now()
         shift = self._computed_threshold(fitted) - self._threshold(fitted)
-        return (2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / fitted._scale) + shift
+        return (
+            2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / fitted._scale
+        ) + shift
 
     @property
     def offset_(self) -> float:

@@ -65,9 +65,8 @@ template <class Source> class Descent {
         for (const Index k : movable_) excess += a_[k];
         Array<Index> order = movable_;
         const Real sign = excess > 0 ? 1 : -1;
-        std::sort(order.begin(), order.end(), [&](Index i, Index j) {
-            return sign * h_[i] > sign * h_[j] || (h_[i] == h_[j] && M.earlier(i, j));
-        });
+        std::sort(order.begin(), order.end(),
+                  [&](Index i, Index j) { return sign * h_[i] > sign * h_[j] || (h_[i] == h_[j] && M.earlier(i, j)); });
         for (const Index k : order) {
             if (excess == 0) break;
             const Real room = excess > 0 ? a_[k] - s.low(k) : s.high(k) - a_[k];
@@ -105,9 +104,7 @@ template <class Source> class Descent {
         ++s.counts.steps;
     }
     /// Distance that coefficient k can move in the direction of `sign`.
-    Real room(Index k, Real sign) const {
-        return std::max<Real>(sign > 0 ? s.high(k) - a_[k] : a_[k] - s.low(k), 0);
-    }
+    Real room(Index k, Real sign) const { return std::max<Real>(sign > 0 ? s.high(k) - a_[k] : a_[k] - s.low(k), 0); }
     void put_at_bound(Index k, Real sign) { push(k, (sign > 0 ? s.high(k) : s.low(k)) - a_[k]); }
     /// KKT violation of k at gradient g.
     Real violation(Index k, Real g) const {
@@ -166,8 +163,10 @@ template <class Source> class Descent {
             if (a_[k] > s.low(k) && (down < 0 || h_[k] > h_[down])) down = k;
         }
         if (up >= 0 && down >= 0 && h_[down] - h_[up] > 2 * allowed) return enter(down);
-        if (up >= 0 && down >= 0) mu_ = -(h_[up] + h_[down]) / 2;
-        else if (up >= 0 || down >= 0) mu_ = -h_[std::max(up, down)];
+        if (up >= 0 && down >= 0)
+            mu_ = -(h_[up] + h_[down]) / 2;
+        else if (up >= 0 || down >= 0)
+            mu_ = -h_[std::max(up, down)];
         return false;
     }
     /// Move c towards its optimum until it enters W, reaches a bound or W is empty.
@@ -189,8 +188,10 @@ template <class Source> class Descent {
                 step = room(w_[j], sign * d[j]) / std::abs(d[j]), at = j;
         for (Index j = 0; j < w_.size(); ++j)
             if (j != at) push(w_[j], sign * step * d[j]);
-        if (at < 0 && step == room(c, sign)) put_at_bound(c, sign);
-        else push(c, sign * step);
+        if (at < 0 && step == room(c, sign))
+            put_at_bound(c, sign);
+        else
+            push(c, sign * step);
         if (at >= 0) put_at_bound(w_[at], sign * d[at]), remove(at, nullptr);
         flush();
         if (!w_.empty()) mu_ = -h_[w_.front()];
@@ -277,8 +278,10 @@ template <class Source> class Descent {
         erase(at);
         for (Index i = std::max<Index>(at, 1); i < w_.size();) {
             const Real pivot = factor(i);
-            if (pivot > 0) lower_[i][i] = std::sqrt(pivot), ++i;
-            else erase(i);  // stays free, outside W
+            if (pivot > 0)
+                lower_[i][i] = std::sqrt(pivot), ++i;
+            else
+                erase(i);  // stays free, outside W
         }
     }
 

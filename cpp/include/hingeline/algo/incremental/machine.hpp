@@ -267,8 +267,8 @@ template <class Source> class Machine {
         const auto room = [&](Index k) {
             return excess > 0 ? s[line::alpha][k] - s.low(k) : s.high(k) - s[line::alpha][k];
         };
-        const Index k = *std::max_element(s.margin.begin(), s.margin.end(),
-                                          [&](Index i, Index j) { return room(i) < room(j); });
+        const Index k =
+            *std::max_element(s.margin.begin(), s.margin.end(), [&](Index i, Index j) { return room(i) < room(j); });
         if (room(k) > std::abs(excess)) s[line::alpha][k] -= excess;
     }
     /// Run one operation. If the path breaks down, solve the problem by descent: with point `joins`, without point

@@ -107,7 +107,8 @@ struct Model {
         C = value;
     }
 
-    /// KKT violation of a machine by its gradients. Its limit is 1e-8 max(1, C max K), or less if coefficients are small.
+    /// KKT violation of a machine by its gradients. Its limit is 1e-8 max(1, C max K), or less if coefficients are
+    /// small.
     Reached reached(const State& s) const {
         double mass = 0, largest = 0, worst = s.ready ? std::abs(s.excess()) : 0.0;
         for (Index i = 0; i < s.n; ++i) {
