@@ -269,7 +269,8 @@ template <class Source> class Machine {
         };
         const Index k =
             *std::max_element(s.margin.begin(), s.margin.end(), [&](Index i, Index j) { return room(i) < room(j); });
-        if (room(k) > std::abs(excess)) s[line::alpha][k] -= excess;
+        if (room(k) < std::abs(excess)) throw Stuck();
+        s[line::alpha][k] -= excess;
     }
     /// Run one operation. If the path breaks down, solve the problem by descent: with point `joins`, without point
     /// `leaves`, with this C.
