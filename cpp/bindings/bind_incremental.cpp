@@ -112,6 +112,17 @@ void bind_incremental(nb::module_& m) {
                 });
             },
             nb::arg("rows"), "Rows held, as an array.")
+        .def(
+            "reached",
+            [](L& l, bool visited) {
+                return l.read([&](Incremental& model) {
+                    const auto worst = visited ? model.model.visited : model.model.reached();
+                    return std::pair(worst.violation, worst.limit);
+                });
+            },
+            nb::kw_only(), nb::arg("visited"),
+            "Largest KKT violation by the gradients held, and its limit: of the state, or of the states that the last "
+            "path or leave-one-out call has visited.")
         .def_prop_ro("C", number([](Incremental& model) { return model.model.C; }))
         .def_prop_ro("nu", number([](Incremental& model) { return model.model.nu; }))
         .def_prop_ro("n_seen", number([](Incremental& model) { return model.n_seen(); }))

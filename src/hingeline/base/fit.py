@@ -8,7 +8,7 @@ current model, and a callback may stop the training. Without callbacks there is 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any, TypeVar, cast
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .. import _core
 from ..base.ensemble import Ensemble
 
 #: Values of the core that are not fitted attributes.
-INTERNAL = ("C_", "ready_", "square_")
+INTERNAL = ("C_", "near_", "ready_", "square_")
 
 
 class ExactEnsemble(Ensemble):
@@ -116,6 +118,23 @@ class ExactEnsemble(Ensemble):
         self.frozen |= {name: value for name, value in bounds.items() if name in self.frozen}
         super().require_frozen({**frozen, **{name: self.frozen[name] for name in free}})
 
+    def complaints(self, *, visited: bool = False) -> Iterator[str]:
+        """Text of a warning if the KKT violation exceeds rounding errors.
+
+        `visited` asks for the states visited by the last leave-one-out or path call instead of the current state.
+        """
+        violation, limit = self.core.reached(visited=visited)
+        if violation > limit:
+            yield (
+                f"The optimum was not reached: the largest KKT violation is {violation:.3g}, above {limit:.3g}. The "
+                "kernel matrix is nearly singular: scale the features, remove equal rows, or lower C."
+            )
+
+    def warn(self, *, visited: bool = False, stacklevel: int = 4) -> None:
+        """Issue the complaints. `stacklevel` as in :func:`warnings.warn`, counted from this method."""
+        for text in self.complaints(visited=visited):
+            warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)
+
     def numbers_held(self) -> np.ndarray:
         """Numbers of the points held, in the order of their arrival."""
         return np.sort(self.core.points()["serial"])
@@ -141,6 +160,7 @@ class ExactEnsemble(Ensemble):
             found["classes_"] = self.classes
         elif found:  # OneClassSVM has coefficients up to 1
             found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
+            found["_near"] = self.take(found["_near"]) if len(found["_near"]) else None
             found["_scores"] = SimpleNamespace(
                 dual_coef_=found["dual_coef_"] / found["_scale"],
                 support_vectors_=found["support_vectors_"],

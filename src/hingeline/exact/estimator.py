@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 from weakref import WeakSet
 
@@ -62,13 +63,15 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
             self._warn_of_scale(ensemble)
             if len(numbers):
                 ensemble.forget(self._points_source(ensemble), numbers, self._training_threads())
+                ensemble.warn()
         return self
 
     @property
     def kkt_violation_(self) -> float:
         """Largest KKT violation, computed from the rows at every access.
 
-        In units of the decision function. Rounding errors of about ``1e-14 * C * max K(x, x)`` are normal.
+        In units of the decision function. Rounding errors of about ``1e-14 * C * max K(x, x)`` are normal. A call that
+        leaves more than ``1e-8 * max(1, C * max K(x, x))`` issues a ConvergenceWarning with the number reached.
         """
         return float(self._ask("violation"))
 
@@ -119,7 +122,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
             f"not change it, so the model differs from a fit to the remaining rows. Set gamma={self._gamma:.6g}, or "
             "another number that does not depend on the rows.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
     def _held(self) -> ExactEnsemble:
@@ -207,6 +210,10 @@ class PointsTraining(Training):
 
     def learnt(self) -> bool:
         return self.ensemble.core.n_seen > self.n_before
+
+    def complaints(self) -> Iterator[str]:
+        """KKT conditions that are not met."""
+        return self.ensemble.complaints()
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         known = {name: value for name, value in vars(self.estimator).items() if name == "_gamma"}

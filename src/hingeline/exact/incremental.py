@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -83,14 +84,14 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     n_iter_ : ndarray of shape (n_machines,)
         Number of minor steps: changes of direction on the paths between optima.
     n_margin_ : ndarray of shape (n_machines,)
-        Number of points exactly on the margin.
+        Number of points exactly on the margin; 0 if the system of these points is singular.
     n_refinements_, n_corrections_, n_rebuilds_, n_restarts_ : ndarray of shape (n_machines,)
-        Numerical repairs: directions refined, coefficients corrected by a Newton step, inverses recomputed, machines
-        trained again from scratch.
+        Numerical repairs: directions refined, coefficients corrected by a Newton step, inverses recomputed, problems
+        solved by an active-set method in extended precision because the path broke down.
     kkt_violation_ : float
         Largest KKT violation, in units of the decision function; computed from the rows at every access.
     condition_ : ndarray of shape (n_machines,)
-        Condition number of the margin system; computed at every access.
+        Condition number of the margin system; computed at every access. Infinite if the system is singular.
     memory_ : int
         Memory of kernel rows and inverses in bytes.
     profile_ : dict
@@ -289,6 +290,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         self._require_C(C, ensemble)
         source, threads = self._points_source(ensemble), self._training_threads()
         ensemble.bound(source, float(C), 0.0, threads, self, {"C": C})
+        ensemble.warn()
         return self
 
     # ---- paths and leave-one-out ---------------------------------------------------------------------
@@ -321,6 +323,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         rows = None if X is None else self._validate_predict(X)
         source, numbers = self._points_source(ensemble), ensemble.numbers_held()
         path = Bunch(C=values, **ensemble.core.path(source, values, numbers, threads=self._training_threads()))
+        ensemble.warn(visited=True)
         path["n_support"] = (path.dual_coef != 0).sum(axis=2)
         if rows is not None:
             path["decision"] = self._path_decisions(rows, ensemble, path.dual_coef, path.intercept)
@@ -376,6 +379,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             for part in parts:
                 if len(part):
                     values[:, part] = ensemble.core.leave_one_out(source, numbers[part], threads=threads)
+                    ensemble.warn(visited=True)
                 done += len(part)
                 tell(done)
         decided = (values[0] > 0).astype(np.intp) if n_machines == 1 else values.argmax(axis=0)
@@ -415,4 +419,6 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)
         self._require_machines(self._model)
+        if not self._model.core.n_rows:
+            raise NotFittedError("The model holds no points, because all were forgotten; add points first.")
         return super()._validate_predict(X)

@@ -20,6 +20,9 @@ from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 #: Rows per call of a callable kernel when the diagonal is computed.
 DIAGONAL_BLOCK = 64
 
+#: Relative rounding error of scores that depends on how rows are grouped (callable kernels) or stored.
+ROUNDING = 1e-15
+
 
 class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     """One-class SVM that learns and forgets exactly.
@@ -263,6 +266,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
         source, threads = self._points_source(ensemble), self._training_threads()
         ensemble.bound(source, *self._bounds(**wanted), threads, self, wanted)
+        ensemble.warn(stacklevel=5)
         return self
 
     # ---- decisions -----------------------------------------------------------------------------------
@@ -281,7 +285,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             ``score_samples(X) - offset_``: for 'sphere' the squared radius minus the squared distance to the centre.
         """
         self = self._snapshot()
-        return self.score_samples(X) - self.offset_
+        X = self._validate_predict(X)
+        fitted = self._fitted()
+        return self._score_rows(X, fitted) - self._threshold(fitted)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Scores: larger values are more similar to the points held.
@@ -297,12 +303,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             ``sum_i dual_coef_[i] K(x_i, x)`` ('plane'), or minus the squared distance to the centre ('sphere').
         """
         self = self._snapshot()
-        X = self._validate_predict(X)
-        fitted = self._fitted()
-        sums = self._decide(X, fitted._scores).ravel()
-        if self._model.problem == "plane":
-            return sums
-        return 2.0 * sums - self._diagonal(X) - fitted._square[0]
+        return self._score_rows(self._validate_predict(X), self._fitted())
 
     def predict(self, X: Any) -> np.ndarray:
         """+1 for inliers, -1 for outliers.
@@ -328,21 +329,22 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     def intercept_(self) -> np.ndarray:
         """Intercept of the decision function."""
         fitted = self._held_now()
-        return 2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / fitted._scale
+        shift = self._computed_threshold(fitted) - self._threshold(fitted)
+        return (
+            2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / fitted._scale
+        ) + shift
 
     @property
     def offset_(self) -> float:
         """Threshold of `score_samples`."""
-        return -float(self.intercept_[0]) if self._held().problem == "plane" else -(self.radius_**2)
+        return self._threshold(self._held_now())
 
     @property
     def radius_(self) -> float:
         """Radius of the sphere; only with ``shape='sphere'``."""
         if self._held().problem != "sphere":
             raise AttributeError("radius_ is only available with shape='sphere'")
-        fitted = self._held_now()
-        square = 2.0 * fitted.intercept_[0] + fitted._square[0]
-        return float(np.sqrt(max(square, 0.0)))
+        return float(np.sqrt(max(-self.offset_, 0.0)))
 
     @property
     def center_(self) -> np.ndarray:
@@ -378,6 +380,34 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     def _held_now(self) -> Any:
         self._held()  # raises if the estimator is not fitted
         return self._fitted()
+
+    def _score_rows(self, X: Any, fitted: Any) -> np.ndarray:
+        """Scores of checked rows."""
+        sums = self._decide(X, fitted._scores).ravel()
+        if self._model.problem == "plane":
+            return sums
+        return 2.0 * sums - self._diagonal(X) - fitted._square[0]
+
+    def _computed_threshold(self, fitted: Any) -> float:
+        """Threshold of the scores at the optimum, with rounding errors."""
+        if self._held().problem == "plane":
+            return -float(fitted.intercept_[0] / fitted._scale)
+        return -max(2.0 * float(fitted.intercept_[0]) + float(fitted._square[0]), 0.0)
+
+    def _threshold(self, fitted: Any) -> float:
+        """Threshold of the scores, computed once per state.
+
+        Points on the boundary count as inside. Rounding errors may put their scores below the threshold of the optimum;
+        then the threshold is the smallest of these scores.
+        """
+        if "_offset" not in vars(fitted):
+            offset = self._computed_threshold(fitted)
+            if fitted._near is not None:
+                scores = self._score_rows(fitted._near, fitted)
+                size = np.abs(scores).max() + (0.0 if self._held().problem == "plane" else abs(fitted._square[0]))
+                offset = min(offset, float(scores.min() - ROUNDING * size))
+            fitted._offset = offset
+        return fitted._offset
 
     def _diagonal(self, X: Any) -> np.ndarray:
         """K(x, x) of rows."""

@@ -158,6 +158,7 @@ class Incremental {
         const Array<Index> by_class = order();
         Array<double> values(which.size() * model.units.size()), out;
         out.reserve(values.size());
+        model.visited = {};
         const auto visit = [&](const auto& kernel, auto& scratch) {
             model.leave_one_out(kernel, scratch, which, values.data());
         };
@@ -173,11 +174,13 @@ class Incremental {
         Numeric<double> coef{{}, shape(Cs.size(), by_class.size(), which.size())},
             constant{{}, shape(Cs.size(), by_class.size())};
         Numeric<Index> margin{{}, shape(Cs.size(), by_class.size())};
+        model.visited = {};
         const auto visit = [&](const auto& values, auto& scratch) {
             for (const double C : Cs) {
                 model.bound(values, scratch, C);
                 for (const Index m : by_class) {
                     const State& s = model.units[m].state;
+                    model.note(model.visited, s);
                     for (const Index c : which) coef.values.push_back(s[line::alpha][c]);
                     constant.values.push_back(s.constant());
                     margin.values.push_back(static_cast<Index>(s.margin.size()));
@@ -240,6 +243,7 @@ class Incremental {
         out.put("bytes_touched", bytes);
         out.put("C", model.C);
         out.put("ready", ready);
+        if (model.problem != Problem::classes) put_list(out, "near", near_boundary(model.units.front().state));
         return out;
     }
     /// Serials, classes and weights of the points held, in the order of the rows.
@@ -362,6 +366,15 @@ class Incremental {
             if (const double alpha = s[line::alpha][i]; alpha != 0)
                 out.add(i, model.points.serial[i], classes.at(model.points.code[i]), alpha);
         out.intercept = s.constant();
+        return out;
+    }
+    /// Positions of points that are not outside, on the boundary up to rounding.
+    Array<Index> near_boundary(const State& s) const {
+        Array<Index> out;
+        if (!s.ready) return out;
+        const double limit = model.reached(s).limit;
+        for (Index i = 0; i < s.n; ++i)
+            if (s.place[i] != Place::out && s[line::alpha][i] < s.high(i) && s[line::g][i] <= limit) out.push_back(i);
         return out;
     }
     std::size_t inverse_bytes() const {

@@ -20,12 +20,14 @@
 //   differ from classification by p and `total` alone, and machines of several classes share rows of K.
 // - gamma on M is the residual of beta. It is checked in every step and beta is refined if it is not small, which
 //   replaces probing Q with random vectors.
-// - If the system of a new point is nearly singular, its b is refined the same way before its kappa is used. - Ties go
-// to the point that came first, so the order of positions does not matter. - The true residual of M is computed after
-// every operation and corrected by Newton steps; if that is not enough, Q and
-//   G are computed again; if that is not enough, everything is learnt from scratch. Each is counted.
+// - If the system of a new point is nearly singular, its b is refined the same way before its kappa is used.
+// - Ties go to the point that came first, so the order of positions does not matter.
+// - The true residual of M is computed after every operation and corrected by Newton steps. If that is not enough, Q
+//   and G are computed again. If that is not enough, or points still violate the KKT conditions, the problem is solved
+//   by an active-set method in extended precision (descent.hpp). Each is counted.
 #pragma once
 
+#include "hingeline/algo/incremental/descent.hpp"
 #include "hingeline/algo/incremental/path.hpp"
 #include "hingeline/algo/incremental/sets.hpp"
 
@@ -36,7 +38,7 @@ template <class Source> class Machine {
   public:
     Machine(State& state, SelfGram<double>& kernel, const Source& source, std::vector<Scratch<double>>& scratch,
             const Points& points)
-        : s(state), M(state, kernel, source, scratch, points), G(M), path_(M, G), sets_(M, G) {}
+        : s(state), M(state, kernel, source, scratch, points), G(M), path_(M, G), sets_(M, G), descent_(M) {}
     Machine(const Machine&) = delete;
 
     /// Whether adding position c changes nothing: the coefficient zero satisfies its KKT condition.
@@ -58,7 +60,12 @@ template <class Source> class Machine {
                     drop(c);
                     return again(members());
                 }
-                if (s[line::alpha][c] == 0) return drop(c);
+                if (s[line::alpha][c] == 0) {
+                    drop(c);
+                    if (held() == 0) s.mu = 0;
+                    return;
+                }
+                require_path();
                 path_.release(c);
                 settle();
             },
@@ -68,6 +75,7 @@ template <class Source> class Machine {
     /// Remove several positions from the problem and add others, changing whole sets at a time. False if the method
     /// fails; then the state is not usable.
     bool jump(const Array<Index>& leaving, const Array<Index>& coming) {
+        if (s.loose()) return solve(leaving, coming), true;
         if (!s.ready || M.m() == 0 || !bears(held() - leaving.size(), s.C)) return false;
         try {
             sets_.leave(leaving);
@@ -93,6 +101,7 @@ template <class Source> class Machine {
                     s.C = C;
                     return again(members());
                 }
+                require_path();
                 path_.follow(C);
                 settle();
             },
@@ -104,7 +113,7 @@ template <class Source> class Machine {
         if (!s.ready) return 0;
         Numbers g(padded(s.n), 0.0);
         M.kernel.outputs(g.data(), true);
-        double worst = std::abs(M.balance());
+        double worst = std::abs(s.excess());
         for (Index i = 0; i < s.n; ++i) {
             if (M.place(i) == Place::out || s.fixed(i)) continue;
             const double value = g[i] + s.mu - s[line::p][i], a = s[line::alpha][i];
@@ -117,6 +126,7 @@ template <class Source> class Machine {
 
     /// Condition number of R in the 1-norm.
     double condition() const {
+        if (s.loose()) return std::numeric_limits<double>::infinity();
         double norm = static_cast<double>(s.margin.size());
         for (Index j = 0; j < s.margin.size(); ++j) {
             double sum = 1;
@@ -177,22 +187,30 @@ template <class Source> class Machine {
                     M.violation(i) > M.slack() && (worst < 0 || M.violation(i) > M.violation(worst)) &&
                     std::find(hopeless.begin(), hopeless.end(), i) == hopeless.end())
                     worst = i;
-            if (worst < 0) return;
+            if (worst < 0) return require_optimum();
             const double before = M.violation(worst);
             path_.drive(worst);
             correct();
             if (M.place(worst) != Place::margin && M.violation(worst) > 0.5 * before) hopeless.push_back(worst);
         }
+        throw Stuck();
+    }
+    void require_optimum() const {
+        double worst = residual_;
+        for (Index i = 0; i < s.n; ++i)
+            if (s.place[i] != Place::out && !s.fixed(i)) worst = std::max(worst, M.violation(i));
+        if (worst > M.limit()) throw Stuck();
     }
     /// Bring the true residual of M down to rounding errors by Newton steps.
     void correct() {
         const Clock clock(s.counts, Part::check);
         path_.forget_left();
         M.measure();
-        const double allowed = std::max(1e-11, M.noise);
+        const double allowed = std::max(1e-11, M.accepted());
         if (s.counts.steps - s.refreshed_at >= refresh_every || G.drift > allowed) G.refresh();
         Numbers residual, change;
         Array<Index> gone;
+        residual_ = 0;
         for (int attempt = 0; M.m() > 0; ++attempt) {
             residual.resize(M.m() + 1);
             change.resize(residual.size());
@@ -206,7 +224,8 @@ template <class Source> class Machine {
                 if (!std::isfinite(residual[j + 1])) throw Stuck();
             }
             // The sum must be exact up to rounding: it decides which coefficients are at a bound. At most two attempts.
-            if (worst <= allowed && (off <= M.noise || attempt >= 2)) return M.snap_to_bounds();
+            residual_ = worst;
+            if (worst <= allowed && (off <= M.noise || attempt >= 2)) return M.snap_to_bounds(), balance_out();
             if (attempt == 4) throw Stuck();
             if (attempt == 2) {
                 path_.rebuild();
@@ -228,16 +247,32 @@ template <class Source> class Machine {
             }
             const double constant = change[0];
             change.erase(change.begin());
+            for (Index j = 0; j < s.margin.size(); ++j) s[line::g][s.margin[j]] = residual[j + 1];
             G.shift(constant, M.rows, change);
-            for (const Index k : s.margin) s[line::g][k] = 0;
+            // A step that was cut short at a bound leaves true gradients above rounding errors.
+            for (const Index k : s.margin)
+                if (gone.empty() || std::abs(s[line::g][k]) <= M.slack()) s[line::g][k] = 0;
             for (const Index k : gone) M.file(k, s[line::alpha][k] >= s.high(k));
             M.remove(gone);
             if (!gone.empty()) attempt = std::min(attempt, 1);
         }
-        if (std::abs(M.balance()) > 1e-9 * s.C) throw Stuck();  // M is empty and the sum is not balanced
+        if (std::abs(s.excess()) > M.excess) throw Stuck();  // M is empty and the sum is not balanced
     }
 
-    /// Run one operation. If it fails, learn all points of the problem from scratch: with point `joins`, without point
+    /// Add the remaining error of the sum to the coefficient with the most room. The gradients change by less than the
+    /// rounding errors that `correct` allows.
+    void balance_out() {
+        const double excess = s.excess();
+        if (std::abs(excess) <= M.excess) return;
+        const auto room = [&](Index k) {
+            return excess > 0 ? s[line::alpha][k] - s.low(k) : s.high(k) - s[line::alpha][k];
+        };
+        const Index k =
+            *std::max_element(s.margin.begin(), s.margin.end(), [&](Index i, Index j) { return room(i) < room(j); });
+        if (room(k) < std::abs(excess)) throw Stuck();
+        s[line::alpha][k] -= excess;
+    }
+    /// Run one operation. If the path breaks down, solve the problem by descent: with point `joins`, without point
     /// `leaves`, with this C.
     template <class F> void guarded(F&& work, Index joins, Index leaves, double C = 0) {
         path_.start();
@@ -247,16 +282,74 @@ template <class Source> class Machine {
             return work();
         } catch (const Stuck&) {
         }
-        ++s.counts.restarts;
-        if (C > 0) s.C = C;
-        std::erase(all, leaves);
-        if (joins >= 0) all.push_back(joins);
-        try {
-            again(all);
-        } catch (const Stuck&) {
-            throw std::runtime_error(
-                "no optimum was found: the kernel matrix does not seem to be positive semi-definite");
+        if (C > 0) {
+            for (Index i = 0; i < s.n; ++i) s[line::alpha][i] *= C / s.C;
+            s.C = C;
         }
+        std::erase(all, leaves);
+        if (joins >= 0 && std::find(all.begin(), all.end(), joins) == all.end()) all.push_back(joins);
+        descend(all);
+        if (descent_.indefinite() && leaves < 0)  // a point can always be removed
+            throw std::runtime_error("no optimum was found: the kernel matrix is not positive semi-definite");
+    }
+    /// Solve the problem by descent, without the points `leaving` and with the points `coming`.
+    void solve(const Array<Index>& leaving, const Array<Index>& coming) {
+        path_.start();
+        Array<Index> all;
+        for (const Index c : members())
+            if (std::find(leaving.begin(), leaving.end(), c) == leaving.end()) all.push_back(c);
+        all.insert(all.end(), coming.begin(), coming.end());
+        descend(all);
+    }
+    void require_path() const {
+        if (s.loose()) throw Stuck();
+    }
+    /// Solve the problem over `points` by descent. The path can continue from the result if the system of all
+    /// coefficients between their bounds is accurate enough.
+    void descend(const Array<Index>& points) {
+        ++s.counts.restarts;
+        if (!bears(points.size(), s.C)) return again(points);
+        M.kernel.driver = M.kernel.outer = -1;
+        M.clear();
+        s.ready = true;
+        {
+            const Clock clock(s.counts, Part::search);
+            descent_.solve(points);
+        }
+        s.refreshed_at = s.counts.steps;
+        G.drift = 0;
+        M.measure();
+        const State loose = s;
+        file(points);
+        if (!tighten()) {
+            const Counts counts = s.counts;
+            s = loose;
+            s.counts = counts;
+            M.clear();
+            file(points);
+        }
+    }
+    /// Sets from coefficients, with an empty M.
+    void file(const Array<Index>& points) {
+        std::fill(s.place.begin(), s.place.end(), Place::out);
+        for (const Index c : points) {
+            const bool low = s[line::up][c] > 0 ? s[line::alpha][c] < s.high(c) : s[line::alpha][c] <= s.low(c);
+            M.place(c) = low ? Place::low : Place::high;
+        }
+    }
+    /// Move the coefficients between their bounds to M. False if their system is singular or inaccurate.
+    bool tighten() {
+        try {
+            for (const Index c : descent_.members())
+                if (s[line::alpha][c] > s.low(c) && s[line::alpha][c] < s.high(c) && !M.add(c)) return false;
+            if (s.loose()) return false;
+            path_.start();
+            correct();
+            require_optimum();
+        } catch (const Stuck&) {
+            return false;
+        }
+        return true;
     }
     /// Positions in the problem.
     Array<Index> members() const {
@@ -291,6 +384,7 @@ template <class Source> class Machine {
         s[line::g][c] = M.gradient(c);
         M.place(c) = s[line::up][c] > 0 ? Place::low : Place::high;
         if (s.fixed(c) || M.violation(c) <= M.slack()) return;
+        require_path();
         path_.drive(c);
         settle();
     }
@@ -300,6 +394,8 @@ template <class Source> class Machine {
     Gradient<Source> G;
     Path<Source> path_;
     Sets<Source> sets_;
+    Descent<Source> descent_;
+    double residual_ = 0;  // largest residual of M after `correct`
 };
 
 }  // namespace hingeline::incremental

@@ -24,6 +24,7 @@ template <class Source> struct Margin {
     Numbers eta;                                      // right-hand side of the last `solve`
     double largest = 0;                               // largest K_ii
     double noise = 0;                                 // size of rounding errors of G
+    double excess = 0;                                // size of rounding errors of the sum of coefficients
     Index changes = 0;                                // number of changes of the set
     static constexpr double dependent = 1e-11;        // kappa below this times max K_ii: in the span of M
     static constexpr double smallest_pivot = 1e-280;  // its inverse, and products with it, stay in range
@@ -36,10 +37,7 @@ template <class Source> struct Margin {
     // ---- one point -----------------------------------------------------------------------------------
 
     /// KKT violation of position c: how far G is on the wrong side of zero.
-    double violation(Index c) const {
-        const double a = s[line::alpha][c], g = s[line::g][c];
-        return std::max(a < s.high(c) ? -g : 0.0, a > s.low(c) ? g : 0.0);
-    }
+    double violation(Index c) const { return s.violation(c, s[line::g][c]); }
     /// Sum of the coefficients minus `total`; zero up to rounding.
     double balance() const {
         double sum = -s.total;
@@ -55,9 +53,15 @@ template <class Source> struct Margin {
             if (!points.dead[i]) largest = std::max(largest, points.diagonal[i]);
         }
         noise = 1e-14 * mass * largest;
+        excess = std::max(1e-9, 2e-16 * mass);
     }
+    /// Error of G that is accepted. Where rounding errors of the path would be visible in decision values, less is
+    /// accepted than they may be; extended precision is better.
+    double accepted() const { return std::min(noise, std::max(1e-6, 0.1 * noise)); }
     /// Smaller violations are ignored.
-    double slack() const { return std::max(1e-10, noise); }
+    double slack() const { return std::max(1e-10, accepted()); }
+    /// Larger violations are not accepted.
+    double limit() const { return std::max(1e-8, accepted()); }
     /// Smaller changes of a coefficient are rounding errors, relative to its box and to the gradients.
     double least_change() const { return 1e-12 * std::min(s.C, 1.0 / std::max(largest, 1e-300)); }
 

@@ -30,6 +30,7 @@ struct Model {
     Array<Unit> units;
     SelfGram<double> kernel{0};
     double kernel_seconds = 0;
+    Reached visited;  // worst of the states that the last path or leave-one-out call has visited
 
     /// Points held.
     Index live() const { return static_cast<Index>(std::count(points.dead.begin(), points.dead.begin() + n, char(0))); }
@@ -108,6 +109,30 @@ struct Model {
         C = value;
     }
 
+    /// KKT violation of a machine by its gradients. Its limit is 1e-8 max(1, C max K), or less if coefficients are
+    /// small.
+    Reached reached(const State& s) const {
+        double mass = 0, largest = 0, worst = s.ready ? std::abs(s.excess()) : 0.0;
+        for (Index i = 0; i < s.n; ++i) {
+            if (s.place[i] == Place::out) continue;
+            mass += std::abs(s[line::alpha][i]);
+            largest = std::max(largest, points.diagonal[i]);
+            if (s.ready && !s.fixed(i)) worst = std::max(worst, s.violation(i, s[line::g][i]));
+        }
+        return {worst, std::max(1e-8, std::min(1e-8 * s.C, 1e-14 * mass) * largest)};
+    }
+    /// The worst of all machines.
+    Reached reached() const {
+        Reached worst;
+        for (const Unit& u : units) note(worst, u.state);
+        return worst;
+    }
+    /// Replace `worst` by what a machine has reached if that is further above its limit.
+    void note(Reached& worst, const State& s) const {
+        const Reached now = reached(s);
+        if (now.violation / now.limit > worst.violation / worst.limit) worst = now;
+    }
+
     /// Leave-one-out outputs: values[unit][i] is the output at position which[i] of the machine without that point.
     template <class Source> void leave_one_out(const Source& source, std::vector<Scratch<double>>& scratch,
                                                const Array<Index>& which, double* values) {
@@ -124,6 +149,7 @@ struct Model {
                     machine(copy, source, scratch).unlearn(c);
                 }
                 u.state.counts = copy.state.counts;
+                note(visited, copy.state);
                 *values++ = copy.state[line::g][c] + s[line::p][c] + copy.state.constant() - copy.state.mu;
             }
     }

@@ -40,7 +40,7 @@ template <class Source> class Path {
             if (M.m() == 0) {
                 const Index k = move_mu(sign, c);
                 if (k == c) break;
-                M.add(k);
+                enter(k);
                 continue;
             }
             sense(column, 1.0);
@@ -73,7 +73,7 @@ template <class Source> class Path {
             const bool bound = room <= e.step * tie;
             apply(bound ? room : e.step, sign);
             alpha[c] = bound ? (sign > 0 ? s.high(c) : s.low(c)) + 0.0 : alpha[c] + sign * e.step;
-            s[line::g][c] = 0;
+            if (std::abs(s[line::g][c]) <= M.slack()) s[line::g][c] = 0;
             if (!bound) migrate(e);
         }
         M.place(c) = alpha[c] >= s.high(c) ? Place::high : Place::low;
@@ -91,7 +91,7 @@ template <class Source> class Path {
             count_step();
             if (M.m() == 0) {
                 if (const Index k = move_mu(sign, -1); k >= 0) {
-                    M.add(k);
+                    enter(k);
                     continue;
                 }
                 // No other coefficient can balance it: it is a rounding error of a sum of coefficients at bounds.
@@ -125,6 +125,8 @@ template <class Source> class Path {
             col[i] /= s.C;
             if (M.place(i) != Place::margin) first += alpha[i] / s.C;
         }
+        // Errors of G are in col too and grow with C: compute G again at the end.
+        if (target > 100 * s.C) G.drift = std::numeric_limits<double>::infinity();
         const auto joins = [&](Index k, double times) {  // times 1: k is at a bound from now on; -1: no longer
             const double rate = times * alpha[k] / s.C;
             if (rate == 0) return;
@@ -139,7 +141,7 @@ template <class Source> class Path {
                 const Index k = move_mu(first > 0 ? sign : -sign, -1);
                 if (k >= 0) {
                     joins(k, -1.0);
-                    M.add(k);
+                    enter(k);
                     continue;
                 }
             }
@@ -162,7 +164,7 @@ template <class Source> class Path {
             if (e.at < 0) throw Stuck();
             if (e.kind == Kind::margin) {
                 joins(e.at, -1.0);
-                if (!M.add(e.at)) {
+                if (!enter(e.at)) {
                     joins(e.at, 1.0);
                     block(e.at);
                 }
@@ -199,6 +201,12 @@ template <class Source> class Path {
         if (G.sense(column, first)) return;
         rebuild();
         G.sense(column, first);
+    }
+    /// Point k enters M; false if it depends linearly on M. If it has violated the KKT conditions before, its gradient
+    /// is not zero: G is computed again at the end.
+    bool enter(Index k) {
+        if (std::abs(s[line::g][k]) > M.slack()) G.drift = std::numeric_limits<double>::infinity();
+        return M.add(k);
     }
     static bool among(const Array<Index>& some, Index k) {
         return std::find(some.begin(), some.end(), k) != some.end();
@@ -250,7 +258,9 @@ template <class Source> class Path {
         s.mu += theta * G.beta[0];
         for (Index j = 0; j < s.margin.size(); ++j) {
             const Index k = s.margin[j];
-            alpha[k] = std::clamp(alpha[k] + theta * G.beta[j + 1], s.low(k), s.high(k));
+            const double wanted = alpha[k] + theta * G.beta[j + 1];
+            alpha[k] = std::clamp(wanted, s.low(k), s.high(k));
+            if (std::abs(alpha[k] - wanted) > M.least_change()) G.drift = std::numeric_limits<double>::infinity();
         }
         for (Index i = 0; i < s.n; ++i) g[i] += theta * gamma[i];
         for (const Index k : s.margin) g[k] = 0;
@@ -260,7 +270,7 @@ template <class Source> class Path {
     void migrate(const Event& e) {
         if (e.at < 0) throw Stuck();
         if (e.kind == Kind::margin) {
-            if (!M.add(e.at)) block(e.at);
+            if (!enter(e.at)) block(e.at);
             return;
         }
         M.remove(e.at);
@@ -281,7 +291,7 @@ template <class Source> class Path {
         if (at < 0) return -1;
         s.mu += sign * best;
         for (Index i = 0; i < s.n; ++i) g[i] += sign * best;
-        g[at] = 0;
+        if (std::abs(g[at]) <= M.slack()) g[at] = 0;
         return at;
     }
 

@@ -92,7 +92,9 @@ template <class Source> class Sets {
         for (double& x : b) x *= sign * step;
         for (Index j = 0; j < s.margin.size(); ++j) {
             const Index k = s.margin[j];
-            alpha[k] = std::clamp(alpha[k] + b[j], s.low(k), s.high(k));
+            const double wanted = alpha[k] + b[j], reached = std::clamp(wanted, s.low(k), s.high(k));
+            if (reached != wanted) b[j] = reached - alpha[k];
+            alpha[k] = reached;
         }
         alpha[c] += b.back();
         s.mu += constant;

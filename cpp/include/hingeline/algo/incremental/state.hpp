@@ -88,6 +88,30 @@ struct State {
         return least > -infinity && most < infinity ? (least + most) / 2 : mu;
     }
 
+    /// Sum of the coefficients minus `total`, in extended precision.
+    double excess() const {
+        long double sum = -static_cast<long double>(total);
+        for (Index i = 0; i < n; ++i) sum += lines[line::alpha][i];
+        return static_cast<double>(sum);
+    }
+
+    /// KKT violation of position i at gradient g: how far it is on the wrong side of zero.
+    double violation(Index i, double g) const {
+        const double a = lines[line::alpha][i];
+        return std::max(a < high(i) ? -g : 0.0, a > low(i) ? g : 0.0);
+    }
+
+    /// Whether coefficients between their bounds are outside M, because the system of all of them is singular up to
+    /// rounding. The path cannot start from such a state; see descent.hpp.
+    bool loose() const {
+        if (!ready) return false;
+        for (Index i = 0; i < n; ++i)
+            if ((place[i] == Place::low && lines[line::alpha][i] != low(i)) ||
+                (place[i] == Place::high && lines[line::alpha][i] != high(i)))
+                return true;
+        return false;
+    }
+
     /// a'Ka.
     double square() const {
         double sum = 0;
@@ -122,6 +146,12 @@ struct State {
     }
 };
 
+/// Largest KKT violation of a machine, and the largest one that rounding errors explain.
+struct Reached {
+    double violation = 0, limit = std::numeric_limits<double>::infinity();
+    bool missed() const { return violation > limit; }
+};
+
 /// The state for the problem with all labels negated.
 inline State mirrored(State s) {
     for (Index i = 0; i < s.n; ++i) {
@@ -134,7 +164,7 @@ inline State mirrored(State s) {
     return s;
 }
 
-/// An operation has failed even after Q and G were computed again.
+/// The path has broken down, even after Q and G were computed again.
 struct Stuck : std::exception {};
 /// The kernel rows of the margin set do not fit into cache_size.
 class Full : public std::bad_alloc {
