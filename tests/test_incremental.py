@@ -352,7 +352,7 @@ def test_an_id_is_forgotten_once():
 def test_ids_are_integers_or_strings(ids):
     X, y = noisy(20)
     model = IncrementalSVC(**KERNELS["rbf"]).fit(X, y)
-    with pytest.raises(TypeError, match="integers or strings"):
+    with pytest.raises(TypeError, match="integers, strings or UUIDs"):
         model.forget(ids)
     assert model.n_samples_ == 20
     for good in (np.array(5), np.int64(6), {7}, range(8, 10), iter([10])):

@@ -17,7 +17,6 @@ from .finite_newton import CLASSIFIER_RULES, FiniteNewtonSVC, LinearClassifier
 from .path import checked_Cs
 from .training import explained, one_blas_thread
 
-
 #: Fitted attributes that come from the fit to all rows.
 FITTED = ("coef_", "intercept_", "n_iter_", "duality_gap_", "objective_", "decision_scale_")
 

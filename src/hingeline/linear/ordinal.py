@@ -163,8 +163,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
             return self._categories
         if len(found) > 2 and found.dtype.kind in "OUS":
             warnings.warn(
-                f"y has strings without an order; their alphabetical order is used: {found.tolist()}. Set classes to the "
-                "labels in their order, or give y as an ordered pandas Categorical.",
+                f"y has strings without an order; their alphabetical order is used: {found.tolist()}. Set classes to "
+                "the labels in their order, or give y as an ordered pandas Categorical.",
                 UserWarning,
                 stacklevel=9,
             )

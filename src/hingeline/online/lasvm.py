@@ -116,7 +116,8 @@ class LASVC(StreamClassifier):
     n_iter_ : ndarray of shape (n_machines,)
         Number of optimisation steps.
     n_samples_seen_ : int
-        Number of samples seen so far.
+        Number of samples learnt so far. After a :meth:`fit` that ended early: number of samples visited, whose
+        ``admission_margin_`` is not NaN.
     n_expansion_ : ndarray of shape (n_machines,)
         Number of examples in the expansion, support vectors or not.
     duality_gap_ : ndarray of shape (n_machines,)
@@ -373,7 +374,7 @@ class LasvmTraining(StreamTraining):
 
     def end(self, unfinished: str) -> None:
         self.core.end(self.source)
-        self.core.end_early(unfinished, len(self.codes))
+        self.core.end_early(unfinished, self.n_seen(unfinished))
 
     def warn(self) -> None:
         """Warn about machines that have not reached the optimum after finishing."""
@@ -383,8 +384,8 @@ class LasvmTraining(StreamTraining):
         doubtful = np.flatnonzero(est.stop_reason_ == "indefinite")
         if len(doubtful):
             warnings.warn(
-                f"{len(doubtful)} of {len(est.stop_reason_)} machines are stationary, perhaps not optimal: the kernel is not "
-                "positive semi-definite on their samples. Change the kernel or its parameters.",
+                f"{len(doubtful)} of {len(est.stop_reason_)} machines are stationary, perhaps not optimal: the kernel "
+                "is not positive semi-definite on their samples. Change the kernel or its parameters.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

@@ -165,18 +165,22 @@ template <class M> struct Ensemble {
         Index n_rows, n_seen;
         std::string unfinished;
     };
-    Before before() const {
-        Before b{classes, {}, rows.started(), rows.size(), n_seen, unfinished};
-        for (const M& m : machines) b.states.push_back(m.state);
-        return b;
+    Before before() const { return {classes, held_states(), rows.started(), rows.size(), n_seen, unfinished}; }
+    Array<State> held_states() const {
+        Array<State> out;
+        for (const M& m : machines) out.push_back(m.state);
+        return out;
+    }
+    void hold_states(Array<State>&& states) {
+        machines.resize(states.size());
+        for (Index i = 0; i < std::ssize(machines); ++i) {
+            machines[i].state = std::move(states[i]);
+            machines[i].release();
+        }
     }
     void undo(Before&& b) {
         classes = std::move(b.classes);
-        machines.resize(b.states.size());
-        for (Index i = 0; i < std::ssize(machines); ++i) {
-            machines[i].state = std::move(b.states[i]);
-            machines[i].release();
-        }
+        hold_states(std::move(b.states));
         if (b.had_rows)
             rows.truncate(b.n_rows);
         else
@@ -186,10 +190,9 @@ template <class M> struct Ensemble {
     }
 
     /// Learn from a chunk of a stream. work(from, to) learns from some of its examples and returns how far all machines
-    /// have come. An error leaves the ensemble as it was. After Ctrl-C, which stops `work` early, the examples learnt
-    /// so far are kept, and n_seen counts those that all machines have learnt.
-    /// Several machines go through a chunk in pieces of `piece` examples or more, so that Ctrl-C finds them close
-    /// together.
+    /// have come. An error leaves the ensemble as it was. After Ctrl-C, which stops `work` early, the ensemble is that
+    /// of the first n_seen examples: one machine keeps what it has learnt; several go through the chunk in pieces of
+    /// `piece` examples or more, and a piece that is interrupted is undone.
     template <class Work> void learn_chunk(const Chunk& chunk, Index piece, Interrupt* interrupt, Work&& work) {
         Before b = before();
         unfinished = "interrupted";
@@ -203,10 +206,16 @@ template <class M> struct Ensemble {
                     add_class(chunk.arrivals[next++].place);
                 if (at == chunk.size()) break;
                 Index end = next < std::ssize(chunk.arrivals) ? chunk.arrivals[next].at : chunk.size();
-                if (std::ssize(machines) > 1) end = std::min(end, at + std::max(piece, chunk.size() / 64));
-                at = work(at, end);
+                const bool several = std::ssize(machines) > 1;
+                if (several) end = std::min(end, at + std::max(piece, chunk.size() / 64));
+                Array<State> states = several ? held_states() : Array<State>();
+                const Index reached = work(at, end);
+                if (several && reached < end)
+                    hold_states(std::move(states));
+                else
+                    at = reached;
                 n_seen = seen_before + at;
-                if (at < end) break;  // interrupted
+                if (reached < end) break;  // interrupted
             }
             if (!stopped()) unfinished.clear();
             if (interrupt && interrupt->failed()) return undo(std::move(b));
