@@ -349,10 +349,10 @@ def test_an_id_is_forgotten_once():
 
 
 @pytest.mark.parametrize("ids", [b"\x01\x02", bytearray(b"\x01"), 1.0, [1.5], [None], [True]])
-def test_ids_are_integers_or_strings(ids):
+def test_ids_are_integers_strings_or_uuids(ids):
     X, y = noisy(20)
     model = IncrementalSVC(**KERNELS["rbf"]).fit(X, y)
-    with pytest.raises(TypeError, match="integers or strings"):
+    with pytest.raises(TypeError, match="integers, strings or UUIDs"):
         model.forget(ids)
     assert model.n_samples_ == 20
     for good in (np.array(5), np.int64(6), {7}, range(8, 10), iter([10])):

@@ -81,7 +81,7 @@ def test_leave_one_out_by_hand():
     # Without 1: 3 and -1 have w = 1/2, b = -1/2, so f(1) = 0, which is no vote for class 1.
     np.testing.assert_allclose(result.decision, [0.0, 1.0, 3.0], rtol=0, atol=1e-14)
     assert result.prediction[1:].tolist() == [1, 1]
-    assert result.ids == [0, 1, 2]
+    assert result.ids.tolist() == [0, 1, 2]
     assert result.n_errors == np.sum(result.prediction != [1, 0, 1])
 
 
@@ -258,7 +258,7 @@ def test_degenerate_data(case, kernel, C):
 
     def check(places):
         """places: where the rows held are in X."""
-        if not places:
+        if not len(places):
             return
         K, sign = COMPUTED[kernel](X[places], X[places]), plus_minus(y[places])
         (a,), (mu,) = coefficients(model, model.ids_), model.intercept_

@@ -428,4 +428,4 @@ def test_an_interrupted_model_is_that_of_the_steps_made(rule):
         expected = np.zeros(300)
         expected[rows[:steps]] = coefficients(part, steps)
         np.testing.assert_array_equal(coefficients(model, 300), expected)
-        assert model.n_violations_ == part.n_violations_ and model.n_samples_seen_ == 300
+        assert model.n_violations_ == part.n_violations_ and model.n_samples_seen_ == steps

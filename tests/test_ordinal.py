@@ -251,7 +251,7 @@ def test_on_the_threshold():
     """x.w > b_s is strict."""
     X, y = np.array([[-1.0], [-1.0], [1.0], [1.0]]), [0, 0, 1, 1]
     model = FiniteNewtonOrdinal(loss="squared").fit(X, y)
-    model.coef_[:], model.thresholds_[:] = 2.0, 1.0
+    model.coef_, model.thresholds_ = np.array([2.0]), np.array([1.0])
     assert model.predict([[0.5], [0.5 + 1e-9], [0.5 - 1e-9]]).tolist() == [0, 1, 0]
 
 

@@ -116,7 +116,7 @@ def test_interrupt_leaves_a_stream(case):
         model.partial_fit(X[:200], y[:200], classes)
     interrupt(lambda: model.fit(X, y) if how == "fit" else model.partial_fit(X, y, classes), after=0.2)
     check_usable(model, X, y)
-    assert len(model.admission_margin_) == len(y) <= model.n_samples_seen_
+    assert len(model.admission_margin_) == len(y) >= model.n_samples_seen_ - 200
     model.partial_fit(X[:20], y[:20])
     assert np.isfinite(model.decision_function(X[:50])).all()
 

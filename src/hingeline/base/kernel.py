@@ -85,8 +85,9 @@ class KernelEstimator(RowEstimator):
         self._gamma = self._resolve_gamma(X, sample_weight)
         if self._uses_scale() and X.shape[0] < FEWEST_ROWS:
             warnings.warn(
-                f"gamma='scale' is computed from the first call only, which has {X.shape[0]} rows: gamma={self._gamma:.6g} "
-                f"from now on. Set gamma to a number, or give the first call {FEWEST_ROWS} rows or more.",
+                f"gamma='scale' is computed from the first call only, which has {X.shape[0]} rows: "
+                f"gamma={self._gamma:.6g} from now on. Set gamma to a number, or give the first call {FEWEST_ROWS} "
+                "rows or more.",
                 UserWarning,
                 stacklevel=5,
             )

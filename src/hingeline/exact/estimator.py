@@ -118,9 +118,9 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
             return
         _WARNED.add(ensemble)
         warnings.warn(
-            f"gamma='scale' was computed from the rows of the first call: gamma={self._gamma:.6g}. Forgetting a row does "
-            f"not change it, so the model differs from a fit to the remaining rows. Set gamma={self._gamma:.6g}, or "
-            "another number that does not depend on the rows.",
+            f"gamma='scale' was computed from the rows of the first call: gamma={self._gamma:.6g}. Forgetting a row "
+            f"does not change it, so the model differs from a fit to the remaining rows. Set gamma={self._gamma:.6g}, "
+            "or another number that does not depend on the rows.",
             UserWarning,
             stacklevel=4,
         )

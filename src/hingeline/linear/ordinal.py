@@ -156,8 +156,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
             return self._categories
         if len(found) > 2 and found.dtype.kind in "OUS":
             warnings.warn(
-                f"y has strings without an order; their alphabetical order is used: {found.tolist()}. Set classes to the "
-                "labels in their order, or give y as an ordered pandas Categorical.",
+                f"y has strings without an order; their alphabetical order is used: {found.tolist()}. Set classes to "
+                "the labels in their order, or give y as an ordered pandas Categorical.",
                 UserWarning,
                 stacklevel=9,
             )
@@ -219,5 +219,5 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
 
 def _ordered_categories(y: Any) -> np.ndarray | None:
     """Categories of an ordered pandas Categorical or of a series of such a type, else None."""
-    dtype = getattr(y, "dtype", None)
+    dtype: Any = getattr(y, "dtype", None)
     return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None

@@ -107,7 +107,8 @@ class KernelSGDClassifier(StreamClassifier):
     truncated_ : ndarray of shape (n_machines,)
         Upper bound on the error of decision values caused by truncation, in units of the largest kernel value.
     n_samples_seen_ : int
-        Number of samples seen so far.
+        Number of samples learnt so far. After a :meth:`fit` that ended early: number of samples visited, whose
+        ``admission_margin_`` is not NaN.
     stop_reason_ : ndarray of str of shape (n_machines,)
         'pass' (all steps made), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
     admission_margin_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -250,6 +251,6 @@ class SgdTraining(FitTraining):
 
     def end(self, unfinished: str) -> None:
         self.core.end()
-        self.core.end_early(unfinished, len(self.y))
         self.margins = np.full((len(self.y), self.in_order.shape[1]), np.nan)
         self.margins[self.order] = self.in_order
+        self.core.end_early(unfinished, self.n_seen(unfinished))

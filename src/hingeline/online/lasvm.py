@@ -114,7 +114,8 @@ class LASVC(StreamClassifier):
     n_iter_ : ndarray of shape (n_machines,)
         Number of optimisation steps.
     n_samples_seen_ : int
-        Number of samples seen so far.
+        Number of samples learnt so far. After a :meth:`fit` that ended early: number of samples visited, whose
+        ``admission_margin_`` is not NaN.
     n_expansion_ : ndarray of shape (n_machines,)
         Number of examples in the expansion, support vectors or not.
     duality_gap_ : ndarray of shape (n_machines,)
@@ -318,7 +319,7 @@ class LasvmTraining(FitTraining):
 
     def end(self, unfinished: str) -> None:
         self.core.end(self.source)
-        self.core.end_early(unfinished, len(self.codes))
+        self.core.end_early(unfinished, self.n_seen(unfinished))
 
     def complaints(self) -> Iterator[str]:
         """Machines that have not reached the optimum after finishing."""
@@ -328,8 +329,8 @@ class LasvmTraining(FitTraining):
         doubtful = np.flatnonzero(est.stop_reason_ == "indefinite")
         if len(doubtful):
             yield (
-                f"{len(doubtful)} of {len(est.stop_reason_)} machines are stationary, perhaps not optimal: the kernel is "
-                "not positive semi-definite on their samples. Change the kernel or its parameters."
+                f"{len(doubtful)} of {len(est.stop_reason_)} machines are stationary, perhaps not optimal: the kernel "
+                "is not positive semi-definite on their samples. Change the kernel or its parameters."
             )
         gap, primal = est.duality_gap_, est.dual_objective_ + est.duality_gap_
         missed = np.flatnonzero(gap > est.tol * primal)

@@ -57,7 +57,8 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the next samples of a stream, in the order given.
 
-        An error leaves the model as it was. Ctrl-C leaves a usable model that has learnt from some of the samples.
+        An error leaves the model as it was. Ctrl-C leaves the model of the samples learnt so far: ``n_samples_seen_``
+        counts them, so that a later call can go on with the others.
 
         Parameters
         ----------
@@ -147,6 +148,10 @@ class StreamTraining(Training):
             "admission_margin_": self.ensemble.admission_margin(self.margins),
         }
 
+    def n_seen(self, unfinished: str) -> int:
+        """Number of samples of a fit, or of those visited if it ended early."""
+        return int(np.isfinite(self.margins).any(axis=1).sum()) if unfinished else len(self.margins)
+
     def snapshot(self) -> dict[str, Any]:
         return {**self.ensemble.attributes(), "_gamma": self.estimator._gamma}
 
@@ -177,7 +182,7 @@ class ChunkTraining(StreamTraining):
     def advance(self, steps: int | None) -> bool:
         ensemble, core, y = self.ensemble, self.ensemble.core, self.y
         with ensemble.lock:
-            before = ensemble.labels
+            before, n_before = ensemble.labels, core.n_seen
             labels, arrivals, codes = self._coded()
             self.margins = np.full((len(y), len(labels)), np.nan)
             rows = np.arange(len(y))
@@ -189,6 +194,7 @@ class ChunkTraining(StreamTraining):
                 n_known = core.n_classes
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before
                 self.margins = self.margins[:, :n_known]
+                self.margins[core.n_seen - n_before :] = np.nan  # of samples that are not learnt after Ctrl-C
         return False
 
     def _coded(self) -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:

@@ -157,11 +157,12 @@ template <class M> struct Ensemble {
         Index n_rows, n_seen;
         std::string unfinished;
     };
-    Before before() const {
-        Before b{classes, {}, rows.started(), rows.size(), n_seen, unfinished};
-        b.machines.reserve(machines.size());
-        for (const M& m : machines) b.machines.push_back(m.copy());
-        return b;
+    Before before() const { return {classes, copies(), rows.started(), rows.size(), n_seen, unfinished}; }
+    Array<M> copies() const {
+        Array<M> out;
+        out.reserve(machines.size());
+        for (const M& m : machines) out.push_back(m.copy());
+        return out;
     }
     void undo(Before&& b) noexcept {
         classes = std::move(b.classes);
@@ -192,8 +193,8 @@ template <class M> struct Ensemble {
     }
 
     /// Learn from a chunk of a stream. work(from, to) learns from some of its examples and returns how far all machines
-    /// have come. After Ctrl-C n_seen counts the examples that all machines have learnt. Several machines go through a
-    /// chunk in pieces of `piece` examples or more, so that Ctrl-C finds them close together.
+    /// have come. After Ctrl-C the ensemble is that of the first n_seen examples: one machine keeps what it has learnt;
+    /// several go through the chunk in pieces of `piece` examples or more, and a piece that is interrupted is undone.
     template <class Work> void learn_chunk(const Chunk& chunk, Index piece, Interrupt* interrupt, Work&& work) {
         const auto stopped = [&] { return interrupt && interrupt->requested(); };
         const Index seen_before = n_seen;
@@ -206,10 +207,16 @@ template <class M> struct Ensemble {
                     add_class(chunk.arrivals[next++].place);
                 if (at == chunk.size()) break;
                 Index end = next < std::ssize(chunk.arrivals) ? chunk.arrivals[next].at : chunk.size();
-                if (std::ssize(machines) > 1) end = std::min(end, at + std::max(piece, chunk.size() / 64));
-                at = work(at, end);
+                const bool several = std::ssize(machines) > 1;
+                if (several) end = std::min(end, at + std::max(piece, chunk.size() / 64));
+                Array<M> states = several ? copies() : Array<M>();
+                const Index reached = work(at, end);
+                if (several && reached < end)
+                    machines = std::move(states);
+                else
+                    at = reached;
                 n_seen = seen_before + at;
-                if (at < end) break;  // interrupted
+                if (reached < end) break;  // interrupted
             }
             if (!stopped()) unfinished.clear();
         });
