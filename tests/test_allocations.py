@@ -116,7 +116,7 @@ def test_failed_allocations_leave_the_model_as_it_was(sparse, tmp_path):
     library = tmp_path / "fail_new.so"
     source = HERE / "torture" / "fail_new.cpp"
     subprocess.run([compiler, "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
-    preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+    preload = " ".join(filter(None, [str(library), os.environ.get("LD_PRELOAD")]))  # before a sanitizer
     code = f"import sys; from tests.test_allocations import main; sys.exit(main({sparse}))"
     done = subprocess.run(
         [sys.executable, "-c", code],
