@@ -294,17 +294,12 @@ class Lasvm : public Ensemble<Machine> {
                 return Index{0};
             };
             const Index before = search.s.visited;
-            const auto note = [&] {
-                const Index visited = search.s.visited - before;
-                reached[m] = visited < some.size() ? where[visited] : to;
-            };
             try {
                 learn();
-            } catch (const Interrupted&) {
-                note();
-                throw;
+            } catch (const Interrupted&) {  // by a kernel function; the poll stops the other machines
             }
-            note();
+            const Index visited = search.s.visited - before;
+            reached[m] = visited < some.size() ? where[visited] : to;
         });
         return reached.empty() ? to : *std::min_element(reached.begin(), reached.end());
     }
