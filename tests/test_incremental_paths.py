@@ -54,7 +54,7 @@ def test_leave_one_out_is_learning_again(n_classes, kernel, C):
     labels = (computed[:, 0] > 0).astype(int) if n_classes == 2 else computed.argmax(axis=1)
     assert (result.prediction == labels)[clear].all()
     assert result.n_errors == np.sum(result.prediction != y) and isinstance(result.n_errors, int)
-    assert result.ids == [*range(n)]
+    assert result.ids.tolist() == [*range(n)]
     assert result.n_errors >= np.sum(model.classes_[labels] != y) - np.sum(~clear)
 
 

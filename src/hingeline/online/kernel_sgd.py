@@ -249,6 +249,9 @@ class SgdTraining(FitTraining):
         most = 2**62 if steps is None else steps
         return self.core.advance(self.source, most, margins=self.in_order, threads=self.threads)
 
+    def learnt(self) -> bool:
+        return bool(np.isfinite(self.in_order).any())
+
     def end(self, unfinished: str) -> None:
         self.core.end()
         self.margins = np.full((len(self.y), self.in_order.shape[1]), np.nan)

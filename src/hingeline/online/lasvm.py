@@ -317,6 +317,9 @@ class LasvmTraining(FitTraining):
             core.visit(*self._examples(outside), margins=self.margins, **how)
             most -= core.finish(self.source, tol, most, definite, self.threads)
 
+    def learnt(self) -> bool:
+        return bool(np.isfinite(self.margins).any())
+
     def end(self, unfinished: str) -> None:
         self.core.end(self.source)
         self.core.end_early(unfinished, self.n_seen(unfinished))

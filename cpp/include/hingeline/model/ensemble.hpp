@@ -211,10 +211,12 @@ template <class M> struct Ensemble {
                 if (several) end = std::min(end, at + std::max(piece, chunk.size() / 64));
                 Array<M> states = several ? copies() : Array<M>();
                 const Index reached = work(at, end);
-                if (several && reached < end)
+                if (several && reached < end) {
                     machines = std::move(states);
-                else
+                    for (M& m : machines) m.state.reason = Reason::interrupted;
+                } else {
                     at = reached;
+                }
                 n_seen = seen_before + at;
                 if (reached < end) break;  // interrupted
             }

@@ -305,7 +305,7 @@ class Lasvm : public Ensemble<Machine> {
             const Index before = search.s.visited;
             try {
                 learn();
-            } catch (const Interrupted&) {  // the other machines see the request
+            } catch (const Interrupted&) {  // by a kernel function; the poll stops the other machines
             }
             const Index visited = search.s.visited - before;
             reached[m] = visited < some.size() ? where[visited] : to;
