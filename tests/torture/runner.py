@@ -1,0 +1,236 @@
+"""Run campaigns in worker processes: a crash or a hang ends the worker, is recorded, and the campaign goes on.
+
+Results are lines of JSON in ``out/torture/<build>/<campaign>-<seed>.jsonl``: one line per fault and one per batch of
+trials. A campaign that was interrupted goes on after the batches found there. `build` names the code under test, so
+results of other code are not mixed in.
+"""
+
+import hashlib
+import importlib
+import json
+import os
+import queue
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import hingeline
+
+CAMPAIGNS = ("states", "signals", "numbers", "threads", "kernels", "allocations")
+ROOT = Path(__file__).parents[2]
+#: Trials of one line of results.
+BATCH = 50
+#: Outcome of a trial beyond the last one of its case.
+END = "end"
+
+
+def build():
+    """Name of the code under test."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    for path in sorted(Path(hingeline.__file__).parent.rglob("*")):
+        if path.suffix in (".py", ".so", ".pyd"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:10]
+
+
+def campaign_module(name):
+    return importlib.import_module(f"tests.torture.{name}")
+
+
+@dataclass
+class Tally:
+    """Results of one case."""
+
+    done: int = 0
+    ended: bool = False
+    outcomes: Counter = field(default_factory=Counter)
+    faults: dict = field(default_factory=dict)
+
+    def add(self, line):
+        if "fault" in line:
+            self.faults[line["trial"]] = line
+            return
+        self.done = max(self.done, line["first"] + line["count"])
+        self.ended |= line["ended"]
+        self.outcomes.update(line["outcomes"])
+
+
+class Campaign:
+    """One campaign with one seed, and its file of results.
+
+    Parameters
+    ----------
+    name : str
+        Module of this package: ``cases()``, ``trial(case, rng, number)``, ``TRIALS``, ``LIMIT`` and, if workers need
+        one, ``environment(folder)``.
+    seed : int
+        Seed of all trials.
+    folder : Path
+        Where results go.
+    """
+
+    def __init__(self, name, seed=0, folder=None, cases=None):
+        self.name, self.seed = name, seed
+        self.module = campaign_module(name)
+        self.folder = Path(folder or ROOT / "out" / "torture") / build()
+        self.file = self.folder / f"{name}-{seed}.jsonl"
+        self.tallies = {case: Tally() for case in self.module.cases() if not cases or case in cases}
+        self.lock = threading.Lock()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lines = self.file.read_text().splitlines() if self.file.exists() else ()
+        for line in map(_parsed, lines):
+            if line is not None and line["case"] in self.tallies:
+                self.tallies[line["case"]].add(line)
+
+    def run(self, trials=None, seconds=None, jobs=1, limit=None):
+        """Run trials until there are `trials` in all or the time is over."""
+        per_case = -(-(trials or self.module.TRIALS) // len(self.tallies))
+        end = time.monotonic() + seconds if seconds else float("inf")
+        waiting = queue.SimpleQueue()
+        for case in self.tallies:
+            waiting.put(case)
+        work = [
+            threading.Thread(target=self._work, args=(waiting, per_case, end, limit or self.module.LIMIT))
+            for _ in range(jobs)
+        ]
+        for one in work:
+            one.start()
+        for one in work:
+            one.join()
+        return self
+
+    def _work(self, waiting, per_case, end, limit):
+        """One worker after another; cases take turns, one batch each."""
+        with Worker(self, limit) as worker:
+            while time.monotonic() < end:
+                try:
+                    case = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                tally = self.tallies[case]
+                count = min(BATCH, per_case - tally.done)
+                if count > 0 and not tally.ended:
+                    worker.batch(case, tally.done, count, end)
+                    waiting.put(case)
+
+    def record(self, case, **line):
+        line = {"campaign": self.name, "seed": self.seed, "case": case, **line}
+        with self.lock:
+            self.tallies[case].add(line)
+            with self.file.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+    def faults(self):
+        return [fault for tally in self.tallies.values() for fault in tally.faults.values()]
+
+    def outcomes(self):
+        return sum((tally.outcomes for tally in self.tallies.values()), Counter())
+
+
+def _parsed(line):
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError:  # the program was killed while it wrote
+        return None
+
+
+class Worker:
+    """A process that runs trials; it is started again after a crash or a hang."""
+
+    def __init__(self, campaign, limit):
+        self.campaign, self.limit = campaign, limit
+        self.process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stop()
+
+    def batch(self, case, first, count, end):
+        """Run trials of a case; the time may be over before all are done."""
+        outcomes, ended, at, start = Counter(), False, first, time.monotonic()
+        while at < first + count and not ended and time.monotonic() < end:
+            self._send(case, at, first + count - at)
+            while at < first + count and not ended:
+                line = self._line()
+                if line is None:
+                    self._record(case, at, *self._death())
+                    outcomes["faults"] += 1
+                    at += 1
+                    break
+                if "fault" in line:
+                    self._record(case, at, line["fault"], line["message"])
+                    outcomes["faults"] += 1
+                ended = END in line.get("outcomes", ())
+                if not ended:
+                    outcomes.update(line.get("outcomes", {}))
+                    at += 1
+        self.campaign.record(
+            case, first=first, count=at - first, ended=ended, outcomes=outcomes, seconds=time.monotonic() - start
+        )
+
+    def _record(self, case, trial, kind, message):
+        name, seed = self.campaign.name, self.campaign.seed
+        repeat = f"python -m tests.torture {name} --seed {seed} --case '{case}' --trial {trial}"
+        self.campaign.record(case, trial=trial, fault=kind, message=message, repeat=repeat)
+
+    # ---- the process ---------------------------------------------------------------------------------
+
+    def _send(self, *request):
+        if self.process is None:
+            self._start()
+        line = json.dumps([self.campaign.seed, *request]) + "\n"
+        self.process.stdin.write(line.encode())
+        self.process.stdin.flush()
+
+    def _start(self):
+        self.errors, self.rest = tempfile.TemporaryFile(), b""
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        if hasattr(self.campaign.module, "environment"):
+            environment.update(self.campaign.module.environment(self.campaign.folder))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.torture.worker", self.campaign.name, str(self.limit)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            env=environment,
+        )
+
+    def _line(self):
+        """Next line of the worker, or None when it has ended. It ends itself after a hang; killing is the last resort."""
+        while b"\n" not in self.rest:
+            ready, _, _ = select.select([self.process.stdout], [], [], 2 * self.limit + 60)
+            part = os.read(self.process.stdout.fileno(), 1 << 16) if ready else b""
+            if not part:
+                return None
+            self.rest += part
+        line, _, self.rest = self.rest.partition(b"\n")
+        return json.loads(line)
+
+    def _death(self):
+        """Kind of fault and last words of a worker that has ended or does not answer."""
+        try:
+            code = self.process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            code = None
+        self._stop()
+        self.errors.seek(0)
+        words = self.errors.read().decode(errors="replace")[-4000:]
+        hung = code is None or "Timeout (" in words
+        return ("hang", f"more than {self.limit:g} s\n{words}") if hung else ("crash", f"exit code {code}\n{words}")
+
+    def _stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdin.close()
+            self.process.stdout.close()
+            self.process = None
