@@ -18,7 +18,7 @@ def arguments():
     parser.add_argument("--trials", type=int, help="trials per campaign (default: the number of docs/reliability.md)")
     parser.add_argument("--minutes", type=float, help="time per campaign; another run goes on from there")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes (default 1)")
-    parser.add_argument("--limit", type=float, help="seconds until a trial counts as a hang")
+    parser.add_argument("--limit", type=float, help="CPU seconds until a trial counts as a hang")
     parser.add_argument("--case", action="append", help="only this case; may be repeated")
     parser.add_argument("--trial", type=int, help="repeat this trial of --case in this process")
     parser.add_argument("--out", type=Path, help="folder of the results (default out/torture)")

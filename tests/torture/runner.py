@@ -11,6 +11,7 @@ import json
 import os
 import queue
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -159,7 +160,10 @@ class Worker:
         while at < first + count and not ended and time.monotonic() < end:
             self._send(case, at, first + count - at)
             while at < first + count and not ended:
-                line = self._line()
+                line = self._line(end)
+                if line is None and time.monotonic() >= end:
+                    self._stop()
+                    break
                 if line is None:
                     self._record(case, at, *self._death())
                     outcomes["faults"] += 1
@@ -186,6 +190,8 @@ class Worker:
     def _send(self, *request):
         if self.process is None:
             self._start()
+        self.errors.seek(0)
+        self.errors.truncate()  # words of earlier trials
         line = json.dumps([self.campaign.seed, *request]) + "\n"
         self.process.stdin.write(line.encode())
         self.process.stdin.flush()
@@ -204,10 +210,11 @@ class Worker:
             env=environment,
         )
 
-    def _line(self):
-        """Next line of the worker, or None when it has ended. It ends itself after a hang; killing is the last resort."""
+    def _line(self, end):
+        """Next line of the worker, or None when it has ended or the time is over. It ends itself after a hang."""
+        patience = min(end - time.monotonic(), 10 * self.limit + 60)
         while b"\n" not in self.rest:
-            ready, _, _ = select.select([self.process.stdout], [], [], 2 * self.limit + 60)
+            ready, _, _ = select.select([self.process.stdout], [], [], max(patience, 0.0))
             part = os.read(self.process.stdout.fileno(), 1 << 16) if ready else b""
             if not part:
                 return None
@@ -224,7 +231,7 @@ class Worker:
         self._stop()
         self.errors.seek(0)
         words = self.errors.read().decode(errors="replace")[-4000:]
-        hung = code is None or "Timeout (" in words
+        hung = code in (None, -signal.SIGXCPU) or "Timeout (" in words
         return ("hang", f"more than {self.limit:g} s\n{words}") if hung else ("crash", f"exit code {code}\n{words}")
 
     def _stop(self):

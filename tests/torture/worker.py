@@ -6,6 +6,7 @@ import io
 import json
 import os
 import resource
+import signal
 import sys
 import traceback
 import warnings
@@ -18,6 +19,8 @@ from tests.torture.subjects import Fault
 
 #: Address space of a worker in bytes: a huge size in a damaged state is an error, not a busy machine.
 MEMORY = 6 << 30
+#: A process that waits is ended after this multiple of the limit: other processes may have all cores.
+PATIENCE = 6
 
 
 def generator(name, seed, case, number):
@@ -42,17 +45,25 @@ def _trace(error):
     return "".join(traceback.format_exception(error))[-3000:]
 
 
+def _limit_time(limit):
+    """End this process, with a traceback, after seconds of work, or after a longer time without work."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime + limit) + 1, resource.RLIM_INFINITY))
+    faulthandler.dump_traceback_later(PATIENCE * limit, exit=True)
+
+
 def main(name, limit):
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing else may write between the answers
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.enable()
+    faulthandler.register(signal.SIGXCPU, chain=True)
     module = campaign_module(name)
     for line in sys.stdin:
         seed, case, first, count = json.loads(line)
         for number in range(first, first + count):
-            faulthandler.dump_traceback_later(limit, exit=True)
+            _limit_time(limit)
             with contextlib.redirect_stdout(io.StringIO()):
                 found = outcome(module, name, seed, case, number)
             faulthandler.cancel_dump_traceback_later()
