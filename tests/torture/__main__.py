@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -58,7 +59,11 @@ def main():
     chosen = arguments()
     if chosen.trial is not None:
         (name,), (case,) = chosen.campaign, chosen.case
-        found = outcome(campaign_module(name), name, chosen.seed, case, chosen.trial)
+        module = campaign_module(name)
+        if hasattr(module, "environment") and "LD_PRELOAD" not in os.environ:  # the loader reads it once
+            variables = module.environment(Campaign(name, chosen.seed, chosen.out).folder)
+            os.execve(sys.executable, [sys.executable, "-m", "tests.torture", *sys.argv[1:]], {**os.environ, **variables})
+        found = outcome(module, name, chosen.seed, case, chosen.trial)
         print(json.dumps(found, indent=1).replace("\\n", "\n"))
         return int("fault" in found)
     campaigns = []
