@@ -230,7 +230,7 @@ class Worker:
             code = None
         self._stop()
         self.errors.seek(0)
-        words = self.errors.read().decode(errors="replace")[-4000:]
+        words = self.errors.read().decode(errors="replace").partition("\nExtension modules:")[0][-4000:]
         hung = code in (None, -signal.SIGXCPU) or "Timeout (" in words
         return ("hang", f"more than {self.limit:g} s\n{words}") if hung else ("crash", f"exit code {code}\n{words}")
 
