@@ -34,7 +34,9 @@ def arguments():
 def signature(fault):
     """Faults of one kind, with the same message (numbers aside) at the same place, are probably one."""
     words = fault["message"].strip().splitlines() or [""]
-    places = [re.sub(r'.*/(?:hingeline|tests)/(.*)", line (\d+), in (.*)', r"\1:\3", one) for one in words if "File " in one]
+    places = [
+        re.sub(r'.*/(?:hingeline|tests)/(.*)", line (\d+), in (.*)', r"\1:\3", one) for one in words if "File " in one
+    ]
     ours = [place for place in places if "File " not in place and not place.startswith("torture/")]
     first = "" if fault["fault"] in ("hang", "crash") else words[0]
     where = (ours or places or ["?"])[0 if not first else -1]
@@ -62,7 +64,9 @@ def main():
         module = campaign_module(name)
         if hasattr(module, "environment") and "LD_PRELOAD" not in os.environ:  # the loader reads it once
             variables = module.environment(Campaign(name, chosen.seed, chosen.out).folder)
-            os.execve(sys.executable, [sys.executable, "-m", "tests.torture", *sys.argv[1:]], {**os.environ, **variables})
+            os.execve(
+                sys.executable, [sys.executable, "-m", "tests.torture", *sys.argv[1:]], {**os.environ, **variables}
+            )
         found = outcome(module, name, chosen.seed, case, chosen.trial)
         print(json.dumps(found, indent=1).replace("\\n", "\n"))
         return int("fault" in found)

@@ -169,8 +169,10 @@ class Stream:
         if chosen["kernel"] == "rbf":
             return 1.0
         with np.errstate(over="ignore"):
-            return self.norm if chosen["kernel"] == "linear" else (
-                np.float64(gamma * self.norm + chosen["coef0"]) ** chosen["degree"]
+            return (
+                self.norm
+                if chosen["kernel"] == "linear"
+                else (np.float64(gamma * self.norm + chosen["coef0"]) ** chosen["degree"])
             )
 
 
