@@ -5,6 +5,7 @@ trials. A campaign that was interrupted goes on after the batches found there. `
 results of other code are not mixed in.
 """
 
+import contextlib
 import hashlib
 import importlib
 import json
@@ -149,10 +150,13 @@ class Worker:
         self.process = None
 
     def __enter__(self):
+        self.files = contextlib.ExitStack()
+        self.errors = self.files.enter_context(tempfile.TemporaryFile())
         return self
 
     def __exit__(self, *_):
         self._stop()
+        self.files.close()
 
     def batch(self, case, first, count, end):
         """Run trials of a case; the time may be over before all are done."""
@@ -197,7 +201,7 @@ class Worker:
         self.process.stdin.flush()
 
     def _start(self):
-        self.errors, self.rest = tempfile.TemporaryFile(), b""
+        self.rest = b""
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         if hasattr(self.campaign.module, "environment"):
             environment.update(self.campaign.module.environment(self.campaign.folder))
