@@ -8,8 +8,9 @@ import pytest
 
 from hingeline import LASVC, IncrementalSVC
 from tests.torture import kernels, numbers, signals, states, threads
+from tests.torture.faults import Fault
 from tests.torture.runner import Campaign
-from tests.torture.subjects import SUBJECTS, Fault
+from tests.torture.subjects import SUBJECTS
 from tests.torture.worker import outcome
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
@@ -40,21 +41,23 @@ def test_the_runner_records_every_kind_of_fault_and_goes_on(tmp_path):
         "broken promise": "broken promise",
     }
     assert found == {(case, number, kind) for case, kind in kinds.items() for number in (0, 1)}
-    assert campaign.outcomes() == {"works": 4, "faults": 10}
+    assert campaign.outcomes() == {"works": 5, "faults": 10}
+    assert campaign.tallies["short"].ended and campaign.tallies["short"].done == 1
     crash = next(fault for fault in campaign.faults() if fault["case"] == "crash")
     assert "Segmentation fault" in crash["message"] and "planted.py" in crash["message"]
     assert crash["repeat"] == "python -m tests.torture planted --seed 0 --case 'crash' --trial 0"
 
 
 def test_a_campaign_goes_on_where_it_was_interrupted(tmp_path):
-    first = Campaign("kernels", folder=tmp_path, cases=["LASVC"]).run(20)
+    options = {"folder": tmp_path, "cases": ["fine", "noise"]}
+    first = Campaign("planted", **options).run(40)
     text = first.file.read_text()
-    first.file.write_text(text + '{"campaign": "kern')  # killed while it wrote
-    assert Campaign("kernels", folder=tmp_path, cases=["LASVC"]).run(20).tallies["LASVC"].done == 20
-    assert first.file.read_text().startswith(text)
-    again = Campaign("kernels", folder=tmp_path, cases=["LASVC"]).run(30)
-    assert again.tallies["LASVC"].done == 30
-    assert again.outcomes() == Campaign("kernels", folder=tmp_path / "other", cases=["LASVC"]).run(30).outcomes()
+    first.file.write_text(text + '{"campaign": "plan')  # killed while it wrote
+    Campaign("planted", **options).run(40)
+    assert first.file.read_text() == text, "trials are repeated"
+    Campaign("planted", **options).run(60)
+    again = Campaign("planted", **options)
+    assert again.tallies["fine"].done == 30 and again.outcomes() == {"works": 60}
 
 
 def faults(module, name, case, trials):

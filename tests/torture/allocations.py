@@ -17,9 +17,10 @@ import numpy as np
 
 from tests.private import saved
 
+from .faults import require
 from .runner import END
 from .signals import changes
-from .subjects import SUBJECTS, problem, require
+from .subjects import SUBJECTS, problem
 
 TRIALS, LIMIT = 1_000_000, 30.0
 LIBRARY = "HINGELINE_FAIL_NEW"

@@ -13,8 +13,9 @@ import scipy.sparse as sp
 
 from tests.private import saved
 
+from .faults import require
 from .signals import changes, new_task
-from .subjects import SUBJECTS, ids, require, require_finite
+from .subjects import SUBJECTS, ids, require_finite
 
 TRIALS, LIMIT = 12_000, 30.0
 

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from tests.data import wide_indices
 from tests.private import saved
 
+from .faults import require
 from .signals import changes
-from .subjects import SUBJECTS, ids, require, require_finite
+from .subjects import SUBJECTS, ids, require_finite
 
 TRIALS, LIMIT = 40_000, 30.0
 CALLS = 7

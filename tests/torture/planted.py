@@ -4,18 +4,18 @@ import os
 import signal
 import threading
 
+from .faults import require
 from .runner import END
-from .subjects import require
 
-TRIALS, LIMIT = 21, 0.5
+TRIALS, LIMIT = 16, 0.5
 
 
 def cases():
-    return ["fine", "crash", "endless loop", "deadlock", "wrong error", "broken promise", "noise"]
+    return ["fine", "crash", "endless loop", "deadlock", "wrong error", "broken promise", "noise", "short"]
 
 
 def trial(case, rng, number):
-    if number == 2:
+    if case == "short" and number == 1:
         return END
     if case == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)

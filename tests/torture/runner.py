@@ -7,7 +7,7 @@ results of other code are not mixed in.
 
 import contextlib
 import hashlib
-import importlib
+import importlib.util
 import json
 import os
 import queue
@@ -22,8 +22,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import hingeline
-
 CAMPAIGNS = ("states", "signals", "numbers", "threads", "kernels", "allocations")
 ROOT = Path(__file__).parents[2]
 #: Trials of one line of results.
@@ -35,7 +33,7 @@ END = "end"
 def build():
     """Name of the code under test."""
     digest = hashlib.sha1(usedforsecurity=False)
-    for path in sorted(Path(hingeline.__file__).parent.rglob("*")):
+    for path in sorted(Path(importlib.util.find_spec("hingeline").origin).parent.rglob("*")):
         if path.suffix in (".py", ".so", ".pyd"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:10]
@@ -85,9 +83,12 @@ class Campaign:
         self.tallies = {case: Tally() for case in self.module.cases() if not cases or case in cases}
         self.lock = threading.Lock()
         self.folder.mkdir(parents=True, exist_ok=True)
-        lines = self.file.read_text().splitlines() if self.file.exists() else ()
-        for line in map(_parsed, lines):
-            if line is not None and line["case"] in self.tallies:
+        text = self.file.read_text() if self.file.exists() else ""
+        if text and not text.endswith("\n"):  # the program was killed while it wrote
+            text = text[: text.rfind("\n") + 1]
+            self.file.write_text(text)
+        for line in map(json.loads, text.splitlines()):
+            if line["case"] in self.tallies:
                 self.tallies[line["case"]].add(line)
 
     def run(self, trials=None, seconds=None, jobs=1, limit=None):
@@ -133,13 +134,6 @@ class Campaign:
 
     def outcomes(self):
         return sum((tally.outcomes for tally in self.tallies.values()), Counter())
-
-
-def _parsed(line):
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError:  # the program was killed while it wrote
-        return None
 
 
 class Worker:

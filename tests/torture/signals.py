@@ -18,7 +18,8 @@ from sklearn.exceptions import NotFittedError
 
 from tests.private import saved
 
-from .subjects import FORMS, SUBJECTS, Problem, ids, problem, require, require_finite, values
+from .faults import require
+from .subjects import FORMS, SUBJECTS, Problem, ids, problem, require_finite, values
 
 TRIALS, LIMIT = 12_000, 30.0
 N_ROWS, N_FEATURES = 60, 4

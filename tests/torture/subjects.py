@@ -22,6 +22,8 @@ from hingeline import (
 )
 from tests.data import wide_indices
 
+from .faults import require
+
 ESTIMATORS = {
     "WorstViolatorSVC": WorstViolatorSVC(gamma=0.3),
     "MinNormSVC": MinNormSVC(gamma=0.3, C=10.0),
@@ -151,16 +153,6 @@ def ids(model):
 def values(model, X):
     """Decision values, or predictions where there are none."""
     return np.asarray(model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X))
-
-
-def require(condition, message):
-    """Raise Fault if a promise is broken."""
-    if not condition:
-        raise Fault(message)
-
-
-class Fault(AssertionError):
-    """A promise is broken."""
 
 
 def require_finite(model, X):

@@ -11,8 +11,9 @@ import numpy as np
 
 from tests.private import at_once
 
+from .faults import Fault, require
 from .signals import new_task, require_sound
-from .subjects import EXACT, STREAMS, SUBJECTS, Fault, ids, require, values
+from .subjects import EXACT, STREAMS, SUBJECTS, ids, values
 
 TRIALS, LIMIT = 6_000, 30.0
 SWITCH_INTERVAL = 1e-5

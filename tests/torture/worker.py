@@ -14,8 +14,8 @@ import zlib
 
 import numpy as np
 
+from tests.torture.faults import Fault
 from tests.torture.runner import campaign_module
-from tests.torture.subjects import Fault
 
 #: Address space of a worker in bytes: a huge size in a damaged state is an error, not a busy machine.
 MEMORY = 6 << 30
