@@ -16,13 +16,14 @@ from tests.torture.worker import outcome
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
 
 #: Trials of the short version, over all cases of a campaign.
-SHORT = {"states": 3_000, "signals": 450, "numbers": 450, "threads": 140, "kernels": 600, "allocations": 528}
+SHORT = {"states": 2_250, "signals": 225, "numbers": 225, "threads": 70, "kernels": 360, "allocations": 528}
 
 
 @pytest.mark.parametrize("name", SHORT)
 def test_short_version(name, tmp_path):
-    campaign = Campaign(name, seed=1, folder=tmp_path).run(SHORT[name])
-    assert sum(tally.done for tally in campaign.tallies.values()) >= min(SHORT[name], 400)
+    campaign = Campaign(name, seed=1, folder=tmp_path).run(SHORT[name], limit=10.0)
+    per_case = SHORT[name] // len(campaign.tallies)
+    assert all(tally.ended or tally.done >= per_case > 0 for tally in campaign.tallies.values())
     wrong = [f"{fault['fault']}: {fault['message'][:600]}\n{fault['repeat']}" for fault in campaign.faults()]
     assert not wrong, f"{len(wrong)} faults\n" + "\n\n".join(wrong[:5])
 

@@ -41,7 +41,7 @@ ESTIMATORS = {
     "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
     "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
 }
-FORMS = {"dense": np.asarray, "csr": sp.csr_array, "wide csr": wide_indices}
+FORMS = {"dense": np.array, "csr": sp.csr_array, "wide csr": wide_indices}
 
 
 @dataclass
