@@ -19,7 +19,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow torture bench bench-incremental bench-linear bench-distributed ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench bench-incremental bench-linear bench-distributed ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
 
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
@@ -32,6 +32,7 @@ test-python: $(INSTALLED) $(GROUP)test
 test-slow: $(INSTALLED) $(GROUP)test
 	$(BIN)/python -m pytest -q -m slow tests
 
+.PHONY: torture
 # ARGS="states --minutes 10" for one campaign; --help lists the options. Results are in out/torture.
 torture: $(INSTALLED) $(GROUP)test
 	$(BIN)/python -m tests.torture --jobs $$(getconf _NPROCESSORS_ONLN) $(ARGS)
