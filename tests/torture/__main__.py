@@ -75,7 +75,12 @@ def main():
         campaign = Campaign(name, chosen.seed, chosen.out, chosen.case)
         print(f"{name}: seed {chosen.seed}, build {build()}, results in {campaign.file}", flush=True)
         seconds = 60 * chosen.minutes if chosen.minutes else None
-        campaigns.append(campaign.run(chosen.trials, seconds, chosen.jobs, chosen.limit))
+        campaigns.append(campaign)
+        try:
+            campaign.run(chosen.trials, seconds, chosen.jobs, chosen.limit)
+        except KeyboardInterrupt:
+            print("interrupted; the same command goes on from here")
+            break
     report(campaigns)
     return int(any(campaign.faults() for campaign in campaigns))
 

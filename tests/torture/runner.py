@@ -92,26 +92,32 @@ class Campaign:
                 self.tallies[line["case"]].add(line)
 
     def run(self, trials=None, seconds=None, jobs=1, limit=None):
-        """Run trials until there are `trials` in all or the time is over."""
+        """Run trials until there are `trials` in all or the time is over. Ctrl-C ends it; results are kept."""
         per_case = -(-(trials or self.module.TRIALS) // len(self.tallies))
-        end = time.monotonic() + seconds if seconds else float("inf")
+        self.end = time.monotonic() + seconds if seconds else float("inf")
         waiting = queue.SimpleQueue()
         for case in self.tallies:
             waiting.put(case)
-        work = [
-            threading.Thread(target=self._work, args=(waiting, per_case, end, limit or self.module.LIMIT))
-            for _ in range(jobs)
-        ]
+        arguments = (waiting, per_case, limit or self.module.LIMIT)
+        work = [threading.Thread(target=self._work, args=arguments) for _ in range(jobs)]
         for one in work:
             one.start()
-        for one in work:
-            one.join()
+        try:
+            for one in work:
+                one.join()
+        finally:
+            self.end = 0.0
+            for one in work:
+                one.join()
         return self
 
-    def _work(self, waiting, per_case, end, limit):
-        """One worker after another; cases take turns, one batch each."""
+    def time_is_over(self):
+        return time.monotonic() >= self.end
+
+    def _work(self, waiting, per_case, limit):
+        """Cases take turns, one batch each."""
         with Worker(self, limit) as worker:
-            while time.monotonic() < end:
+            while not self.time_is_over():
                 try:
                     case = waiting.get_nowait()
                 except queue.Empty:
@@ -119,7 +125,7 @@ class Campaign:
                 tally = self.tallies[case]
                 count = min(BATCH, per_case - tally.done)
                 if count > 0 and not tally.ended:
-                    worker.batch(case, tally.done, count, end)
+                    worker.batch(case, tally.done, count)
                     waiting.put(case)
 
     def record(self, case, **line):
@@ -152,31 +158,29 @@ class Worker:
         self._stop()
         self.files.close()
 
-    def batch(self, case, first, count, end):
+    def batch(self, case, first, count):
         """Run trials of a case; the time may be over before all are done."""
         outcomes, ended, at, start = Counter(), False, first, time.monotonic()
-        while at < first + count and not ended and time.monotonic() < end:
-            self._send(case, at, first + count - at)
-            while at < first + count and not ended:
-                line = self._line(end)
-                if line is None and time.monotonic() >= end:
-                    self._stop()
-                    break
-                if line is None:
-                    self._record(case, at, *self._death())
-                    outcomes["faults"] += 1
-                    at += 1
-                    break
-                if "fault" in line:
-                    self._record(case, at, line["fault"], line["message"])
-                    outcomes["faults"] += 1
-                ended = END in line.get("outcomes", ())
-                if not ended:
-                    outcomes.update(line.get("outcomes", {}))
-                    at += 1
-        self.campaign.record(
-            case, first=first, count=at - first, ended=ended, outcomes=outcomes, seconds=time.monotonic() - start
-        )
+        self._send(case, first, count)
+        while at < first + count and not ended and not self.campaign.time_is_over():
+            line = self._line()
+            if line is None and self.campaign.time_is_over():
+                break
+            if line is None:
+                self._record(case, at, *self._death())
+                if left := first + count - at - 1:
+                    self._send(case, at + 1, left)
+            elif "fault" in line:
+                self._record(case, at, line["fault"], line["message"])
+            found = {"faults": 1} if line is None or "fault" in line else line["outcomes"]
+            ended = END in found
+            if not ended:
+                outcomes.update(found)
+                at += 1
+        if at < first + count and not ended:
+            self._stop()  # in the middle of a trial
+        seconds = time.monotonic() - start
+        self.campaign.record(case, first=first, count=at - first, ended=ended, outcomes=outcomes, seconds=seconds)
 
     def _record(self, case, trial, kind, message):
         name, seed = self.campaign.name, self.campaign.seed
@@ -206,17 +210,19 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self.errors,
             env=environment,
+            start_new_session=True,  # Ctrl-C is for this process
         )
 
-    def _line(self, end):
-        """Next line of the worker, or None when it has ended or the time is over. It ends itself after a hang."""
-        patience = min(end - time.monotonic(), 10 * self.limit + 60)
+    def _line(self):
+        """Next line of the worker, or None when it has ended, does not end itself after a hang, or the time is over."""
+        last = time.monotonic() + 10 * self.limit + 60
         while b"\n" not in self.rest:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(patience, 0.0))
+            ready, _, _ = select.select([self.process.stdout], [], [], 1.0)
             part = os.read(self.process.stdout.fileno(), 1 << 16) if ready else b""
-            if not part:
-                return None
             self.rest += part
+            waited = not ready and (self.process.poll() is not None or time.monotonic() > last)
+            if waited or self.campaign.time_is_over() or (ready and not part):
+                return None
         line, _, self.rest = self.rest.partition(b"\n")
         return json.loads(line)
 
@@ -234,7 +240,8 @@ class Worker:
 
     def _stop(self):
         if self.process is not None:
-            self.process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # children that it has forked, too
             self.process.wait()
             self.process.stdin.close()
             self.process.stdout.close()
