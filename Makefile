@@ -1,5 +1,6 @@
 # make demo    train real models, print a table, draw a figure
 # make test    everything that must hold on every commit (Python, C++, C++ under sanitizers)
+# make torture attack the package for hours: damaged states, signals, threads, failing allocations; can be interrupted
 # make paper-ertekin2011    tables and figures of the LASVM-NC paper, ours beside the published; hours, can be interrupted
 # make paper-laskov2006     figures of the incremental SVM paper, the same way; about an hour
 # make paper-keerthi2005    tables and figure of the finite Newton paper, the same way; about 20 minutes
@@ -30,6 +31,11 @@ test-python: $(INSTALLED) $(GROUP)test
 
 test-slow: $(INSTALLED) $(GROUP)test
 	$(BIN)/python -m pytest -q -m slow tests
+
+.PHONY: torture
+# ARGS="states --minutes 10" for one campaign; --help lists the options. Results are in out/torture.
+torture: $(INSTALLED) $(GROUP)test
+	$(BIN)/python -m tests.torture --jobs $$(getconf _NPROCESSORS_ONLN) $(ARGS)
 
 test-cpp: $(GROUP)build
 	$(CMAKE) -S . -B build/cpp -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_WERROR=ON

@@ -177,7 +177,7 @@ def test_window_is_a_loop(window, n_classes, rule):
     classes = np.unique(y)
     for k in range(70):
         if k >= window:
-            held = loop.ids_
+            held = loop.ids_.tolist()
             values = loop.decision_function(X[held]).reshape(len(held), -1)
             signs = np.column_stack([plus_minus(y[held], c) for c in (classes[1:] if n_classes == 2 else classes)])
             slack = (signs * values - 1).sum(axis=1)
