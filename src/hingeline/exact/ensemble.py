@@ -98,6 +98,7 @@ class ExactEnsemble(Ensemble):
             self.core.forget(source, numbers, threads=threads)
             for number in numbers.tolist():
                 del self.name_of[number]
+            self._read = None  # it holds support vectors
 
     def bound(self, source: Any, C: float, nu: float, threads: int, estimator: Any, settled: dict[str, Any]) -> None:
         """Follow the exact path to another C, or to another nu if it is above 0.
@@ -157,7 +158,7 @@ class ExactEnsemble(Ensemble):
         found = super()._attributes()
         found.update({f"_{name[:-1]}": found.pop(name) for name in INTERNAL if name in found})
         if self.problem == "classes":
-            found["classes_"] = self.classes
+            found.update(classes_=self.classes, _n_held=self.core.n_rows)
         elif found:  # OneClassSVM has coefficients up to 1
             found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
             found["_near"] = self.take(found["_near"]) if len(found["_near"]) else None

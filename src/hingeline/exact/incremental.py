@@ -419,6 +419,6 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)
         self._require_machines(self._model)
-        if not self._model.core.n_rows:
+        if not self._fitted()._n_held:
             raise NotFittedError("The model holds no points, because all were forgotten; add points first.")
         return super()._validate_predict(X)
