@@ -47,7 +47,10 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
                 });
             },
             nb::arg("rows"), "Rows held: an array, or the arrays of a CSR matrix.")
-        .def("attributes", [](L& l) { return l.read([](M& model) { return to_dict(model.attributes()); }); })
+        .def(
+            "attributes",
+            [](L& l, bool brief) { return l.read([&](M& model) { return to_dict(model.attributes(brief)); }); },
+            nb::arg("brief") = false, "Fitted attributes by name; `brief`: only those that decision values need.")
         .def("save", [](L& l) { return l.read([](M& model) { return to_dict(model.save()); }); })
         .def(
             "restore",

@@ -173,9 +173,9 @@ class Ensemble:
         """Fitted attributes of the current state by name."""
         return vars(self.fitted())
 
-    def _attributes(self) -> dict[str, Any]:
+    def _attributes(self, *which: bool) -> dict[str, Any]:
         """Fitted attributes, read from the core."""
-        found = self.core.attributes()
+        found = self.core.attributes(*which)
         rows = found.pop("row", None)
         attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
         if rows is not None:

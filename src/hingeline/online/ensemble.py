@@ -27,6 +27,8 @@ class StreamEnsemble(Ensemble):
         Precision of the rows.
     """
 
+    _all: tuple[int, dict[str, Any]] | None = None  # version of the core, and all attributes at that time
+
     def __init__(
         self, name: str, given_once: tuple[Any, ...], options: dict[str, Any], frozen: Any, dtype: Any
     ) -> None:
@@ -40,8 +42,18 @@ class StreamEnsemble(Ensemble):
         self.core.configure(**options)
         self.options = options
 
-    def _attributes(self) -> dict[str, Any]:
-        return {**super()._attributes(), "classes_": self.classes}
+    def _attributes(self, brief: bool = True) -> dict[str, Any]:
+        """Fitted attributes; `brief`: only those that decision values need, read after every change of a stream."""
+        return {**super()._attributes(brief), "classes_": self.classes}
+
+    def attributes(self) -> dict[str, Any]:
+        with self.lock:
+            if self._all is None or self._all[0] != self.core.version:
+                self._all = self.core.version, self._attributes(brief=False)
+            return self._all[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_all"}
 
     def admission_margin(self, margins: np.ndarray) -> np.ndarray:
         """Margins with one column per class in sorted order, or one column for two classes."""
