@@ -240,5 +240,5 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
 
 def _ordered_categories(y: Any) -> np.ndarray | None:
     """Categories of an ordered pandas Categorical or of a series of such a type, else None."""
-    dtype = getattr(y, "dtype", None)
+    dtype: Any = getattr(y, "dtype", None)
     return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None

@@ -42,14 +42,14 @@ class StreamEnsemble(Ensemble):
         self.core.configure(**options)
         self.options = options
 
-    def _attributes(self, brief: bool = True) -> dict[str, Any]:
-        """Fitted attributes; `brief`: only those that decision values need, read after every change of a stream."""
-        return {**super()._attributes(brief), "classes_": self.classes}
+    def _attributes(self, *which: bool) -> dict[str, Any]:
+        """Fitted attributes; without argument only those that decision values need, read after every change."""
+        return {**super()._attributes(*which or (True,)), "classes_": self.classes}
 
     def attributes(self) -> dict[str, Any]:
         with self.lock:
             if self._all is None or self._all[0] != self.core.version:
-                self._all = self.core.version, self._attributes(brief=False)
+                self._all = self.core.version, self._attributes(False)
             return self._all[1]
 
     def __getstate__(self) -> dict[str, Any]:
