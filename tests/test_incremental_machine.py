@@ -135,7 +135,7 @@ class Classifier(Watched):
     def leave_one_out(self):
         if len(self.model_classes()) > 1 and self.ids:
             before = self.model.dual_coef_.tobytes(), self.model.intercept_.tobytes()
-            assert self.model.leave_one_out().ids == self.ids
+            assert self.model.leave_one_out().ids.tolist() == self.ids
             assert (self.model.dual_coef_.tobytes(), self.model.intercept_.tobytes()) == before
 
     def model_classes(self):

@@ -54,7 +54,7 @@ def test_leave_one_out_is_learning_again(n_classes, kernel, C):
     labels = (computed[:, 0] > 0).astype(int) if n_classes == 2 else computed.argmax(axis=1)
     assert (result.prediction == labels)[clear].all()
     assert result.n_errors == np.sum(result.prediction != y) and isinstance(result.n_errors, int)
-    assert result.ids == [*range(n)]
+    assert result.ids.tolist() == [*range(n)]
     assert result.n_errors >= np.sum(model.classes_[labels] != y) - np.sum(~clear)
 
 
@@ -177,7 +177,7 @@ def test_window_is_a_loop(window, n_classes, rule):
     classes = np.unique(y)
     for k in range(70):
         if k >= window:
-            held = loop.ids_
+            held = loop.ids_.tolist()
             values = loop.decision_function(X[held]).reshape(len(held), -1)
             signs = np.column_stack([plus_minus(y[held], c) for c in (classes[1:] if n_classes == 2 else classes)])
             slack = (signs * values - 1).sum(axis=1)
@@ -196,7 +196,7 @@ def test_window_is_a_loop(window, n_classes, rule):
         assert model.ids_.tolist() == loop.ids_.tolist()
         assert model.n_samples_ == min(k + 1, window) and model.n_samples_seen_ == k + 1
         same_function(model, loop, X, atol=1e-9)
-    held = model.ids_
+    held = model.ids_.tolist()
     optimal(model, X[held], y[held])
     whole = IncrementalSVC(window=window, window_rule=rule, **options).fit(X, y)
     assert whole.ids_.tolist() == model.ids_.tolist()

@@ -308,12 +308,12 @@ def test_window_is_exact_at_every_step(kernel, shape, rule):
     X = cloud(60)
     model = IncrementalOneClassSVM(nu=0.25, window=14, window_rule=rule, shape=shape, **KERNELS[kernel])
     for n in range(1, 61):
-        before = model.ids_ if n > 1 else []
+        before = model.ids_.tolist() if n > 1 else []
         if n > 14:
             K, a, mu, p, _ = parts(model, X[before], kernel)
             slack = K @ a + mu - p
         model.partial_fit(X[n - 1 : n])
-        held = model.ids_
+        held = model.ids_.tolist()
         assert held[-1] == n - 1 and len(held) == min(n, 14) and held == sorted(held)
         if n > 14:
             (gone,) = set(before) - set(held)
