@@ -13,7 +13,6 @@ NO_POSITIVE = [0, -1, -0.5, np.nan, np.inf, "1", None, True, [1.0]]
 BAD = {
     "margin": NO_POSITIVE,
     "cap": [*NO_POSITIVE, 1.01],
-    "C": [*NO_POSITIVE, 10**400],
     "cache_size": [*NO_POSITIVE, 1e300],
     "gamma": [-1, -1e-300, np.nan, np.inf, "large", None, True, [1.0], 10**400],
     "degree": [-1, 2.0, 2.5, np.nan, "3", None, True, 2**31],

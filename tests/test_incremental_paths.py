@@ -196,7 +196,7 @@ def test_window_is_a_loop(window, n_classes, rule):
         assert model.ids_.tolist() == loop.ids_.tolist()
         assert model.n_samples_ == min(k + 1, window) and model.n_samples_seen_ == k + 1
         same_function(model, loop, X, atol=1e-9)
-    held = model.ids_
+    held = model.ids_.tolist()
     optimal(model, X[held], y[held])
     whole = IncrementalSVC(window=window, window_rule=rule, **options).fit(X, y)
     assert whole.ids_.tolist() == model.ids_.tolist()

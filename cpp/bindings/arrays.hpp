@@ -224,7 +224,6 @@ template <class M> void define_stream(nb::class_<Locked<M>>& c) {
     c.def(
          "add_class", [](L& l, Index place) { l.change([&](M& model, Interrupt*) { model.add_class(place); }); },
          nb::arg("place"), "Add a label with rank `place` among the sorted labels.")
-        .def("attributes", [](L& l) { return l.read([](M& model) { return to_dict(model.attributes()); }); })
         .def("save", [](L& l) { return l.read([](M& model) { return to_dict(model.save()); }); })
         .def(
             "restore",

@@ -123,6 +123,7 @@ void bind_incremental(nb::module_& m) {
             nb::kw_only(), nb::arg("visited"),
             "Largest KKT violation by the gradients held, and its limit: of the state, or of the states that the last "
             "path or leave-one-out call has visited.")
+        .def("attributes", [](L& l) { return l.read([](Incremental& model) { return to_dict(model.attributes()); }); })
         .def_prop_ro("C", number([](Incremental& model) { return model.model.C; }))
         .def_prop_ro("nu", number([](Incremental& model) { return model.model.nu; }))
         .def_prop_ro("n_seen", number([](Incremental& model) { return model.n_seen(); }))

@@ -41,6 +41,10 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
             },
             nb::arg("rows"), "Rows held: an array, or the arrays of a CSR matrix.")
         .def(
+            "attributes",
+            [](L& l, bool brief) { return l.read([&](M& model) { return to_dict(model.attributes(brief)); }); },
+            nb::arg("brief") = false, "Fitted attributes by name; `brief`: only those that decision values need.")
+        .def(
             "end_early",
             [](L& l, std::string why, Index seen) {
                 l.change([&](M& model, Interrupt*) { model.unfinished = std::move(why), model.n_seen = seen; });

@@ -52,9 +52,9 @@ class ReadsEnsemble:
             return object.__getattribute__(self, name)  # raises the original error of a property
         ensemble = vars(self).get("_model")
         if ensemble is not None and name.endswith("_") and not name.startswith("_") and name not in ASKED_ALWAYS:
-            attributes = vars(self._fitted())
-            if name in attributes:
-                return attributes[name]
+            for attributes in (vars(self._fitted()), ensemble.attributes()):
+                if name in attributes:
+                    return attributes[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
@@ -187,9 +187,9 @@ class Ensemble:
         """Fitted attributes of the current state by name."""
         return vars(self.fitted())
 
-    def _attributes(self) -> dict[str, Any]:
+    def _attributes(self, *which: bool) -> dict[str, Any]:
         """Fitted attributes, read from the core."""
-        found = self.core.attributes()
+        found = self.core.attributes(*which)
         rows = found.pop("row", None)
         attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
         if rows is not None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
+from operator import is_
 from typing import Any
+from weakref import WeakKeyDictionary
 
 Check = Callable[[Any], bool]
 
@@ -110,11 +112,22 @@ def assign(estimator: object, arguments: Mapping[str, Any]) -> None:
     vars(estimator).update({name: value for name, value in arguments.items() if name != "self"})
 
 
+#: Parameters that were checked in the last call, by estimator.
+_ACCEPTED: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
+
+
 def check(estimator: object, rules: Mapping[str, Rule]) -> None:
-    """Raise ValueError for the first parameter that breaks its rule, as scikit-learn does."""
-    for name, rule in rules.items():
-        value = getattr(estimator, name)
+    """Raise ValueError for the first parameter that breaks its rule, as scikit-learn does.
+
+    The same objects are not checked twice: a stream of single rows calls this for every row.
+    """
+    values = tuple(getattr(estimator, name) for name in rules)
+    before = _ACCEPTED.get(estimator, ())
+    if len(before) == len(values) and all(map(is_, before, values)):
+        return
+    for (name, rule), value in zip(rules.items(), values, strict=True):
         if not rule.accepts(value):
             raise ValueError(
                 f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. Got {value!r} instead."
             )
+    _ACCEPTED[estimator] = values

@@ -154,8 +154,8 @@ class ExactEnsemble(Ensemble):
             return self.core.take_dense(np.ascontiguousarray(rows, dtype=np.int64))
         return super().take(rows)
 
-    def _attributes(self) -> dict[str, Any]:
-        found = super()._attributes()
+    def _attributes(self, *which: bool) -> dict[str, Any]:
+        found = super()._attributes(*which)
         found.update({f"_{name[:-1]}": found.pop(name) for name in INTERNAL if name in found})
         if self.problem == "classes":
             found.update(classes_=self.classes, _n_held=self.core.n_rows)

@@ -224,10 +224,10 @@ class FiniteNewtonSVCCV(LinearClassifier):
         FiniteNewtonSVCCV
             The fitted estimator.
         """
-        run(self, self._prepare, X, y, sample_weight)
+        run(self, self._prepare_search, X, y, sample_weight)
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, *guess: Any) -> Search:
+    def _prepare_search(self, X: Any, y: Any, sample_weight: Any) -> Search:
         require_memory(X, type(self).__name__)
         self._values()  # raises before the rows are read
         X, codes, weights = self._validate_fit(X, y, sample_weight)

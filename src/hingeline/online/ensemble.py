@@ -27,6 +27,8 @@ class StreamEnsemble(Ensemble):
         Precision of the rows.
     """
 
+    _all: tuple[int, dict[str, Any]] | None = None  # version of the core, and all attributes at that time
+
     def __init__(
         self, name: str, given_once: tuple[Any, ...], options: dict[str, Any], frozen: Any, dtype: Any
     ) -> None:
@@ -43,8 +45,18 @@ class StreamEnsemble(Ensemble):
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
         return super()._is_sound(saved, rows) and (rows is None or rows.dtype == self.dtype)
 
-    def _attributes(self) -> dict[str, Any]:
-        return {**super()._attributes(), "classes_": self.classes}
+    def _attributes(self, *which: bool) -> dict[str, Any]:
+        """Fitted attributes; without argument only those that decision values need, read after every change."""
+        return {**super()._attributes(*which or (True,)), "classes_": self.classes}
+
+    def attributes(self) -> dict[str, Any]:
+        with self.lock:
+            if self._all is None or self._all[0] != self.core.version:
+                self._all = self.core.version, self._attributes(False)
+            return self._all[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_all"}
 
     def admission_margin(self, margins: np.ndarray) -> np.ndarray:
         """Margins with one column per class in sorted order, or one column for two classes."""

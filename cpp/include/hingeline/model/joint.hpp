@@ -31,7 +31,26 @@ struct Joint {
     Index lines = 0;
 };
 
+/// The joint of one machine whose examples have different numbers: nothing to unite.
+inline Joint join_one(const Terms& m, Index classes) {
+    Array<std::pair<Index, Index>> order;  // number of an example, and its place in m
+    Joint out;
+    out.lines = 1;
+    out.n_support.assign(classes, 0);
+    for (Index code = 0; code < classes; ++code) {
+        order.clear();
+        for (Index i = 0; i < std::ssize(m.id); ++i)
+            if (m.code[i] == code) order.push_back({m.id[i], i});
+        std::sort(order.begin(), order.end());
+        out.n_support[code] = std::ssize(order);
+        for (const auto& [id, i] : order)
+            out.id.push_back(id), out.row.push_back(m.row[i]), out.dual_coef.push_back(m.coef[i]);
+    }
+    return out;
+}
+
 inline Joint join(const Array<Terms>& machines, Index classes, bool one_vs_rest) {
+    if (machines.size() == 1 && classes <= 2) return join_one(machines.front(), classes);
     struct Entry {
         Index id, code, row;
     };

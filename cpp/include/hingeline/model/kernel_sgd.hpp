@@ -106,8 +106,8 @@ class KernelSgd : public Ensemble<Machine> {
         return most;
     }
 
-    /// Fitted attributes by name.
-    Record attributes() const {
+    /// Fitted attributes by name; `brief`: only those that decision values need.
+    Record attributes(bool brief = false) const {
         Record out;
         const Array<Index> by_class = order();
         Array<Terms> terms;
@@ -117,6 +117,7 @@ class KernelSgd : public Ensemble<Machine> {
             put_each(out, name, machines, by_class, [&](const Machine& m) { return f(m.state); });
         };
         put("decision_scale", [](const auto& s) { return s.largest; });
+        if (brief) return out;
         put("n_iter", [](const auto& s) { return s.t; });
         put("n_violations", [](const auto& s) { return s.violations; });
         put("truncated", [](const auto& s) { return s.sigma * s.dropped; });

@@ -186,8 +186,8 @@ class Lasvm : public Ensemble<Machine> {
         return all;
     }
 
-    /// Fitted attributes by name.
-    Record attributes() const {
+    /// Fitted attributes by name; `brief`: only those that decision values need.
+    Record attributes(bool brief = false) const {
         Record out;
         const Array<Index> by_class = order();
         Array<Terms> terms;
@@ -197,6 +197,7 @@ class Lasvm : public Ensemble<Machine> {
             put_each(out, name, machines, by_class, [&](const Machine& m) { return f(m.state); });
         };
         put("decision_scale", [](const auto& s) { return s.largest; });
+        if (brief) return out;
         put("n_iter", [](const auto& s) { return s.steps; });
         put("n_expansion", [](const auto& s) { return s.n_live(); });
         put("dual_objective", [](const auto& s) { return s.dual(); });
