@@ -18,7 +18,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench bench-incremental bench-linear bench-distributed ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-slow bench bench-incremental bench-linear bench-distributed bench-cliffs ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
 
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
@@ -45,7 +45,7 @@ test-cpp-sanitize: $(GROUP)build
 bench: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.against $(ARGS)
 
-bench-incremental bench-linear bench-distributed: bench-%: $(INSTALLED) $(GROUP)bench
+bench-incremental bench-linear bench-distributed bench-cliffs: bench-%: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.$* $(ARGS)
 
 ceilings: $(INSTALLED) $(GROUP)bench
