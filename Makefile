@@ -19,7 +19,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-python test-cpp test-cpp-sanitize test-tsan test-asan-python test-slow bench bench-incremental bench-linear bench-distributed ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-tsan test-asan-python test-slow bench bench-incremental bench-linear bench-distributed bench-cliffs ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
 
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
@@ -66,7 +66,7 @@ test-asan-python: $(INSTALLED) $(GROUP)test
 bench: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.against $(ARGS)
 
-bench-incremental bench-linear bench-distributed: bench-%: $(INSTALLED) $(GROUP)bench
+bench-incremental bench-linear bench-distributed bench-cliffs: bench-%: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.$* $(ARGS)
 
 ceilings: $(INSTALLED) $(GROUP)bench

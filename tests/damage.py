@@ -22,7 +22,7 @@ MODELS = {
 }
 #: Damage that must be refused, whatever field it hits, and values that may happen to be harmless.
 REFUSED = ("missing", "nothing", "text", "shorter", "longer")
-NUMBERS = {"f": (np.nan, -np.inf, 0.0), "i": (-1, 2**61)}
+NUMBERS = {"f": (np.nan, -np.inf, 0.0, 1e100, -1e100), "i": (-1, 2**61)}
 
 
 def model_and_rows(name):

@@ -265,3 +265,26 @@ def test_noisy_labels(seed):
     assert flipped[nc.support_].sum() < 0.5 * flipped[g.support_].sum()
     assert i.n_kernel_needed_ < 0.7 * g.n_kernel_needed_
     assert i.ramp_counts_["skipped"][0, [0, 2]].sum() > 1000 and i.ramp_counts_["skipped"][0, 1] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("finish", [False, True])
+@pytest.mark.parametrize("variant", ["nc", "g", "i", "full"])
+def test_contradicting_labels_take_few_steps(variant, finish, dtype):
+    # Equal rows with both labels: on single coefficients a step is at most 2 long, on the way to a bound of C.
+    X = np.repeat(np.random.default_rng(0).normal(size=(60, 3)), 2, axis=0).astype(dtype)
+    y = np.tile([0, 1], 60)
+    for C in (1e3, 1e6):
+        model = LASVC(variant=variant, C=C, gamma=1.0, finish=finish, random_state=0).fit(X, y)
+        assert model.n_iter_[0] < 100 * len(y)
+
+
+def test_steps_hardly_depend_on_the_number_of_examples():
+    # All support vectors free, a gap target of 0.6 % of the objective: the paper makes 90 steps an example, then 200.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 30))
+    y = X[:, 0] + 0.5 * rng.normal(size=2000) > 0
+    model = LASVC(C=10, gamma=0.05, random_state=0)
+    steps = [model.fit(X[:n], y[:n]).n_iter_[0] / n for n in (500, 1000, 2000)]
+    assert steps[2] < 60
+    assert steps[2] < 1.5 * steps[1] < 1.5 * 1.5 * steps[0]

@@ -31,6 +31,7 @@ def twin_of(model, K, y, weights=None, kind=NaiveLasvm):
         clean_period=period,
         max_non_sv=left,
         warm_sv=model.warm_sv,
+        bounded=model.reprocess == "bounded",
     )
 
 
@@ -67,13 +68,15 @@ SETTINGS = [
     {"C": 0.1, "s": 0.3, "clean_period": 40, "max_non_sv": 0, "warm_sv": 0},
     {"C": 100.0, "s": -1.0, "clean_period": None, "warm_sv": 20},
 ]
+PAPER = {**LIVELY, "reprocess": "paper"}
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"C={s['C']}")
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("variant", WITHOUT_BIAS)
-def test_stream_is_the_twin(variant, kernel, setting, weighted):
+@pytest.mark.parametrize("reprocess", ["bounded", "paper"])
+def test_stream_is_the_twin(reprocess, variant, kernel, setting, weighted):
     n = 150
     if setting.get("clean_period", 1) is None:  # the dead go after 256 visits
         n = 300
@@ -81,7 +84,7 @@ def test_stream_is_the_twin(variant, kernel, setting, weighted):
             pytest.skip("the twin needs seconds")
     X, y = noisy(n, 3, seed=1)
     weights = some_weights(n) if weighted else None
-    model = LASVC(variant=variant, **setting, **KERNELS[kernel])
+    model = LASVC(variant=variant, reprocess=reprocess, **setting, **KERNELS[kernel])
     K = kernel_matrix(model, X)
     twin = twin_of(model, K, y, weights)
     stream(model, X, y, weights=weights)
@@ -91,7 +94,7 @@ def test_stream_is_the_twin(variant, kernel, setting, weighted):
     margins = agree(model, twin.learn([last]), n)
     np.testing.assert_allclose(model.duality_gap_target_, target, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(model.admission_margin_, margins, rtol=1e-8, atol=1e-8)
-    called = LASVC(variant=variant, **setting, kernel=Lookup(K))
+    called = LASVC(variant=variant, reprocess=reprocess, **setting, kernel=Lookup(K))
     same(model, stream(called, np.arange(n)[:, None] / 1.0, y, [n // 2], weights))
 
 
@@ -163,7 +166,7 @@ def test_epochs_are_the_twin(variant, weighted, finish):
     n, seed = 200, 3
     X, y = noisy(n, seed=2)
     weights = some_weights(n, 1) if weighted else np.ones(n)
-    model = LASVC(variant=variant, **LIVELY, n_epochs=3, finish=finish, tol=1e-5, random_state=seed)
+    model = LASVC(variant=variant, **PAPER, n_epochs=3, finish=finish, tol=1e-5, random_state=seed)
     twin = twin_of(model, kernel_matrix(model, X), y, weights)
     model.fit(X, y, sample_weight=weights)
     rng = np.random.RandomState(seed)
@@ -213,6 +216,7 @@ def test_ties_are_the_twin(variant, seed, n, C, s, period, left, epochs):
         clean_period=period,
         max_non_sv=left,
         warm_sv=2,
+        reprocess="paper",
         kernel=Lookup(K),
         n_epochs=epochs,
         random_state=seed,
@@ -233,7 +237,7 @@ def test_ties_are_the_twin(variant, seed, n, C, s, period, left, epochs):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_fit_then_partial_fit(variant):
     X, y = noisy(300, seed=14)
-    options = {**LIVELY, "variant": variant, "random_state": 0}
+    options = {**PAPER, "variant": variant, "random_state": 0}
     model = LASVC(**options).fit(X[:200], y[:200])
     twin = twin_of(LASVC(**options), rbf_kernel(X, gamma=1.0), y)
     twin.learn(np.random.RandomState(0).permutation(200)).end()

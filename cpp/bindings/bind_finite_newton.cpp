@@ -14,6 +14,7 @@ struct LinearRows {
     Contiguous2<double> weights;
     std::variant<std::unique_ptr<fn::Part<float>>, std::unique_ptr<fn::Part<double>>> part;
     int threads;
+    std::vector<hingeline::dual_descent::State> descents;  // by machine, once `descend` was called
 
     LinearRows(nb::object x, Contiguous2<double> signed_weights, Contiguous1<std::int64_t> plane_of, Index thresholds,
                double offset, std::tuple<double, double, double> clip, std::optional<Contiguous1<std::int64_t>> rows,
@@ -136,6 +137,27 @@ auto pulls(LinearRows& x, Index machine) {
     x.machine(machine);
     return to_numpy(x.visit([&](auto& part) { return part.pulls(machine); }));
 }
+auto descend(LinearRows& x, Which which, Writable2<double> points, bool hinge, double lam, double tol, Index epochs) {
+    if (static_cast<Index>(points.shape(1)) != x.visit([](auto& p) { return p.length(); }))
+        throw std::invalid_argument("a weight for every feature and threshold expected");
+    const Ids machines = x.machines(which, points.shape(0));
+    Session().run([&](Interrupt* i) {
+        x.visit(
+            [&](auto& p) { p.descend(machines, points.data(), x.descents, hinge, lam, tol, epochs, x.threads, i); });
+    });
+    std::vector<double> out;
+    for (Index q = 0; q < machines.count; ++q) {
+        const auto& s = x.descents[static_cast<std::size_t>(machines[q])];
+        out.insert(out.end(), {static_cast<double>(s.epochs), s.objective, s.gap, s.violation});
+    }
+    return to_numpy(std::move(out), {which.shape(0), 4});
+}
+auto descended_pulls(LinearRows& x, Index machine) {
+    x.machine(machine);
+    const auto place = static_cast<std::size_t>(machine);
+    if (place >= x.descents.size() || x.descents[place].a.empty()) throw std::invalid_argument("call descend first");
+    return to_numpy(x.visit([&](auto& part) { return part.pulls(machine, x.descents[place]); }));
+}
 double largest_output(LinearRows& x, Index machine) {
     x.machine(machine);
     return x.visit([&](auto& part) { return part.largest_output(machine); });
@@ -172,6 +194,10 @@ void bind_finite_newton(nb::module_& m) {
         .def("diagonal", &diagonal, nb::arg("machine"))
         .def("violation", &violation, nb::arg("which"), nb::arg("points"), nb::arg("curved"))
         .def("pulls", &pulls, nb::arg("machine"))
+        .def("descend", &descend, nb::arg("which"), nb::arg("points"), nb::kw_only(), nb::arg("hinge"), nb::arg("lam"),
+             nb::arg("tol"), nb::arg("epochs"),
+             "Dual coordinate descent. Returns epochs, objective, gap and violation of each machine.")
+        .def("descended_pulls", &descended_pulls, nb::arg("machine"))
         .def("largest_output", &largest_output, nb::arg("machine"));
 }
 

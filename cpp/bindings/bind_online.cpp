@@ -76,14 +76,14 @@ void bind_lasvm(nb::module_& m) {
         .def(
             "configure",
             [](L& l, double C, double s, double tau, Index period, Index most_non_sv, Index warm_support,
-               std::size_t cache_bytes) {
+               std::size_t cache_bytes, bool paper) {
                 if (period < 1 || most_non_sv < 0) throw std::invalid_argument("period and most_non_sv out of range");
                 l.configure([&](Lasvm& model) {
-                    model.params = {C, s, tau, period, most_non_sv, warm_support, cache_bytes, 1};
+                    model.params = {C, s, tau, period, most_non_sv, warm_support, cache_bytes, 1, paper};
                 });
             },
             nb::kw_only(), nb::arg("C"), nb::arg("s"), nb::arg("tau"), nb::arg("period"), nb::arg("most_non_sv"),
-            nb::arg("warm_support"), nb::arg("cache_bytes"), "Options of the next call.")
+            nb::arg("warm_support"), nb::arg("cache_bytes"), nb::arg("paper"), "Options of the next call.")
         .def(
             "visit",
             [](L& l, const PySource& source, const PyChunk& given, Writable2<double> margins, int threads, bool known,

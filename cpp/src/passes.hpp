@@ -76,11 +76,12 @@ template <class T> HL_INLINE double total(const Vec<T> (&parts)[pass_group]) {
     return sum;
 }
 
-template <class T, bool Moves> Ascent ascend_pass(T* g, const T* k, double a, const T* up, const T* dn, Index n) {
+template <class T, int Terms>
+Ascent ascend_pass(T* g, const T* k, double a, const T* l, double c, const T* up, const T* dn, Index n) {
     using V = Vec<T>;
     constexpr int W = lanes<T>;
     const V zero{};
-    const Factor<T> factor(a);
+    const Factor<T> factor(a), both(a + c);
     V sum[pass_group] = {};
     LaneMost<T> most(0);
     V tied{};  // values that occurred again in their lane
@@ -90,9 +91,14 @@ template <class T, bool Moves> Ascent ascend_pass(T* g, const T* k, double a, co
             for (int u = 0; u < pass_group; ++u) {
                 const Index j = i + u * W;
                 V x = load<V>(g + j);
-                if (Moves) {
+                if constexpr (Terms == 1) {
                     if (u % line_registers<T> == 0) fetch_ahead(k + j);
                     x = factor.add_to(x, load<V>(k + j));
+                    store(g + j, x);
+                } else if constexpr (Terms == 2) {
+                    if (u % line_registers<T> == 0) fetch_ahead(k + j), fetch_ahead(l + j);
+                    const V other = load<V>(l + j);
+                    x = factor.add_to(both.add_to(x, other), load<V>(k + j) - other);
                     store(g + j, x);
                 }
                 const V room = x > zero ? load<V>(up + j) : load<V>(dn + j);
@@ -120,7 +126,11 @@ template <class T, bool Moves> Ascent ascend_pass(T* g, const T* k, double a, co
 }
 
 template <class T> Ascent ascend(T* g, const T* k, double a, const T* up, const T* dn, Index n) {
-    return k ? ascend_pass<T, true>(g, k, a, up, dn, n) : ascend_pass<T, false>(g, k, a, up, dn, n);
+    return k ? ascend_pass<T, 1>(g, k, a, nullptr, 0, up, dn, n) : ascend_pass<T, 0>(g, k, a, nullptr, 0, up, dn, n);
+}
+template <class T>
+Ascent ascend_both(T* g, const T* k, double a, const T* l, double c, const T* up, const T* dn, Index n) {
+    return ascend_pass<T, 2>(g, k, a, l, c, up, dn, n);
 }
 
 template <class T, bool Moves>

@@ -319,6 +319,33 @@ CASE(steps_in_single_precision_round_once) {
     });
 }
 
+CASE(two_rows_at_once) {
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        Random random(18);
+        const Index n = 3 * pass_step;
+        for (const double apart : {1.0, 1e-6, 0.0}) {  // distance of the two rows: at 0 large moves cancel
+            Array<T> g, k, l, room(n, T(1));
+            for (Index i = 0; i < n; ++i) {
+                g.push_back(static_cast<T>(uniform(random, -2.0, 2.0)));
+                k.push_back(static_cast<T>(uniform(random)));
+                l.push_back(static_cast<T>(static_cast<double>(k.back()) + apart * uniform(random)));
+            }
+            const auto before = g;
+            const double a = apart == 1.0 ? 1.5 : 1e6, c = apart == 1.0 ? -0.7 : -1e6;
+            const Ascent found = op.passes.ascend_both(g.data(), k.data(), a, l.data(), c, room.data(), room.data(), n);
+            for (Index i = 0; i < n; ++i) {
+                const double one = static_cast<double>(k[i]), other = static_cast<double>(l[i]);
+                const double exact = static_cast<double>(before[i]) + a * (one - other) + (a + c) * other;
+                const double size = 3 + std::abs(a * (one - other)) + std::abs((a + c) * other);
+                CHECK(std::abs(static_cast<double>(g[i]) - exact) <= 3 * epsilon<T> * size, op.name, apart, i);
+            }
+            const Ascent again = op.passes.ascend(g.data(), nullptr, 0, room.data(), room.data(), n);
+            CHECK(found.at == again.at && found.worst == again.worst && found.gap == again.gap, op.name, apart);
+        }
+    });
+}
+
 // ---- sums of rows, symmetric matrices --------------------------------------------------------------
 
 CASE(rows_are_summed_in_order) {

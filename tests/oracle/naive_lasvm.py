@@ -21,12 +21,26 @@ class NaiveLasvm:
     the present state.
     """
 
-    def __init__(self, K, y, c=None, *, variant, C=1.0, s=-1.0, tau=1e-3, clean_period=100, max_non_sv=100, warm_sv=0):
+    def __init__(
+        self,
+        K,
+        y,
+        c=None,
+        *,
+        variant,
+        C=1.0,
+        s=-1.0,
+        tau=1e-3,
+        clean_period=100,
+        max_non_sv=100,
+        warm_sv=0,
+        bounded=False,
+    ):
         assert variant in VARIANTS
         self.K = np.asarray(K, dtype=np.float64)
         self.y = np.asarray(y, dtype=np.float64)
         self.c = np.full(len(y), float(C)) if c is None else np.asarray(c, dtype=np.float64)
-        self.variant, self.C, self.s, self.tau = variant, C, s, tau
+        self.variant, self.C, self.s, self.tau, self.bounded = variant, C, s, tau, bounded
         self.clean_period, self.max_non_sv, self.warm_sv = clean_period, max_non_sv, warm_sv
         self.ids = np.zeros(0, dtype=int)
         self.alpha, self.g, self.lo, self.hi = (np.zeros(0) for _ in range(4))
@@ -36,6 +50,7 @@ class NaiveLasvm:
         self.n_steps = self.visited = self.kernel_evals = self.kernel_needed = 0
         self.admitted, self.cleaned, self.skipped = (np.zeros(3, dtype=int) for _ in range(3))
         self.margins = {}
+        self.partners = []
 
     # ---- what the state amounts to ------------------------------------------------------------------------
 
@@ -168,8 +183,51 @@ class NaiveLasvm:
         gj = 0.0 if j is None else max(self.g[j], 0.0)
         if gj - gi <= tau:
             return False
-        self.step(i if gi + gj < 0 else j)
+        t = i if gi + gj < 0 else j
+        if not self.bounded:
+            self.step(t)
+            return True
+        best, most, moves = None, 1.3 * self.gain(*self.cut([t], [self.g[t] / self.K[self.ids[t], self.ids[t]]])), None
+        for p in self.partners:
+            if p == t:
+                continue
+            some = [t, p]
+            K = self.K[np.ix_(self.ids[some], self.ids[some])]
+            tried = self.cut(some, self.solve(K, self.g[some]))
+            if self.gain(*tried) > most:
+                best, most, moves = p, self.gain(*tried), tried[1]
+        self.partners = [*self.partners[-31:], t]
+        if best is None:
+            self.step(t)
+            return True
+        for p, move in zip((t, best), moves, strict=True):
+            bound = self.lo[p] if move < 0 else self.hi[p]
+            self.alpha[p] = bound if abs(move) >= abs(bound - self.alpha[p]) else self.alpha[p] + move
+            self.g -= move * self.K[self.ids[p], self.ids]
+        self.n_steps += 1
         return True
+
+    @staticmethod
+    def solve(K, g):
+        """Moves of two coefficients to their joint maximum; far along their direction if the rows are dependent."""
+        det = max(np.linalg.det(K), 1e-12 * K[0, 0] * K[1, 1])
+        return np.array([K[1, 1] * g[0] - K[0, 1] * g[1], K[0, 0] * g[1] - K[0, 1] * g[0]]) / det
+
+    def cut(self, positions, moves):
+        """The moves, shortened to where the first of them reaches its bound."""
+        rooms = np.where(np.asarray(moves) < 0, (self.alpha - self.lo)[positions], (self.hi - self.alpha)[positions])
+        shares = [room / abs(move) if move else 1.0 for room, move in zip(rooms, moves, strict=True)]
+        first = int(np.argmin(shares))
+        if shares[first] >= 1:
+            return positions, np.asarray(moves)
+        short = shares[first] * np.asarray(moves)
+        short[first] = math.copysign(rooms[first], short[first])
+        return positions, short
+
+    def gain(self, positions, moves):
+        """Increase of the dual by the moves."""
+        K = self.K[np.ix_(self.ids[positions], self.ids[positions])]
+        return moves @ self.g[positions] - moves @ K @ moves / 2
 
     def pair(self, i, j, tau):
         """PAIR: position i goes up and j down by the same amount; False if their violation is not above tau."""
@@ -224,9 +282,13 @@ class NaiveLasvm:
         if p is None:
             p = len(self.ids)
             self.admit(k, z, flagged=self.variant == "nc" and z < self.s and self.n_sv > self.warm_sv)
+        self.partners = [p]
         self.step(p)
+        before = self.dual
         while self.gap > threshold and self.reprocess(self.tau):
-            pass
+            before, gain = self.dual, self.dual - before
+            if self.bounded and gain * self.live.sum() <= 1e-3 * self.dual:
+                break
 
     def visit_with_bias(self, k):
         p = self.grave(k)
@@ -261,6 +323,7 @@ class NaiveLasvm:
     def finish(self, tol):
         """Optimise over the expansion until the relative gap is at most tol, then `end`."""
         bias = self.variant == "lasvm"
+        self.partners = []
         while True:
             if bias:
                 self.place_bias()

@@ -50,6 +50,7 @@ def train(name: str, method: str, s: float, seed: int, n_jobs: int) -> dict[str,
         C=known.C,
         gamma=known.gamma,
         s=s,
+        reprocess="paper",
         finish=chosen.finish,
         cache_size=min(cache_mb(known, chosen), 0.6 * _memory_mb()),  # changes the time only
         random_state=seed,

@@ -15,6 +15,7 @@ from ..base import params
 from ..base.labels import WeightedLabels, require_two
 from ..base.rows import LARGEST, RowEstimator
 from ..base.state import snapshot
+from .dual import DualMinimiser, prefers_dual
 from .layout import Layout
 from .minimiser import Minimiser
 from .rows import Problem, training_matrix
@@ -106,6 +107,21 @@ class PartitionedClassifierMixin(ClassifierMixin):
         return accuracy(self, X, y, sample_weight)
 
 
+#: Largest `coef_` in bytes. Training needs several arrays of its size.
+LARGEST_COEF = 1 << 32
+
+
+def require_room(layout: Layout) -> None:
+    """Reject weights that do not fit in memory."""
+    size = 8 * layout.n_machines * layout.length
+    if size > LARGEST_COEF:
+        raise ValueError(
+            f"coef_ has {layout.n_machines} x {layout.n_features} weights and needs {size} bytes. At most "
+            f"{LARGEST_COEF} bytes are allowed. Drop the columns of X without entries (X[:, numpy.unique(X.indices)]), "
+            "or hash the features to fewer."
+        )
+
+
 # ---- labels ----------------------------------------------------------------------------------------
 
 
@@ -183,8 +199,11 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         return None
 
     def _minimiser(self, problem: Problem, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
-        options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter", "solver")}
-        return Minimiser(problem, lam, points, many=many, **options)
+        options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter")}
+        if prefers_dual(problem, points, self.solver, many):
+            return DualMinimiser(problem, lam, **options)
+        solver = "cg" if self.solver == "dual" else self.solver
+        return Minimiser(problem, lam, points, many=many, solver=solver, **options)
 
     def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:
         """Checked X and labels, and the problems of the machines."""
@@ -207,6 +226,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
     def _local_problems(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> list[Any]:
         """One problem for all machines over the same rows: all classes against the rest, or one pair of classes."""
         layout = self._layout(X.shape[1])
+        require_room(layout)
         which = np.arange(layout.n_machines)
         return [p for _, p in layout.problems(training_matrix(X), codes, weights, which, self._threads())]
 

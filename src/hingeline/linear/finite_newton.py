@@ -17,6 +17,7 @@ from .minimiser import Minimiser, scaled
 
 CLASSIFIER_RULES = {
     **LINEAR_RULES,
+    "solver": params.one_of("auto", "gram", "cg", "dual", "paper", "plain"),
     "fit_intercept": params.boolean(),
     "intercept_scaling": params.real(above=0.0, most=1e50),
     "multi_class": params.one_of("ovr", "ovo"),
@@ -125,12 +126,15 @@ class FiniteNewtonSVC(LinearClassifier):
         Factor on the weights of the samples of a class.
     multi_class : {'ovr', 'ovo'}, default='ovr'
         Each class against the rest, or each pair of classes.
-    solver : {'auto', 'gram', 'cg', 'paper', 'plain'}, default='auto'
+    solver : {'auto', 'gram', 'cg', 'dual', 'paper', 'plain'}, default='auto'
         How to solve Newton's systems. 'gram': Cholesky on the Hessian, which is updated by the rows that change. 'cg':
-        preconditioned conjugate gradients on the rows. 'auto': the one expected to be faster. These do not change the
-        result. 'paper': the method as published, that is conjugate gradients without preconditioner, both heuristics
-        of section 4.6 unless there is a warm start, and a stop when the norm of the gradient is at most `tol` times the
-        root of the sum of squared residuals (equation 13). 'plain': the same without the heuristics.
+        preconditioned conjugate gradients on the rows. 'dual': coordinate descent on the dual instead of Newton's
+        method, which continues after 200 epochs; for fewer rows than features. It starts from zero: with a warm start
+        or Dask collections it means 'cg'. 'auto': the one expected to be faster. These do not change the result by
+        more than `tol`. 'paper': the method as published, that is conjugate gradients without preconditioner, both
+        heuristics of section 4.6 unless there is a warm start, and a stop when the norm of the gradient is at
+        most `tol` times the root of the sum of squared residuals (equation 13). 'plain': the same without the
+        heuristics.
     warm_start : bool, default=False
         Whether to start from the last result.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
@@ -150,7 +154,7 @@ class FiniteNewtonSVC(LinearClassifier):
     intercept_ : ndarray of shape (n_machines,)
         Intercepts.
     n_iter_ : ndarray of shape (n_machines,)
-        Newton iterations.
+        Newton iterations, or epochs with ``solver_ == 'dual'``.
     n_passes_ : float
         Passes over the rows; partial passes count by their share of the rows. Machines against the rest share passes.
     objective_ : ndarray of shape (n_machines,)

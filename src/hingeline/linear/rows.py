@@ -112,7 +112,8 @@ class Problem(Protocol):
     n_rows: int
     n_machines: int
     n_features: int
-    #: Length of a machine's weight vector, thresholds included.
+    #: Thresholds per machine (0: no intercept), and length of its weight vector, thresholds included.
+    thresholds: int
     length: int
     #: Mean number of entries of a row, and whether rows are dense.
     entries_per_row: float

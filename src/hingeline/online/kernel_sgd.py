@@ -42,7 +42,7 @@ class KernelSGDClassifier(StreamClassifier):
     rule : {'olsvm', 'olsvm-reg', 'norma', 'pegaz', 'norma-literal'}, default='olsvm'
         Algorithm. 'norma-literal' is List 1 of the paper as printed: the coefficient of the current sample does not
         shrink and is overwritten instead of increased. It differs from 'norma' after the first epoch.
-    C : float, default=1.0
+    C : float, default=10.0
         Scale of the steps, and weight of the loss for rules with a penalty.
     n_epochs : int, default=5
         Passes over the data in :meth:`fit`, all in the same random order; :meth:`partial_fit` makes one pass.
@@ -165,7 +165,7 @@ class KernelSGDClassifier(StreamClassifier):
         self,
         *,
         rule: str = "olsvm",
-        C: float = 1.0,
+        C: float = 10.0,
         n_epochs: int = 5,
         learning_rate: str = "sqrt",
         decay_first: bool = False,

@@ -54,6 +54,11 @@ class LASVC(StreamClassifier):
         other variants only count them.
     tau : float, default=1e-3
         Tolerance of the steps: they stop when the extreme gradients differ by at most `tau`.
+    reprocess : {'bounded', 'paper'}, default='bounded'
+        Steps after each example of the variants without intercept. 'bounded': steps on one or two coefficients, until
+        the gap is below its target or steps hardly raise the dual objective. The number of steps grows with the
+        logarithm of C at most. 'paper': steps on one coefficient, until the gap is below its target. The number of
+        steps may grow like C.
     clean_period : int or None, default=256
         Number of examples between cleanings of 'nc', 'g' and 'i', which remove examples with coefficient zero. None:
         no cleaning before the end.
@@ -191,6 +196,7 @@ class LASVC(StreamClassifier):
         C: float = 1.0,
         s: float = -1.0,
         tau: float = 1e-3,
+        reprocess: str = "bounded",
         clean_period: int | None = 256,
         max_non_sv: int = 100,
         warm_sv: int = 100,
@@ -216,6 +222,7 @@ class LASVC(StreamClassifier):
         "C": params.real(above=0.0, most=LARGEST),
         "s": params.real(below=1.0),
         "tau": params.real(least=0.0),
+        "reprocess": params.one_of("bounded", "paper"),
         "clean_period": params.integer(least=1) | params.nothing(),
         "max_non_sv": params.integer(least=0),
         "warm_sv": params.integer(least=0),
@@ -239,6 +246,7 @@ class LASVC(StreamClassifier):
             "most_non_sv": 2**62 if self.clean_period is None else int(self.max_non_sv),
             "warm_support": int(self.warm_sv),
             "cache_bytes": int(self.cache_size * 2**20),
+            "paper": self.reprocess == "paper",
         }
 
     def _ensemble(self, X: Any) -> StreamEnsemble:

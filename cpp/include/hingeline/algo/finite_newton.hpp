@@ -28,6 +28,7 @@
 
 #include <numeric>
 
+#include "hingeline/algo/dual_descent.hpp"
 #include "hingeline/algo/finite_newton_curvature.hpp"
 #include "hingeline/algo/finite_newton_margins.hpp"
 
@@ -104,6 +105,30 @@ template <class T> class Part {
     std::vector<double> diagonal(Index k, Interrupt* interrupt) {
         passes_ += active_;
         return chosen_sums().diagonal(curved(k), interrupt);
+    }
+
+    /// At most `epochs` epochs of dual coordinate descent of machines `which`, from the points b that their `states`
+    /// made up (zero at first) to a gap of tol times the objective. `hinge`: the hinge loss, otherwise that of the
+    /// clip.
+    void descend(Ids which, double* b, std::vector<dual_descent::State>& states, bool hinge, double lambda, double tol,
+                 Index epochs, int threads, Interrupt* interrupt) {
+        const dual_descent::Loss loss{hinge ? Clip{1.0, 0.0, 1.0} : clip_, !hinge};
+        const dual_descent::Descent<T> descent(data_, loss, lambda);
+        states.resize(size(machines()));
+        std::vector<double> made(size(which.count), 0.0);
+        run_tasks(which.count, threads, interrupt, [&](Index q, int) {
+            dual_descent::State& s = states[size(which[q])];
+            const Index before = s.epochs;
+            descent.run(which[q], s, b + q * length(), tol, epochs, interrupt);
+            made[size(q)] = static_cast<double>(s.epochs - before);
+        });
+        passes_ += made.empty() ? 0.0 : *std::max_element(made.begin(), made.end());
+    }
+    /// s a t of every row for a machine with these multipliers.
+    std::vector<double> pulls(Index k, const dual_descent::State& s) const {
+        std::vector<double> out(s.a);
+        for (Index i = 0; i < data_.n; ++i) out[size(i)] *= data_.plane(k)[i];
+        return out;
     }
 
     /// The largest violation of the optimality conditions of the dual by the pulls at the point reached, where b holds

@@ -45,6 +45,7 @@ inline void check(const Unit& u, Index n, Index classes) {
         require_sound(p >= Place::out && p <= Place::high, "place");
         inside += p == Place::margin;
     }
+    for (Index i = 0; i < n; ++i) require_sound(s[line::up][i] >= 0 && s[line::dn][i] >= 0, "bounds of a machine");
     Array<char> named(n, 0);
     for (const Index k : s.margin)
         require_sound(k >= 0 && k < n && s.place[k] == Place::margin && !std::exchange(named[k], 1), "margin");

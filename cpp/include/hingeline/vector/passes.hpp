@@ -50,6 +50,9 @@ template <class T> struct PassOps {
     /// g[i] += a * k[i] (no change where k is null), and the ascent left. Arrays padded as for `pass_step`. In single
     /// precision a is taken in two parts, so that only the sum is rounded.
     Ascent (*ascend)(T* g, const T* k, double a, const T* up, const T* dn, Index n);
+    /// g[i] += a * (k[i] - l[i]) + (a + c) * l[i], which is a * k[i] + c * l[i] without cancellation for two nearly
+    /// equal rows, and the ascent left.
+    Ascent (*ascend_both)(T* g, const T* k, double a, const T* l, double c, const T* up, const T* dn, Index n);
     /// g[i] += a * (k[i] - l[i]) (no change where k is null), and the extremes then.
     Extremes (*ascend_pair)(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n);
     /// Accumulates in double.

@@ -54,6 +54,17 @@ struct Rule {
     void measure(l2::State& s) const { s.value = -l2::dot(s.v, s.r); }
     double dual(const l2::State& s) const { return 1 / (2 * s.value); }
     double level(const l2::State& s, double violation) const { return (violation - 1) * s.value; }
+    /// v = u / w2, r = 1 - F / w2.
+    void to_dual(l2::State& s) const {
+        for (double& v : s.v) v /= s.value;
+        for (double& r : s.r) r = 1 + r / s.value;
+    }
+    void from_dual(l2::State& s) const {
+        const double sum = l2::sum(s.v);
+        for (double& v : s.v) v /= sum;
+        for (double& r : s.r) r = (r - 1) / sum;
+        measure(s);
+    }
     /// Whether the value is possible: rounding errors have not taken it below the floor.
     bool sound(const l2::State& s) const { return s.value >= floor(s); }
     bool better(double value, double before) const { return value < before - 1e-14 * before; }

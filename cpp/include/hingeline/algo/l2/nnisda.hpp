@@ -45,6 +45,8 @@ struct Rule {
     double dual(const l2::State& s) const { return s.value; }
     /// r of a row with v = 0 and this violation.
     double level(const l2::State&, double violation) const { return violation; }
+    void to_dual(l2::State&) const {}
+    void from_dual(l2::State& s) const { measure(s); }
     /// Whether the value is possible.
     bool sound(const l2::State&) const { return true; }
     /// Whether the value has improved by more than rounding errors.

@@ -2,18 +2,18 @@
 //
 // Rule. `begin(walk)` prepares v and r, `step(walk)` takes one step; `violation`, `measure` (sets value), `dual`,
 // `level` (r of a row with v = 0 and a given violation), `sound` and `better` (value compared with an earlier one)
-// describe the objective; `start` is r at v = 0.
+// describe the objective; `start` is r at v = 0. `to_dual` and `from_dual` convert v and r to the form r = 1 - Qv.
 //
 // Shrinking. Rows with v = 0 that are far from a violation are left out for a while: an inner machine over the other
 // rows takes the steps, then r of all rows is computed again. The inner machine is part of the state, so that a call
 // may end in between.
+//
+// Newton. If many steps were not enough, Newton's method on all rows (newton.hpp) comes in between, as one step.
 #pragma once
 
-#include "hingeline/algo/l2/walk.hpp"
+#include "hingeline/algo/l2/newton.hpp"
 
 namespace hingeline::l2 {
-
-enum class Step { taken, interrupted, stuck, indefinite };
 
 /// Source of the kernel values of a walk at some of its positions.
 template <class Source> class Restricted {
@@ -50,6 +50,12 @@ constexpr Index fewest_rows = 512, shrink_period = 250;
 constexpr double shrink_margin = 0.1;
 /// All rows are checked again when the violation has fallen to this fraction.
 constexpr double shrink_fraction = 0.02;
+
+/// Fewest steps between two runs of Newton's method, and the largest `patience`: a run that does not halve the
+/// violation doubles it.
+constexpr Index fewest_steps = 8192, most_patience = 1024;
+/// Accuracy of Newton's method relative to the tolerance.
+constexpr double newton_goal = 0.5;
 
 /// One call of `learn`.
 template <class Rule> class Run {
@@ -106,12 +112,14 @@ template <class Rule> class Run {
         State& s = walk.s;
         if (book_.steps >= p_.max_steps) return Reason::steps;
         const Index columns = book_.kernel_evals;
-        const Step step = rule_.step(walk);
+        const bool newton_now = newton_is_due(s);
+        const Step step = newton_now ? newton(walk) : rule_.step(walk);
+        if (newton_now && step == Step::stuck) return Reason::running;
         if (step == Step::interrupted) return Reason::interrupted;
         // Rounding errors of many steps may look like an indefinite kernel: refresh r first.
         if (step == Step::indefinite) return s.since == 0 ? Reason::indefinite : again(walk, true);
         if (step == Step::stuck) return s.since == 0 ? Reason::precision : again(walk, true);  // in rounding errors
-        ++book_.steps, ++s.since;
+        ++book_.steps, ++s.since, ++s.rest;
         s.violation = rule_.violation(s);
         if (book_.steps % book_.note_every == 0) {
             note(book_, s, rule_.dual(s));
@@ -121,6 +129,35 @@ template <class Rule> class Run {
         if ((book_.steps % 16 == 0 || book_.kernel_evals != columns) && interrupt_ && interrupt_->requested())
             return Reason::interrupted;
         return Reason::running;
+    }
+
+    static bool newton_is_due(const State& s) {
+        if (s.rest < fewest_steps || s.rest % 256) return false;
+        const Index supports = std::count_if(s.v.begin(), s.v.end(), [](double v) { return v > 0; });
+        return s.rest >= s.patience * supports;
+    }
+    /// Newton's method; unless the step is taken, v and r keep their bits.
+    template <class Source> Step newton(Walk<Source>& walk) {
+        State& s = walk.s;
+        const Array<double> v(s.v), r(s.r);
+        const double value = s.value, before = s.violation;
+        Step step = Step::interrupted;
+        const auto put_back = [&] { s.v = v, s.r = r, s.value = value; };
+        try {
+            rule_.to_dual(s);
+            step = Newton<Source>(walk, p_.bias).move(newton_goal * std::max(p_.tol, s.tol));
+            rule_.from_dual(s);
+        } catch (...) {
+            put_back();
+            throw;
+        }
+        if (step != Step::taken) put_back();
+        if (step == Step::interrupted) return step;
+        walk.look();
+        s.rest = 0;
+        const bool good = step == Step::taken && rule_.violation(s) <= before / 2;
+        if (!good) s.patience = std::min(2 * s.patience, most_patience);
+        return step;
     }
 
     /// Refresh r from v; `doubt`: the last step could not be taken.
@@ -149,7 +186,7 @@ template <class Rule> class Run {
         }
         for (Index k = 1; k < t.end.size(); ++k) t.end[k] += t.end[k - 1];
         t.other = s.other, t.penalties = s.penalties, t.value = t.last_value = s.value;
-        t.violation = s.violation;
+        t.violation = s.violation, t.rest = s.rest, t.patience = s.patience;
         t.begun = true;
         t.tol = std::max(p_.tol, shrink_fraction * s.violation);
         t.positions = std::move(near);
@@ -163,7 +200,7 @@ template <class Rule> class Run {
         Reason reason = Reason::running;
         const auto put_back = [&] {
             for (Index i = 0; i < t.positions.size(); ++i) s.v[t.positions[i]] = t.v[i];
-            s.value = t.value, s.violation = t.violation;
+            s.value = t.value, s.violation = t.violation, s.rest = t.rest, s.patience = t.patience;
             s.stale = true;
         };
         try {

@@ -57,6 +57,8 @@ struct State {
     double tol = 0;          // of an inner state
     Index steps = 0;
     Index since = 0;        // steps since r was computed from v
+    Index rest = 0;         // steps since the last run of Newton's method
+    Index patience = 16;    // steps for each support vector before the next one
     Index doubts = 0;       // number of times that a refreshed r was not converged after all
     double last_value = 0;  // when r was last refreshed before convergence
     Index note_every = 64;

@@ -71,6 +71,18 @@ template <class Source> class Walk {
         return true;
     }
 
+    /// product = Q p; false when interrupted.
+    bool multiply(const Array<double>& p, Array<double>& product) {
+        product.assign(p.size(), 0.0);
+        for (Index at = 0; at < s.n(); ++at) {
+            if (p[at] == 0) continue;
+            const T* k = columns.at(at);
+            if (!k || (at % 64 == 0 && interrupted())) return false;
+            add(product.data(), at, -p[at], k, -1, 0, nullptr);
+        }
+        return true;
+    }
+
     bool interrupted() { return interrupt_ && interrupt_->requested(); }
     Index row(Index at) const { return s.row[at]; }
 

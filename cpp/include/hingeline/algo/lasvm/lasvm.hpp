@@ -39,7 +39,8 @@ template <class Source> class PairSearch {
         const T* row_i = e.row(i);
         const T* row_j = row_i ? e.row(j) : nullptr;
         if (!row_j) return false;
-        const double curvature = s[line::diagonal][i] + s[line::diagonal][j] - 2.0 * static_cast<double>(row_i[j]);
+        const double curvature =
+            static_cast<double>(row_i[i]) + static_cast<double>(row_j[j]) - 2.0 * static_cast<double>(row_i[j]);
         const double up = s[line::hi][i] - s[line::alpha][i], dn = s[line::alpha][j] - s[line::lo][j];
         const double lambda = curvature > 0 ? std::min({slope / curvature, up, dn}) : std::min(up, dn);
         search.shift(i, lambda, up, s[line::hi][i]);

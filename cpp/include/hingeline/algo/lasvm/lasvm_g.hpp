@@ -1,12 +1,16 @@
 // LASVM-G: an online SVM without intercept that reduces the duality gap after every example.
 //
 //     for each example i:
-//         thr = max(C, TARGET);  PROCESS(i);  while GAP > thr: REPROCESS(tau)
+//         thr = max(C, TARGET);  PROCESS(i);  while GAP > thr and there is progress: REPROCESS(tau)
 //         every `period` examples: CLEAN(m)
 //     at the end: FINISH to a duality gap, if requested; CLEAN(0)
 //
 // PROCESS(i) adds i to the expansion with alpha = 0 and makes a STEP there. An example that is in the expansion, as
 // happens from the second pass on, keeps its alpha and makes a STEP.
+//
+// Progress. The loop also ends after a REPROCESS that raised the dual objective D by at most `least_progress` D / |S|.
+// Every step before that raises D by more, so all steps for n examples are at most about
+// n (2 + ln(D_end / D_start) / least_progress), however large C is. The paper has no such limit (`Params::paper`).
 //
 // Paper. Ertekin, Bottou, Giles 2011, section 4. Problem, symbols, invariants and differences: search.hpp.
 //
@@ -24,6 +28,10 @@ struct RuleG {
     static bool skips(const State&, const Params&, double) { return false; }
     static bool flags(const State&, const Params&, double) { return false; }
 };
+
+/// Steps for an example end when as many of them as there are examples in the expansion would raise the dual objective
+/// by less than this share.
+inline constexpr double least_progress = 1e-3;
 
 /// Visit one example; `known` is its position if it is in the expansion, else -1.
 template <class Rule, class Source> void visit(Search<Source>& search, const Example& e, Index known) {
@@ -54,10 +62,15 @@ template <class Rule, class Source> void visit(Search<Source>& search, const Exa
         known = s.n - 1;
     }
     const double threshold = std::max(p.C, s.target);
+    search.keep_partner(known);
     search.step(known);
+    std::optional<double> dual;
     for (Index count = 1; s.ascent.gap > threshold; ++count) {
         if (count % steps_between_polls == 0 && search.interrupted()) return;
         if (!search.reprocess(p.tau)) return;
+        if (p.paper) continue;
+        dual = dual ? *dual + search.gain() : search.dual();
+        if (!(search.gain() * static_cast<double>(s.n_live()) > least_progress * *dual)) return;
     }
 }
 
@@ -77,6 +90,7 @@ Index learn(Search<Source>& search, const Array<Example>& examples, bool known, 
 template <class Source> Index finish(Search<Source>& search, double tol, Index most) {
     search.s.reason = Reason::interrupted;
     if (!search.expansion.kernel.restore(search.s.row)) return 0;
+    search.forget_partners();
     return work_off(search, tol, most, 1.0, [&] { search.rescan(); }, [&] { return search.reprocess(0); });
 }
 

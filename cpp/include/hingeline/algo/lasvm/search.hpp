@@ -6,6 +6,7 @@
 //
 //     STEP(t)      alpha_t moves to the maximum of G along its axis, or to the bound before it; g -= lambda K_t
 //     REPROCESS    STEP at the largest |g| with room in its direction; none if max g - min g <= tau
+//     JOINT(t, l)  alpha_t and alpha_l move to the maximum of G over both, or to the first bound on the way there
 //     GAP          sum max(up g, -dn g): the duality gap of the problem restricted to S
 //     TARGET       standard deviation of the sum of h_i = C_i y_i g_i over the support vectors
 //     CLEAN(m)     of the examples with alpha = 0 keep the m with the smallest |g|
@@ -19,7 +20,9 @@
 // Where we differ. (1) Kernel values of the next examples are computed in blocks against the whole expansion. A block
 // ends where a cleaning is due, so that the result is that of one example at a time, however the examples are divided
 // into calls. (2) A step, the gap after it and the choice of the next step are one pass over g (`PassOps::ascend`).
-// (3) Cleaning moves the last positions into the holes.
+// (3) Cleaning moves the last positions into the holes. (4) Unless `paper` is set, REPROCESS takes the best JOINT step
+// with one of the last `memory` positions where that gains more than STEP. Nearly equal examples with different labels
+// otherwise take turns, in steps of 1 / K up to a bound of C.
 #pragma once
 
 #include <optional>
@@ -58,14 +61,17 @@ template <class Source> class Search {
     /// STEP(t); false if the step has length zero or was interrupted.
     bool step(Index t) {
         Expansion<Source>& e = expansion;
-        const double slope = static_cast<double>(e.g()[t]), curvature = s[line::diagonal][t];
+        const double slope = static_cast<double>(e.g()[t]);
         const double bound = slope < 0 ? s[line::lo][t] : s[line::hi][t];
         const double room = bound - s[line::alpha][t];
+        if (room == 0 || slope == 0) return false;
+        const T* row = e.row(t);
+        if (!row) return false;
+        const double curvature = static_cast<double>(row[t]);
         double lambda = room;
         if (curvature > 0) lambda = slope < 0 ? std::max(room, slope / curvature) : std::min(room, slope / curvature);
         if (lambda == 0) return false;
-        const T* row = e.row(t);
-        if (!row) return false;
+        gain_ = lambda * (slope - 0.5 * lambda * curvature);
         shift(t, lambda, room, bound);
         s.ascent = pass_ops<T>().ascend(e.g(), row, -lambda, e.up(), e.dn(), s.n);
         ++s.steps;
@@ -77,7 +83,20 @@ template <class Source> class Search {
             const Extremes x = extremes();
             if (!(std::max(x.high, 0.0) - std::min(x.low, 0.0) > tau)) return false;
         }
-        return s.ascent.at >= 0 && step(s.ascent.at);
+        if (s.ascent.at < 0) return false;
+        return p.paper ? step(s.ascent.at) : step_with_partner(s.ascent.at);
+    }
+    /// Forget the positions of earlier steps, except `at`.
+    void keep_partner(Index at) { partners_.assign(1, at); }
+    void forget_partners() { partners_.clear(); }
+    /// Increase of G by the last step.
+    double gain() const { return gain_; }
+    /// Dual objective, from g as it is.
+    double dual() {
+        double sum = 0;
+        for (Index t = 0; t < s.n; ++t)
+            sum += 0.5 * s[line::alpha][t] * (s.y(t) + static_cast<double>(expansion.g()[t]));
+        return sum;
     }
     /// The gap and the next step, from g as it is.
     void rescan() {
@@ -200,6 +219,76 @@ template <class Source> class Search {
     }
 
   private:
+    /// Positions of earlier steps that may take part in the next one.
+    static constexpr Index memory = 32;
+    /// A joint step must gain so much more than a step on one coordinate, which is cheaper.
+    static constexpr double worthwhile = 1.3;
+
+    /// A step of JOINT: changes of alpha_t and alpha_l, and the increase of G.
+    struct Joint {
+        double t = 0, l = 0, gain = 0;
+    };
+    double room(Index t, double direction) {
+        return direction < 0 ? s[line::alpha][t] - s[line::lo][t] : s[line::hi][t] - s[line::alpha][t];
+    }
+    /// JOINT(t, l) for the kernel values tt, ll and tl.
+    Joint joint(Index t, Index l, double tt, double ll, double tl) {
+        constexpr double singular = 1e-12;
+        const double gt = static_cast<double>(expansion.g()[t]), gl = static_cast<double>(expansion.g()[l]);
+        const double det = std::max(tt * ll - tl * tl, singular * tt * ll);
+        if (!(tt > 0 && ll > 0 && det > 0)) return {};
+        Joint out{(ll * gt - tl * gl) / det, (tt * gl - tl * gt) / det};
+        const double slope = out.t * gt + out.l * gl;
+        const double share_t = room(t, out.t) / std::abs(out.t), share_l = room(l, out.l) / std::abs(out.l);
+        double share = 1;
+        if (share_t < share && share_t <= share_l) {
+            share = share_t;
+            out = {std::copysign(room(t, out.t), out.t), share * out.l};
+        } else if (share_l < share) {
+            share = share_l;
+            out = {share * out.t, std::copysign(room(l, out.l), out.l)};
+        }
+        out.gain = slope * share * (1 - 0.5 * share);
+        return out;
+    }
+    /// STEP(t), or a joint step with the best of the partners; false as in `step`.
+    bool step_with_partner(Index t) {
+        Expansion<Source>& e = expansion;
+        const T* row = e.row(t);
+        if (!row) return false;
+        const double tt = static_cast<double>(row[t]), slope = std::abs(static_cast<double>(e.g()[t]));
+        double alone = room(t, static_cast<double>(e.g()[t]));
+        if (tt > 0) alone = std::min(alone, slope / tt);
+        double most = worthwhile * alone * (slope - 0.5 * alone * tt);
+        Index best = -1;
+        for (const Index l : partners_) {
+            if (l == t) continue;
+            const double gain = joint(t, l, tt, s[line::diagonal][l], static_cast<double>(row[l])).gain;
+            if (gain > most) most = gain, best = l;
+        }
+        if (partners_.size() == memory) partners_.erase(partners_.begin());
+        partners_.push_back(t);
+        return best < 0 ? step(t) : step_both(t, best);
+    }
+    bool step_both(Index t, Index l) {
+        Expansion<Source>& e = expansion;
+        const T* row_t = e.row(t);
+        const T* row_l = row_t ? e.row(l) : nullptr;
+        if (!row_l) return false;
+        const Joint to =
+            joint(t, l, static_cast<double>(row_t[t]), static_cast<double>(row_l[l]), static_cast<double>(row_t[l]));
+        if (!(to.gain > 0)) return step(t);
+        gain_ = to.gain;
+        for (const auto& [at, change] : {std::pair{t, to.t}, std::pair{l, to.l}})
+            shift(at, change, room(at, change), change < 0 ? s[line::lo][at] : s[line::hi][at]);
+        s.ascent = pass_ops<T>().ascend_both(e.g(), row_t, -to.t, row_l, -to.l, e.up(), e.dn(), s.n);
+        ++s.steps;
+        return true;
+    }
+
+    Array<Index> partners_;
+    double gain_ = 0;
+
     void set_target(const Glance& at) {
         const double l = static_cast<double>(s.n_support());
         s.target = l > 0 ? std::sqrt(std::max(0.0, at.squares - at.sum * at.sum / l)) : 0.0;

@@ -29,7 +29,8 @@ struct Params {
     Index most_non_sv = 100;   // m of CLEAN
     Index warm_support = 100;  // support vectors before the ramp loss applies
     std::size_t cache_bytes = std::size_t{200} << 20;
-    int threads = 1;  // for kernel values
+    int threads = 1;     // for kernel values
+    bool paper = false;  // steps as published: on single coordinates, with no limit but the gap
 };
 
 /// Names of the arrays of a state.

@@ -1,0 +1,123 @@
+"""Dual coordinate descent: minima of linear machines with fewer rows than weights."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .minimiser import Minimiser, cheaper_solver
+from .rows import Problem
+
+#: Epochs of one iteration: between them callbacks are called.
+SLICE = 10
+#: Epochs after which Newton's method continues from the point reached.
+MOST_EPOCHS = 200
+
+
+def prefers_dual(problem: Problem, points: np.ndarray | None, solver: str, many: bool) -> bool:
+    """Whether a problem is solved by dual coordinate descent.
+
+    The start must be zero, as points have no multipliers. 'auto' takes it where rows are fewer than weights.
+    """
+    if points is not None or many or not problem.in_memory:
+        return False
+    if solver == "auto":
+        return problem.thresholds <= 1 and problem.n_rows < problem.length and cheaper_solver(problem) == "cg"
+    return solver == "dual"
+
+
+class Descent:
+    """Dual coordinate descent of all machines of a minimiser.
+
+    Iterated as :class:`~hingeline.linear.newton.Newton` is.
+    """
+
+    def __init__(self, minimiser: Minimiser) -> None:
+        self.minimiser = minimiser
+        self.points = np.zeros_like(minimiser.newton.points)
+        n_machines = len(self.points)
+        self.objective, self.gap, self.violation = (np.full(n_machines, np.inf) for _ in range(3))
+        self.left = np.arange(n_machines)
+        self.most = min(minimiser.max_iter, MOST_EPOCHS)
+        self.began = time.perf_counter()
+
+    def iterate(self) -> bool:
+        """Make some epochs of the machines that have not reached the tolerance. False at the end."""
+        m, newton, which = self.minimiser, self.minimiser.newton, self.left
+        epochs = min(SLICE, self.most - int(newton.n_iter[which].max(initial=0)))
+        if len(which) == 0 or epochs <= 0:
+            return False
+        points = self.points[which]
+        options = {"hinge": m.loss == "hinge", "lam": float(m.true_lam[0]), "tol": m.tol, "epochs": epochs}
+        found = m.source.descend(which, points, **options)
+        if not np.isfinite(found).all():
+            raise FloatingPointError("numbers beyond the range of a double")
+        # Only after the call: an interrupt must not leave the values of one point beside another point.
+        self.points[which] = points
+        newton.n_iter[which] = found[:, 0].astype(np.int64)
+        self.objective[which], self.gap[which], self.violation[which] = found[:, 1:].T
+        seconds = time.perf_counter() - self.began
+        for machine in which.tolist():
+            active = int(np.count_nonzero(m.source.descended_pulls(machine)))
+            row = (int(newton.n_iter[machine]), seconds, self.objective[machine], self.gap[machine], active)
+            newton.history.append((machine, *row))
+        self.left = which[~(self.gap[which] <= m.tol * self.objective[which])]
+        return True
+
+
+class DualMinimiser(Minimiser):
+    """A minimiser that starts with dual coordinate descent, and continues with Newton's method if that takes long."""
+
+    def __init__(self, problem: Problem, lam: float, *, loss: str, tol: float, max_iter: int) -> None:
+        super().__init__(problem, lam, loss=loss, tol=tol, max_iter=max_iter, solver="cg")
+        self.descent: Descent | None = Descent(self)
+        self.solver_name = "dual"
+
+    def stages(self) -> Iterator[Any]:
+        """Minimise. Yields what is to be iterated to its end before the generator goes on."""
+        descent = self.descent
+        assert descent is not None
+        yield descent
+        self.newton.put(self.newton.all, descent.points)  # outputs of the rows
+        if len(descent.left) and descent.most < self.max_iter:
+            self.descent, self.solver_name, self.seeded = None, "cg", True
+            self.newton.n_iter[:] = 0
+            yield from super().stages()
+
+    @property
+    def points(self) -> np.ndarray:
+        """Current weights and thresholds."""
+        return super().points if self.descent is None else self.descent.points
+
+    @property
+    def reason(self) -> np.ndarray:
+        """Why machines stopped; 'running' for those that did not."""
+        if self.descent is None:
+            return super().reason
+        reason = np.full(len(self.points), "gap", dtype=object)
+        reason[self.descent.left] = "running"
+        late = self.descent.left[self.newton.n_iter[self.descent.left] >= self.max_iter]
+        reason[late] = "max_iter"
+        return reason
+
+    def objective(self) -> np.ndarray:
+        """Values of the objectives, times the penalty."""
+        return super().objective() if self.descent is None else self.descent.objective
+
+    def gap(self) -> np.ndarray:
+        """Duality gaps, times the penalty."""
+        return super().gap() if self.descent is None else self.descent.gap
+
+    def multipliers(self, machine: int) -> np.ndarray:
+        """Multipliers of the rows times labels, times the penalty."""
+        if self.descent is None:
+            return super().multipliers(machine)
+        pulls: np.ndarray = self.source.descended_pulls(machine)
+        return pulls
+
+    def violation(self) -> np.ndarray:
+        """Violations of the optimality conditions of the dual by the multipliers, one per machine."""
+        return super().violation() if self.descent is None else self.descent.violation
