@@ -25,9 +25,13 @@
 
 namespace hingeline::svc {
 
-/// Sources whose kernel values are computed can be computed in single precision.
-template <class Source> inline constexpr bool has_single = false;
-template <class S> inline constexpr bool has_single<RowKernel<S>> = true;
+/// Lower precision of the kernel values: values that are computed can be computed in single precision.
+template <class Source> struct Lower {
+    using type = double;
+};
+template <class S> struct Lower<RowKernel<S>> {
+    using type = float;
+};
 
 /// Buffers in one precision; nothing in them outlives a step.
 template <class Source, class T> struct Tools {
@@ -38,7 +42,7 @@ template <class Source, class T> struct Tools {
 
 /// Buffers of one machine at a time, reused from machine to machine.
 template <class Source> struct Workspace {
-    Tools<Source, float> single;
+    Tools<Source, typename Lower<Source>::type> single;
     Tools<Source, double> twice;
     Array<double> sums, change;
     Array<Index> ids, positions;
@@ -173,10 +177,10 @@ template <class Source> class Solver {
         s.gap_at_sync = s.violation = l_.gap();
         if (s.violation <= p_.tol && !(s.single ? verify() : true)) return false;
         s.intercept = l_.intercept();
-        if (s.violation <= p_.tol) {
-            s.reason = Reason::tolerance;
-        } else if (s.steps >= p_.max_steps) {
+        if (s.steps >= p_.max_steps) {  // even if the last step reached the tolerance, as LIBSVM
             s.reason = Reason::steps;
+        } else if (s.violation <= p_.tol) {
+            s.reason = Reason::tolerance;
         } else {
             if (!watch()) return false;
             if (p_.shrinking && s.outer >= 3 && s.n() > smallest_block) shrink(l_);
