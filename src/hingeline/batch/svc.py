@@ -127,7 +127,7 @@ class SVC(KernelClassifier):
     n_kernel_evals_ : int
         Kernel values computed in training.
     history_ : dict of ndarray
-        Columns 'machine', 'step' (working sets), 'seconds', 'n_support', 'violation', 'kernel_evals'.
+        Columns 'machine', 'step' (working sets), 'seconds', 'n_support', 'kkt_violation', 'kernel_evals'.
     X_fit_ : object
         Training samples, with a callable kernel only.
     n_features_in_ : int

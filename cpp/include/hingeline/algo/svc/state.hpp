@@ -56,7 +56,7 @@ struct State {
     Index kernel_evals = 0;
     double violation = infinity, intercept = 0;
     Reason reason = Reason::running;
-    Trace trace{{"step", true}, {"seconds", false}, {"n_support", true}, {"violation", false}, {"kernel_evals", true}};
+    Trace trace{{"step", true}, {"seconds", false}, {"n_support", true}, {"kkt_violation", false}, {"kernel_evals", true}};
 
     Index n() const { return row.size(); }
     double low(Index i) const { return y[i] > 0 ? 0.0 : -bound[i]; }
