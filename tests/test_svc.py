@@ -138,7 +138,7 @@ def test_indefinite_kernels_end_in_the_box(kernel):
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_cache_and_form_of_rows_do_not_change_a_bit(n_classes, dtype):
-    X, y = blobs(3600, n_classes, 20, dtype=dtype)
+    X, y = blobs(4000, n_classes, 20, dtype=dtype)
     own = {"gamma": 0.05, "C": 3.0}
     first = fingerprint(SVC(**own).fit(X, y), X)
     assert fingerprint(SVC(**own, n_jobs=2).fit(X, y), X) == first

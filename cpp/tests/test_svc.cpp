@@ -126,7 +126,7 @@ CASE(same_optimum_as_naive_smo) {
 /// Several outer steps, shrinking, single precision: the tolerance holds in double.
 CASE(blocks_meet_the_tolerance_in_double) {
     const Kernel kernel{KernelKind::rbf, 2.0, 0.0, 3};
-    const Clouds<double> data(4500, 3, 0.7, 5.0);
+    const Clouds<double> data(5000, 3, 0.7, 5.0);
     const RowKernel<double> source{kernel, data.view()};
     double dual = 0;
     for (const bool single : {false, true}) {
@@ -145,7 +145,7 @@ CASE(blocks_meet_the_tolerance_in_double) {
 
 CASE(same_bits_for_threads_caches_slices_and_sparse_rows) {
     const Kernel kernel{KernelKind::rbf, 1.0, 0.0, 3};
-    Clouds<float> data(4000, 20, 0.7, 3.0);
+    Clouds<float> data(4500, 20, 0.7, 3.0);
     Random random(3);
     for (float& value : data.x)
         if (uniform(random) < 0.7) value = 0;
@@ -201,7 +201,7 @@ CASE(zero_bounds_and_contradictions) {
 }
 
 CASE(max_steps_and_interrupts) {
-    const Clouds<double> data(3000, 3, 0.5, 5.0);
+    const Clouds<double> data(4000, 3, 0.5, 5.0);
     const RowKernel<double> source{{KernelKind::rbf, 2.0, 0.0, 3}, data.view()};
     Params p;
     p.max_steps = 7;

@@ -259,8 +259,8 @@ class SVC(KernelClassifier):
     def _warn_of_probability(self) -> None:
         if self.probability != "deprecated":
             warnings.warn(
-                "The `probability` parameter was deprecated in scikit-learn 1.9 and will be removed in version 1.11. Use "
-                "`CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`",
+                "The `probability` parameter was deprecated in scikit-learn 1.9 and will be removed in version 1.11. "
+                "Use `CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`",
                 FutureWarning,
                 stacklevel=5,
             )
@@ -322,8 +322,8 @@ class SVC(KernelClassifier):
         wanted = (_num_samples(X), _num_samples(base))
         if values.shape != wanted:
             raise ValueError(
-                f"The kernel function must return an array of shape {wanted}: X.shape[0] should be equal to the number "
-                f"of rows and the number of samples at training time to the number of columns. Got shape {values.shape}."
+                f"The kernel function must return an array of shape {wanted} for these inputs: one row per sample and "
+                f"one column per training sample. Got shape {values.shape}."
             )
         if not (np.abs(values) <= LARGEST).all():
             raise ValueError(f"The kernel function returned NaN, infinity or values beyond {LARGEST:g}.")

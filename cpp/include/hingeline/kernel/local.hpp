@@ -8,6 +8,7 @@
 //
 //     take(source, rows)                       copy the rows
 //     columns(queries, base, columns, scratch) columns[q][j] = K(rows[base[j]], rows[queries[q]])
+//     block(), grain()                         largest number of queries of a call, smallest number worth one
 //     diagonal(out)                            out[j] = K(rows[j], rows[j])
 //     sums(source, queries, coef, scratch, out)
 //         out[q] = sum_j coef[j] K(rows[j], queries[q]) in double, j ascending, for at most block() queries of the
@@ -43,6 +44,7 @@ template <class S, class T> class Local<RowKernel<S>, T> {
     }
     Index size() const { return gram_->size(); }
     static int block() { return Gram<T>::block(); }
+    int grain() const { return gram_->grain(); }
     void diagonal(T* out) const { gram_->diagonal(out); }
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         return gram_->columns(queries, base, columns, s);
@@ -97,6 +99,7 @@ template <class S, class T> class Local<Gathered<S>, T> {
     }
     Index size() const { return rows_.size(); }
     static int block() { return 32; }
+    static int grain() { return 1; }
     void diagonal(T* out) const {
         for (Index i = 0; i < size(); ++i) out[i] = static_cast<T>(source_->value(rows_[i], rows_[i]));
     }

@@ -28,7 +28,7 @@ template <class T> class Smo {
         const auto row_of = [&](Index p) {
             const T* row = rows_.find(p);
             if (row) return row;
-            rows_.fetch(wanted(p, rows_.block(local.block())), local, scratch);
+            rows_.fetch(wanted(p, rows_.block(local.block(), local.grain())), local, scratch);
             s.kernel_evals += fetched_ * size_;
             return rows_.find(p);
         };

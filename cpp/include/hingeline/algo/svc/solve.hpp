@@ -214,7 +214,8 @@ template <class Source> class Solver {
             s.waiting = 0;
             return true;
         }
-        if (++s.waiting < patience) return true;
+        if (s.filling || ++s.waiting < patience)
+            return true;  // random violators say little about the largest violation
         return stuck();
     }
     bool stuck() {
@@ -235,6 +236,7 @@ template <class Source> class Solver {
         const bool whole = q == s.n();
         Working chosen = whole ? Working{s.active} : choose_working(s, l_, q);
         w.positions = std::move(chosen.positions);
+        s.filling = chosen.random;
         const double fraction = whole ? 0.0 : chosen.random ? 0.1 : 0.03;
         const double finest = whole && !s.single ? p_.tol : 0.5 * p_.tol;
         Array<Index> rows;

@@ -48,7 +48,8 @@ struct State {
     double gap_at_sync = infinity;
     double best = infinity;  // smallest violation over all points so far, and outer steps since it fell by a tenth
     Index waiting = 0;
-    bool single = false;  // kernel values are in single precision
+    bool filling = false;  // the last working set held random violators
+    bool single = false;   // kernel values are in single precision
     std::uint64_t random = 0;
 
     Index outer = 0;  // working sets solved
@@ -56,7 +57,8 @@ struct State {
     Index kernel_evals = 0;
     double violation = infinity, intercept = 0;
     Reason reason = Reason::running;
-    Trace trace{{"step", true}, {"seconds", false}, {"n_support", true}, {"kkt_violation", false}, {"kernel_evals", true}};
+    Trace trace{
+        {"step", true}, {"seconds", false}, {"n_support", true}, {"kkt_violation", false}, {"kernel_evals", true}};
 
     Index n() const { return row.size(); }
     double low(Index i) const { return y[i] > 0 ? 0.0 : -bound[i]; }

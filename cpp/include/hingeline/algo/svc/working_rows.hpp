@@ -33,8 +33,11 @@ template <class T> class WorkingRows {
         return memory_.data() + slot_[p] * stride_;
     }
     bool holds(Index p) const { return slot_[p] >= 0; }
-    /// Number of rows to compute at a time.
-    Index block(Index widest) const { return std::min(widest, std::max<Index>(1, capacity_ / 2)); }
+    /// Number of rows to compute at a time: many while there is room for rows that may be needed later, else as few as
+    /// is worth a call.
+    Index block(Index widest, Index fewest_at_once) const {
+        return held_.size() + widest <= capacity_ ? widest : std::min(fewest_at_once, capacity_ / 2);
+    }
 
     /// Compute the rows of positions that are not held, at most `block`.
     template <class L> void fetch(const Array<Index>& positions, const L& local, std::vector<SumScratch<T>>& scratch) {

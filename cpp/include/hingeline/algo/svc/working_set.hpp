@@ -21,15 +21,15 @@ inline void shuffle_front(Array<Index>& list, Index count, std::uint64_t& random
     }
 }
 
-/// Working sets this small are solved at once; larger problems are solved in blocks. The upper limit is for the kernel
-/// matrix of the working set.
-inline constexpr Index smallest_block = 2048, widest_block = 8192, largest_block = 16384;
+/// Problems this small are solved in one working set; larger ones in blocks of up to `widest_block`, or more if there
+/// are so many free points. The kernel matrix of `widest_block` points takes 200 MB in single precision.
+inline constexpr Index smallest_block = 3072, widest_block = 7168, largest_block = 16384;
 
 /// Size of the working set. It must exceed the number of free support vectors: otherwise every block undoes part of the
 /// last one, and the number of outer steps explodes.
 inline Index block_size(Index n, Index active, Index free) {
-    const Index usual = std::clamp(n / 13, smallest_block, widest_block);
-    return std::min({largest_block, active, std::max(usual, free + free * 3 / 10)});
+    const Index usual = std::max(n / 13, smallest_block), roomy = std::max(usual, free + free / 2);
+    return std::min({largest_block, active, std::max(std::min(roomy, widest_block), free + free / 5)});
 }
 
 /// Positions that may still change: the free ones, and those within `band` of violating.
