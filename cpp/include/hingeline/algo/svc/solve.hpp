@@ -232,7 +232,7 @@ template <class Source> class Solver {
     // ---- one outer step --------------------------------------------------------------------------------
 
     template <class T> bool step(Tools<Source, T>& tools) {
-        const Index q = block_size(s.n(), s.active.size(), l_.free);
+        const Index q = s.n() <= smallest_block ? s.n() : block_size(s.n(), s.active.size(), l_.free, s.filling);
         const bool whole = q == s.n();
         Working chosen = whole ? Working{s.active} : choose_working(s, l_, q);
         w.positions = std::move(chosen.positions);

@@ -48,8 +48,8 @@ struct State {
     double gap_at_sync = infinity;
     double best = infinity;  // smallest violation over all points so far, and outer steps since it fell by a tenth
     Index waiting = 0;
-    bool filling = false;  // the last working set held random violators
-    bool single = false;   // kernel values are in single precision
+    bool filling = true;  // the last working set held random violators
+    bool single = false;  // kernel values are in single precision
     std::uint64_t random = 0;
 
     Index outer = 0;  // working sets solved
