@@ -207,16 +207,19 @@ template <class Source> class Solver {
         return true;
     }
 
-    /// Note progress; without any, change to double, then give up. False when interrupted.
+    /// Note progress, of the violation or of the objective; without any, change to double, then give up. False when
+    /// interrupted.
     bool watch() {
-        if (s.violation < 0.9 * s.best) {
-            s.best = s.violation;
-            s.waiting = 0;
-            return true;
-        }
-        if (s.filling || ++s.waiting < patience)
-            return true;  // random violators say little about the largest violation
-        return stuck();
+        const double visible =
+            s.single ? 1e-8 : 1e-13;  // relative; smaller changes of the objective are rounding errors
+        const double dual = objectives(s).dual;
+        const bool higher = dual > s.best_dual + visible * std::abs(s.best_dual);
+        const bool progress = s.violation < 0.9 * s.best || !std::isfinite(s.best_dual) || higher;
+        s.best = std::min(s.best, s.violation);
+        s.best_dual = std::max(s.best_dual, dual);
+        s.waiting =
+            progress || s.filling ? 0 : s.waiting + 1;  // random violators say little about the largest violation
+        return s.waiting < patience ? true : stuck();
     }
     bool stuck() {
         s.waiting = 0;
@@ -225,7 +228,7 @@ template <class Source> class Solver {
             return true;
         }
         s.single = false;
-        s.best = infinity;
+        s.best = infinity, s.best_dual = -infinity;
         return refresh();
     }
 

@@ -46,7 +46,8 @@ struct State {
     Array<double> synced;  // beta when v was last up to date everywhere; empty unless `shrunk`
     Array<Index> working;  // the last working set
     double gap_at_sync = infinity;
-    double best = infinity;  // smallest violation over all points so far, and outer steps since it fell by a tenth
+    // Smallest violation and largest dual objective so far, over all points; outer steps since one of them improved.
+    double best = infinity, best_dual = -infinity;
     Index waiting = 0;
     bool filling = true;  // the last working set held random violators
     bool single = false;  // kernel values are in single precision
