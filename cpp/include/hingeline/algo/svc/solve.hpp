@@ -2,10 +2,12 @@
 //
 //     A = all points (active)
 //     loop
-//         m, M over A;  if m - M <= tol, or A is shrunk and the violation has fallen to 3 % of what it was: bring v
-//         outside A up to date; stop if the violation over all points is at most tol; A = points near the margin W =
-//         working set out of A (working_set.hpp);  SMO on W (smo.hpp) v[A] -= K[A, changed] (change of beta);  kernel
-//         tiles are summed at once and not stored
+//         m, M over A
+//         if m - M <= tol, or A is shrunk and m - M has fallen to a few percent (or per mille):
+//             bring v outside A up to date;  stop if m - M <= tol over all points
+//             A = points near the margin, if they are fewer than 60 %
+//         W = working set out of A (working_set.hpp);  SMO on W (smo.hpp)
+//         v[A] -= K[A, changed] (change of beta), in tiles that are summed at once and not stored
 //
 // Precision. v and the sums are in double. Large problems use kernel values in single precision. Before the solver
 // stops, v of the points near the margin is computed again from kernel values in double; if the violation then exceeds
@@ -170,7 +172,9 @@ template <class Source> class Solver {
     bool settle() {
         l_ = look(s, s.active);
         if (s.shrunk) {
-            if (l_.gap() > std::max(p_.tol, 0.03 * s.gap_at_sync)) return true;
+            // The fewer points are active, the dearer is a synchronisation compared with a step.
+            const double fall = 10 * s.active.size() < s.n() ? 0.003 : 0.03;
+            if (l_.gap() > std::max(p_.tol, fall * s.gap_at_sync)) return true;
             if (!synchronise()) return false;
             l_ = look(s, s.active);
         }
