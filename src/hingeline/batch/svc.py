@@ -241,6 +241,12 @@ class SVC(KernelClassifier):
             The fitted estimator.
         """
         run(self, self._prepare, X, y, sample_weight, dual_init)
+        if self.verbose:
+            for k, steps in enumerate(self.n_iter_):
+                print(
+                    f"[SVC] machine {k}: {steps} steps, {self.stop_reason_[k]}, violation {self.kkt_violation_[k]:.3g}, "
+                    f"dual objective {self.dual_objective_[k]:.10g}"
+                )
         return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> SvcTraining:
@@ -601,14 +607,8 @@ class SvcTraining(BatchTraining):
         return found
 
     def warn(self) -> None:
-        """Print the lines of ``verbose`` and warn about machines that did not reach the tolerance."""
+        """Warn about machines that did not reach the tolerance."""
         est = self.estimator
-        if est.verbose:
-            for k in range(len(est.n_iter_)):
-                print(
-                    f"[SVC] machine {k}: {est.n_iter_[k]} steps, {est.stop_reason_[k]}, violation "
-                    f"{est.kkt_violation_[k]:.3g}, dual objective {est.dual_objective_[k]:.10g}"
-                )
         if (est.stop_reason_ == "max_iter").any():
             warnings.warn(
                 f"Solver terminated early (max_iter={est.max_iter}).  Consider pre-processing your data with "
