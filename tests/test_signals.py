@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from hingeline import LASVC, IncrementalSVC, KernelSGDClassifier, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
+from hingeline import (
+    LASVC,
+    SVC,
+    IncrementalSVC,
+    KernelSGDClassifier,
+    MinNormSVC,
+    NNISDAClassifier,
+    WorstViolatorSVC,
+)
 from hingeline.testing.behaviour import COPIES
 
 from .data import noisy
@@ -58,6 +66,10 @@ BATCH = {
     "ollawv, 2 threads": (WorstViolatorSVC(n_jobs=2), noise),
     "ollawv, pairs": (WorstViolatorSVC(), lambda: noise(n_classes=4)),
     "ollawv, pairs, 2 threads": (WorstViolatorSVC(n_jobs=2), lambda: noise(n_classes=4)),
+    "svc": (SVC(C=100.0), noise),
+    "svc, no cache, 2 threads": (SVC(C=100.0, cache_size=1, n_jobs=2), noise),
+    "svc, pairs": (SVC(C=100.0, n_jobs=2), lambda: noise(n_classes=4)),
+    "svc, steps": (SVC(C=1e8, gamma=0.2, tol=1e-12), lambda: easy(1_500)),
 }
 for name, machine in {"nnisda": NNISDAClassifier, "min norm": MinNormSVC}.items():
     BATCH[f"{name}, columns"] = (machine(C=100.0), noise)

@@ -240,6 +240,7 @@ template <class M> void define_stream(nb::class_<Locked<M>>& c) {
 
 void bind_kernel(nb::module_& m);
 void bind_batch(nb::module_& m);
+void bind_svc(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_incremental(nb::module_& m);
 void bind_finite_newton(nb::module_& m);

@@ -155,6 +155,7 @@ NB_MODULE(_core, m) {
         });
     bind_kernel(m);
     bind_batch(m);
+    bind_svc(m);
     bind_online(m);
     bind_incremental(m);
     bind_finite_newton(m);

@@ -312,6 +312,43 @@ template <class T> Most best_partner(const double* r, const T* k, const double* 
     return out;
 }
 
+template <class T>
+Most second_order(const T* g, const T* k, const T* diagonal, const T* dn, double top, double top_diagonal, Index n) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    const V zero{}, high = splat<V>(static_cast<T>(top)), corner = splat<V>(static_cast<T>(top_diagonal));
+    const V least = splat<V>(static_cast<T>(1e-12));
+    // In each lane the best quotient as numerator and denominator (quotients are compared by cross products, which is
+    // faster than dividing), and the number of its register.
+    V square[pass_group] = {}, bend[pass_group], at[pass_group] = {}, now{};
+    for (int u = 0; u < pass_group; ++u) bend[u] = splat<V>(static_cast<T>(1));
+    const auto see = [&](int u, V s, V b, V number) HL_LAMBDA_INLINE {
+        const auto better = s * bend[u] > square[u] * b;
+        square[u] = better ? s : square[u];
+        bend[u] = better ? b : bend[u];
+        at[u] = better ? number : at[u];
+    };
+    for (Index i = 0; i < n; i += pass_group * W) {
+        for (int u = 0; u < pass_group; ++u) {
+            const Index j = i + u * W;
+            if (u % line_registers<T> == 0) fetch_ahead(k + j);
+            const V fall = larger(static_cast<V>(high - load<V>(g + j)), zero);
+            const V curve = corner + load<V>(diagonal + j) - static_cast<T>(2) * load<V>(k + j);
+            see(u, load<V>(dn + j) > zero ? fall * fall : zero, curve > zero ? curve : least, now + static_cast<T>(u));
+        }
+        now += static_cast<T>(pass_group);
+    }
+    for (int u = 1; u < pass_group; ++u) see(0, square[u], bend[u], at[u]);
+    Most out{0, -1};
+    T s[W], b[W], where[W];
+    store(s, square[0]), store(b, bend[0]), store(where, at[0]);
+    for (int w = 0; w < W; ++w) {
+        const double gain = static_cast<double>(s[w]) / static_cast<double>(b[w]);
+        if (gain > out.value) out = {gain, static_cast<Index>(where[w]) * W + w};
+    }
+    return out;
+}
+
 template <class T> Glance glance(const T* k, const double* a, const T* g, const double* c, Index n) {
     using V = Vec<double>;
     constexpr int W = lanes<double>;

@@ -180,6 +180,32 @@ template <class T> struct Expansion {
     }
 };
 
+CASE(second_order) {
+    each_table([](const auto& op) {
+        using T = Value<decltype(op)>;
+        Random random(21);
+        for (const Index n : {1, 2, 15, 16, 17, 127, 128, 129, 700})
+            for (const double room : {0.0, 0.1, 1.0}) {
+                const Expansion<T> e(random, n, 40, room);
+                const double top = 4, corner = 8;
+                const auto gain = [&](Index i) {
+                    const double fall = top - static_cast<double>(e.g[i]);
+                    const double bend = corner + static_cast<double>(e.l[i]) - 2 * static_cast<double>(e.k[i]);
+                    return e.dn[i] > 0 && fall > 0 ? fall * fall / (bend > 0 ? bend : static_cast<double>(T(1e-12)))
+                                                   : 0;
+                };
+                Most naive{0, -1};
+                for (Index i = 0; i < n; ++i)
+                    if (gain(i) > naive.value) naive = {gain(i), i};
+                const Most best =
+                    op.passes.second_order(e.g.data(), e.k.data(), e.l.data(), e.dn.data(), top, corner, n);
+                CHECK((best.at < 0) == (naive.at < 0), op.name, n, best.at, naive.at);
+                if (naive.at >= 0)  // products of quotients are rounded: a near tie may be decided either way
+                    CHECK(gain(best.at) >= naive.value * (1 - 4 * epsilon<T>), op.name, n, best.at, naive.at);
+            }
+    });
+}
+
 template <class T> Ascent naive_ascent(const Expansion<T>& e, const Array<T>& g) {
     Ascent out{0, 0, -1};
     const auto room = [&](Index i) { return g[i] > 0 ? e.up[i] : e.dn[i]; };

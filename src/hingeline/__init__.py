@@ -6,6 +6,7 @@ from . import datasets, metrics
 from .batch.min_norm import MinNormSVC
 from .batch.nnisda import NNISDAClassifier
 from .batch.ollawv import WorstViolatorSVC
+from .batch.svc import SVC
 from .exact.incremental import IncrementalSVC
 from .exact.one_class import IncrementalOneClassSVM
 from .linear.cv import FiniteNewtonSVCCV
@@ -18,6 +19,7 @@ from .online.lasvm import LASVC
 __version__ = version("hingeline")
 __all__ = [
     "LASVC",
+    "SVC",
     "FiniteNewtonOrdinal",
     "FiniteNewtonPath",
     "FiniteNewtonSVC",

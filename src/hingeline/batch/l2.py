@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,10 @@ from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.labels import is_one_vs_rest, pairs
 from ..base.rows import LARGEST
+from .start import coefficients, guess_of, mismatch
 from .training import BatchTraining
 
-#: Fitted attributes that a warm start needs.
-GUESS = ("shape_fit_", "classes_", "support_", "n_support_", "dual_coef_")
 #: Steps per sample assumed for the length of progress bars.
 STEPS_PER_SAMPLE = 4
 ADVICE = {
@@ -111,36 +108,24 @@ class L2Classifier(KernelClassifier):
     def _begin(self, dual_init: Any) -> Any:
         """Starting point, read before this fit changes any attribute."""
         if dual_init is None:
-            return _guess_of(self) if self.warm_start else None
+            return guess_of(self) if self.warm_start else None
         if not isinstance(dual_init, L2Classifier):
             raise TypeError(
                 f"dual_init must be a fitted NNISDAClassifier or MinNormSVC. Got {type(dual_init).__name__}."
             )
         check_is_fitted(dual_init)
-        return _guess_of(dual_init)
+        return guess_of(dual_init)
 
     def _guesses(self, begin: Any, wanted: bool, codes: np.ndarray, n_machines: int) -> list[np.ndarray]:
         """Starting coefficients of every machine by sample. A `wanted` start that does not fit is an error."""
         if begin is None:
             return []
-        mismatch = self._mismatch(begin, codes, n_machines)
-        if not mismatch:
-            return _coefficients(begin, codes)
+        obstacle = mismatch(begin, codes, self.classes_, n_machines == 1)
+        if not obstacle:
+            return coefficients(begin, codes)
         if wanted:
-            raise ValueError(f"dual_init must have been fitted to the same samples and labels: {mismatch}.")
+            raise ValueError(f"dual_init must have been fitted to the same samples and labels: {obstacle}.")
         return []
-
-    def _mismatch(self, guess: Any, codes: np.ndarray, n_machines: int) -> str:
-        """Why a starting point does not fit this problem; empty if it does."""
-        if guess.shape_fit_[0] != len(codes):
-            return f"it was fitted to {guess.shape_fit_[0]} samples, X has {len(codes)}"
-        if not np.array_equal(guess.classes_, self.classes_):
-            return "its classes differ"
-        if not np.array_equal(codes[guess.support_], np.repeat(np.arange(len(self.classes_)), guess.n_support_)):
-            return "its support vectors have other labels"
-        if len(self.classes_) > 2 and is_one_vs_rest(guess) != (n_machines == 1):
-            return "one has a machine for each pair of classes, the other one machine for all"
-        return ""
 
 
 class L2Training(BatchTraining):
@@ -159,30 +144,3 @@ class L2Training(BatchTraining):
                     f"{len(late)} of {len(est.stop_reason_)} machines stopped ({reason}) before the largest KKT "
                     f"violation reached tol={est.tol:g}: it is {est.kkt_violation_[late].max():.3g}. {advice}"
                 )
-
-
-def _guess_of(estimator: Any) -> Any:
-    """Starting point of another fit, or None if the estimator is not fitted."""
-    fitted = vars(estimator)
-    return SimpleNamespace(**{name: fitted[name] for name in GUESS}) if "dual_coef_" in fitted else None
-
-
-def _coefficients(guess: Any, codes: np.ndarray) -> list[np.ndarray]:
-    """Coefficients of every machine by sample."""
-    n_classes = len(guess.classes_)
-    code = codes[guess.support_]
-    columns = np.arange(len(code))
-    sizes = np.abs(guess.dual_coef_)
-    if is_one_vs_rest(guess):
-        values = [sizes[code, columns]]
-    else:
-        values = [
-            np.where(code == i, sizes[j - 1], np.where(code == j, sizes[i], 0.0))
-            for i, j in zip(*pairs(n_classes), strict=True)
-        ]
-    out = []
-    for value in values:
-        v = np.zeros(len(codes))
-        v[guess.support_] = value
-        out.append(v)
-    return out

@@ -30,15 +30,20 @@ class BatchTraining(Training):
 
     def __init__(self, estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray | None = None) -> None:
         self.estimator, self.X, self.y = estimator, X, estimator.classes_[codes]
-        matrix = _core.Matrix(X)
-        cache_bytes = int(estimator.cache_size * 2**20)
-        self.values = _core.Values(estimator._source(matrix, X.__getitem__), matrix, cache_bytes // 2)
-        #: Bytes for kernel columns, after a compressed copy of the rows.
-        self.cache_bytes = cache_bytes - self.values.copy_bytes
+        #: Bytes for kernel values.
+        self.cache_bytes = int(estimator.cache_size * 2**20)
+        self.values = self._make_values(_core.Matrix(X))
         #: Rows of the largest pair of classes.
         counted = codes if weights is None else codes[weights > 0]
         self.largest_pair = int(np.sort(np.bincount(counted))[-2:].sum())
         self.threads = estimator._training_threads()
+
+    def _make_values(self, matrix: _core.Matrix) -> Any:
+        """Kernel values of the rows. A compressed copy of the rows takes part of the bytes."""
+        source = self.estimator._source(matrix, self.X.__getitem__)
+        values = _core.Values(source, matrix, self.cache_bytes // 2)
+        self.cache_bytes -= values.copy_bytes
+        return values
 
     def advance(self, steps: int | None) -> bool:
         return self.core.learn(self.values, self.threads, 2**62 if steps is None else steps)

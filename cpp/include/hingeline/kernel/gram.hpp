@@ -106,6 +106,19 @@ template <class T> class Gram {
             [&](Index at, int rows) { prefetch(columns, s.panel.count(), at, rows); });
     }
 
+    /// out[i] = K(i, i) of all base rows.
+    void diagonal(T* out) const {
+        if (kernel_.kind == KernelKind::rbf) {
+            std::fill_n(out, size(), T(1));
+            return;
+        }
+        const Index n = size(), room = (n + line_step - 1) / line_step * line_step;
+        Aligned<T> dots;
+        std::copy(norms_.begin(), norms_.end(), dots.reserve(room));
+        std::fill(dots.data() + n, dots.data() + room, T(0));
+        tile_ops<T>().to_line(kernel_, dots.data(), n, dots.data(), T(0), out);
+    }
+
     /// Lay the queries out in the panel of `s`.
     template <class S> void load(const Rows<S>& queries, Ids ids, Scratch<T>& s) const {
         s.panel.fill(queries, ids, std::holds_alternative<DenseRows<T>>(base_));

@@ -41,6 +41,7 @@ template <class T> class Gathered {
     using Value = T;
     explicit Gathered(const DenseRows<T>& matrix) : matrix_(matrix) {}
     Index size() const { return matrix_.n; }
+    T value(Index i, Index j) const { return matrix_.row(i)[j * matrix_.column_stride]; }
     static int block() { return 1; }
     static int grain() { return 1; }
     static bool blocks_pay() { return false; }

@@ -21,8 +21,9 @@ template <class Kind> class Batch {
     Batch(Kind kind, typename Kind::Params p, Array<Index> codes, Index classes)
         : params(p), kind_(std::move(kind)), codes_(std::move(codes)), classes_(classes) {}
 
-    /// Make up to `most` steps of every machine. Returns whether steps are left.
-    bool learn(const Values& values, int threads, Index most, Interrupt* interrupt) {
+    /// Make up to `most` steps of every machine. Returns whether steps are left. `V` is `Values`, or another choice of
+    /// sources with size() and visit().
+    template <class V> bool learn(const V& values, int threads, Index most, Interrupt* interrupt) {
         if (values.size() != std::ssize(codes_))
             throw std::invalid_argument("one label per row of the kernel matrix expected");
         values.visit([&](const auto& v) {

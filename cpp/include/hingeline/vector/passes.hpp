@@ -55,6 +55,10 @@ template <class T> struct PassOps {
     Ascent (*ascend_both)(T* g, const T* k, double a, const T* l, double c, const T* up, const T* dn, Index n);
     /// g[i] += a * (k[i] - l[i]) (no change where k is null), and the extremes then.
     Extremes (*ascend_pair)(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n);
+    /// With fall = top - g[i] > 0 where dn > 0, and bend = top_diagonal + diagonal[i] - 2 k[i], or 1e-12 if that is not
+    /// positive: the largest fall^2 / bend. Arrays padded as for `pass_step`; n < 2^24.
+    Most (*second_order)(const T* g, const T* k, const T* diagonal, const T* dn, double top, double top_diagonal,
+                         Index n);
     /// Accumulates in double.
     Glance (*glance)(const T* k, const double* a, const T* g, const double* c, Index n);
     /// sums[i] += sum_r weights[r] * rows[r][i], r ascending, for from <= i < to; both multiples of `pass_step`.

@@ -1,0 +1,61 @@
+// Soft-margin SVMs for Python.
+#include "arrays.hpp"
+#include "hingeline/model/svc.hpp"
+
+namespace hingeline::bindings {
+
+namespace {
+
+/// Kernel values of rows, with the objects behind them.
+struct PyRowValues {
+    nb::object source, matrix;
+    RowValues values;
+    PyRowValues(nb::object s, nb::object x)
+        : source(s), matrix(x), values(nb::cast<const PySource&>(s).source, nb::cast<const Matrix&>(x).rows) {}
+};
+
+}  // namespace
+
+void bind_svc(nb::module_& m) {
+    nb::class_<PyRowValues>(m, "RowValues", "Kernel values of rows that are copied when they are needed.")
+        .def(nb::init<nb::object, nb::object>(), nb::arg("source"), nb::arg("x"))
+        .def_prop_ro(
+            "single", [](const PyRowValues& v) { return v.values.single(); },
+            "Whether kernel values in single precision are good approximations.");
+    nb::class_<Locked<Svc>>(m, "Svc", "Soft-margin SVMs of all class pairs.")
+        .def(
+            "__init__",
+            [](Locked<Svc>* self, Contiguous1<std::int64_t> codes, Contiguous1<double> bounds, Index classes,
+               double tol, Index max_iter, bool shrinking, bool single, std::size_t cache_bytes) {
+                new (self) Locked<Svc>(
+                    start_svc({tol, max_iter, shrinking, cache_bytes}, listed(codes), classes, listed(bounds), single));
+            },
+            nb::arg("codes"), nb::arg("bounds"), nb::arg("classes"), nb::kw_only(), nb::arg("tol"), nb::arg("max_iter"),
+            nb::arg("shrinking"), nb::arg("single"), nb::arg("cache_bytes"))
+        .def(
+            "learn",
+            [](Locked<Svc>& l, const PyRowValues& values, int threads, Index most) {
+                bool more = false;
+                l.change([&](Svc& model, Interrupt* interrupt) {
+                    more = model.learn(values.values, threads, most, interrupt);
+                });
+                return more;
+            },
+            nb::arg("values"), nb::arg("threads"), nb::arg("most"),
+            "Solve up to `most` working sets of every machine. Returns whether steps are left.")
+        .def(
+            "attributes",
+            [](Locked<Svc>& l, const std::string& unfinished) {
+                return l.read([&](Svc& model) { return to_dict(model.attributes(unfinished)); });
+            },
+            nb::arg("unfinished"), "Fitted attributes by name.")
+        .def(
+            "guess",
+            [](Locked<Svc>& l, Index machine, Contiguous1<double> v) {
+                l.read([&](Svc& model) { guess(model, machine, v.data(), static_cast<Index>(v.size())); });
+            },
+            nb::arg("machine"), nb::arg("v"), "Starting values of a machine, by row.")
+        .def_prop_ro("n_machines", [](Locked<Svc>& l) { return l.model.machines.size(); });
+}
+
+}  // namespace hingeline::bindings

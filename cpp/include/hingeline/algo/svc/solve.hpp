@@ -1,0 +1,322 @@
+// The block solver of the soft-margin SVM: SMO on working sets of thousands of points.
+//
+//     A = all points (active)
+//     loop
+//         m, M over A
+//         if m - M <= tol, or A is shrunk and m - M has fallen to a few percent (or per mille):
+//             bring v outside A up to date;  stop if m - M <= tol over all points
+//             A = points near the margin, if they are fewer than 60 %
+//         W = working set out of A (working_set.hpp);  SMO on W (smo.hpp)
+//         v[A] -= K[A, changed] (change of beta), in tiles that are summed at once and not stored
+//
+// Precision. v and the sums are in double. Large problems use kernel values in single precision. Before the solver
+// stops, v of the points near the margin is computed again from kernel values in double; if the violation then exceeds
+// tol, it goes on from there. Later changes of beta are small, and so are the errors of their products with values in
+// single precision (iterative refinement). If this does not converge, all further kernel values are in double. The
+// other points are further from violating than any error seen.
+//
+// Invariants. sum beta = 0, D never decreases (to rounding). The result does not depend on threads, cache or how the
+// steps are divided into calls.
+//
+// Where we differ from LIBSVM: the sequence of pairs, not the problem, the stopping rule or the treatment of kernels
+// that are not positive semi-definite.
+#pragma once
+
+#include "hingeline/algo/svc/smo.hpp"
+#include "hingeline/algo/svc/working_set.hpp"
+
+namespace hingeline::svc {
+
+/// Lower precision of the kernel values: values that are computed can be computed in single precision.
+template <class Source> struct Lower {
+    using type = double;
+};
+template <class S> struct Lower<RowKernel<S>> {
+    using type = float;
+};
+
+/// Buffers in one precision; nothing in them outlives a step.
+template <class Source, class T> struct Tools {
+    Local<Source, T> local;
+    Smo<T> smo;
+    std::vector<SumScratch<T>> scratch;
+};
+
+/// Buffers of one machine at a time, reused from machine to machine.
+template <class Source> struct Workspace {
+    Tools<Source, typename Lower<Source>::type> single;
+    Tools<Source, double> twice;
+    Array<double> sums, change;
+    Array<Index> ids, positions;
+};
+
+template <class Source> class Solver {
+  public:
+    Solver(State& state, const Params& p, const Source& source, const Stop& stop, int threads, Workspace<Source>& work)
+        : s(state), p_(p), source_(source), stop_(stop), threads_(threads), w(work) {}
+
+    /// Make outer steps until the tolerance is reached or the budget is spent.
+    void run() {
+        if (s.stale && !refresh()) return interrupt();
+        for (Index done = 0; s.reason == Reason::running; ++done) {
+            if (!settle()) return interrupt();
+            if (s.reason != Reason::running || done >= stop_.max_steps) return;
+            const bool complete = s.single ? step(w.single) : step(w.twice);
+            if (!complete) return interrupt();
+        }
+    }
+
+  private:
+    static constexpr Index rows_at_once = 4096;  // copied for one sweep
+    static constexpr Index patience = 20;        // outer steps without progress
+
+    void interrupt() { s.reason = Reason::interrupted; }
+
+    // ---- sums of kernel values -------------------------------------------------------------------------
+
+    /// out[k] = sum_j coef[j] K(base[j], queries[k]), positions of the state. False when interrupted.
+    template <class T> bool sweep(Tools<Source, T>& tools, const Array<Index>& queries, const Array<Index>& base,
+                                  const double* coef, double* out) {
+        std::fill_n(out, queries.size(), 0.0);
+        w.ids.resize(queries.size());
+        for (Index k = 0; k < queries.size(); ++k) w.ids[k] = s.row[queries[k]];
+        Array<Index> rows;
+        for (Index at = 0; at < base.size(); at += rows_at_once) {
+            const Index count = std::min(rows_at_once, base.size() - at);
+            rows.clear();
+            for (Index j = at; j < at + count; ++j) rows.push_back(s.row[base[j]]);
+            tools.local.take(source_, Ids::of(rows));
+            const Index block = tools.local.block(), tasks = (queries.size() + block - 1) / block;
+            constexpr Index fewest_values = Index{1} << 19;  // fewer are not worth a thread
+            const int threads =
+                static_cast<int>(std::clamp<Index>(queries.size() * count / fewest_values, 1, threads_));
+            prepare(tools);
+            run_tasks(tasks, threads, stop_.interrupt, [&](Index task, int rank) {
+                double part[128];
+                const Index from = task * block, some = std::min(block, queries.size() - from);
+                tools.local.sums(source_, Ids::of(w.ids).part(from, some), coef + at, tools.scratch[rank], part);
+                for (Index k = 0; k < some; ++k) out[from + k] += part[k];
+            });
+            if (stop_.interrupt && stop_.interrupt->requested()) return false;
+            s.kernel_evals += queries.size() * count;
+        }
+        return true;
+    }
+    template <class T> void prepare(Tools<Source, T>& tools) { tools.scratch.resize(std::max(threads_, 1)); }
+
+    /// v of some positions from beta, in double. False when interrupted; then v is not changed.
+    bool compute(const Array<Index>& positions) {
+        Array<Index> base;
+        Array<double> coef;
+        for (Index i = 0; i < s.n(); ++i)
+            if (s.beta[i] != 0) base.push_back(i), coef.push_back(s.beta[i]);
+        w.sums.resize(positions.size());
+        if (!sweep(w.twice, positions, base, coef.data(), w.sums.data())) return false;
+        for (Index k = 0; k < positions.size(); ++k) s.v[positions[k]] = s.y[positions[k]] - w.sums[k];
+        return true;
+    }
+
+    /// All v from beta.
+    bool refresh() {
+        activate_all();
+        if (!compute(s.active)) return false;
+        s.stale = false;
+        return true;
+    }
+
+    /// v[positions] -= K (beta - before). False when interrupted; then v is not changed.
+    template <class T> bool apply(Tools<Source, T>& tools, const Array<Index>& positions, const Array<Index>& changed,
+                                  const Array<double>& change) {
+        w.sums.resize(positions.size());
+        if (!sweep(tools, positions, changed, change.data(), w.sums.data())) return false;
+        for (Index k = 0; k < positions.size(); ++k) s.v[positions[k]] -= w.sums[k];
+        return true;
+    }
+
+    // ---- active set ------------------------------------------------------------------------------------
+
+    void activate_all() {
+        s.active.resize(s.n());
+        std::iota(s.active.begin(), s.active.end(), Index{0});
+        s.shrunk = false;
+        s.synced.clear();
+    }
+
+    /// Bring v outside the active set up to date.
+    bool synchronise() {
+        Array<char> inside(s.n(), 0);
+        for (const Index i : s.active) inside[i] = 1;
+        Array<Index> outside, changed;
+        Array<double> change;
+        for (Index i = 0; i < s.n(); ++i) {
+            if (!inside[i]) outside.push_back(i);
+            if (s.beta[i] != s.synced[i]) changed.push_back(i), change.push_back(s.beta[i] - s.synced[i]);
+        }
+        if (!(s.single ? apply(w.single, outside, changed, change) : apply(w.twice, outside, changed, change)))
+            return false;
+        activate_all();
+        return true;
+    }
+
+    void shrink(const Look& l) {
+        constexpr double share = 0.6;  // a larger active set does not pay for the synchronisation
+        const double b = l.intercept();
+        Array<Index> active = near_margin(s, b, active_band(s, b));
+        if (static_cast<double>(active.size()) >= share * static_cast<double>(s.n())) return;
+        s.active = std::move(active);
+        s.synced = s.beta;
+        s.shrunk = true;
+    }
+
+    /// Decide whether to stop, synchronise or shrink before the next step. False when interrupted.
+    bool settle() {
+        l_ = look(s, s.active);
+        if (s.shrunk) {
+            // The fewer points are active, the dearer is a synchronisation compared with a step.
+            const double fall = 10 * s.active.size() < s.n() ? 0.003 : 0.03;
+            if (l_.gap() > std::max(p_.tol, fall * s.gap_at_sync)) return true;
+            if (!synchronise()) return false;
+            l_ = look(s, s.active);
+        }
+        s.gap_at_sync = s.violation = l_.gap();
+        if (s.violation <= p_.tol && !(s.single ? verify() : true)) return false;
+        s.intercept = l_.intercept();
+        if (s.steps >= p_.max_steps) {  // even if the last step reached the tolerance, as LIBSVM
+            s.reason = Reason::steps;
+        } else if (s.violation <= p_.tol) {
+            s.reason = Reason::tolerance;
+        } else {
+            if (!watch()) return false;
+            if (p_.shrinking && s.outer >= 3 && s.n() > smallest_block) shrink(l_);
+        }
+        return true;
+    }
+
+    /// Compute v near the margin in double, and the violation from it. False when interrupted.
+    bool verify() {
+        double band = 0.05;
+        Array<double> before;
+        for (;;) {
+            const Array<Index> near = near_margin(s, l_.intercept(), band);
+            before.clear();
+            for (const Index i : near) before.push_back(s.v[i]);
+            if (!compute(near)) return false;
+            double error = 0;
+            for (Index k = 0; k < near.size(); ++k) error = std::max(error, std::abs(s.v[near[k]] - before[k]));
+            if (near.size() == s.n() || 8 * error <= band) break;
+            band = 16 * error;
+        }
+        l_ = look(s, s.active);
+        s.violation = l_.gap();
+        return true;
+    }
+
+    /// Note progress, of the violation or of the objective; without any, change to double, then give up. False when
+    /// interrupted.
+    bool watch() {
+        const double visible =
+            s.single ? 1e-8 : 1e-13;  // relative; smaller changes of the objective are rounding errors
+        const double dual = objectives(s).dual;
+        const bool higher = dual > s.best_dual + visible * std::abs(s.best_dual);
+        const bool progress = s.violation < 0.9 * s.best || !std::isfinite(s.best_dual) || higher;
+        s.best = std::min(s.best, s.violation);
+        s.best_dual = std::max(s.best_dual, dual);
+        s.waiting =
+            progress || s.filling ? 0 : s.waiting + 1;  // random violators say little about the largest violation
+        return s.waiting < patience ? true : stuck();
+    }
+    bool stuck() {
+        s.waiting = 0;
+        if (!s.single) {
+            s.reason = Reason::precision;
+            return true;
+        }
+        s.single = false;
+        s.best = infinity, s.best_dual = -infinity;
+        return refresh();
+    }
+
+    // ---- one outer step --------------------------------------------------------------------------------
+
+    template <class T> bool step(Tools<Source, T>& tools) {
+        const Index q = s.n() <= smallest_block ? s.n() : block_size(s.n(), s.active.size(), l_.free, s.filling);
+        const bool whole = q == s.n();
+        Working chosen = whole ? Working{s.active} : choose_working(s, l_, q);
+        w.positions = std::move(chosen.positions);
+        s.filling = chosen.random;
+        const double fraction = whole ? 0.0 : chosen.random ? 0.1 : 0.03;
+        const double finest = whole && !s.single ? p_.tol : 0.5 * p_.tol;
+        Array<Index> rows;
+        for (const Index i : w.positions) rows.push_back(s.row[i]);
+        tools.local.take(source_, Ids::of(rows));
+        prepare(tools);
+        Array<double> before;
+        for (const Index i : w.positions) before.push_back(s.beta[i]);
+        const Index most = std::min(whole ? p_.max_steps : 20 * q, p_.max_steps - s.steps);
+        const Index steps_before = s.steps;
+        const SmoEnd end =
+            tools.smo.solve(s, w.positions, tools.local, l_.middle(), std::max(finest, fraction * l_.gap()), most,
+                            p_.cache_bytes, tools.scratch, stop_.interrupt);
+        ++s.outer;
+        Array<Index> changed;
+        w.change.clear();
+        for (Index k = 0; k < w.positions.size(); ++k)
+            if (const Index i = w.positions[k]; s.beta[i] != before[k])
+                changed.push_back(i), w.change.push_back(s.beta[i] - before[k]);
+        const bool complete = end != SmoEnd::interrupted && update(tools, whole, changed);
+        s.working = w.positions;
+        if (!complete) {
+            s.stale = true;
+            keep_intercept(tools.smo);
+            return false;
+        }
+        s.violation = look(s, s.active).gap();
+        note(s);
+        return s.steps > steps_before && end != SmoEnd::rounding ? true : stuck();
+    }
+
+    /// v of the active points after a step. With everything in the working set and double precision, SMO has it
+    /// already.
+    template <class T> bool update(Tools<Source, T>& tools, bool whole, const Array<Index>& changed) {
+        if (whole && sizeof(T) == 8) {
+            for (Index k = 0; k < w.positions.size(); ++k) s.v[w.positions[k]] = tools.smo.value(k);
+            return true;
+        }
+        return apply(tools, s.active, changed, w.change);
+    }
+
+    /// Intercept of an interrupted step from the values of the working set.
+    template <class T> void keep_intercept(const Smo<T>& smo) {
+        Look l;
+        double sum = 0;
+        for (Index k = 0; k < w.positions.size(); ++k) {
+            const Index i = w.positions[k];
+            const double v = smo.value(k);
+            if (s.is_up(i)) l.top = std::max(l.top, v);
+            if (s.is_low(i)) l.bottom = std::min(l.bottom, v);
+            if (s.is_free(i)) ++l.free, sum += v;
+        }
+        if (l.free > 0) l.free_mean = sum / static_cast<double>(l.free);
+        s.intercept = l.intercept();
+    }
+
+    State& s;
+    const Params& p_;
+    const Source& source_;
+    const Stop& stop_;
+    const int threads_;
+    Workspace<Source>& w;
+    Look l_;
+};
+
+/// Make outer steps until the tolerance is reached, the budget is spent or an interrupt is requested.
+template <class Source> void learn(State& state, const Params& p, const Source& source, const Stop& stop, int threads,
+                                   Workspace<Source>& work) {
+    if (state.reason == Reason::interrupted) state.reason = Reason::running;
+    if (state.reason != Reason::running) return;
+    const Trace::Running running(state.trace);
+    Solver<Source>(state, p, source, stop, threads, work).run();
+    note(state);
+}
+
+}  // namespace hingeline::svc

@@ -1,0 +1,144 @@
+// Soft-margin SVM (C-SVC) with an intercept: problem, state of one machine, quantities of its solution.
+//
+// Problem. Labels y = +1, -1, bounds c_i = C w_i (infinity allowed):
+//
+//     minimise 1/2 |w|^2 + sum c_i xi_i,  y_i (w.phi(x_i) + b) >= 1 - xi_i,  xi >= 0
+//
+// has the dual  maximise D(beta) = sum y_i beta_i - 1/2 beta'K beta,  sum beta_i = 0,  0 <= y_i beta_i <= c_i, and
+// f(x) = sum beta_i K(x_i, x) + b.
+//
+// Symbols. v = y - K beta. A point is *up* if its beta may rise, *low* if it may fall, *free* if both. m is the largest
+// v of the up points, M the smallest v of the low points. beta is optimal iff the violation m - M is at most 0; LIBSVM
+// stops at m - M <= tol, and so do we. D = 1/2 sum beta_i (y_i + v_i); f(x_i) = y_i - v_i + b.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "hingeline/core/array.hpp"
+#include "hingeline/run/stop.hpp"
+#include "hingeline/run/trace.hpp"
+
+namespace hingeline::svc {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Params {
+    double tol = 1e-3;
+    Index max_steps = std::numeric_limits<Index>::max();  // of one machine, over all calls
+    bool shrinking = true;
+    std::size_t cache_bytes = std::size_t{200} << 20;
+};
+
+/// One machine: everything that the next `learn` needs, and its result. Positions are the rows of the first class, then
+/// those of the second.
+struct State {
+    Array<Index> row;     // number in the source
+    Array<double> y;      // labels
+    Array<double> bound;  // c
+    Array<double> beta, v;
+    bool stale = false;  // v does not belong to beta: compute it before the next step
+
+    Array<Index> active;  // positions whose v is up to date, ascending; all of them unless `shrunk`
+    bool shrunk = false;
+    Array<double> synced;  // beta when v was last up to date everywhere; empty unless `shrunk`
+    Array<Index> working;  // the last working set
+    double gap_at_sync = infinity;
+    // Smallest violation and largest dual objective so far, over all points; outer steps since one of them improved.
+    double best = infinity, best_dual = -infinity;
+    Index waiting = 0;
+    bool filling = true;  // the last working set held random violators
+    bool single = false;  // kernel values are in single precision
+    std::uint64_t random = 0;
+
+    Index outer = 0;  // working sets solved
+    Index steps = 0;  // pairs of coefficients changed
+    Index kernel_evals = 0;
+    double violation = infinity, intercept = 0;
+    Reason reason = Reason::running;
+    Trace trace{
+        {"step", true}, {"seconds", false}, {"n_support", true}, {"kkt_violation", false}, {"kernel_evals", true}};
+
+    Index n() const { return row.size(); }
+    double low(Index i) const { return y[i] > 0 ? 0.0 : -bound[i]; }
+    double high(Index i) const { return y[i] > 0 ? bound[i] : 0.0; }
+    bool is_up(Index i) const { return beta[i] < high(i); }
+    bool is_low(Index i) const { return beta[i] > low(i); }
+    bool is_free(Index i) const { return is_up(i) && is_low(i); }
+};
+
+inline State start(const Array<Index>& first, const Array<Index>& second, double first_label, const double* bounds) {
+    State s;
+    s.row = first;
+    s.row.insert(s.row.end(), second.begin(), second.end());
+    s.y.assign(s.n(), -first_label);
+    std::fill_n(s.y.begin(), first.size(), first_label);
+    for (const Index row : s.row) s.bound.push_back(bounds[row]);
+    s.beta.assign(s.n(), 0.0);
+    s.v = s.y;
+    s.active.resize(s.n());
+    std::iota(s.active.begin(), s.active.end(), Index{0});
+    return s;
+}
+
+/// m, M and where they are, the number of free points among some positions and the mean of their v.
+struct Look {
+    double top = -infinity, bottom = infinity;
+    Index top_at = -1, bottom_at = -1;
+    Index free = 0;
+    double free_mean = 0;
+    double gap() const { return top - bottom; }
+    /// Threshold between up and low points.
+    double middle() const { return 0.5 * (top + bottom); }
+    /// Intercept: the mean v of the free points, or the middle of the interval of optimal values (as LIBSVM).
+    double intercept() const {
+        if (free > 0) return free_mean;
+        if (std::isinf(top) || std::isinf(bottom)) return std::isinf(top) ? (std::isinf(bottom) ? 0.0 : bottom) : top;
+        return middle();
+    }
+};
+
+inline Look look(const State& s, const Array<Index>& positions) {
+    Look out;
+    double sum = 0;
+    for (const Index i : positions) {
+        const bool up = s.is_up(i), low = s.is_low(i);
+        if (up && s.v[i] > out.top) out.top = s.v[i], out.top_at = i;
+        if (low && s.v[i] < out.bottom) out.bottom = s.v[i], out.bottom_at = i;
+        if (up && low) ++out.free, sum += s.v[i];
+    }
+    if (out.free > 0) out.free_mean = sum / static_cast<double>(out.free);
+    return out;
+}
+
+inline Index support_count(const State& s) {
+    return std::count_if(s.beta.begin(), s.beta.end(), [](double b) { return b != 0; });
+}
+
+struct Objectives {
+    double dual = 0, primal = 0, largest_output = 0;
+};
+
+/// Objectives from the current v; the primal one is infinite if a point with an infinite bound violates its margin.
+inline Objectives objectives(const State& s) {
+    Objectives out;
+    double square = 0, loss = 0;
+    for (Index i = 0; i < s.n(); ++i) {
+        out.dual += 0.5 * s.beta[i] * (s.y[i] + s.v[i]);
+        square += s.beta[i] * (s.y[i] - s.v[i]);
+        const double slack = s.y[i] * (s.v[i] - s.intercept);
+        if (slack > 0) loss += s.bound[i] * slack;
+        out.largest_output = std::max(out.largest_output, std::abs(s.y[i] - s.v[i] + s.intercept));
+    }
+    out.primal = 0.5 * square + loss;
+    return out;
+}
+
+inline void note(State& s) {
+    s.trace.add({static_cast<double>(s.outer), static_cast<double>(support_count(s)), s.violation,
+                 static_cast<double>(s.kernel_evals)});
+}
+
+}  // namespace hingeline::svc

@@ -1,0 +1,115 @@
+// Choice of the active set and of the working set of the block solver (solve.hpp).
+#pragma once
+
+#include "hingeline/algo/svc/state.hpp"
+
+namespace hingeline::svc {
+
+/// splitmix64: the choice of violators must be the same everywhere.
+inline std::uint64_t draw(std::uint64_t& state) {
+    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/// Move `count` random elements to the front.
+inline void shuffle_front(Array<Index>& list, Index count, std::uint64_t& random) {
+    for (Index i = 0; i < count; ++i) {
+        const auto left = static_cast<std::uint64_t>(list.size() - i);
+        std::swap(list[i], list[i + static_cast<Index>(draw(random) % left)]);
+    }
+}
+
+/// Problems this small are solved in one working set; larger ones in blocks of up to `widest_block`, or more if there
+/// are so many free points. The kernel matrix of `widest_block` points takes 200 MB in single precision.
+inline constexpr Index smallest_block = 3072, finishing_block = 2048, widest_block = 7168, largest_block = 16384;
+
+/// Size of the working set. It must exceed the number of free support vectors: otherwise every block undoes part of the
+/// last one, and the number of outer steps explodes. While violators are drawn at random it has room for many of them.
+inline Index block_size(Index n, Index active, Index free, bool filling) {
+    const Index usual = std::max(n / 13, filling ? smallest_block : finishing_block);
+    const Index roomy = std::max(usual, filling ? free + free / 2 : free + free / 4);
+    return std::min({largest_block, active, std::max(std::min(roomy, widest_block), free + free / 5)});
+}
+
+/// Positions that may still change: the free ones, and those within `band` of violating.
+inline Array<Index> near_margin(const State& s, double b, double band) {
+    Array<Index> out;
+    for (Index i = 0; i < s.n(); ++i) {
+        const bool up = s.is_up(i), low = s.is_low(i);
+        if ((up && low) || (up && s.v[i] > b - band) || (low && s.v[i] < b + band)) out.push_back(i);
+    }
+    return out;
+}
+
+/// Width of the band of the active set: half of the 90th percentile of the violations, and at least 0.1 (the margin is
+/// 1).
+inline double active_band(const State& s, double b) {
+    Array<double> sizes;
+    for (Index i = 0; i < s.n(); ++i) {
+        const double above = s.v[i] - b;
+        if (above > 0 ? s.is_up(i) : s.is_low(i)) sizes.push_back(std::abs(above));
+    }
+    if (sizes.empty()) return 0.1;
+    const auto at = sizes.begin() + static_cast<Index>(0.9 * static_cast<double>(sizes.size() - 1));
+    std::nth_element(sizes.begin(), at, sizes.end());
+    return std::max(0.1, 0.5 * *at);
+}
+
+/// A working set, ascending, and whether it holds random violators rather than the worst ones.
+struct Working {
+    Array<Index> positions;
+    bool random = false;
+};
+
+/// The pair that violates most, free points (those of the last working set first), at most 0.9 q, then violators of the
+/// middle: random ones while there are many (the worst ones are near copies of each other), else the worst, up and low
+/// by turns.
+inline Working choose_working(State& s, const Look& l, Index q) {
+    Working out;
+    Array<char> chosen(s.n(), 0);
+    const auto add = [&](Index i) {
+        if (chosen[i]) return;
+        chosen[i] = 1;
+        out.positions.push_back(i);
+    };
+    add(l.top_at), add(l.bottom_at);
+    const Index most_free = q - q / 10;
+    for (const Index i : s.working)
+        if (out.positions.size() < most_free && s.is_free(i)) add(i);
+    for (const Index i : s.active)
+        if (out.positions.size() < most_free && s.is_free(i)) add(i);
+    const double middle = l.middle();
+    Array<Index> up, low;
+    for (const Index i : s.active) {
+        if (chosen[i]) continue;
+        if (s.is_up(i) && s.v[i] > middle) up.push_back(i);
+        if (s.is_low(i) && s.v[i] < middle) low.push_back(i);
+    }
+    const Index room = q - out.positions.size();
+    out.random = up.size() + low.size() > 2 * room;
+    if (!out.random) {  // points that do not violate yet are welcome: some will
+        up.clear(), low.clear();
+        for (const Index i : s.active)
+            if (!chosen[i]) (s.is_up(i) ? up : low).push_back(i);
+    }
+    const Index from_low = std::min(low.size(), std::max(room / 2, room - up.size()));
+    const Index from_up = std::min(up.size(), room - from_low);
+    if (out.random) {
+        shuffle_front(up, from_up, s.random);
+        shuffle_front(low, from_low, s.random);
+    } else {
+        const auto front = [](Array<Index>& list, Index count, auto&& before) {
+            if (count < list.size()) std::nth_element(list.begin(), list.begin() + count, list.end(), before);
+        };
+        front(up, from_up, [&](Index a, Index b) { return s.v[a] > s.v[b] || (s.v[a] == s.v[b] && a < b); });
+        front(low, from_low, [&](Index a, Index b) { return s.v[a] < s.v[b] || (s.v[a] == s.v[b] && a < b); });
+    }
+    std::for_each(up.begin(), up.begin() + from_up, add);
+    std::for_each(low.begin(), low.begin() + from_low, add);
+    std::sort(out.positions.begin(), out.positions.end());
+    return out;
+}
+
+}  // namespace hingeline::svc

@@ -1,0 +1,127 @@
+// Local: kernel values of some rows of a source, between these rows or against any rows, in a precision that may differ
+// from that of the source.
+//
+// The rows are copied, which makes them contiguous, converts them once and lets sparse ones be compressed. Sums of
+// kernel values over the rows use each tile while it is in the cache; the values are not stored.
+//
+// A Local has
+//
+//     take(source, rows)                       copy the rows
+//     columns(queries, base, columns, scratch) columns[q][j] = K(rows[base[j]], rows[queries[q]])
+//     block(), grain()                         largest number of queries of a call, smallest number worth one
+//     diagonal(out)                            out[j] = K(rows[j], rows[j])
+//     sums(source, queries, coef, scratch, out)
+//         out[q] = sum_j coef[j] K(rows[j], queries[q]) in double, j ascending, for at most block() queries of the
+//         source
+#pragma once
+
+#include "hingeline/kernel/gram.hpp"
+
+namespace hingeline {
+
+/// A kernel function of rows. The rows must outlive this.
+template <class S> struct RowKernel {
+    Kernel kernel;
+    Rows<S> rows;
+    Index size() const { return row_count(rows); }
+};
+
+/// Buffers of one thread.
+template <class T> struct SumScratch {
+    Scratch<T> tiles;
+    Aligned<double> sums;
+};
+
+template <class Source, class T> class Local;
+
+template <class S, class T> class Local<RowKernel<S>, T> {
+  public:
+    void take(const RowKernel<S>& source, Ids rows) {
+        gram_.reset();
+        std::visit([&](const auto& x) { copy(x, rows); }, source.rows);
+        constexpr std::size_t own_size = std::size_t{1} << 62;  // a compressed copy is smaller than the rows
+        gram_.emplace(source.kernel, view_, own_size);
+    }
+    Index size() const { return gram_->size(); }
+    static int block() { return Gram<T>::block(); }
+    int grain() const { return gram_->grain(); }
+    void diagonal(T* out) const { gram_->diagonal(out); }
+    bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
+        return gram_->columns(queries, base, columns, s);
+    }
+    void sums(const RowKernel<S>& source, Ids queries, const double* coef, SumScratch<T>& s, double* out) const {
+        const auto& op = tile_ops<T>();
+        gram_->load(source.rows, queries, s.tiles);
+        const int width = s.tiles.panel.vectors() * op.lanes;
+        double* sum = s.sums.reserve(width);
+        std::fill(sum, sum + width, 0.0);
+        gram_->values(Ids::run(0, size()), s.tiles, [&](Index at, int rows) {
+            op.accumulate(s.tiles.tile.data(), width, rows, coef + at, size(), 1, sum);
+        });
+        std::copy_n(sum, queries.count, out);
+    }
+
+  private:
+    void copy(const DenseRows<S>& x, Ids rows) {
+        dense_.resize(rows.count * x.d);
+        T* to = dense_.data();
+        for (Index i = 0; i < rows.count; ++i, to += x.d) {
+            const S* from = x.row(rows[i]);
+            for (Index k = 0; k < x.d; ++k) to[k] = static_cast<T>(from[k * x.column_stride]);
+        }
+        view_ = DenseRows<T>{dense_.data(), rows.count, x.d, x.d, 1};
+    }
+    template <class I> void copy(const CsrRows<S, I>& x, Ids rows) {
+        auto& to = std::get<OwnedCsr<T, I, Wiped>>(sparse_);
+        to.d = x.d;
+        to.values.clear(), to.columns.clear(), to.starts.assign(1, 0);
+        for (Index i = 0; i < rows.count; ++i) {
+            const auto row = x.row(rows[i]);
+            for (Index j = 0; j < row.count; ++j) to.values.push_back(static_cast<T>(row.value[j]));
+            to.columns.insert(to.columns.end(), row.column, row.column + row.count);
+            to.starts.push_back(static_cast<I>(to.columns.size()));
+        }
+        view_ = to.view();
+    }
+
+    Wiped<T> dense_;
+    std::tuple<OwnedCsr<T, std::int32_t, Wiped>, OwnedCsr<T, std::int64_t, Wiped>> sparse_;
+    Rows<T> view_;
+    std::optional<Gram<T>> gram_;
+};
+
+template <class S, class T> class Local<Gathered<S>, T> {
+  public:
+    void take(const Gathered<S>& source, Ids rows) {
+        source_ = &source;
+        rows_.clear();
+        for (Index i = 0; i < rows.count; ++i) rows_.push_back(rows[i]);
+    }
+    Index size() const { return rows_.size(); }
+    static int block() { return 32; }
+    static int grain() { return 1; }
+    void diagonal(T* out) const {
+        for (Index i = 0; i < size(); ++i) out[i] = static_cast<T>(source_->value(rows_[i], rows_[i]));
+    }
+    bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
+        for (Index q = 0; q < queries.count; ++q) {
+            if (s.interrupted()) return false;
+            const Index row = rows_[queries[q]];
+            for (Index j = 0; j < base.count; ++j) columns[q][j] = static_cast<T>(source_->value(row, rows_[base[j]]));
+        }
+        return true;
+    }
+    void sums(const Gathered<S>& source, Ids queries, const double* coef, SumScratch<T>&, double* out) const {
+        for (Index q = 0; q < queries.count; ++q) {
+            double sum = 0;
+            for (Index j = 0; j < size(); ++j) sum += coef[j] * static_cast<double>(source.value(queries[q], rows_[j]));
+            out[q] = sum;
+        }
+    }
+
+  private:
+    const Gathered<S>* source_ = nullptr;
+    Array<Index> rows_;
+};
+
+}  // namespace hingeline

@@ -1,0 +1,161 @@
+// Soft-margin SVMs as models: the machines of all class pairs over rows owned by the caller.
+#pragma once
+
+#include <mutex>
+
+#include "hingeline/algo/svc/solve.hpp"
+#include "hingeline/model/batch.hpp"
+
+namespace hingeline {
+
+/// Where the block solver gets kernel values: rows that are copied when needed, or a precomputed matrix.
+class RowValues {
+  public:
+    /// The rows must outlive this.
+    RowValues(const Source& source, const AnyRows& rows) {
+        if (const auto* kernel = std::get_if<0>(&source.from))
+            std::visit([&](const auto& x) { values_ = RowKernel<ValueOf<decltype(x)>>{*kernel, x}; }, rows);
+        else if (const auto* matrix = std::get_if<1>(&source.from))
+            std::visit([&](const auto& k) { values_ = Gathered<ValueOf<decltype(k)>>(kernel_matrix(k)); }, *matrix);
+        else
+            throw std::invalid_argument("a kernel function must be evaluated before training");
+        single_ = std::visit([](const auto& v) { return single_suffices(v); }, values_);
+    }
+    template <class F> decltype(auto) visit(F&& f) const { return std::visit(f, values_); }
+    Index size() const {
+        return visit([](const auto& v) { return v.size(); });
+    }
+    /// Whether kernel values in single precision are good approximations.
+    bool single() const { return single_; }
+
+  private:
+    template <class S> static bool single_suffices(const Gathered<S>&) { return false; }
+    /// The errors of products of rows, relative to single precision, must not dominate the kernel values. Throws if
+    /// rows are too large in double.
+    template <class S> static bool single_suffices(const RowKernel<S>& k) {
+        constexpr double most = 1e4;
+        const double norm = largest_norm(k.rows);
+        if (k.kernel.kind == KernelKind::linear) return norm <= most;
+        const double inner = std::abs(k.kernel.gamma) * norm + std::abs(k.kernel.coef0);
+        if (k.kernel.kind == KernelKind::poly) return std::pow(inner, k.kernel.degree) <= most;
+        return inner <= most;
+    }
+    template <class S> static double largest_norm(const Rows<S>& rows) {
+        double largest = 0;
+        Array<S> line(column_count(rows));
+        for (Index i = 0; i < row_count(rows); ++i) {
+            spread(rows, i, line.data());
+            double parts[8] = {};  // independent sums hide the latency of the additions
+            Index k = 0;
+            for (; k + 8 <= line.size(); k += 8)
+                for (int u = 0; u < 8; ++u)
+                    parts[u] += static_cast<double>(line[k + u]) * static_cast<double>(line[k + u]);
+            for (; k < line.size(); ++k) parts[0] += static_cast<double>(line[k]) * static_cast<double>(line[k]);
+            const double norm = std::accumulate(parts, parts + 8, 0.0);
+            require_moderate(norm, i);
+            largest = std::max(largest, norm);
+        }
+        return largest;
+    }
+
+    std::variant<RowKernel<float>, RowKernel<double>, Gathered<float>, Gathered<double>> values_ =
+        RowKernel<double>{{}, DenseRows<double>{}};
+    bool single_ = false;
+};
+
+/// Objects that are reused: a thread takes one and gives it back.
+template <class T> class Pool {
+  public:
+    template <class F> void with(F&& f) {
+        std::unique_ptr<T> mine = take();
+        f(*mine);
+        std::lock_guard lock(mutex_);
+        idle_.push_back(std::move(mine));
+    }
+
+  private:
+    std::unique_ptr<T> take() {
+        std::lock_guard lock(mutex_);
+        if (idle_.empty()) return std::make_unique<T>();
+        std::unique_ptr<T> one = std::move(idle_.back());
+        idle_.pop_back();
+        return one;
+    }
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<T>> idle_;
+};
+
+struct SvcKind {
+    using Params = svc::Params;
+    using State = svc::State;
+    static Index size(const State& s) { return s.n(); }
+    template <class V> void learn(State& s, const Params& p, const V& values, const Stop& stop, int threads) {
+        std::get<Pool<svc::Workspace<V>>>(*pools).with(
+            [&](svc::Workspace<V>& work) { svc::learn(s, p, values, stop, threads, work); });
+    }
+    static void put(Record& out, const Array<State>& machines, const Array<Index>& order, const Array<Index>& codes,
+                    Index classes, const Params&) {
+        Array<Terms> terms;
+        Numeric<double> dual, gap;
+        for (const State& s : machines) {
+            Terms one;
+            for (Index i = 0; i < s.n(); ++i)
+                if (s.beta[i] != 0) one.add(s.row[i], s.row[i], codes[s.row[i]], s.beta[i]);
+            one.intercept = s.intercept;
+            terms.push_back(std::move(one));
+            const svc::Objectives found = objectives(s);
+            dual.values.push_back(found.dual);
+            gap.values.push_back(found.primal - found.dual);
+        }
+        put_joint(out, terms, classes, false);
+        put_each(out, "n_iter", machines, order, [](const State& s) { return s.steps; });
+        put_each(out, "kkt_violation", machines, order, [](const State& s) { return std::max(s.violation, 0.0); });
+        out.put("dual_objective", std::move(dual));
+        out.put("duality_gap", std::move(gap));
+    }
+
+    template <class... Sources> using PoolsOf = std::tuple<Pool<svc::Workspace<Sources>>...>;
+    using Pools = PoolsOf<RowKernel<float>, RowKernel<double>, Gathered<float>, Gathered<double>>;
+    std::shared_ptr<Pools> pools = std::make_shared<Pools>();
+};
+using Svc = Batch<SvcKind>;
+
+/// Machines of all class pairs; `bounds` are C times the weights, by row. Rows of bound zero are left out. `single`
+/// asks for kernel values in single precision.
+inline Svc start_svc(const svc::Params& params, Array<Index> codes, Index classes, const Array<double>& bounds,
+                     bool single) {
+    if (bounds.size() != codes.size()) throw std::invalid_argument("one bound per row expected");
+    auto rows = rows_by_class(codes.data(), codes.size(), classes);
+    for (auto& some : rows) std::erase_if(some, [&](Index row) { return !(bounds[row] > 0); });
+    Svc out({}, params, std::move(codes), classes);
+    for (Index i = 0; i < classes; ++i)
+        for (Index j = i + 1; j < classes; ++j) {
+            out.machines.push_back(svc::start(rows[i], rows[j], first_label(classes), bounds.data()));
+            out.machines.back().single = single;
+        }
+    return out;
+}
+
+/// Starting values of y beta, by row, of a machine that has made no step. They are clipped to the box, and those of the
+/// class with the larger sum are scaled down until the sums agree.
+inline void guess(Svc& all, Index machine, const double* v, Index n) {
+    if (machine < 0 || machine >= all.machines.size() || n != all.codes().size())
+        throw std::invalid_argument("a guess names a machine and has one value per row");
+    svc::State& s = all.machines[machine];
+    if (s.outer > 0) throw std::invalid_argument("a guess comes before the first step");
+    double sum[2] = {0, 0};
+    for (Index i = 0; i < s.n(); ++i) {
+        const double value = v[s.row[i]];
+        const double size = value > 0 && std::isfinite(value) ? std::min(value, s.bound[i]) : 0.0;
+        s.beta[i] = s.y[i] * size;
+        sum[s.y[i] > 0] += size;
+    }
+    constexpr double rounding = 1e-12;
+    const double small = std::min(sum[0], sum[1]), large = std::max(sum[0], sum[1]);
+    if (large - small > rounding * large)
+        for (Index i = 0; i < s.n(); ++i)
+            if (sum[s.y[i] > 0] == large) s.beta[i] *= small / large;
+    s.stale = true;
+}
+
+}  // namespace hingeline

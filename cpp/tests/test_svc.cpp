@@ -1,0 +1,236 @@
+// The block solver of the soft-margin SVM: a hand-worked problem, a naive SMO on the whole kernel matrix, and what must
+// not change a bit.
+#include "check.hpp"
+#include "data.hpp"
+#include "hingeline/algo/svc/solve.hpp"
+
+namespace hingeline {
+namespace {
+
+using namespace testing;
+using svc::Params;
+using svc::State;
+
+/// Overlapping clouds: some bounded, some free support vectors.
+template <class T> struct Clouds {
+    Array<T> x;
+    Array<Index> rows[2];
+    Array<double> bound;
+    Index d;
+    Clouds(Index n, Index d, double distance, double C) : d(d) {
+        Random random(11);
+        for (Index i = 0; i < n; ++i) {
+            const Index code = below(random, 2);
+            for (Index k = 0; k < d; ++k)
+                x.push_back(static_cast<T>((code && k < 2 ? distance : 0.0) + uniform(random, -1.0, 1.0)));
+            rows[code].push_back(i);
+            bound.push_back(C * uniform(random, 0.5, 1.5));
+        }
+    }
+    Index n() const { return bound.size(); }
+    State start(bool single) const {
+        State s = svc::start(rows[0], rows[1], -1.0, bound.data());
+        s.single = single;
+        return s;
+    }
+    DenseRows<T> view() const { return dense_view(x, n(), d); }
+};
+
+template <class Source>
+State solved(State s, const Source& source, const Params& p, int threads = 1, Index slice = 1 << 30) {
+    svc::Workspace<Source> work;
+    while (s.reason == Reason::running) svc::learn(s, p, source, Stop{slice, nullptr}, threads, work);
+    return s;
+}
+
+double kernel_value(const Kernel& k, const double* a, const double* b, Index d) {
+    double dot = 0, distance = 0;
+    for (Index i = 0; i < d; ++i) dot += a[i] * b[i], distance += (a[i] - b[i]) * (a[i] - b[i]);
+    if (k.kind == KernelKind::linear) return dot;
+    if (k.kind == KernelKind::rbf) return std::exp(-k.gamma * distance);
+    if (k.kind == KernelKind::poly) return std::pow(k.gamma * dot + k.coef0, k.degree);
+    return std::tanh(k.gamma * dot + k.coef0);
+}
+Array<double> kernel_matrix(const Kernel& k, const State& s, const double* x, Index d) {
+    Array<double> out(s.n() * s.n());
+    for (Index i = 0; i < s.n(); ++i)
+        for (Index j = 0; j < s.n(); ++j) out[i * s.n() + j] = kernel_value(k, x + s.row[i] * d, x + s.row[j] * d, d);
+    return out;
+}
+/// v from scratch.
+void recompute(State& s, const Array<double>& K) {
+    for (Index i = 0; i < s.n(); ++i) {
+        s.v[i] = s.y[i];
+        for (Index j = 0; j < s.n(); ++j) s.v[i] -= K[i * s.n() + j] * s.beta[j];
+    }
+}
+/// SMO with the pair that violates most, on the whole matrix.
+State naive(State s, const Array<double>& K, double tol) {
+    const Index n = s.n();
+    for (;;) {
+        const svc::Look l = look(s, s.active);
+        if (l.gap() <= tol) break;
+        const Index i = l.top_at, j = l.bottom_at;
+        const double curve = K[i * n + i] + K[j * n + j] - 2 * K[i * n + j];
+        const double d = std::min({l.gap() / (curve > 0 ? curve : 1e-12), s.high(i) - s.beta[i], s.beta[j] - s.low(j)});
+        s.beta[i] = d == s.high(i) - s.beta[i] ? s.high(i) : s.beta[i] + d;
+        s.beta[j] = d == s.beta[j] - s.low(j) ? s.low(j) : s.beta[j] - d;
+        for (Index t = 0; t < n; ++t) s.v[t] -= d * (K[t * n + i] - K[t * n + j]);
+    }
+    recompute(s, K);
+    s.intercept = look(s, s.active).intercept();
+    return s;
+}
+
+// Linear kernel, points -1 (-) and 1 (+): f(x) = x, beta = -1/2, 1/2, D = 1/2. With C = 1/4 both are at their bound.
+CASE(two_points_by_hand) {
+    const Array<double> x{-1, 1};
+    const RowKernel<double> source{{KernelKind::linear, 1.0, 0.0, 3}, dense_view(x, 2, 1)};
+    for (const double C : {1.0, 0.25, svc::infinity}) {
+        const double beta = std::min(0.5, C);
+        const Array<double> bounds{C, C};
+        const State s = solved(svc::start({0}, {1}, -1.0, bounds.data()), source, {});
+        CHECK(s.reason == Reason::tolerance);
+        CHECK(s.beta[0] == -beta && s.beta[1] == beta && s.intercept == 0, C, s.beta[1]);
+        CHECK(objectives(s).dual == 2 * beta - 2 * beta * beta);
+        CHECK(C != 1.0 || objectives(s).primal == 0.5);
+        CHECK(s.steps == 1 && s.outer == 1);
+    }
+}
+
+CASE(same_optimum_as_naive_smo) {
+    for (const Kernel& kernel : {Kernel{KernelKind::rbf, 0.5, 0.0, 3}, Kernel{KernelKind::linear, 1.0, 0.0, 3},
+                                 Kernel{KernelKind::poly, 0.7, 1.0, 3}})
+        for (const double C : {0.01, 1.0, 100.0}) {
+            const Clouds<double> data(150, 4, 0.8, C);
+            const RowKernel<double> source{kernel, data.view()};
+            Params p;
+            p.tol = 1e-9;
+            const State s = solved(data.start(false), source, p);
+            const Array<double> K = kernel_matrix(kernel, s, data.x.data(), data.d);
+            const State twin = naive(data.start(false), K, 1e-9);
+            const double dual = objectives(twin).dual;
+            CHECK(s.reason == Reason::tolerance, C);
+            CHECK(std::abs(objectives(s).dual - dual) <= 1e-9 * (1 + dual), C, objectives(s).dual, dual);
+            CHECK(std::abs(s.intercept - twin.intercept) <= 1e-6, C, s.intercept, twin.intercept);
+            CHECK(std::abs(objectives(s).primal - dual) <= 1e-6 * (1 + dual), C);
+            double sum = 0;
+            for (Index i = 0; i < s.n(); ++i) {
+                sum += s.beta[i];
+                CHECK(s.beta[i] >= s.low(i) && s.beta[i] <= s.high(i));
+            }
+            CHECK(std::abs(sum) <= 1e-11 * (1 + C), sum);
+        }
+}
+
+/// Several outer steps, shrinking, single precision: the tolerance holds in double.
+CASE(blocks_meet_the_tolerance_in_double) {
+    const Kernel kernel{KernelKind::rbf, 2.0, 0.0, 3};
+    const Clouds<double> data(5000, 3, 0.7, 5.0);
+    const RowKernel<double> source{kernel, data.view()};
+    double dual = 0;
+    for (const bool single : {false, true}) {
+        State s = solved(data.start(single), source, {});
+        CHECK(s.reason == Reason::tolerance && s.outer > 1, s.outer);
+        CHECK(s.single == single);
+        const Array<double> K = kernel_matrix(kernel, s, data.x.data(), data.d);
+        recompute(s, K);
+        const svc::Look l = look(s, s.active);
+        CHECK(l.gap() <= 1e-3 * (1 + 1e-9), single, l.gap());
+        CHECK(std::abs(l.gap() - s.violation) <= 1e-9, l.gap(), s.violation);
+        if (single) CHECK(std::abs(objectives(s).dual - dual) <= 1e-5 * dual, dual);
+        dual = objectives(s).dual;
+    }
+}
+
+CASE(same_bits_for_threads_caches_slices_and_sparse_rows) {
+    const Kernel kernel{KernelKind::rbf, 1.0, 0.0, 3};
+    Clouds<float> data(4500, 20, 0.7, 3.0);
+    Random random(3);
+    for (float& value : data.x)
+        if (uniform(random) < 0.7) value = 0;
+    const RowKernel<float> dense{kernel, data.view()};
+    const OwnedCsr<float, std::int64_t> csr = to_csr<float, std::int64_t>(data.x, data.n(), data.d);
+    const RowKernel<float> sparse{kernel, csr.view()};
+    const State s = solved(data.start(true), dense, {});
+    CHECK(s.outer > 2, s.outer);
+    const auto same = [&](const State& other, const char* what) {
+        CHECK(same_bits(s.beta, other.beta) && same_bits(s.v, other.v), what);
+        CHECK(same_bits(s.intercept, other.intercept) && s.steps == other.steps, what, s.steps, other.steps);
+    };
+    same(solved(data.start(true), dense, {}, 3), "threads");
+    Params little;
+    little.cache_bytes = 1 << 20;
+    same(solved(data.start(true), dense, little), "cache");
+    same(solved(data.start(true), dense, {}, 1, 1), "slices");
+    same(solved(data.start(true), sparse, {}), "sparse");
+}
+
+/// A precomputed matrix gives the same machine to rounding.
+CASE(gathered_values) {
+    const Kernel kernel{KernelKind::rbf, 1.0, 0.0, 3};
+    const Clouds<double> data(300, 3, 0.7, 3.0);
+    Params p;
+    p.tol = 1e-6;
+    const State s = solved(data.start(false), RowKernel<double>{kernel, data.view()}, p);
+    const Gram<double> gram(kernel, data.view(), 0);
+    const Array<double> K = kernel_values(gram, Ids::run(0, 300), Ids::run(0, 300));
+    const State twin = solved(data.start(false), Gathered<double>(dense_view(K, 300, 300)), p);
+    CHECK(s.steps == twin.steps && same_bits(s.beta, twin.beta), s.steps, twin.steps);
+}
+
+/// tanh is not positive semi-definite: the box is respected and the tolerance reached.
+CASE(indefinite_kernels_end) {
+    for (const double coef0 : {-1.0, 0.5}) {
+        const Clouds<double> data(300, 4, 0.8, 10.0);
+        const State s =
+            solved(data.start(false), RowKernel<double>{{KernelKind::sigmoid, 1.0, coef0, 3}, data.view()}, {});
+        CHECK(s.reason == Reason::tolerance && s.violation <= 1e-3, coef0, name(s.reason), s.violation);
+        for (Index i = 0; i < s.n(); ++i) CHECK(s.beta[i] >= s.low(i) && s.beta[i] <= s.high(i));
+    }
+}
+
+/// Points of bound zero keep a zero coefficient; the same row with both labels is no obstacle.
+CASE(zero_bounds_and_contradictions) {
+    Clouds<double> data(200, 2, 0.8, 10.0);
+    std::copy_n(data.x.begin() + data.rows[0][0] * 2, 2, data.x.begin() + data.rows[1][0] * 2);
+    data.bound[5] = data.bound[17] = 0;
+    const State s = solved(data.start(false), RowKernel<double>{{KernelKind::rbf, 1.0, 0.0, 3}, data.view()}, {});
+    CHECK(s.reason == Reason::tolerance);
+    for (Index i = 0; i < s.n(); ++i) CHECK(s.row[i] != 5 && s.row[i] != 17 ? true : s.beta[i] == 0);
+}
+
+CASE(max_steps_and_interrupts) {
+    const Clouds<double> data(4000, 3, 0.5, 5.0);
+    const RowKernel<double> source{{KernelKind::rbf, 2.0, 0.0, 3}, data.view()};
+    Params p;
+    p.max_steps = 7;
+    State s = solved(data.start(true), source, p);
+    CHECK(s.reason == Reason::steps && s.steps == 7, s.steps);
+    for (const int after : {0, 1, 3}) {
+        svc::Workspace<RowKernel<double>> work;
+        State t = data.start(true);
+        Interrupt interrupt([count = after]() mutable { return count-- <= 0; });
+        svc::learn(t, {}, source, Stop{1 << 30, &interrupt}, 1, work);
+        CHECK(t.reason == Reason::interrupted || t.reason == Reason::tolerance);
+        CHECK(std::isfinite(t.intercept));
+        svc::learn(t, {}, source, {}, 1, work);
+        CHECK(t.reason == Reason::tolerance && t.violation <= 1e-3, after, name(t.reason));
+    }
+}
+
+/// A start from the coefficients of a solution ends at once.
+CASE(warm_start) {
+    const Clouds<double> data(500, 3, 0.5, 5.0);
+    const RowKernel<double> source{{KernelKind::rbf, 2.0, 0.0, 3}, data.view()};
+    const State s = solved(data.start(false), source, {});
+    State t = data.start(false);
+    t.beta = s.beta;
+    t.stale = true;
+    t = solved(t, source, {});
+    CHECK(t.reason == Reason::tolerance && t.steps == 0, t.steps);
+    CHECK(same_bits(t.beta, s.beta) && std::abs(t.intercept - s.intercept) < 1e-9);
+}
+
+}  // namespace
+}  // namespace hingeline

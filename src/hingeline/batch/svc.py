@@ -1,0 +1,607 @@
+"""Soft-margin SVM, solved exactly: the drop-in for :class:`sklearn.svm.SVC`."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, column_or_1d
+
+from .. import _core
+from ..base import params
+from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
+from ..base.fit import run, with_callbacks
+from ..base.labels import pairs, read_only
+from ..base.rows import LARGEST
+from .platt import couple, fit_sigmoid
+from .start import coefficients, guess_of, mismatch
+from .training import BatchTraining
+
+#: Fewer rows are solved in double precision from the start: there is nothing to gain.
+SINGLE_ROWS = 1000
+#: Smaller tolerances are beyond single precision.
+SINGLE_TOL = 1e-6
+#: Working sets assumed for the length of progress bars.
+N_WORKING_SETS = 50
+#: Folds of the decision values that probabilities are fitted to.
+N_FOLDS = 5
+
+VERBOSE = params.boolean() | params.integer(least=0)
+
+
+class SVC(KernelClassifier):
+    """C-support vector classification, a drop-in replacement of :class:`sklearn.svm.SVC`.
+
+    The problem, the parameters, the stopping rule and the fitted attributes are those of scikit-learn. The solver is
+    different: SMO on working sets of thousands of samples, with kernel values computed in blocks that are summed at
+    once. On tens of thousands of samples it is many times faster, and its memory is bounded by `cache_size`.
+
+    Multi-class problems are split one-vs-one. Results do not depend on ``n_jobs`` or ``cache_size``, to the bit.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of margin violations; infinity asks for a hard margin.
+    kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
+        A callable gets X twice, in whatever form X has, and returns the whole kernel matrix.
+    degree : int, default=3
+        Degree of 'poly'.
+    gamma : {'scale', 'auto'} or float, default='scale'
+        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, 'auto' is
+        ``1 / n_features``.
+    coef0 : float, default=0.0
+        Constant of 'poly' and 'sigmoid'.
+    shrinking : bool, default=True
+        Whether samples that are far from the margin are left out of most steps. It has no influence on the optimum.
+    probability : bool, default='deprecated'
+        Whether to fit probabilities, by cross-validation with five folds. Deprecated as in scikit-learn 1.9: use
+        :class:`sklearn.calibration.CalibratedClassifierCV`.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions at which training stops, in units of the margin. It holds in
+        double precision.
+    cache_size : float, default=200
+        Memory in MB for kernel values.
+    class_weight : dict or 'balanced', default=None
+        Factors on C for classes.
+    verbose : bool, default=False
+        Whether to print a line for each pair of classes after training.
+    max_iter : int, default=-1
+        Limit of changes of pairs of coefficients for each pair of classes; -1 means none.
+    decision_function_shape : {'ovr', 'ovo'}, default='ovr'
+        Shape of :meth:`decision_function` with more than two classes.
+    break_ties : bool, default=False
+        Whether :meth:`predict` breaks ties between votes by the decision values, which requires
+        ``decision_function_shape='ovr'``. Otherwise the first class wins.
+    random_state : int, RandomState instance or None, default=None
+        Folds of ``probability=True``. Training itself is deterministic.
+    warm_start : bool, default=False
+        Whether the coefficients of the last fit are the starting point if the samples and labels are the same.
+    n_jobs : int, default=None
+        Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
+        processors.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    class_weight_ : ndarray of shape (n_classes,)
+        Factor on C of each class.
+    support_ : ndarray of shape (n_support,)
+        Indices of the support vectors among the training rows, class after class.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_support, n_features)
+        Support vectors; empty with a precomputed or callable kernel.
+    n_support_ : ndarray of shape (n_classes,)
+        Number of support vectors of each class.
+    dual_coef_ : {ndarray, sparse matrix} of shape (n_classes - 1, n_support)
+        Signed coefficients in LIBSVM's layout; sparse if X is sparse. Read-only.
+    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Intercepts.
+    coef_ : {ndarray, sparse matrix} of shape (n_classes * (n_classes - 1) / 2, n_features)
+        Weights of the features, with a linear kernel only. Read-only.
+    n_iter_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Changes of pairs of coefficients of each machine.
+    fit_status_ : int
+        0 if every machine reached `tol`, else 1.
+    shape_fit_ : tuple of int
+        Shape of the training data.
+    stop_reason_ : ndarray of str of shape (n_classes * (n_classes - 1) / 2,)
+        'tol', 'max_iter', 'precision' (rounding errors end the progress), 'interrupted' (Ctrl-C) or 'stopped' (by a
+        callback).
+    kkt_violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Violation of the optimality conditions at the end.
+    dual_objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Dual objective of each machine.
+    duality_gap_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Primal minus dual objective of each machine.
+    n_kernel_evals_ : int
+        Kernel values computed in training.
+    history_ : dict of ndarray
+        Columns 'machine', 'step' (working sets), 'seconds', 'n_support', 'kkt_violation', 'kernel_evals'.
+    X_fit_ : object
+        Training samples, with a callable kernel only.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string names.
+
+    See Also
+    --------
+    LASVC : Learns online, for streams and for approximate solutions.
+    FiniteNewtonSVC : Linear kernel on large data.
+
+    Notes
+    -----
+    The model stores its support vectors, which are rows of the training data.
+
+    References
+    ----------
+    C.-C. Chang and C.-J. Lin, "LIBSVM: a library for support vector machines", ACM Transactions on Intelligent Systems
+    and Technology, 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hingeline import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SVC(gamma=0.5).fit(X, y)
+    >>> clf.score(X, y) > 0.95
+    True
+    >>> clf.stop_reason_.tolist()
+    ['tol', 'tol', 'tol']
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: Any = "deprecated",
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: Any = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        params.assign(self, locals())
+
+    _rules = {
+        "C": params.real(above=0.0, most=LARGEST) | params.Rule(lambda v: v == math.inf, "infinity", Real),
+        **CLASSIFIER_RULES,
+        "shrinking": params.boolean(),
+        "probability": params.boolean() | params.one_of("deprecated"),
+        "tol": params.real(above=0.0),
+        "verbose": VERBOSE,
+        "max_iter": params.integer(least=-1),
+        "break_ties": params.boolean(),
+        "warm_start": params.boolean(),
+    }
+
+    # ---- training ------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, dual_init: Any = None) -> SVC:
+        """Learn from training data.
+
+        Ctrl-C ends training early and leaves a usable model behind.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples; with ``kernel='precomputed'`` the kernel matrix; with a callable kernel anything that the
+            kernel takes.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C. Samples whose weight is zero or negative are left out.
+        dual_init : SVC, default=None
+            Fitted estimator for the same samples and labels whose coefficients are the starting point, of this class
+            or of scikit-learn. Its C and kernel may differ.
+
+        Returns
+        -------
+        SVC
+            The fitted estimator.
+        """
+        run(self, self._prepare, X, y, sample_weight, dual_init)
+        if self.verbose:
+            for k, steps in enumerate(self.n_iter_):
+                print(
+                    f"[SVC] machine {k}: {steps} steps, {self.stop_reason_[k]}, "
+                    f"violation {self.kkt_violation_[k]:.3g}, dual objective {self.dual_objective_[k]:.10g}"
+                )
+        return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> SvcTraining:
+        begin = self._begin(dual_init)
+        self._warn_of_probability()
+        X, y = self._validate_samples(X, y)
+        codes = self._encode(y)
+        bounds = self._bounds(codes, sample_weight)
+        self._gamma = self._resolve_gamma(X)
+        matrix = self._kernel_matrix(X) if callable(self.kernel) else X
+        training = SvcTraining(self, X, matrix, codes, bounds)
+        for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes)):
+            training.core.guess(k, guess)
+        return training
+
+    def _warn_of_probability(self) -> None:
+        if self.probability != "deprecated":
+            warnings.warn(
+                "The `probability` parameter was deprecated in scikit-learn 1.9 and will be removed in version 1.11. "
+                "Use `CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`",
+                FutureWarning,
+                stacklevel=5,
+            )
+
+    def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Checked samples and labels. Callable kernels take samples of any kind."""
+        if not callable(self.kernel):
+            if sp.issparse(X) and self.kernel == "precomputed":
+                raise TypeError("Sparse precomputed kernels are not supported.")
+            return self._validate_rows(X, y)
+        check_consistent_length(X, y)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        return X, y
+
+    def _encode(self, y: np.ndarray) -> np.ndarray:
+        """Class of each sample; publishes the classes and their weights."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(self.classes_)} class "
+                f"({self.classes_[0]!r}). Give y at least two different labels."
+            )
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        self.class_weight_ = np.asarray(weights, dtype=np.float64)
+        return np.ascontiguousarray(codes, dtype=np.int64)
+
+    def _bounds(self, codes: np.ndarray, sample_weight: Any) -> np.ndarray:
+        """C times the weights of each sample; zero for samples that are left out."""
+        weights = self.class_weight_[codes]
+        if sample_weight is not None:
+            given = np.asarray(sample_weight, dtype=np.float64)
+            if given.shape != codes.shape:
+                raise ValueError(
+                    f"sample_weight and X have incompatible shapes: {given.shape} vs ({len(codes)},). Give one weight "
+                    "per sample."
+                )
+            weights = weights * given
+        if not np.isfinite(weights).all() or weights.max(initial=0.0) > LARGEST:
+            raise ValueError(f"sample_weight and class_weight must be finite and not exceed {LARGEST:g}.")
+        kept = weights > 0
+        if not kept.any():
+            raise ValueError("Invalid input - all samples have zero or negative weights.")
+        if len(np.unique(codes[kept])) < 2:
+            raise ValueError("Invalid input - all samples with positive weights belong to the same class.")
+        bounds = np.zeros(len(codes))
+        bounds[kept] = self.C * weights[kept]
+        return bounds
+
+    def _kernel_matrix(self, X: Any, fitted: Any = None) -> np.ndarray:
+        """All values of a callable kernel, between X and the training samples."""
+        base = X if fitted is None else fitted
+        values = self.kernel(X, base)
+        if sp.issparse(values):
+            values = values.toarray()
+        if np.iscomplexobj(values):
+            raise ValueError("The kernel function must return real numbers. Got complex ones.")
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        wanted = (_num_samples(X), _num_samples(base))
+        if values.shape != wanted:
+            raise ValueError(
+                f"The kernel function must return an array of shape {wanted} for these inputs: one row per sample and "
+                f"one column per training sample. Got shape {values.shape}."
+            )
+        if not (np.abs(values) <= LARGEST).all():
+            raise ValueError(f"The kernel function returned NaN, infinity or values beyond {LARGEST:g}.")
+        return values
+
+    def _begin(self, dual_init: Any) -> Any:
+        """Starting point, read before this fit changes any attribute."""
+        if dual_init is None:
+            return guess_of(self) if self.warm_start else None
+        check_is_fitted(dual_init)
+        return guess_of(dual_init)
+
+    def _guesses(self, begin: Any, wanted: bool, codes: np.ndarray) -> list[np.ndarray]:
+        """Starting coefficients of every machine by sample. A `wanted` start that does not fit is an error."""
+        if begin is None:
+            return []
+        obstacle = mismatch(begin, codes, self.classes_, False)
+        if not obstacle:
+            return coefficients(begin, codes)
+        if wanted:
+            raise ValueError(f"dual_init must have been fitted to the same samples and labels: {obstacle}.")
+        return []
+
+    # ---- decisions -----------------------------------------------------------------------------------
+
+    def _validate_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if callable(self.kernel):
+            return X
+        if sp.issparse(X) and not sp.issparse(self.support_vectors_):
+            raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
+        return super()._validate_predict(X)
+
+    def _decide(self, X: Any, fitted: Any) -> np.ndarray:
+        if not callable(self.kernel):
+            return super()._decide(X, fitted)
+        columns = np.ascontiguousarray(fitted.support_, dtype=np.int64)
+        matrix = _core.Matrix(self._kernel_matrix(X, fitted.X_fit_))
+        return _core.decide_gathered(self._lines(fitted), matrix, columns, self._threads())
+
+    def _lines(self, fitted: Any) -> _core.Lines:
+        coef = fitted.dual_coef_.toarray() if sp.issparse(fitted.dual_coef_) else fitted.dual_coef_
+        bias = np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
+        return _core.Lines(np.ascontiguousarray(coef), *self._layout(fitted), bias)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; with ``kernel='precomputed'`` kernel values between them and the training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_classes * (n_classes - 1) / 2)
+            Two classes: positive for ``classes_[1]``. More: with ``decision_function_shape='ovo'`` one column for
+            each pair (i, j), positive for class i; with ``'ovr'`` the votes of the pairs plus a term in (-1/3, 1/3)
+            that grows with the sum of the decision values.
+        """
+        self = self._snapshot()
+        decisions = self._decide(self._validate_predict(X), self)
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return decisions.ravel()
+        if self.decision_function_shape == "ovo":
+            return decisions
+        shaped: np.ndarray = _ovr_decision_function(decisions < 0, -decisions, n_classes)
+        return shaped
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class labels.
+
+        Each pair of classes votes, as in LIBSVM. Among classes with equal votes the first wins, or with
+        ``break_ties=True`` the one with the larger decision value.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; with ``kernel='precomputed'`` kernel values between them and the training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of ``classes_``.
+        """
+        self = self._snapshot()
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        n_classes = len(self.classes_)
+        if self.break_ties and n_classes > 2:
+            return self.classes_[self.decision_function(X).argmax(axis=1)]
+        decisions = self._decide(self._validate_predict(X), self)
+        if n_classes == 2:
+            return self.classes_[(decisions.ravel() >= 0).astype(np.intp)]
+        votes = np.zeros((len(decisions), n_classes), dtype=np.intp)
+        for k, (i, j) in enumerate(zip(*pairs(n_classes), strict=True)):
+            first = decisions[:, k] > 0
+            votes[:, i] += first
+            votes[:, j] += ~first
+        return self.classes_[votes.argmax(axis=1)]
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features with a linear kernel, one row per machine; read-only, sparse if X was sparse."""
+        dense = super().coef_
+        if not sp.issparse(self.support_vectors_):
+            return dense
+        return read_only(type(self.support_vectors_)(dense))
+
+    # ---- probabilities -------------------------------------------------------------------------------
+
+    def _has_probability(self) -> bool:
+        if self.probability == "deprecated" or not self.probability:
+            raise AttributeError("predict_proba is not available when probability=False")
+        return True
+
+    @available_if(_has_probability)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, after ``fit`` with ``probability=True``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; with ``kernel='precomputed'`` kernel values between them and the training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, one column per class.
+        """
+        self = self._snapshot()
+        X = self._validate_predict(X)
+        A, B = self.sigmoids_
+        if not len(A):
+            raise NotFittedError("predict_proba is not available when fitted with probability=False")
+        n_classes = len(self.classes_)
+        decisions = self._decide(X, self)
+        sign = -1.0 if n_classes == 2 else 1.0  # the sigmoids are of values that are positive for the first class
+        with np.errstate(over="ignore"):
+            first = np.clip(1.0 / (1.0 + np.exp(A * (sign * decisions) + B)), 1e-7, 1.0 - 1e-7)
+        pairwise = np.zeros((len(decisions), n_classes, n_classes))
+        i, j = pairs(n_classes)
+        pairwise[:, i, j] = first
+        pairwise[:, j, i] = 1.0 - first
+        return pairwise[:, [0, 1], [1, 0]] if n_classes == 2 else couple(pairwise)
+
+    @available_if(_has_probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms of probabilities, one column per class.
+        """
+        return np.log(self.predict_proba(X))
+
+    @property
+    def probA_(self) -> np.ndarray:
+        """Slopes of the sigmoids of ``probability=True``; deprecated as in scikit-learn."""
+        return self._deprecated("probA_", 0)
+
+    @property
+    def probB_(self) -> np.ndarray:
+        """Offsets of the sigmoids of ``probability=True``; deprecated as in scikit-learn."""
+        return self._deprecated("probB_", 1)
+
+    def _deprecated(self, name: str, which: int) -> np.ndarray:
+        warnings.warn(
+            f"Attribute `{name}` was deprecated in scikit-learn 1.9 and will be removed in 1.11.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        check_is_fitted(self)
+        values: np.ndarray = self.sigmoids_[which]
+        return values
+
+
+class SvcTraining(BatchTraining):
+    """One fit of SVC.
+
+    Parameters
+    ----------
+    estimator : SVC
+        Estimator that is being fitted.
+    X : object
+        Training samples.
+    matrix : {ndarray, sparse matrix}
+        Checked rows, or the kernel matrix.
+    codes : ndarray
+        Class of each row.
+    bounds : ndarray
+        C times the weight of each row.
+    """
+
+    n_steps = N_WORKING_SETS
+
+    def __init__(self, estimator: SVC, X: Any, matrix: Any, codes: np.ndarray, bounds: np.ndarray) -> None:
+        super().__init__(estimator, matrix, codes)
+        self.samples, self.codes, self.bounds = X, codes, bounds
+        self.sigmoids = np.empty((2, 0))
+        self.threads = estimator._threads()
+        self.core = _core.Svc(
+            codes,
+            bounds,
+            len(estimator.classes_),
+            tol=float(estimator.tol),
+            max_iter=2**62 if estimator.max_iter < 0 else int(estimator.max_iter),
+            shrinking=bool(estimator.shrinking),
+            single=self.values.single and len(codes) >= SINGLE_ROWS and estimator.tol >= SINGLE_TOL,
+            cache_bytes=self.cache_bytes,
+        )
+
+    def _make_values(self, matrix: _core.Matrix) -> Any:
+        given = self.estimator.kernel == "precomputed" or callable(self.estimator.kernel)
+        return _core.RowValues(_core.Source(matrix if given else self.estimator._kernel()), matrix)
+
+    def end(self, unfinished: str) -> None:
+        est = self.estimator
+        if est.probability is not False and est.probability != "deprecated" and unfinished != "interrupted":
+            self.sigmoids = np.array([self._sigmoid(*pair) for pair in self._pairs()]).T
+
+    def _pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.random.RandomState]]:
+        rng = check_random_state(self.estimator.random_state)
+        for i, j in zip(*pairs(len(self.estimator.classes_)), strict=True):
+            rows = np.flatnonzero(((self.codes == i) | (self.codes == j)) & (self.bounds > 0))
+            yield rows, self.codes[rows] == i, rng
+
+    def _sigmoid(self, rows: np.ndarray, first: np.ndarray, rng: np.random.RandomState) -> tuple[float, float]:
+        """Sigmoid of one pair of classes from decision values of samples left out of training."""
+        order = rng.permutation(len(rows))
+        decisions = np.zeros(len(rows))
+        for test in filter(len, np.array_split(order, N_FOLDS)):
+            train = np.setdiff1d(order, test)
+            sides = np.unique(first[train])
+            if len(sides) == 2:
+                decisions[test] = self._decisions(rows[train], first[train], rows[test])
+            elif len(sides):
+                decisions[test] = 1.0 if sides[0] else -1.0
+        return fit_sigmoid(decisions, first)
+
+    def _decisions(self, train: np.ndarray, first: np.ndarray, test: np.ndarray) -> np.ndarray:
+        est = self.estimator
+        given = est.kernel == "precomputed" or callable(est.kernel)
+        own = {name: getattr(est, name) for name in ("degree", "coef0", "tol", "cache_size", "max_iter", "n_jobs")}
+        bounds = self.bounds[train]
+        endless = np.isinf(bounds).any()
+        model = SVC(
+            kernel="precomputed" if given else est.kernel, gamma=est._gamma, C=math.inf if endless else 1.0, **own
+        )
+        weights = None if endless else bounds
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            if given:
+                model.fit(self.X[np.ix_(train, train)], first, sample_weight=weights)
+                return model.decision_function(self.X[np.ix_(test, train)])
+            return model.fit(self.X[train], first, sample_weight=weights).decision_function(self.X[test])
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        est, X = self.estimator, self.samples
+        found = super().attributes(unfinished)
+        found["sigmoids_"] = self.sigmoids
+        found["fit_status_"] = int((found["stop_reason_"] != "tol").any())
+        found["shape_fit_"] = X.shape if hasattr(X, "shape") else (_num_samples(X),)
+        found["class_weight_"] = est.class_weight_
+        if callable(est.kernel):
+            found["X_fit_"] = X
+            found["support_vectors_"] = read_only(np.empty((0, 0)))
+        elif sp.issparse(X):
+            found["dual_coef_"] = read_only(type(X)(found["dual_coef_"]))
+        return found
+
+    def complaints(self) -> Iterator[str]:
+        """Machines that did not reach the tolerance."""
+        est = self.estimator
+        if (est.stop_reason_ == "max_iter").any():
+            yield (
+                f"Solver terminated early (max_iter={est.max_iter}).  Consider pre-processing your data with "
+                "StandardScaler or MinMaxScaler."
+            )
+        late = est.stop_reason_ == "precision"
+        if late.any():
+            yield (
+                f"{late.sum()} of {len(late)} machines stopped because rounding errors ended the progress before the "
+                f"violation reached tol={est.tol:g}: it is {est.kkt_violation_[late].max():.3g}. Raise tol, scale the "
+                "features, or lower C."
+            )
