@@ -244,8 +244,8 @@ class SVC(KernelClassifier):
         if self.verbose:
             for k, steps in enumerate(self.n_iter_):
                 print(
-                    f"[SVC] machine {k}: {steps} steps, {self.stop_reason_[k]}, violation {self.kkt_violation_[k]:.3g}, "
-                    f"dual objective {self.dual_objective_[k]:.10g}"
+                    f"[SVC] machine {k}: {steps} steps, {self.stop_reason_[k]}, violation "
+                    f"{self.kkt_violation_[k]:.3g}, dual objective {self.dual_objective_[k]:.10g}"
                 )
         return self
 
