@@ -55,7 +55,8 @@ void bind_svc(nb::module_& m) {
                 l.read([&](Svc& model) { guess(model, machine, v.data(), static_cast<Index>(v.size())); });
             },
             nb::arg("machine"), nb::arg("v"), "Starting values of a machine, by row.")
-        .def_prop_ro("n_machines", [](Locked<Svc>& l) { return l.read([](Svc& model) { return model.machines.size(); }); });
+        .def_prop_ro("n_machines",
+                     [](Locked<Svc>& l) { return l.read([](Svc& model) { return model.machines.size(); }); });
 }
 
 }  // namespace hingeline::bindings
