@@ -60,6 +60,7 @@ OTHER_PARAMETERS_ONLINE = {
     "C": 2.0,
     "s": -0.5,
     "tau": 1e-2,
+    "reprocess": "paper",
     "clean_period": None,
     "max_non_sv": 7,
     "warm_sv": 3,
