@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier, WorstViolatorSVC
+from hingeline import LASVC, SVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier, WorstViolatorSVC
 
 from .citizens import fingerprint, linear_function
 from .data import noise as problem
@@ -159,7 +159,7 @@ def test_tiny_cache(kernel, cache_size, n_jobs):
 def test_subnormal_bounds(value):
     """1 / C is infinite: refused with the name of the parameter, where it is needed, or harmless."""
     X, y = problem()
-    for learner in (LASVC, IncrementalSVC, WorstViolatorSVC):
+    for learner in (LASVC, IncrementalSVC, SVC):
         assert np.isfinite(learner(C=value).fit(X, y).decision_function(X)).all()
     for name in ("C", "nu"):
         with pytest.raises(ValueError, match=f"'{name}' parameter of IncrementalOneClassSVM must be"):

@@ -98,7 +98,7 @@ def test_a_margin_of_one_by_hand():
         "pegaz": ([2 / 4, 2 / 4], 4),
     }
     for rule, (size, violations) in steps.items():
-        model = KernelSGDClassifier(rule=rule, kernel="precomputed", learning_rate="inverse", n_epochs=2)
+        model = KernelSGDClassifier(rule=rule, C=1.0, kernel="precomputed", learning_rate="inverse", n_epochs=2)
         model.set_params(random_state=0).fit(K, [0, 1])
         assert np.abs(coefficients(model, 2)[order]).tolist() == size, rule
         assert model.n_violations_.tolist() == [violations], rule
@@ -114,7 +114,7 @@ def test_a_margin_of_one_by_hand():
 def test_the_first_sample_is_wiped():
     # phi = 0 at t = 1 and t = 2 with the rate of the paper.
     X = noisy(2, 3)[0]
-    model = KernelSGDClassifier(rule="norma", gamma=1.0).partial_fit(X, [0, 1], [0, 1])
+    model = KernelSGDClassifier(rule="norma", C=1.0, gamma=1.0).partial_fit(X, [0, 1], [0, 1])
     assert model.support_.tolist() == [1] and model.dual_coef_.tolist() == [[1.0]]
     assert model.n_violations_.tolist() == [2]
 

@@ -21,7 +21,9 @@ template <class T, class I> bool csr(Matrix& m, nb::handle x) {
     if (!nb::try_cast(data, values, false) || !nb::try_cast(indices, columns, false) ||
         !nb::try_cast(indptr, starts, false))
         return false;
-    const auto shape = nb::cast<std::pair<Index, Index>>(x.attr("shape"));
+    std::pair<Index, Index> shape;
+    const nb::object given = x.attr("shape");  // may raise, which try_cast must not
+    if (!nb::try_cast(given, shape)) throw nb::type_error("CSR matrix: a shape of two integers expected");
     m.n = shape.first;
     m.d = shape.second;
     if (static_cast<Index>(starts.shape(0)) != m.n + 1)

@@ -216,7 +216,7 @@ class Ensemble:
         self.core = self._new_core()
         try:
             held = None if rows is None else _core.Matrix(rows)
-        except TypeError as error:
+        except (AttributeError, TypeError) as error:
             raise ValueError(f"the saved state is damaged: rows: {error}") from error
         self.core.restore(saved, held)
         if not self._is_sound(saved, rows):

@@ -130,4 +130,5 @@ def check(estimator: object, rules: Mapping[str, Rule]) -> None:
             raise ValueError(
                 f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. Got {value!r} instead."
             )
-    _ACCEPTED[estimator] = values
+    if not any(map(callable, values)):  # a kernel function may refer to its estimator, which could never be freed
+        _ACCEPTED[estimator] = values

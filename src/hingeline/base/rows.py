@@ -15,12 +15,22 @@ from .fit import CallbackSupportMixin
 #: Largest magnitude accepted. Products of larger numbers leave the range of a double.
 LARGEST = 1e100
 
+#: Fitted attributes that decision values are computed from.
+COEFFICIENTS = ("coef_", "intercept_", "thresholds_", "dual_coef_", "_gamma")
+
 
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of all estimators: takes rows, dense or CSR. A subclass has the constructor parameter ``n_jobs``."""
 
     #: Precisions that rows may have.
     _dtypes: Any = (np.float64, np.float32)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for name in COEFFICIENTS:
+            value = vars(self).get(name)
+            if isinstance(value, np.ndarray | float) and not np.isfinite(value).all():
+                raise ValueError(f"the saved state is damaged: {name} is not finite")
 
     @property
     def _takes_sparse(self) -> bool:
