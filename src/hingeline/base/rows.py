@@ -6,6 +6,7 @@ from multiprocessing import current_process
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -28,9 +29,10 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for name in COEFFICIENTS:
-            value = vars(self).get(name)
-            if isinstance(value, np.ndarray | float) and not np.isfinite(value).all():
-                raise ValueError(f"the saved state is damaged: {name} is not finite")
+            value = vars(self).get(name, 0.0)
+            values = value.data if sp.issparse(value) else np.asarray(value)
+            if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+                raise ValueError(f"the saved state is damaged: {name} must be finite numbers")
 
     @property
     def _takes_sparse(self) -> bool:

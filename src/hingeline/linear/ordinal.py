@@ -209,6 +209,11 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     def _chosen(self, X: Any) -> np.ndarray:
         return np.searchsorted(self.thresholds_, self._scores(X), side="left")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if np.size(state.get("thresholds_", ())) != max(np.size(state.get("classes_", ())) - 1, 0):
+            raise ValueError("the saved state is damaged: thresholds_ must lie between the classes")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
