@@ -14,6 +14,11 @@ from hingeline.testing.subject import saved
 __all__ = ["at_once", "saved"]
 
 
+def grow_instance_table(n=20_000):
+    """Make nanobind's table of instances large: the program ends if it must grow when there is no memory."""
+    return len([_core.Kernel("rbf", 1.0, 0.0, 3) for _ in range(n)])
+
+
 def kernel_values(X, name="rbf", copy_bytes=0, **parameters):
     """Kernel values between the rows of X, with a method ``columns(queries, base)``."""
     return _core.Values(_core.Source(_core.Kernel(name, **parameters)), _core.Matrix(X), copy_bytes)

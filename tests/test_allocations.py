@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier, WorstViolatorSVC
 
-from .private import saved
+from .private import grow_instance_table, saved
 
 HERE = Path(__file__).parent
 
@@ -99,6 +99,7 @@ def same_attributes(a, b):
 
 
 def main(sparse):
+    grow_instance_table()
     library, faults, total = ctypes.CDLL(None), [], 0
     for name, model, call in calls(*problem(sparse)):
         total += sweep(name, model, call, library, faults.append)

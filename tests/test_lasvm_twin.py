@@ -80,7 +80,7 @@ def test_stream_is_the_twin(reprocess, variant, kernel, setting, weighted):
     n = 150
     if setting.get("clean_period", 1) is None:  # the dead go after 256 visits
         n = 300
-        if kernel != "rbf":
+        if kernel != "rbf" or (weighted and reprocess == "bounded"):
             pytest.skip("the twin needs seconds")
     X, y = noisy(n, 3, seed=1)
     weights = some_weights(n) if weighted else None

@@ -19,17 +19,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and sign
 SHORT = {"states": 2_250, "signals": 225, "numbers": 225, "threads": 70, "kernels": 360, "allocations": 528}
 
 
-#: Campaigns that still find faults (issue 14).
-OPEN = {
-    "signals": "admission_margin_ may be that of the call before if an exception comes while attributes are published",
-    "numbers": "NNISDAClassifier and LASVC take long on rows of very different size",
-}
+#: Ten seconds for each of some trials: NNISDAClassifier and LASVC take long on rows of very different size (issue 14).
+OPEN = [pytest.mark.slow, pytest.mark.xfail(reason="issue 14: some fits take too long")]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.xfail(reason=OPEN[name])) if name in OPEN else name for name in SHORT],
-)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=OPEN if n == "numbers" else []) for n in SHORT])
 def test_short_version(name, tmp_path):
     campaign = Campaign(name, seed=1, folder=tmp_path).run(SHORT[name], limit=10.0)
     per_case = SHORT[name] // len(campaign.tallies)

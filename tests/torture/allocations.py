@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.private import saved
+from tests.private import grow_instance_table, saved
 
 from .faults import require
 from .runner import END
@@ -49,6 +49,7 @@ def environment(folder):
 
 @cache
 def library():
+    grow_instance_table()
     return ctypes.CDLL(os.environ[LIBRARY])
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import _core
@@ -162,8 +161,7 @@ class ExactEnsemble(Ensemble):
             found.update(classes_=self.classes, _n_held=self.core.n_rows)
         elif found:  # OneClassSVM has coefficients up to 1
             found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
-            # CSR, so that dense and sparse rows give the same threshold to the bit
-            found["_near"] = sp.csr_array(self.take(found["_near"])) if len(found["_near"]) else None
+            found["_near"] = self.take(found["_near"]) if len(found["_near"]) else None
             found["_scores"] = SimpleNamespace(
                 dual_coef_=found["dual_coef_"] / found["_scale"],
                 support_vectors_=found["support_vectors_"],

@@ -403,7 +403,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         if "_offset" not in vars(fitted):
             offset = self._computed_threshold(fitted)
             if fitted._near is not None:
-                scores = self._score_rows(fitted._near, fitted)
+                # CSR, so that dense and sparse rows give the same threshold to the bit
+                near = fitted._near if callable(self.kernel) else sp.csr_array(fitted._near)
+                scores = self._score_rows(near, fitted)
                 size = np.abs(scores).max() + (0.0 if self._held().problem == "plane" else abs(fitted._square[0]))
                 offset = min(offset, float(scores.min() - ROUNDING * size))
             fitted._offset = offset

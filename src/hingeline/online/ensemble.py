@@ -9,6 +9,9 @@ import numpy as np
 from .. import _core
 from ..base.ensemble import Ensemble
 
+#: No margins.
+NOTHING = np.empty((0, 0))
+
 
 class StreamEnsemble(Ensemble):
     """Ensemble of machines that learn example by example.
@@ -28,6 +31,8 @@ class StreamEnsemble(Ensemble):
     """
 
     _all: tuple[int, dict[str, Any]] | None = None  # version of the core, and all attributes at that time
+    #: Samples seen before the last chunk, margins before it, and the array for its own.
+    margins: tuple[int, np.ndarray, np.ndarray]
 
     def __init__(
         self, name: str, given_once: tuple[Any, ...], options: dict[str, Any], frozen: Any, dtype: Any
@@ -35,6 +40,7 @@ class StreamEnsemble(Ensemble):
         self.name, self.given_once, self.options = name, given_once, options
         super().__init__(self._new_core(), frozen)
         self.dtype = np.dtype(dtype)
+        self.margins = 0, NOTHING, NOTHING
 
     def configure(self, options: dict[str, Any], frozen: dict[str, Any]) -> None:
         """Set the options of the next call."""
@@ -43,11 +49,14 @@ class StreamEnsemble(Ensemble):
         self.options = options
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
-        return super()._is_sound(saved, rows) and (rows is None or rows.dtype == self.dtype)
+        margins = self.margins[1]
+        shape_is_right = margins.ndim == 2 and margins.dtype == np.float64 and margins.shape[1] == self.core.n_classes
+        return super()._is_sound(saved, rows) and shape_is_right and (rows is None or rows.dtype == self.dtype)
 
     def _attributes(self, *which: bool) -> dict[str, Any]:
         """Fitted attributes; without argument only those that decision values need, read after every change."""
-        return {**super()._attributes(*which or (True,)), "classes_": self.classes}
+        found = {**super()._attributes(*which or (True,)), "classes_": self.classes}
+        return {**found, "admission_margin_": self.admission_margin()} if which else found
 
     def attributes(self) -> dict[str, Any]:
         with self.lock:
@@ -56,11 +65,38 @@ class StreamEnsemble(Ensemble):
             return self._all[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_all"}
+        with self.lock:
+            state = {name: value for name, value in super().__getstate__().items() if name != "_all"}
+            return {**state, "margins": (self.core.n_seen, self.last_margins(), NOTHING)}
 
-    def admission_margin(self, margins: np.ndarray) -> np.ndarray:
+    # ---- margins -------------------------------------------------------------------------------------
+
+    def expect(self, margins: np.ndarray) -> None:
+        """Take the array to which the core is about to write the margins of a chunk."""
+        self.margins = self.core.n_seen, self.last_margins(), margins
+
+    def end_fit(self, margins: np.ndarray) -> None:
+        """Take the margins of a fit."""
+        self.margins = self.core.n_seen, margins, NOTHING
+
+    def last_margins(self) -> np.ndarray:
+        """Margins of the last chunk of which something was learnt, or of the fit.
+
+        The counter of the core says whether the chunk at hand was learnt, so that an exception at any moment leaves
+        margins and machines consistent.
+        """
+        n_before, before, now = self.margins
+        learnt, n_classes = self.core.n_seen - n_before, self.core.n_classes
+        margins = np.full((len(now if learnt > 0 else before), n_classes), np.nan)
+        if learnt > 0:
+            margins[:learnt] = now[:learnt, :n_classes]
+        else:  # labels may have become known since then
+            margins[:, : before.shape[1]] = before
+        return margins
+
+    def admission_margin(self) -> np.ndarray:
         """Margins with one column per class in sorted order, or one column for two classes."""
-        labels = self.labels[: self.core.n_classes]
+        labels, margins = self.labels[: self.core.n_classes], self.last_margins()
         if len(labels) == 2:
             return np.where(np.isnan(margins[:, 0]), margins[:, 1], margins[:, 0])
         return margins[:, np.argsort(labels)]

@@ -134,8 +134,6 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
 class StreamTraining(Training):
     """One call that learns: the ensemble, the rows, the source of their kernel values."""
 
-    margins: np.ndarray
-
     def __init__(self, estimator: Any, ensemble: StreamEnsemble, X: Any) -> None:
         self.estimator, self.ensemble, self.X = estimator, ensemble, X
         self.matrix = _core.Matrix(X)
@@ -143,14 +141,7 @@ class StreamTraining(Training):
         self.threads = estimator._training_threads()
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
-        return {
-            "_model": self.ensemble,
-            "admission_margin_": self.ensemble.admission_margin(self.margins),
-        }
-
-    def n_seen(self, unfinished: str) -> int:
-        """Number of samples of a fit, or of those visited if it ended early."""
-        return int(np.isfinite(self.margins).any(axis=1).sum()) if unfinished else len(self.margins)
+        return {"_model": self.ensemble}
 
     def snapshot(self) -> dict[str, Any]:
         return {**self.ensemble.attributes(), "_gamma": self.estimator._gamma}
@@ -159,11 +150,21 @@ class StreamTraining(Training):
 class FitTraining(StreamTraining):
     """One call of ``fit``: a new ensemble that knows all labels."""
 
+    margins: np.ndarray
+
     def __init__(self, estimator: Any, X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
         super().__init__(estimator, estimator._ensemble(X), X)
         self.core = self.ensemble.core
         self.ensemble.know(classes)
         self.y = classes[codes]
+
+    def n_seen(self, unfinished: str) -> int:
+        """Number of samples of a fit, or of those visited if it ended early."""
+        return int(np.isfinite(self.margins).any(axis=1).sum()) if unfinished else len(self.margins)
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        self.ensemble.end_fit(self.margins)
+        return super().attributes(unfinished)
 
 
 class ChunkTraining(StreamTraining):
@@ -174,7 +175,6 @@ class ChunkTraining(StreamTraining):
     ) -> None:
         super().__init__(estimator, ensemble, X)
         self.y, self.boxes, self.classes = y, boxes, classes
-        self.margins = np.full((len(y), ensemble.core.n_classes), np.nan)
 
     def learnt(self) -> bool:
         return self.ensemble.core.n_classes > 0
@@ -182,19 +182,18 @@ class ChunkTraining(StreamTraining):
     def advance(self, steps: int | None) -> bool:
         ensemble, core, y = self.ensemble, self.ensemble.core, self.y
         with ensemble.lock:
-            before, n_before = ensemble.labels, core.n_seen
+            before = ensemble.labels
             labels, arrivals, codes = self._coded()
-            self.margins = np.full((len(y), len(labels)), np.nan)
+            margins = np.full((len(y), len(labels)), np.nan)
             rows = np.arange(len(y))
             chunk = _core.Chunk(self.matrix, rows, core.n_seen + rows, codes, self.boxes, arrivals)
             ensemble.labels = labels
+            ensemble.expect(margins)
             try:
-                core.learn(self.source, chunk, margins=self.margins, threads=self.threads)
+                core.learn(self.source, chunk, margins=margins, threads=self.threads)
             finally:
                 n_known = core.n_classes
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before
-                self.margins = self.margins[:, :n_known]
-                self.margins[core.n_seen - n_before :] = np.nan  # of samples that are not learnt after Ctrl-C
         return False
 
     def _coded(self) -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:
