@@ -38,8 +38,8 @@ def cases():
 # ---- signals -------------------------------------------------------------------------------------------
 
 
-class Alarm(Exception):
-    """Raised by a signal handler that is not Ctrl-C's."""
+class Alarm(BaseException):
+    """Raised by a signal handler that is not Ctrl-C's. Not an Exception: SciPy's constructors turn these into others."""
 
 
 class Timer:

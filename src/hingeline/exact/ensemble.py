@@ -110,14 +110,15 @@ class ExactEnsemble(Ensemble):
             self.core.bound(source, C=C, nu=nu, **how)
 
     def require_frozen(self, frozen: dict[str, Any], free: Iterable[str] = ()) -> None:
-        """Raise if a parameter has changed that cannot change between calls, except those named in `free`.
+        """Raise if a parameter has changed that cannot change between calls, except those named in `free`."""
+        self.frozen |= self._bounds()
+        super().require_frozen({**frozen, **{name: self.frozen[name] for name in free}})
 
-        The core says what C and nu are.
-        """
+    def _bounds(self) -> dict[str, Any]:
+        """Those of C and nu that are parameters, as the core has them."""
         by_share = self.core.nu > 0
         bounds = {"C": None if by_share else self.core.C, "nu": self.core.nu if by_share else None}
-        self.frozen |= {name: value for name, value in bounds.items() if name in self.frozen}
-        super().require_frozen({**frozen, **{name: self.frozen[name] for name in free}})
+        return {name: value for name, value in bounds.items() if name in self.frozen}
 
     def complaints(self, *, visited: bool = False) -> Iterator[str]:
         """Text of a warning if the KKT violation exceeds rounding errors.
@@ -175,13 +176,12 @@ class ExactEnsemble(Ensemble):
         """Copy through arrays of the core, which are overwritten when they are released."""
         other = object.__new__(type(self))
         state = self.__getstate__()
-        state["frozen"] = state["frozen"].copy()
         other.__setstate__(state)
         return other
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            return {**super().__getstate__(), "name_of": self.id_of}
+            return {**super().__getstate__(), "name_of": self.id_of, "frozen": {**self.frozen, **self._bounds()}}
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
         n_labels = self.core.n_classes if self.problem == "classes" else 0
