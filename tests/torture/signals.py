@@ -39,7 +39,7 @@ def cases():
 
 
 class Alarm(BaseException):
-    """Raised by a signal handler that is not Ctrl-C's. Not an Exception: SciPy's constructors turn these into others."""
+    """Raised by a signal handler that is not Ctrl-C's. SciPy's constructors turn an Exception into another one."""
 
 
 class Timer:
