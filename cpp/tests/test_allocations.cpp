@@ -125,7 +125,7 @@ CASE(lasvm_fits) {
         check_operation("visit", made, [&](Lasvm& model) { visit(model, 0, first, false); });
         check_operation("next visit", visited, [&](Lasvm& model) { visit(model, first, all, false); });
         check_operation("second epoch", visited, [&](Lasvm& model) { visit(model, 0, first, true); });
-        check_operation("finish", visited, [&](Lasvm& model) { model.finish(rbf(), 1e-3, 1000, 1, nullptr); });
+        check_operation("finish", visited, [&](Lasvm& model) { model.finish(rbf(), 1e-3, 1000, true, 1, nullptr); });
         check_operation("end", visited, [&](Lasvm& model) { model.end(rbf()); });
         check_operation("outside", visited,
                         [&](Lasvm& model) { model.outside(rbf(), data.chunk(0, all, 3), 1, nullptr); });

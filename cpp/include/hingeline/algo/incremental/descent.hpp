@@ -204,7 +204,7 @@ template <class Source> class Descent {
     Real entry(Index i, Index j) const {  // of H, i >= j
         return (static_cast<Real>(values_[i][j]) - values_[i][0]) - (static_cast<Real>(values_[j][0]) - values_[0][0]);
     }
-    /// Compute row i of L but for its diagonal; returns the square of that, the pivot.
+    /// Compute row i of L without its diagonal entry; returns the square of that entry, the pivot.
     Real factor(Index i) {
         Reals row(i + 1, 0);
         Real pivot = i > 0 ? entry(i, i) : Real(0);
