@@ -13,8 +13,6 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
-from .labels import pairs
-
 
 def wants_probability(estimator: Any) -> bool:
     """Whether the parameter ``probability`` asks for probabilities; 'deprecated' is the default of SVC."""
@@ -28,15 +26,15 @@ def _has_probability(estimator: Any) -> bool:
 
 
 class PlattClassifier:
-    """Probabilities from sigmoids of decision values, one for each pair of classes.
+    """Classifier with probabilities, from sigmoids of decision values.
 
-    A subclass has the constructor parameter ``probability`` and implements `_calibrated`.
+    A subclass has the constructor parameter ``probability`` and implements `_probabilities`.
     """
 
     probability: Any
 
-    def _calibrated(self, X: Any) -> tuple[np.ndarray, np.ndarray, int]:
-        """Values of the pairs of classes for the samples, positive for the first; sigmoids; number of classes."""
+    def _probabilities(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes for rows that are not checked yet."""
         raise NotImplementedError
 
     @available_if(_has_probability)
@@ -53,14 +51,7 @@ class PlattClassifier:
         ndarray of shape (n_samples, n_classes)
             Probabilities, one column per class.
         """
-        values, (A, B), n_classes = self._calibrated(X)
-        with np.errstate(over="ignore"):
-            first = np.clip(1.0 / (1.0 + np.exp(A * values + B)), 1e-7, 1.0 - 1e-7)
-        pairwise = np.zeros((len(values), n_classes, n_classes))
-        i, j = pairs(n_classes)
-        pairwise[:, i, j] = first
-        pairwise[:, j, i] = 1.0 - first
-        return pairwise[:, [0, 1], [1, 0]] if n_classes == 2 else couple(pairwise)
+        return self._probabilities(X)
 
     @available_if(_has_probability)
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -124,6 +115,26 @@ def fit_sigmoid(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, flo
         else:
             break
     return float(point[0]), float(point[1])
+
+
+def apply_sigmoids(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
+    """Probabilities of the positive classes.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n_samples, n_machines)
+        Decision values.
+    sigmoids : ndarray of shape (2, n_machines)
+        Parameters A and B of each machine.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_machines)
+        Probabilities, neither 0 nor 1.
+    """
+    A, B = sigmoids
+    with np.errstate(over="ignore"):
+        return np.clip(1.0 / (1.0 + np.exp(A * decisions + B)), 1e-7, 1.0 - 1e-7)
 
 
 def couple(pairwise: np.ndarray) -> np.ndarray:

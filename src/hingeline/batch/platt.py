@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..base.labels import pairs
-from ..base.platt import PlattClassifier, fit_sigmoid
+from ..base.platt import PlattClassifier, apply_sigmoids, couple, fit_sigmoid
 
 #: Folds of the decision values that the sigmoids are fitted to.
 N_FOLDS = 5
@@ -35,14 +35,19 @@ class SvcProbabilities(PlattClassifier):
                 stacklevel=5,
             )
 
-    def _calibrated(self: Any, X: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    def _probabilities(self: Any, X: Any) -> np.ndarray:
         self = self._snapshot()
         X = self._validate_predict(X)
         if not self.sigmoids_.size:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
         n_classes = len(self.classes_)
         decisions = self._decide(X, self)
-        return -decisions if n_classes == 2 else decisions, self.sigmoids_, n_classes
+        first = apply_sigmoids(-decisions if n_classes == 2 else decisions, self.sigmoids_)
+        pairwise = np.zeros((len(decisions), n_classes, n_classes))
+        i, j = pairs(n_classes)
+        pairwise[:, i, j] = first
+        pairwise[:, j, i] = 1.0 - first
+        return pairwise[:, [0, 1], [1, 0]] if n_classes == 2 else couple(pairwise)
 
     @property
     def probA_(self) -> np.ndarray:
