@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
-from ..base.fit import run, with_callbacks
 from ..base.labels import pairs
 from ..base.rows import LARGEST
 from .training import BatchTraining
@@ -102,7 +101,8 @@ class WorstViolatorSVC(KernelClassifier):
 
     Notes
     -----
-    The model stores its support vectors, which are rows of the training data.
+    `sample_weight` is a factor on the steps. A sample of weight 2 makes one step of double size; two equal samples may
+    make two steps. The model stores its support vectors, which are rows of the training data.
 
     References
     ----------
@@ -145,31 +145,6 @@ class WorstViolatorSVC(KernelClassifier):
         "fit_intercept": params.boolean(),
         **CLASSIFIER_RULES,
     }
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WorstViolatorSVC:
-        """Learn from training data.
-
-        Ctrl-C ends training early and leaves a usable model behind.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
-            ``kernel='precomputed'`` the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on the steps. Samples of weight zero are left out. A sample of weight 2 makes one step of double
-            size; two equal samples may make two steps.
-
-        Returns
-        -------
-        WorstViolatorSVC
-            The fitted estimator.
-        """
-        run(self, self._prepare, X, y, sample_weight)
-        return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> OllawvTraining:
         X, self.classes_, codes = self._validate_fit(X, y)

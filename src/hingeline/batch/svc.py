@@ -344,29 +344,9 @@ class SVC(SvcProbabilities, KernelClassifier):
         bias = np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
         return _core.Lines(np.ascontiguousarray(coef), *self._layout(fitted), bias)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; with ``kernel='precomputed'`` kernel values between them and the training samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_classes * (n_classes - 1) / 2)
-            Two classes: positive for ``classes_[1]``. More: with ``decision_function_shape='ovo'`` one column for
-            each pair (i, j), positive for class i; with ``'ovr'`` the votes of the pairs plus a term in (-1/3, 1/3)
-            that grows with the sum of the decision values.
-        """
-        self = self._snapshot()
-        decisions = self._decide(self._validate_predict(X), self)
-        n_classes = len(self.classes_)
-        if n_classes == 2:
-            return decisions.ravel()
-        if self.decision_function_shape == "ovo":
-            return decisions
-        shaped: np.ndarray = _ovr_decision_function(decisions < 0, -decisions, n_classes)
+    def _votes(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
+        """Votes by scikit-learn's formula, which does not scale the decision values."""
+        shaped: np.ndarray = _ovr_decision_function(decisions < 0, -decisions, len(fitted.classes_))
         return shaped
 
     def predict(self, X: Any) -> np.ndarray:
