@@ -11,6 +11,7 @@ from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from . import params
 from .fit import CallbackSupportMixin
 
 #: Largest magnitude accepted. Products of larger numbers leave the range of a double.
@@ -27,7 +28,8 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     _dtypes: Any = (np.float64, np.float32)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        """Saved by an earlier version, the estimator gets the defaults of parameters that did not exist then."""
+        super().__setstate__({**params.defaults(type(self)), **state})
         for name in COEFFICIENTS:
             value = vars(self).get(name, 0.0)
             values = value.data if sp.issparse(value) else np.asarray(value)
