@@ -82,7 +82,7 @@ class Subject:
     # ---- methods -------------------------------------------------------------------------------------
 
     def methods(self):
-        """Methods that change the model, by name: functions of a model and a problem."""
+        """Methods that change what is saved of the model, by name: functions of a model and a problem."""
         found = {"fit": self.fit}
         if self.stream:
             found["partial_fit"] = lambda model, task: self.learn(model, task, slice(task.first, None))
@@ -93,6 +93,8 @@ class Subject:
                 task.rows(slice(task.first, None)), *self.labels(task.y[task.first :])
             )
             found["forget"] = lambda model, task: model.forget(ids(model)[::3])
+            if hasattr(self.estimator, "predict_proba"):
+                found["predict_proba"] = lambda model, task: model.predict_proba(task.rows())
             found["set_C"] = lambda model, task: model.set_C(1.7 * (getattr(model, "C", None) or 0.3))
             if not self.labelled:
                 found["set_nu"] = lambda model, task: model.set_nu(0.6 if model.nu < 0.5 else 0.3)
@@ -103,8 +105,6 @@ class Subject:
         found = {"predict": lambda model, task: model.predict(task.rows())}
         if hasattr(self.estimator, "decision_function"):
             found["decision_function"] = lambda model, task: model.decision_function(task.rows())
-        if hasattr(self.estimator, "predict_proba"):
-            found["predict_proba"] = lambda model, task: model.predict_proba(task.rows())
         found["pickle"] = lambda model, task: pickle.dumps(model)
         found["unpickle"] = lambda model, task: pickle.loads(pickle.dumps(model))
         found["deepcopy"] = lambda model, task: copy.deepcopy(model)
