@@ -40,8 +40,8 @@ class WorstViolatorSVC(KernelClassifier):
         A callable gets two sets of rows and returns the matrix of kernel values between them. It is called for blocks
         of rows, never for the whole training set.
     gamma : {'scale', 'auto'} or float, default='scale'
-        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, 'auto' is
-        ``1 / n_features``.
+        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
+        if `sample_weight` is given; 'auto' is ``1 / n_features``.
     degree : int, default=3
         Degree of 'poly'.
     coef0 : float, default=0.0

@@ -55,7 +55,7 @@ class SVC(SvcProbabilities, KernelClassifier):
         Degree of 'poly'.
     gamma : {'scale', 'auto'} or float, default='scale'
         Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, 'auto' is
-        ``1 / n_features``.
+        ``1 / n_features``. The variance does not depend on `sample_weight`, as in scikit-learn.
     coef0 : float, default=0.0
         Constant of 'poly' and 'sigmoid'.
     shrinking : bool, default=True
