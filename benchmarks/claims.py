@@ -48,7 +48,8 @@ _LINK = re.compile(r"results/[\w./-]+\.md")
 
 def pages() -> list[Path]:
     """Pages whose numbers are compared."""
-    return [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("[gm]*/*.md"))]
+    named = ("README.md", "benchmarks/README.md", "docs/papers.md")
+    return [*(ROOT / name for name in named), *sorted((ROOT / "docs").glob("[gm]*/*.md"))]
 
 
 class Mistake(ValueError):

@@ -1,4 +1,4 @@
-"""Numbers in README.md and docs agree with the result files; every path in docs/papers.md exists."""
+"""Numbers in README.md and docs agree with the result files, and links lead to files."""
 
 import re
 from pathlib import Path
@@ -143,3 +143,10 @@ def test_the_pages_have_comments():
     texts = [page.read_text(encoding="utf-8") for page in claims.pages()]
     assert sum(text.count("<!-- numbers\n") for text in texts) >= 9
     assert Path(claims.RESULTS).is_dir()
+
+
+@pytest.mark.parametrize("page", claims.pages(), ids=lambda page: f"{page.parent.name}-{page.stem}")
+def test_links_lead_to_files(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        assert target.startswith("http") or (page.parent / target).exists(), target
