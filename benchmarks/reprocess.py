@@ -98,7 +98,10 @@ def main() -> int:
         "# Steps of LASVM-NC: the rule of the paper and the default\n\n"
         "`LASVC(reprocess='paper')` and `LASVC(reprocess='bounded')`, one pass, s = -1, all other parameters are "
         "defaults.\nMade by `python -m benchmarks.reprocess`. *C / dual objective*: the smallest gap that the rule of "
-        "the paper asks for.\n\n" + machine_lines(machine(), args.threads) + "\n\n" + table(header, list(lines(args.quick)))
+        "the paper asks for.\n\n"
+        + machine_lines(machine(), args.threads)
+        + "\n\n"
+        + table(header, list(lines(args.quick)))
     )
     path = args.output / f"reprocess-{stamp()}.md"
     write_whole(path, text + "\n")
