@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from benchmarks import claims
 from benchmarks.against.data import apart
+from benchmarks.papers.frame import faster
+
+from .test_snippets import blocks
 
 RESULT = """# Page
 
@@ -150,3 +153,60 @@ def test_links_lead_to_files(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def run_page(name, until):
+    """Namespace after the code of a guide up to the block that contains `until`."""
+    found = {}
+    for _, code in blocks(claims.ROOT / "docs" / "guide" / name):
+        exec(code, found)
+        if until in code:
+            return found
+    raise AssertionError(f"no code with {until!r} in {name}")
+
+
+def table_row(name, label):
+    text = (claims.ROOT / "docs" / "guide" / name).read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if line.startswith(f"| {label} |"))
+    return [cell.strip(" *") for cell in line.strip("|").split("|")[1:]]
+
+
+def test_the_table_of_C_is_that_of_the_code_above():
+    found = run_page("incremental.md", "c_path")
+    path = found["path"]
+    wrong = ((path.decision > 0).astype(int) != found["y"]).sum(axis=-1).ravel()
+    assert table_row("incremental.md", "C") == [f"{C:g}" for C in path.C]
+    assert table_row("incremental.md", "support vectors") == [str(k) for k in path.n_support.ravel()]
+    assert table_row("incremental.md", "on the margin") == [str(k) for k in path.n_margin.ravel()]
+    assert table_row("incremental.md", "training errors, of 569") == [str(k) for k in wrong]
+    assert table_row("incremental.md", "leave-one-out errors") == [str(k) for k in found["errors"]]
+
+
+def test_the_table_of_ordered_classes_is_that_of_the_code_above():
+    found = run_page("ordinal.md", "cross_val_predict")["found"]
+    for label, name in (
+        ("`FiniteNewtonOrdinal`", "FiniteNewtonOrdinal"),
+        ("`FiniteNewtonSVC`, one class against the rest", "FiniteNewtonSVC"),
+    ):
+        assert table_row("ordinal.md", label) == [f"{value:.3f}" for value in found[name]]
+
+
+@pytest.mark.parametrize(("small", "large", "holds"), [(0.364, 0.361, "no"), (0.364, 0.354, "yes"), (0.35, 0.36, "no")])
+def test_shares_are_compared_as_printed(small, large, holds):
+    pytest.importorskip("matplotlib")
+    from benchmarks.papers.laskov2006.claims import _mnist
+
+    class Summary:
+        def grown(self, kernel, n):
+            return {8: {"profile": {"kernel": small if n == 1000 else large}, "seconds": 1.0, "n_support": n // 10}}
+
+        def middle(self, kernel, solver):
+            return []
+
+    words, verdict, numbers = next(_mnist(Summary()))
+    assert "falls with n" in words
+    assert (verdict, numbers) == (holds, f"{100 * small:.0f} % at 1,000, {100 * large:.0f} % at 10,000")
+
+
+def test_ratios_are_compared_as_printed():
+    assert [faster(ratio) for ratio in (1.104, 1.106, 0.92, 0.904, 3.0)] == ["tie", "yes", "tie", "no", "yes"]
