@@ -45,7 +45,7 @@ def check(tmp_path, monkeypatch):
     return lambda text, strict="## Install": list(claims.mistakes(text, strict))
 
 
-def page_with(comment, text="1.4, 31, 156 and 7.6"):
+def page_with(comment, text="1.4, 31, 156 and 7.6; 1.4 to 42.9"):
     return f"## Speed\n\n{text}\n\n<!-- numbers\n@ page # train\n{comment}\n-->\n"
 
 
@@ -85,8 +85,14 @@ def test_numbers_without_a_source_are_noticed(check, loose):
     ("line", "accepted"),
     [
         ("a | fit, s -> 1.4 to 43", False),  # 43 is not in the text
+        ("a | ratio (2) -> 1 to 156", False),  # 1 is not in the text
+        ("a | fit, s -> 1.4 to 31", False),  # the largest is 42.9
+        ("a | fit, s -> 31 to 156", False),
+        ("a | predict, s -> 0.05 to 8.7", False),
+        ("a | fit, s -> 1.4", False),  # one of the two cells
         ("a | fit, s -> < 31", False),
         ("a, x | fit, s -> < 31", True),
+        ("a | fit, s -> 1.4 to 42.9", True),
         ("a, y | ratio -> 31", True),
         ("a, y | ratio (2) -> 156", True),
         ("a, y | ratio (2) -> 31", False),
