@@ -20,7 +20,7 @@ A comment ties the numbers of the text above it, up to the comment before or the
 - ``"WORDS" -> VALUE``: these words are in the file, and their first number rounds to the value; ``"WORDS"``: they are.
 - ``from SOURCE``: numbers of no result file, and the file or module that makes them.
 
-Every value must be in the text above. In STRICT pages every measured number must be tied: cells of tables (but for the
+Every value must be in the text above. In STRICT pages every measured number must be tied: cells of tables (except the
 first column) and numbers with a unit. Elsewhere a paragraph that links to a result file must have such a comment.
 """
 
@@ -186,7 +186,7 @@ def _check_source(source: str) -> None:
 
 
 def mistakes(text: str, strict: str | None = None) -> Iterator[str]:
-    """Whatever is wrong on a page; `strict`: all measured numbers before this heading must be tied."""
+    """Errors of a page; `strict`: all measured numbers before this heading must be tied."""
     start = 0
     limit = text.index(f"\n{strict}\n") if strict else 0
     for comment in _COMMENT.finditer(text):

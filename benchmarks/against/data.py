@@ -31,7 +31,7 @@ def load(
 ) -> Split:
     """Training and test part, scaled, in the wanted form ("dense" or "csr") and type.
 
-    The training part of a set in REPEATED is split anew by `apart`, unless the `published` parts are wanted.
+    The training part of a set in REPEATED is split by `apart`, unless the `published` parts are wanted.
     """
     try:
         source = datasets.load(data.name, dtype=np.float64)
