@@ -176,7 +176,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> IncrementalSVC:
-        """Learn from training data, row after row.
+        """Learn the training data: all rows together, or one by one with a `window`.
 
         Ctrl-C ends training early and leaves the optimum of the rows learnt so far.
 
