@@ -315,7 +315,7 @@ def test_all_classes_at_once_on_unscaled_features_take_few_steps():
     X = 30 * rng.normal(size=(600, 10))
     clf = MinNormSVC(kernel="linear", multi_class="all").fit(X, np.argmax(X[:, :3] + 9 * rng.normal(size=(600, 3)), 1))
     assert clf.stop_reason_.tolist() == ["tol"]
-    assert clf.n_iter_[0] < 40_000
+    assert clf.n_iter_[0] < 100_000
     assert 0 <= clf.duality_gap_[0] < 3e-3 * clf.dual_objective_[0]
 
 
