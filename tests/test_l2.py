@@ -307,7 +307,7 @@ def test_ill_conditioned_kernels_take_few_steps(machine, options, dtype):
     assert clf.stop_reason_.tolist() == ["tol"]
     assert clf.n_iter_[0] < 40_000
     assert clf.kkt_violation_[0] <= 1e-3
-    assert abs(clf.duality_gap_[0]) < 3e-3 * clf.dual_objective_[0]
+    assert 0 <= clf.duality_gap_[0] < 3e-3 * clf.dual_objective_[0]
 
 
 def test_all_classes_at_once_on_unscaled_features_take_few_steps():
@@ -316,7 +316,7 @@ def test_all_classes_at_once_on_unscaled_features_take_few_steps():
     clf = MinNormSVC(kernel="linear", multi_class="all").fit(X, np.argmax(X[:, :3] + 9 * rng.normal(size=(600, 3)), 1))
     assert clf.stop_reason_.tolist() == ["tol"]
     assert clf.n_iter_[0] < 100_000
-    assert abs(clf.duality_gap_[0]) < 3e-3 * clf.dual_objective_[0]
+    assert -1e-12 <= clf.duality_gap_[0] < 3e-3 * clf.dual_objective_[0]  # zero, but for rounding
 
 
 @each_machine
