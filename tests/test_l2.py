@@ -323,14 +323,14 @@ def test_all_classes_at_once_on_unscaled_features_take_few_steps():
 @pytest.mark.parametrize("C", [8.0, 1e4])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_very_different_size_end(machine, C, seed):
-    # Q has elements from 1e-16 to 1e16. Steps on one row alone: more than ten seconds.
+    # Q has elements from 1e-16 to 1e16. Without a bound some of these take more than 8 million steps.
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 2)) * 10.0 ** rng.uniform(-8, 8, (40, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         clf = machine(C=C, kernel="linear").fit(X, rng.integers(0, 2, 40))
     assert clf.stop_reason_[0] in ("tol", "precision")
-    assert clf.n_iter_[0] < 4_000_000
+    assert clf.n_iter_[0] < 1_000_000
     assert np.isfinite(clf.dual_coef_).all()
 
 
