@@ -115,10 +115,17 @@ class Ensemble:
         n_known = len(known)
         return labels, [(at, int((labels[: n_known + k] < labels[n_known + k]).sum())) for k, at in enumerate(times)]
 
-    def codes(self, y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Codes of the samples, given the labels by code."""
+    def coded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:
+        """Labels by code after a chunk, when new ones become known (see :meth:`arrivals`), and codes of the samples."""
+        known = self.labels[: self.core.n_classes]
+        if classes is None and len(y) == 1 and known.dtype == y.dtype:  # a label that is known: no sorting
+            same = known == y
+            if same.any():
+                return known, [], same.argmax(keepdims=True)
+        labels, arrivals = self.arrivals(y, classes)
         order = np.argsort(labels)
-        return np.ascontiguousarray(order[np.searchsorted(labels, y, sorter=order)], dtype=np.int64)
+        codes = order[np.searchsorted(labels, y, sorter=order)]
+        return labels, arrivals, np.ascontiguousarray(codes, dtype=np.int64)
 
     def unknown(self, classes: Any) -> np.ndarray:
         """Declared labels that are not known yet, sorted."""

@@ -164,7 +164,8 @@ class KernelEstimator(RowEstimator):
         """Decision values of the machines for checked rows, one column each."""
         lines, packed = self._packed(fitted)
         if packed is not None:
-            return packed.decide(lines, _core.Matrix(X), self._threads())
+            threads = 1 if X.shape[0] == 1 else self._threads()  # asking joblib takes longer than one row
+            return packed.decide(lines, _core.Matrix(X), threads)
         if fitted.dual_coef_.shape[1] == 0:  # no support vector yet
             return np.tile(fitted.intercept_, (X.shape[0], 1))
         if self.kernel == "precomputed":

@@ -220,10 +220,11 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     def _prepare_points(self, X: Any, ids: Any) -> PointsTraining:
         first = "_model" not in vars(self)
-        X = self._check_rows(X, reset=first)
+        if first or not self._are_checked(X):
+            X = self._check_rows(X, reset=first)
         if first:
             self._settle_gamma(X, None)
-        ensemble = self._begin(X) if first else self._ready()
+        ensemble = self._begin(X) if first else self._continued()
         self._require_moderate(X)
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
 
