@@ -9,6 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hingeline import (
+    LASVC,
+    FiniteNewtonOrdinal,
+    FiniteNewtonSVC,
+    IncrementalOneClassSVM,
+    IncrementalSVC,
+    WorstViolatorSVC,
+)
+
 from .damage import MODELS, REFUSED, fields, model_and_rows, replaced
 from .private import CORE, saved_state, with_saved_state
 
@@ -88,3 +97,50 @@ def test_other_lists_are_a_value_error(name):
     state["state"][3] = 1.0
     with pytest.raises(ValueError, match="a name is no string"):
         with_saved_state(model, state)
+
+
+ESTIMATORS = {
+    "batch": WorstViolatorSVC(gamma=0.3),
+    "stream": LASVC(gamma=0.3),
+    "exact": IncrementalSVC(gamma=0.3),
+    "linear": FiniteNewtonSVC(),
+    "ordinal": FiniteNewtonOrdinal(),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_missing_attributes_are_a_value_error(name):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3)), np.arange(30) % 3
+    model = ESTIMATORS[name].fit(X, y)
+    make, args, state = model.__reduce_ex__(4)[:3]
+    needed = {"_gamma", "_model"} if "_model" in state else set(model._needed)
+    for missing in {*model.get_params(), *needed} & state.keys():
+        with pytest.raises(ValueError, match="the saved state is damaged: .* is missing"):
+            make(*args).__setstate__({key: value for key, value in state.items() if key != missing})
+    for damaged in {"dual_coef_", "support_vectors_", "coef_", "intercept_", "_model"} & state.keys():
+        for value in ([1.0], "damaged", None, 1.0, np.full((1, 1), np.nan)):
+            with pytest.raises(ValueError, match="damaged"):
+                make(*args).__setstate__({**state, damaged: value})
+
+
+def test_ids_of_a_saved_state():
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    for ids, wrong in ((None, (77, 3, "a", None)), ([*"abcdef"], (None, (), 1.5))):
+        model = IncrementalOneClassSVM(gamma=0.3)
+        model.add(X, ids=ids)
+        state = pickle.dumps(saved_state(model))
+        for name in wrong:
+            damaged = pickle.loads(state)
+            damaged["name_of"][2] = name
+            with pytest.raises(ValueError, match="damaged"):
+                with_saved_state(model, damaged)
+        with_saved_state(model, pickle.loads(state))
+
+
+def test_decisions_beyond_the_range_are_refused():
+    X, y = np.array([[1.0], [-1.0], [2.0], [-2.0]]), [0, 1, 0, 1]
+    model = LASVC(kernel="poly", degree=5, coef0=1.0, gamma=1.0).fit(X, y)
+    for call in (model.predict, model.decision_function):
+        with pytest.raises(ValueError, match="range of float64"):
+            call([[1e90]])

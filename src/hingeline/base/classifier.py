@@ -38,6 +38,8 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     ``n_support_, classes_, decision_scale_`` in addition.
     """
 
+    _needed = (*KernelEstimator._needed, "n_support_", "classes_")
+
     # ---- validation ----------------------------------------------------------------------------------
 
     def _validate_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:

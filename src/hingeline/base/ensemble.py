@@ -18,6 +18,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from .. import _core
 from .labels import libsvm_layout, read_only
+from .rows import as_damage
 from .state import lock_of, snapshot
 
 #: Attributes that scikit-learn reads in every call and ensembles do not have: no reason to read the core.
@@ -38,6 +39,11 @@ class ReadsEnsemble:
         """Attributes of one state."""
         own = vars(self)
         return own["_pinned"] if "_pinned" in own else own["_model"].fitted() if "_model" in own else self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if "_model" in vars(self) and not (isinstance(self._model, Ensemble) and "_gamma" in vars(self)):
+            raise ValueError("the saved state is damaged: _model or _gamma is missing")
 
     def __copy__(self) -> Any:
         """Independent copy: forgetting a point in one does not affect the other."""
@@ -218,16 +224,13 @@ class Ensemble:
             return {**state, "state": self.core.save(), "rows": self._held_rows()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        rows, saved = state.pop("rows"), state.pop("state")
-        vars(self).update(state, _read=None)
-        self.core = self._new_core()
-        try:
-            held = None if rows is None else _core.Matrix(rows)
-        except (AttributeError, TypeError) as error:
-            raise ValueError(f"the saved state is damaged: rows: {error}") from error
-        self.core.restore(saved, held)
-        if not self._is_sound(saved, rows):
-            raise ValueError("the saved state is damaged: labels or rows are missing")
+        with as_damage():
+            rows, saved = state.pop("rows"), state.pop("state")
+            vars(self).update(state, _read=None)
+            self.core = self._new_core()
+            self.core.restore(saved, None if rows is None else _core.Matrix(rows))
+            if not self._is_sound(saved, rows):
+                raise ValueError("the saved state is damaged: labels or rows are missing")
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
         """Whether all labels and rows that the machines refer to are present."""

@@ -42,6 +42,8 @@ class KernelEstimator(RowEstimator):
     support_vectors_, dual_coef_, intercept_`` in LIBSVM's layout.
     """
 
+    _needed = ("dual_coef_", "support_vectors_", "intercept_", "_gamma")
+
     @property
     def _takes_sparse(self) -> bool:
         return self.kernel != "precomputed"
@@ -161,7 +163,13 @@ class KernelEstimator(RowEstimator):
         return self
 
     def _decide(self, X: Any, fitted: Any) -> np.ndarray:
-        """Decision values of the machines for checked rows, one column each."""
+        """Decision values of the machines for checked rows, one column each; all are finite."""
+        decisions = self._sums(X, fitted)
+        if not np.isfinite(decisions.sum()) and not np.isfinite(decisions).all():
+            raise ValueError("Decision values leave the range of float64. Scale the features, or lower C or degree.")
+        return decisions
+
+    def _sums(self, X: Any, fitted: Any) -> np.ndarray:
         lines, packed = self._packed(fitted)
         if packed is not None:
             threads = 1 if X.shape[0] == 1 else self._threads()  # asking joblib takes longer than one row

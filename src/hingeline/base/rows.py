@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing import current_process
 from typing import Any
 
@@ -16,8 +18,17 @@ from .fit import CallbackSupportMixin
 #: Largest magnitude accepted. Products of larger numbers leave the range of a double.
 LARGEST = 1e100
 
-#: Fitted attributes that decision values are computed from.
-COEFFICIENTS = ("coef_", "intercept_", "thresholds_", "dual_coef_", "_gamma")
+#: Fitted arrays that decision values are computed from.
+COEFFICIENTS = {"coef_", "intercept_", "thresholds_", "dual_coef_", "support_vectors_"}
+
+
+@contextmanager
+def as_damage() -> Iterator[None]:
+    """Raise ValueError for errors of Python that missing parts, and parts of another type, of a saved state cause."""
+    try:
+        yield
+    except (AttributeError, LookupError, OverflowError, TypeError) as error:
+        raise ValueError(f"the saved state is damaged: {error}") from error
 
 
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
@@ -26,13 +37,22 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     #: Precisions that rows may have.
     _dtypes: Any = (np.float64, np.float32)
 
+    #: Attributes that a prediction of a fitted estimator needs, unless it reads them from an ensemble.
+    _needed: tuple[str, ...] = ()
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for name in COEFFICIENTS:
-            value = vars(self).get(name, 0.0)
-            values = value.data if sp.issparse(value) else np.asarray(value)
-            if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-                raise ValueError(f"the saved state is damaged: {name} must be finite numbers")
+        with as_damage():
+            super().__setstate__(state)
+            fitted = "n_features_in_" in vars(self) and "_model" not in vars(self)
+            for name in (*self._get_param_names(), *(self._needed if fitted else ())):
+                if name not in vars(self):
+                    raise ValueError(f"the saved state is damaged: {name} is missing")
+            for name in COEFFICIENTS & vars(self).keys():
+                value = vars(self)[name]
+                values = value.data if sp.issparse(value) and len(value.indices) == len(value.data) else value
+                is_array = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
+                if not is_array or not np.isfinite(values).all():
+                    raise ValueError(f"the saved state is damaged: {name} must be an array of finite numbers")
 
     @property
     def _takes_sparse(self) -> bool:

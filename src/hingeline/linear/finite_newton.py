@@ -28,6 +28,8 @@ CLASSIFIER_RULES = {
 class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
     """Base of the linear classifiers: from labels to machines, from weights to decisions."""
 
+    _needed = (*LinearEstimator._needed, "intercept_")
+
     # ---- machines ------------------------------------------------------------------------------------
 
     @property
