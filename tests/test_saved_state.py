@@ -116,7 +116,7 @@ def test_missing_attributes_are_a_value_error(name):
     make, args, state = model.__reduce_ex__(4)[:3]
     needed = {"_gamma", "_model"} if "_model" in state else set(model._needed)
     for missing in {*model.get_params(), *needed} & state.keys():
-        with pytest.raises(ValueError, match="the saved state is damaged: .* is missing"):
+        with pytest.raises(ValueError, match=r"the saved state is damaged: .* is missing"):
             make(*args).__setstate__({key: value for key, value in state.items() if key != missing})
     for damaged in {"dual_coef_", "support_vectors_", "coef_", "intercept_", "_model"} & state.keys():
         for value in ([1.0], "damaged", None, 1.0, np.full((1, 1), np.nan)):
@@ -140,7 +140,18 @@ def test_ids_of_a_saved_state():
 
 def test_decisions_beyond_the_range_are_refused():
     X, y = np.array([[1.0], [-1.0], [2.0], [-2.0]]), [0, 1, 0, 1]
-    model = LASVC(kernel="poly", degree=5, coef0=1.0, gamma=1.0).fit(X, y)
-    for call in (model.predict, model.decision_function):
-        with pytest.raises(ValueError, match="range of float64"):
-            call([[1e90]])
+    kernel = LASVC(kernel="poly", degree=5, coef0=1.0, gamma=1.0).fit(X, y)
+    linear, ordinal = FiniteNewtonSVC().fit(1e-9 * X, y), FiniteNewtonOrdinal().fit(1e-9 * X, y)
+    for model, row in ((kernel, 1e90), (linear, 1e308), (ordinal, 1e308)):
+        for call in (model.predict, model.decision_function):
+            with pytest.raises(ValueError, match="range of floating-point numbers"), np.errstate(over="ignore"):
+                call([[row]])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_counts_that_would_overflow(name):
+    model, _, _ = model_and_rows(name)
+    for count in (2**63 - 1, 2**62, -1):
+        state = replaced(saved_state(model), ("state", "n_seen"), lambda _, count=count: count)
+        with pytest.raises(ValueError, match="damaged: n_seen"):
+            with_saved_state(model, state)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .. import _core
 from . import params
 from .progress import warn_of_long_fit
-from .rows import LARGEST, RowEstimator
+from .rows import LARGEST, RowEstimator, finite
 from .state import snapshot
 
 #: Kernels that the core computes.
@@ -164,10 +164,7 @@ class KernelEstimator(RowEstimator):
 
     def _decide(self, X: Any, fitted: Any) -> np.ndarray:
         """Decision values of the machines for checked rows, one column each; all are finite."""
-        decisions = self._sums(X, fitted)
-        if not np.isfinite(decisions.sum()) and not np.isfinite(decisions).all():
-            raise ValueError("Decision values leave the range of float64. Scale the features, or lower C or degree.")
-        return decisions
+        return finite(self._sums(X, fitted))
 
     def _sums(self, X: Any, fitted: Any) -> np.ndarray:
         lines, packed = self._packed(fitted)

@@ -22,6 +22,13 @@ LARGEST = 1e100
 COEFFICIENTS = {"coef_", "intercept_", "thresholds_", "dual_coef_", "support_vectors_"}
 
 
+def finite(decisions: np.ndarray) -> np.ndarray:
+    """Decision values, all finite; ValueError if they are not."""
+    if not np.isfinite(decisions.sum()) and not np.isfinite(decisions).all():  # the sum of finite values may overflow
+        raise ValueError("Decision values leave the range of floating-point numbers. Scale the features, or lower C.")
+    return decisions
+
+
 @contextmanager
 def as_damage() -> Iterator[None]:
     """Raise ValueError for errors of Python that missing parts, and parts of another type, of a saved state cause."""

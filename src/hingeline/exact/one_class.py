@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..base import params
 from ..base.fit import run, with_callbacks
-from ..base.rows import LARGEST
+from ..base.rows import LARGEST, finite
 from ..base.state import exclusive
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
@@ -288,7 +288,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
-        return self._score_rows(X, fitted) - self._threshold(fitted)
+        return finite(self._score_rows(X, fitted) - self._threshold(fitted))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Scores: larger values are more similar to the points held.

@@ -36,10 +36,10 @@ template <class Archive, class U> void fields(Archive& a, U& u) {
 inline void check(const Unit& u, Index n, Index classes) {
     const State& s = u.state;
     require_sound(u.positive >= 0 && u.positive < std::max<Index>(classes, 1), "positive");
-    require_sound(s.n == n && s.C > 0 && s.refreshed_at >= 0, "size of a machine");
+    require_sound(s.n == n && s.C > 0 && is_count(s.refreshed_at), "size of a machine");
     for (const Index count :
          {s.counts.steps, s.counts.rebuilds, s.counts.corrections, s.counts.restarts, s.counts.refinements})
-        require_sound(count >= 0, "counts");
+        require_sound(is_count(count), "counts");
     Index inside = 0;
     for (const Place p : s.place) {
         require_sound(p >= Place::out && p <= Place::high, "place");
@@ -335,6 +335,7 @@ class Incremental {
     }
     void check_points() const {
         const Points& p = model.points;
+        require_sound(is_count(seen_), "n_seen");
         const Index n = std::ssize(p.serial);
         const Index count = classes.size();
         Array<char> seen(count, 0);
