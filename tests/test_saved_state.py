@@ -140,9 +140,10 @@ def test_ids_of_a_saved_state():
 
 def test_decisions_beyond_the_range_are_refused():
     X, y = np.array([[1.0], [-1.0], [2.0], [-2.0]]), [0, 1, 0, 1]
-    kernel = LASVC(kernel="poly", degree=5, coef0=1.0, gamma=1.0).fit(X, y)
+    kernel = WorstViolatorSVC(gamma=0.3).fit(X, y)
+    kernel.dual_coef_ = np.full_like(kernel.dual_coef_, 1.7e308)
     linear, ordinal = FiniteNewtonSVC().fit(1e-9 * X, y), FiniteNewtonOrdinal().fit(1e-9 * X, y)
-    for model, row in ((kernel, 1e90), (linear, 1e308), (ordinal, 1e308)):
+    for model, row in ((kernel, 0.0), (linear, 1e308), (ordinal, 1e308)):
         for call in (model.predict, model.decision_function):
             with pytest.raises(ValueError, match="range of floating-point numbers"), np.errstate(over="ignore"):
                 call([[row]])
