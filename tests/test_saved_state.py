@@ -142,8 +142,9 @@ def test_decisions_beyond_the_range_are_refused():
     X, y = np.array([[1.0], [-1.0], [2.0], [-2.0]]), [0, 1, 0, 1]
     kernel = WorstViolatorSVC(gamma=0.3).fit(X, y)
     kernel.dual_coef_ = np.full_like(kernel.dual_coef_, 1.7e308)
-    linear, ordinal = FiniteNewtonSVC().fit(1e-9 * X, y), FiniteNewtonOrdinal().fit(1e-9 * X, y)
-    for model, row in ((kernel, 0.0), (linear, 1e308), (ordinal, 1e308)):
+    linear, ordinal = FiniteNewtonSVC().fit(X, y), FiniteNewtonOrdinal().fit(X, y)
+    linear.coef_, ordinal.coef_ = 1e300 * linear.coef_, 1e300 * ordinal.coef_
+    for model, row in ((kernel, 0.0), (linear, 1e20), (ordinal, 1e20)):
         for call in (model.predict, model.decision_function):
             with pytest.raises(ValueError, match="range of floating-point numbers"), np.errstate(over="ignore"):
                 call([[row]])
