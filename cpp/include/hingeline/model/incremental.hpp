@@ -118,6 +118,7 @@ class Incremental {
                 Room room(*this, model.window > 0);
                 run(source, threads, interrupt,
                     [&](const auto& values, auto& scratch) { model.learn(values, scratch, count); });
+                if (interrupt && interrupt->failed()) return undo();  // before rows of one block are removed
                 close(std::move(room));
                 at += count;
             }
