@@ -13,6 +13,7 @@ from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from . import params
 from .fit import CallbackSupportMixin
 
 #: Largest magnitude accepted. Products of larger numbers leave the range of a double.
@@ -48,15 +49,18 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     _needed: tuple[str, ...] = ()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Saved by an earlier version, the estimator gets the defaults of parameters that did not exist then."""
         with as_damage():
-            super().__setstate__(state)
+            super().__setstate__({**params.defaults(type(self)), **state})
             fitted = "n_features_in_" in vars(self) and "_model" not in vars(self)
-            for name in (*self._get_param_names(), *(self._needed if fitted else ())):
+            for name in self._needed if fitted else ():
                 if name not in vars(self):
                     raise ValueError(f"the saved state is damaged: {name} is missing")
             for name in COEFFICIENTS & vars(self).keys():
                 value = vars(self)[name]
-                values = value.data if sp.issparse(value) and len(value.indices) == len(value.data) else value
+                if sp.issparse(value):
+                    _require_places(name, value)
+                values = value.data if sp.issparse(value) else value
                 is_array = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
                 if not is_array or not np.isfinite(values).all():
                     raise ValueError(f"the saved state is damaged: {name} must be an array of finite numbers")
@@ -108,3 +112,11 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
             return int(effective_n_jobs(self.n_jobs))
         return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
+
+
+def _require_places(name: str, matrix: Any) -> None:
+    """Reject indices outside of a sparse matrix: SciPy does not check them when it uses them."""
+    try:
+        matrix.check_format()
+    except Exception as error:  # arrays of other types or lengths fail in many ways
+        raise ValueError(f"the saved state is damaged: {name}: {error}") from error
