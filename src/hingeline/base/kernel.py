@@ -42,7 +42,7 @@ class KernelEstimator(RowEstimator):
     support_vectors_, dual_coef_, intercept_`` in LIBSVM's layout.
     """
 
-    _needed = ("dual_coef_", "support_vectors_", "intercept_", "_gamma")
+    _needed: tuple[str, ...] = ("dual_coef_", "support_vectors_", "intercept_", "_gamma")
 
     @property
     def _takes_sparse(self) -> bool:
