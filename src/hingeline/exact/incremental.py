@@ -273,7 +273,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         if first:
             self._settle_gamma(X, None if sample_weight is None else given)
         self._require_moderate(X)
-        ensemble = self._ensemble(X) if first else self._ready()
+        ensemble = self._ensemble(X) if first else self._continued()
         ensemble.require_weights(self.class_weight, y)
         names = ensemble.named(ids, len(y))
         declared = ensemble.unknown(classes)
