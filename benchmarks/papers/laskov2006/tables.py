@@ -84,6 +84,16 @@ def designs_differ(summary: Summary) -> str:
     return f"{max(found):.0e}" if found else "-"
 
 
+def designs_steps(summary: Summary) -> str:
+    """Whether all designs take the same number of minor steps."""
+    counts: dict[tuple[Any, ...], set[int]] = {}
+    for at, result in summary.of("design"):
+        for s in result["sizes"]:
+            counts.setdefault((at["kernel"], at["digit"], s["n"]), set()).add(s["steps"])
+    differ = [max(found) / min(found) - 1 for found in counts.values() if len(found) > 1]
+    return f"differ by up to {100 * max(differ):.1g} %" if differ else "are equal"
+
+
 def capacity(summary: Summary) -> str:
     """Rows learnt in the memory of the paper's program."""
     rows = []
