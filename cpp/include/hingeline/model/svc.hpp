@@ -14,7 +14,7 @@ class RowValues {
     /// The rows must outlive this.
     RowValues(const Source& source, const AnyRows& rows) {
         if (const auto* kernel = std::get_if<0>(&source.from))
-            std::visit([&](const auto& x) { values_ = RowKernel<ValueOf<decltype(x)>>{*kernel, x}; }, rows);
+            std::visit([&](const auto& x) { values_ = row_kernel(*kernel, x); }, rows);
         else if (const auto* matrix = std::get_if<1>(&source.from))
             std::visit([&](const auto& k) { values_ = Gathered<ValueOf<decltype(k)>>(kernel_matrix(k)); }, *matrix);
         else

@@ -60,7 +60,7 @@ template <class T> class WorkingRows {
             if (count == 0) return;
             Array<T*> to = rows;
             for (T*& row : to) row += from;
-            local.columns(Ids::of(positions), Ids::run(from, count), to.data(), scratch[rank].tiles);
+            local.columns(Ids::of(positions), Ids::run(from, count), to.data(), scratch[rank]);
         });
     }
 
