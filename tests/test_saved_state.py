@@ -8,8 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+
+from hingeline import SVC
 
 from .damage import MODELS, REFUSED, fields, model_and_rows, replaced
+from .data import blobs
 from .private import CORE, saved_state, with_saved_state
 
 
@@ -88,3 +92,13 @@ def test_other_lists_are_a_value_error(name):
     state["state"][3] = 1.0
     with pytest.raises(ValueError, match="a name is no string"):
         with_saved_state(model, state)
+
+
+@pytest.mark.parametrize("name", ["indices", "indptr"])
+def test_sparse_coefficients_with_wrong_places_are_refused(name):
+    """SciPy would write outside of an array."""
+    X, y = blobs(60)
+    state = SVC(gamma=0.5).fit(sp.csr_array(X), y).__getstate__()
+    setattr(state["dual_coef_"], name, getattr(state["dual_coef_"], name) + 10**6)
+    with pytest.raises(ValueError, match="damaged: dual_coef_"):
+        SVC().__setstate__(state)

@@ -288,6 +288,15 @@ def test_callable_kernels_see_all_samples_at_once():
     assert shapes == [(60, 60), (7, 60)]
 
 
+def test_scale_does_not_depend_on_weights():
+    X, y = noise(60)
+    weights = np.linspace(0.1, 3.0, 60)
+    by_name, by_number = SVC(), SVC(gamma=1 / (X.shape[1] * X.var()))
+    for model in (by_name, by_number):
+        model.fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(by_name.decision_function(X), by_number.decision_function(X))
+
+
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_probabilities(n_classes):

@@ -16,7 +16,7 @@ from tests.torture.worker import outcome
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
 
 #: Trials of the short version, over all cases of a campaign.
-SHORT = {"states": 2_250, "signals": 225, "numbers": 225, "threads": 70, "kernels": 360, "allocations": 528}
+SHORT = {"states": 2_250, "signals": 225, "numbers": 225, "threads": 72, "kernels": 360, "allocations": 528}
 
 
 #: Ten seconds for each of some trials: NNISDAClassifier and LASVC take long on rows of very different size (issue 14).

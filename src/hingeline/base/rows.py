@@ -11,6 +11,7 @@ from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from . import params
 from .fit import CallbackSupportMixin
 
 #: Largest magnitude accepted. Products of larger numbers leave the range of a double.
@@ -27,9 +28,12 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     _dtypes: Any = (np.float64, np.float32)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        """Saved by an earlier version, the estimator gets the defaults of parameters that did not exist then."""
+        super().__setstate__({**params.defaults(type(self)), **state})
         for name in COEFFICIENTS:
             value = vars(self).get(name, 0.0)
+            if sp.issparse(value):
+                _require_places(name, value)
             values = value.data if sp.issparse(value) else np.asarray(value)
             if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
                 raise ValueError(f"the saved state is damaged: {name} must be finite numbers")
@@ -81,3 +85,11 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
             return int(effective_n_jobs(self.n_jobs))
         return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
+
+
+def _require_places(name: str, matrix: Any) -> None:
+    """Reject indices outside of a sparse matrix: SciPy does not check them when it uses them."""
+    try:
+        matrix.check_format()
+    except Exception as error:  # arrays of other types or lengths fail in many ways
+        raise ValueError(f"the saved state is damaged: {name}: {error}") from error

@@ -149,7 +149,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, ids: Any = None) -> IncrementalOneClassSVM:
-        """Learn from training data, row after row.
+        """Learn the training data: all rows together with `C`, one by one with `nu` or a `window`.
 
         Ctrl-C ends training early and leaves the optimum of the rows learnt so far.
 

@@ -11,7 +11,7 @@ from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.ensemble import ReadsEnsemble
-from ..base.fit import Training, run, with_callbacks
+from ..base.fit import Training, run
 from .ensemble import StreamEnsemble
 
 STREAM_RULES = {**CLASSIFIER_RULES, "multi_class": params.one_of("ovo", "ovr")}
@@ -23,30 +23,6 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
     A subclass has ``multi_class`` among its parameters, and the methods ``_options``, ``_boxes``, ``_ensemble`` and
     ``_training``.
     """
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from training data, in random order.
-
-        Ctrl-C ends training early and leaves a usable model behind.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
-            ``kernel='precomputed'`` the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C; for KernelSGDClassifier on the steps. Samples of weight zero are ignored.
-
-        Returns
-        -------
-        object
-            The fitted estimator.
-        """
-        run(self, self._prepare, X, y, sample_weight)
-        return self
 
     def _has_rows(self) -> bool:
         if self.kernel == "precomputed":

@@ -1,0 +1,42 @@
+"""All estimators of the package, and a small model of each: the one list for tests that go through all of them."""
+
+from sklearn.base import BaseEstimator, is_classifier
+
+import hingeline
+from hingeline import (
+    LASVC,
+    SVC,
+    FiniteNewtonOrdinal,
+    FiniteNewtonSVC,
+    FiniteNewtonSVCCV,
+    IncrementalOneClassSVM,
+    IncrementalSVC,
+    KernelSGDClassifier,
+    MinNormSVC,
+    NNISDAClassifier,
+    WorstViolatorSVC,
+)
+
+PUBLIC = [value for name in hingeline.__all__ if isinstance(value := getattr(hingeline, name), type)]
+#: Classes of all estimators.
+ESTIMATORS = [learner for learner in PUBLIC if issubclass(learner, BaseEstimator)]
+CLASSIFIERS = [learner for learner in ESTIMATORS if is_classifier(learner())]
+#: Classifiers with kernels, and those that learn from streams.
+KERNEL = [learner for learner in CLASSIFIERS if "kernel" in learner().get_params()]
+STREAMS = [learner for learner in CLASSIFIERS if hasattr(learner(), "partial_fit")]
+
+#: A model of each class for problems of a hundred rows, and variants that save other fields.
+MODELS = {
+    "SVC": SVC(gamma=0.5, C=10.0),
+    "WorstViolatorSVC": WorstViolatorSVC(gamma=0.5),
+    "MinNormSVC": MinNormSVC(gamma=0.5, C=10.0),
+    "NNISDAClassifier": NNISDAClassifier(gamma=0.5, C=10.0),
+    "LASVC": LASVC(gamma=0.5, C=10.0, random_state=0),
+    "LASVC-lasvm": LASVC(gamma=0.5, C=10.0, variant="lasvm", multi_class="ovr"),
+    "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5, rule="norma", average=True, random_state=0),
+    "IncrementalSVC": IncrementalSVC(gamma=0.5, C=10.0),
+    "IncrementalOneClassSVM": IncrementalOneClassSVM(gamma=0.5, nu=0.2),
+    "FiniteNewtonSVC": FiniteNewtonSVC(C=10.0),
+    "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
+    "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
+}
