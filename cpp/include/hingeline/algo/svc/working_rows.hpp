@@ -70,10 +70,8 @@ template <class T> class WorkingRows {
             local.columns(Ids::of(positions).part(at, some), Ids::run(from, count), to.data(), scratch[rank]);
         });
     }
-    /// Threads that are worth starting for blocks of rows.
-    Index threads(Index widest, Index most) const {
-        return std::clamp<Index>(widest * size_ / fewest_values * most, 1, most);
-    }
+    /// Threads that are worth starting, each for a block of `widest` rows.
+    Index threads(Index widest, Index most) const { return widest * size_ >= fewest_values ? most : 1; }
 
   private:
     static constexpr Index fewest_values = Index{1} << 17;  // share of a thread: fewer take less time than starting it
