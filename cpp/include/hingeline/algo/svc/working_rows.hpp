@@ -55,26 +55,16 @@ template <class T> class WorkingRows {
             std::fill(rows.back() + size_, rows.back() + stride_, T(0));
         }
         const Index widest = local.block(), blocks = (positions.size() + widest - 1) / widest;
-        const Index threads = std::clamp<Index>(positions.size() * size_ / fewest_values, 1, std::ssize(scratch));
-        // Threads divide the blocks of rows, or the columns of one block.
-        const Index parts = blocks > 1 ? 1 : threads;
-        const auto cut = [&](Index part) {
-            return part == parts ? size_ : size_ * part / parts / tile_rows * tile_rows;
-        };
-        run_tasks(blocks * parts, static_cast<int>(threads), nullptr, [&](Index task, int rank) {
-            const Index at = task / parts * widest, some = std::min(widest, positions.size() - at);
-            const Index from = cut(task % parts), count = cut(task % parts + 1) - from;
-            if (count == 0) return;
-            Array<T*> to(rows.begin() + at, rows.begin() + at + some);
-            for (T*& row : to) row += from;
-            local.columns(Ids::of(positions).part(at, some), Ids::run(from, count), to.data(), scratch[rank]);
+        run_tasks(blocks, static_cast<int>(std::ssize(scratch)), nullptr, [&](Index block, int rank) {
+            const Index at = block * widest, some = std::min(widest, positions.size() - at);
+            local.columns(Ids::of(positions).part(at, some), Ids::run(0, size_), rows.data() + at, scratch[rank]);
         });
     }
     /// Threads that are worth starting, each for a block of `widest` rows.
     Index threads(Index widest, Index most) const { return widest * size_ >= fewest_values ? most : 1; }
 
   private:
-    static constexpr Index fewest_values = Index{1} << 17;  // share of a thread: fewer take less time than starting it
+    static constexpr Index fewest_values = Index{1} << 17;  // of a thread: fewer take less time than starting it
     static constexpr Index fewest = 8;  // rows held in any case: a pair, and a block computed beside it
 
     /// Memory that is neither initialised nor overwritten.
