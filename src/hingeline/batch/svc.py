@@ -112,8 +112,8 @@ class SVC(SvcProbabilities, KernelClassifier):
     shape_fit_ : tuple of int
         Shape of the training data.
     stop_reason_ : ndarray of str of shape (n_classes * (n_classes - 1) / 2,)
-        'tol', 'max_iter', 'precision' (rounding errors end the progress), 'interrupted' (Ctrl-C) or 'stopped' (by a
-        callback).
+        'tol', 'max_iter', 'precision' (rounding errors end the progress), 'unbounded' (C is infinite and the samples
+        are not separable), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
     kkt_violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Violation of the optimality conditions at the end.
     dual_objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
@@ -476,6 +476,12 @@ class SvcTraining(BatchTraining):
             yield (
                 f"Solver terminated early (max_iter={est.max_iter}).  Consider pre-processing your data with "
                 "StandardScaler or MinMaxScaler."
+            )
+        endless = est.stop_reason_ == "unbounded"
+        if endless.any():
+            yield (
+                f"{endless.sum()} of {len(endless)} machines stopped because their objective grows without end: with "
+                f"C={est.C:g} the samples must be separable, and they are not, or by a tiny margin only. Lower C."
             )
         late = est.stop_reason_ == "precision"
         if late.any():
