@@ -67,7 +67,8 @@ class LASVC(StreamClassifier):
     max_non_sv : int, default=100
         Number of examples with coefficient zero that a cleaning keeps.
     warm_sv : int, default=100
-        Number of support vectors that must be exceeded before the ramp loss applies in 'nc' and 'i'.
+        Number of support vectors that must be exceeded before the ramp loss applies in 'nc' and 'i'. 0 is 'i' as
+        published, which may ignore nearly all examples after its first steps.
     n_epochs : int, default=1
         Passes over the data in :meth:`fit`, each in a new random order.
     finish : bool or 'expansion', default=False
