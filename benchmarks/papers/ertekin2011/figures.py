@@ -27,7 +27,7 @@ STYLE: dict[str, tuple[str, Any, str]] = {
     "nc": ("#D55E00", "-", "o"),
     "i": ("#E69F00", "-.", "D"),
     "lasvm": ("#009E73", ":", "v"),
-    "lasvm-expansion": ("#3DB083", ":", "<"),
+    "lasvm-expansion": ("#8C510A", ":", "<"),
     "lasvm-finished": ("#66C2A5", ":", "v"),
     "libsvm": ("#CC79A7", "-", "X"),
 }
@@ -247,7 +247,8 @@ def add_legend(figure: Any, methods: list[Method], extra: list[Any], markers: bo
         colour, style, marker = STYLE[method.name]
         style = style if method.has_curve and (method.has_ramp or not markers) else "none"
         handles.append(Line2D([], [], color=colour, ls=style, marker=marker if markers else "", label=method.title))
-    legend(figure, handles + extra, [handle.get_label() for handle in handles + extra])
+    shown = handles + extra
+    legend(figure, shown, [handle.get_label() for handle in shown], columns=5 if len(shown) > 8 else 0)
 
 
 def line(axis: Axes, method: Method, points: list[Any], factor: float, band: bool = False) -> None:

@@ -114,7 +114,7 @@ METHODS = {
         Method("nc", "LASVM-NC", "LASVM-NC", "nc"),
         Method("i", "LASVM-I", "LASVM-I", "i"),
         Method("lasvm", "LASVM", "LASVM", "lasvm"),
-        Method("lasvm-expansion", "LASVM, finished on the expansion", "LASVM", "lasvm", finish="expansion"),
+        Method("lasvm-expansion", "LASVM with FINISHING", "LASVM", "lasvm", finish="expansion"),
         Method("lasvm-finished", "LASVM, finished", "LASVM", "lasvm", finish=True),
         Method("libsvm", "LIBSVM", "LIBSVM", None),
     )

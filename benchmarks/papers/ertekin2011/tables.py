@@ -223,7 +223,7 @@ def warm_up(summary: Summary) -> str:
     """LASVM-I with and without a warm-up: accuracy of the mean and of the worst run, and support vectors."""
     rows = []
     for name, s in product(WARM_SETS, WARM_S):
-        row = [SETS[name].title, f"{s:g}"]
+        row = [f"{SETS[name].title}, s = {s:g}"]
         for warm_sv in WARM_SV:
             found = [result for _, result in summary.of("warm", name=name, s=s, warm_sv=warm_sv)]
             hits = [100 * result["accuracy"] for result in found]
@@ -231,7 +231,7 @@ def warm_up(summary: Summary) -> str:
             row.append(f"{mean(result['n_support'] for result in found):.0f}" if found else MISSING)
         rows.append(row)
     heads = [f"{what}, warm_sv={n}" for n in WARM_SV for what in ("accuracy, %", "worst run, %", "# SV")]
-    return table(["", "s", *heads], rows)
+    return table(["", *heads], rows)
 
 
 def usps_readings(summary: Summary) -> str:
