@@ -37,7 +37,7 @@ class WorstViolatorSVC(KernelClassifier):
         Limit of ``ceil(cap * n)`` steps for a class pair with n samples. The program of the authors uses 0.5.
     learning_rate : {'sqrt', 'inverse'}, default='sqrt'
         Size of a step: ``2 / sqrt(t)`` in step t, as in the experiments of the chapter, or ``1 / t``. With 'inverse'
-        late steps are too small to bring noisy samples to the margin, and more samples become support vectors.
+        late steps are small: use a smaller `margin`, such as 0.001, or most samples become support vectors.
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'

@@ -53,7 +53,7 @@ class KernelSGDClassifier(StreamClassifier):
         ``learning_rate='inverse'`` 'norma' then equals 'pegaz'.
     fit_intercept : bool, default=False
         Whether to learn an intercept. It changes by ``eta`` at every violation and has no penalty: it does not shrink
-        with the coefficients of 'norma' and 'pegaz'.
+        with the coefficients of 'norma' and 'pegaz'. Use it with a linear kernel, together with `average`.
     average : bool or 'all', default=False
         Coefficients and intercept for prediction. False: the last ones. True: their mean over the last half of the
         steps of :meth:`fit`; in a stream over the last 1/2 to 3/4 of all steps, after a `fit` up to 7/8. 'all': their
