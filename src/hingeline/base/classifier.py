@@ -39,6 +39,8 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     ``n_support_, classes_, decision_scale_`` in addition.
     """
 
+    _needed = (*KernelEstimator._needed, "n_support_", "classes_")
+
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from training data.

@@ -202,8 +202,10 @@ class ExactEnsemble(Ensemble):
             raise ValueError("the saved state is damaged: sigmoids of the machines are missing")
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
-        n_labels = self.core.n_classes if self.problem == "classes" else 0
-        return len(self.labels) == n_labels and np.sort(self.core.points()["serial"]).tolist() == list(self.name_of)
+        n_labels, held = self.core.n_classes if self.problem == "classes" else 0, self.numbers_held().tolist()
+        names = list(self.name_of.values())
+        sound_names = list(map(_plain, names)) == names if self.own_ids else names == held
+        return len(self.labels) == n_labels and list(self.name_of) == held and sound_names
 
     def _new_core(self) -> Any:
         return _core.Incremental(self.problem, C=1.0, nu=0.0)

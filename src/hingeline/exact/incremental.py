@@ -17,7 +17,7 @@ from ..base.fit import run, with_callbacks
 from ..base.platt import PlattClassifier, apply_sigmoids, fit_sigmoid
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
-from ..base.state import exclusive, lock_of
+from ..base.state import exclusive, lock_of, steady
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
@@ -273,7 +273,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         if first:
             self._settle_gamma(X, None if sample_weight is None else given)
         self._require_moderate(X)
-        ensemble = self._ensemble(X) if first else self._ready()
+        ensemble = self._ensemble(X) if first else self._continued()
         ensemble.require_weights(self.class_weight, y)
         names = ensemble.named(ids, len(y))
         declared = ensemble.unknown(classes)
@@ -306,7 +306,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
 
     # ---- paths and leave-one-out ---------------------------------------------------------------------
 
-    @exclusive
+    @steady
     def c_path(self, Cs: Any, X: Any = None) -> Bunch:
         """Optima for several values of C, along the exact path. The model does not change.
 
@@ -360,7 +360,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         decision = sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
         return decision[..., 0] if decision.shape[2] == 1 else decision
 
-    @exclusive
+    @steady
     def leave_one_out(self, progress: Any = None) -> Bunch:
         """Compute for each point held the decision of the exact model without that point.
 

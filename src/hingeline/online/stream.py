@@ -159,7 +159,7 @@ class ChunkTraining(StreamTraining):
         ensemble, core, y = self.ensemble, self.ensemble.core, self.y
         with ensemble.lock:
             before = ensemble.labels
-            labels, arrivals, codes = self._coded()
+            labels, arrivals, codes = ensemble.coded(y, self.classes)
             margins = np.full((len(y), len(labels)), np.nan)
             rows = np.arange(len(y))
             chunk = _core.Chunk(self.matrix, rows, core.n_seen + rows, codes, self.boxes, arrivals)
@@ -171,14 +171,3 @@ class ChunkTraining(StreamTraining):
                 n_known = core.n_classes
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before
         return False
-
-    def _coded(self) -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:
-        """Labels by code after the chunk, when new ones become known, and the codes of the samples."""
-        ensemble, y = self.ensemble, self.y
-        known = ensemble.labels[: ensemble.core.n_classes]
-        if self.classes is None and len(y) == 1 and known.dtype == y.dtype:  # a label that is known: no sorting
-            same = known == y
-            if same.any():
-                return known, [], same.argmax(keepdims=True)
-        labels, arrivals = ensemble.arrivals(y, self.classes)
-        return labels, arrivals, ensemble.codes(y, labels)
