@@ -17,7 +17,7 @@ from .fit import CallbackSupportMixin
 LARGEST = 1e100
 
 #: Fitted attributes that decision values are computed from.
-COEFFICIENTS = ("coef_", "intercept_", "thresholds_", "dual_coef_", "_gamma")
+COEFFICIENTS = ("coef_", "intercept_", "landmark_coef_", "thresholds_", "dual_coef_", "_gamma")
 
 
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
