@@ -8,7 +8,7 @@ are ``(B^T w) k``, gradients ``B`` times sums over k, and Hessians ``B H B^T`` w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, pairwise_kernels
 
 from .. import _core
 from ..base.kernel import COMPUTED
+from .layout import Layout
 from .rows import Clip, LocalProblem, MultiplierSource, Sample
 
 #: Smallest eigenvalue of the landmarks' kernel matrix in the map, as in scikit-learn.
@@ -25,6 +26,9 @@ CLIPPED = 1e-12
 #: Eigenvalues below this share of the largest are left out in training. Hessians of kernel values have the squares of
 #: the eigenvalues, and 1e-7 squared is what double precision resolves.
 LEFT_OUT = 1e-7
+#: Coordinates are computed for fewer rows than this times machines times landmarks: mapping a row costs as much as a
+#: row and column of a Hessian, and a fit transforms about ten Hessians per machine, at the cost of two products each.
+TRANSFORMS = 20
 #: Candidates per landmark for k-means++.
 CANDIDATES = 10
 #: Bytes of kernel values that are computed at a time for kernels outside the core.
@@ -111,6 +115,13 @@ class Landmarks:
             out[at] = self.kernel.values(X[at], self.rows, threads) @ matrix.T
         return out
 
+    def coordinates(self, X: Any, B: np.ndarray, threads: int) -> np.ndarray:
+        """Kernel values times the transposed B, in double."""
+        out = np.empty((X.shape[0], len(B)))
+        for at in self._blocks(X):
+            np.matmul(self.values(X[at], threads).astype(np.float64), B.T, out=out[at])
+        return out
+
     def outputs(self, X: Any, coef: np.ndarray, intercept: np.ndarray, threads: int) -> np.ndarray:
         """Kernel values times `coef`, one line for each output, plus intercepts; in double."""
         if self.packed is None:
@@ -130,7 +141,7 @@ def as_type(X: Any, dtype: Any) -> Any:
 
 
 def single_suffices(kernel: LandmarkKernel, X: Any) -> bool:
-    """Whether kernel values in single precision are good approximations. Raises if rows are too large for the kernel."""
+    """Whether kernel values in single precision are good approximations. Raises if rows are too large."""
     own = kernel.in_core(X.shape[1])
     return own is not None and _core.RowValues(_core.Source(own), _core.Matrix(X)).single
 
@@ -141,16 +152,22 @@ def single_suffices(kernel: LandmarkKernel, X: Any) -> bool:
 def choose(X: Any, count: int, rule: str, random: np.random.RandomState) -> np.ndarray:
     """Numbers of the rows that become landmarks.
 
-    'uniform' draws the same rows as scikit-learn. 'kmeans++' draws each far from those drawn before, among `CANDIDATES`
-    random rows per landmark.
+    'uniform' draws the same rows as scikit-learn. 'kmeans++' draws rows far apart, among `CANDIDATES` random rows per
+    landmark.
     """
     order = random.permutation(X.shape[0])
     if rule == "uniform":
         return order[:count]
+    some = order[: CANDIDATES * count]
+    return some[far_apart(X[some], count, random)]
+
+
+def far_apart(X: Any, count: int, random: np.random.RandomState) -> np.ndarray:
+    """Numbers of rows, each drawn with a probability proportional to its squared distance from those drawn before."""
     from sklearn.cluster import kmeans_plusplus
 
-    some = order[: CANDIDATES * count]
-    return some[kmeans_plusplus(X[some], count, random_state=random)[1]]
+    numbers: np.ndarray = kmeans_plusplus(X, count, random_state=random)[1]
+    return numbers
 
 
 class Spectrum(NamedTuple):
@@ -191,7 +208,7 @@ def spectrum(landmarks: Landmarks, threads: int) -> Spectrum:
 
 @dataclass
 class StreamedProblem(LocalProblem):
-    """Machines over vectors of kernel values that are computed in every pass: a :class:`~hingeline.linear.rows.Problem`.
+    """Machines over vectors of kernel values that are computed in every pass.
 
     Parameters
     ----------
@@ -221,21 +238,39 @@ class StreamedProblem(LocalProblem):
         return LocalProblem(matrix, sample.weights, sample.thresholds, sample.offset, sample.threads, sample.codes)
 
 
-def kernel_problems(
-    layout: Any, X: Any, codes: np.ndarray, weights: np.ndarray, landmarks: Landmarks, threads: int, most_bytes: float
-) -> list[LocalProblem]:
-    """Problems of all machines over vectors of kernel values, which are kept if they take at most `most_bytes`."""
-    which, size = np.arange(layout.n_machines), X.shape[0] * landmarks.rows.shape[0] * landmarks.dtype.itemsize
+def problems_of(
+    layout: Layout,
+    X: Any,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    landmarks: Landmarks,
+    B: np.ndarray,
+    *,
+    threads: int,
+    most_bytes: float,
+) -> list[Any]:
+    """Problems of all machines in the coordinates ``B k``.
+
+    For few rows and many machines these are computed. Otherwise Hessians are transformed, and the kernel values are
+    kept if they take at most `most_bytes`.
+    """
+    which, n, m = np.arange(layout.n_machines), X.shape[0], landmarks.rows.shape[0]
+    common = (codes, weights, which, threads)
+    if n < TRANSFORMS * layout.n_machines * m and 8 * n * len(B) <= most_bytes:
+        matrix = _core.Matrix(landmarks.coordinates(X, B, threads))
+        return [problem for _, problem in replace(layout, n_features=len(B)).problems(matrix, *common)]
+    size = n * m * landmarks.dtype.itemsize
     if size <= most_bytes:
-        matrix = _core.Matrix(landmarks.values(X, threads))
-        return [problem for _, problem in layout.problems(matrix, codes, weights, which, threads)]
-    if landmarks.packed is None:
+        found = [problem for _, problem in layout.problems(_core.Matrix(landmarks.values(X, threads)), *common)]
+    elif landmarks.packed is not None:
+        own = layout.problems(_core.Matrix(X), *common)
+        found = [StreamedProblem(**vars(problem), X=X, landmarks=landmarks) for _, problem in own]
+    else:
         raise ValueError(
             f"memory_limit is too small: the values of a kernel that is not computed by the core take "
             f"{size / 2**20:.0f} MB. Raise memory_limit, or use 'rbf', 'poly', 'sigmoid' or 'linear'."
         )
-    found = layout.problems(_core.Matrix(X), codes, weights, which, threads)
-    return [StreamedProblem(**vars(problem), X=X, landmarks=landmarks) for _, problem in found]
+    return [MappedProblem(problem, B) for problem in found]
 
 
 class MappedRows:

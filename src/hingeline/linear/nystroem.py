@@ -16,7 +16,7 @@ from ..base.kernel import entry_variance
 from ..base.labels import read_only
 from .estimator import LINEAR_RULES, require_memory, require_room
 from .finite_newton import LinearClassifier
-from .landmarks import MappedProblem, kernel_problems
+from .landmarks import problems_of
 from .minimiser import Minimiser
 from .nystroem_map import MAP_RULES, NystroemMap
 from .path import checked_Cs
@@ -193,37 +193,41 @@ class NystroemSVC(LinearClassifier):
         X, codes, weights = self._validate_fit(X, y, sample_weight)
         assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
         some = np.flatnonzero(weights) if sample_weight is not None else None
-        self._new_map(X, weights if sample_weight is not None else None)
+        scaled = self.gamma == "scale" and not callable(self.kernel)
+        variance = entry_variance(X, None if sample_weight is None else weights) if scaled else None
+        self._new_map(variance, X.shape[1])
         attributes, found = self.map_._found(X, some)
         self._set_map(attributes, found)
         landmarks = self.map_._landmarks(np.float32)
         layout = self._layout(landmarks.rows.shape[0])
         require_room(layout)
-        limit = self.memory_limit * 2**20
-        problems = kernel_problems(layout, X, codes, weights, landmarks, self._threads(), limit)
-        return X, self.classes_[codes], [MappedProblem(problem, self._coordinates[1]) for problem in problems]
+        limits = {"threads": self._threads(), "most_bytes": self.memory_limit * 2**20}
+        problems = problems_of(layout, X, codes, weights, landmarks, self._coordinates[1], **limits)
+        return X, self.classes_[codes], problems
 
-    def _new_map(self, X: Any, weights: np.ndarray | None) -> None:
-        """Set ``map_`` to an unfitted map with the parameters of this estimator; X gives gamma='scale'."""
+    def _new_map(self, variance: float | None, n_features: int) -> None:
+        """Set ``map_`` to an unfitted map with the parameters of this estimator; `variance` is for gamma='scale'."""
         own = {name: getattr(self, name) for name in ("kernel", "coef0", "degree", "kernel_params", "n_components")}
         own |= {"landmarks": self.landmarks, "random_state": self.random_state, "n_jobs": self.n_jobs}
-        if callable(self.kernel):
-            own |= {"coef0": None, "degree": None}
-        else:
-            own["gamma"] = self._gamma_of(X, weights)
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            spread = 1.0 if variance is None else variance
+            gamma = 1.0 / (n_features * spread) if spread > 0 else 1.0
+        own |= {"coef0": None, "degree": None} if callable(self.kernel) else {"gamma": float(gamma)}
         self.map_ = NystroemMap(**own)
-
-    def _gamma_of(self, X: Any, weights: np.ndarray | None) -> float | None:
-        if not isinstance(self.gamma, str):
-            return float(self.gamma)
-        variance = entry_variance(X, weights) if self.gamma == "scale" else 1.0
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
     def _set_map(self, attributes: dict[str, Any], found: Any) -> None:
         """Set the fitted attributes of ``map_``, and the coordinates of the machines."""
         names = {name: vars(self)[name] for name in ("n_features_in_", "feature_names_in_") if name in vars(self)}
         vars(self.map_).update(attributes | names)
         self._coordinates = found.coordinates()
+
+    def _minimiser(self, problem: Any, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
+        options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter")}
+        solver = self.solver
+        if solver == "auto":  # ill-conditioned systems: conjugate gradients only where Hessians do not fit
+            solver = "gram" if 8 * problem.n_machines * problem.length**2 <= problem.hessian_bytes else "cg"
+        return Minimiser(problem, lam, points, many=many, solver=solver, **options)
 
     # ---- from machines to attributes -----------------------------------------------------------------
 
