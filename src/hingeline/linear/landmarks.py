@@ -179,7 +179,8 @@ class Spectrum(NamedTuple):
     def normalization(self, dtype: Any) -> np.ndarray:
         """Inverse square root of the kernel matrix, without directions that a precision does not resolve."""
         size = np.abs(self.values)
-        kept = size > np.finfo(dtype).eps * size.max(initial=0.0)
+        lost = max(float(np.finfo(dtype).eps), len(size) * float(np.finfo(np.float64).eps))
+        kept = size > lost * size.max(initial=0.0)
         root = np.sign(self.values[kept]) / np.sqrt(np.maximum(size[kept], CLIPPED))
         own = self.vectors[:, kept]
         return np.asarray((own * root) @ own.T, dtype=dtype)
