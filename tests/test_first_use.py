@@ -27,6 +27,7 @@ from hingeline import (
     KernelSGDClassifier,
     MinNormSVC,
     NNISDAClassifier,
+    NystroemSVC,
     WorstViolatorSVC,
 )
 
@@ -162,7 +163,7 @@ def test_no_random_state_means_zero(learner):
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
 
 
-@pytest.mark.parametrize("learner", [*KERNEL, FiniteNewtonSVC, FiniteNewtonSVCCV, FiniteNewtonOrdinal])
+@pytest.mark.parametrize("learner", [*KERNEL, FiniteNewtonSVC, FiniteNewtonSVCCV, FiniteNewtonOrdinal, NystroemSVC])
 def test_coef_is_read_only(learner):
     linear = {"kernel": "linear"} if learner in KERNEL else {}
     model = learner(**linear).fit(X, Y)

@@ -19,6 +19,7 @@ from hingeline import (
     KernelSGDClassifier,
     MinNormSVC,
     NNISDAClassifier,
+    NystroemSVC,
     WorstViolatorSVC,
 )
 
@@ -41,6 +42,7 @@ MODELS = {
     "FiniteNewtonSVC": FiniteNewtonSVC(C=10.0),
     "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
     "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
+    "NystroemSVC": NystroemSVC(gamma=0.5, C=10.0, n_components=20),
 }
 
 

@@ -18,6 +18,7 @@ from hingeline import (
     KernelSGDClassifier,
     MinNormSVC,
     NNISDAClassifier,
+    NystroemSVC,
     WorstViolatorSVC,
 )
 from tests.data import wide_indices
@@ -40,6 +41,7 @@ ESTIMATORS = {
     "FiniteNewtonSVC": FiniteNewtonSVC(C=10.0),
     "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
     "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
+    "NystroemSVC": NystroemSVC(gamma=0.3, C=10.0, n_components=15),
 }
 FORMS = {"dense": np.array, "csr": sp.csr_array, "wide csr": wide_indices}
 

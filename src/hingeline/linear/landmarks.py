@@ -69,6 +69,7 @@ class LandmarkKernel:
         options = (
             self.params if not known else {k: v for k, v in self.params.items() if k in KERNEL_PARAMS[self.metric]}
         )
+        A, B = narrow(A), narrow(B)
         values: np.ndarray = pairwise_kernels(A, B, metric=self.metric, n_jobs=n_jobs, **options)
         if values.dtype.kind != "f" or not np.isfinite(values).all():
             raise ValueError(f"The kernel {self.metric!r} returned NaN, infinity or values that are not real numbers.")
@@ -138,6 +139,13 @@ class Landmarks:
 def as_type(X: Any, dtype: Any) -> Any:
     """Rows in a precision, C-contiguous if dense."""
     return X.astype(dtype) if sp.issparse(X) else np.ascontiguousarray(X, dtype=dtype)
+
+
+def narrow(X: Any) -> Any:
+    """CSR with 32-bit indices where these suffice: some kernels of scikit-learn take no others."""
+    if not sp.issparse(X) or X.indices.dtype == np.int32 or max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
+        return X
+    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 def single_suffices(kernel: LandmarkKernel, X: Any) -> bool:
@@ -268,8 +276,8 @@ def problems_of(
         found = [StreamedProblem(**vars(problem), X=X, landmarks=landmarks) for _, problem in own]
     else:
         raise ValueError(
-            f"memory_limit is too small: the values of a kernel that is not computed by the core take "
-            f"{size / 2**20:.0f} MB. Raise memory_limit, or use 'rbf', 'poly', 'sigmoid' or 'linear'."
+            f"cache_size is too small: the values of a kernel that is not computed by the core take "
+            f"{size / 2**20:.0f} MB. Raise cache_size, or use 'rbf', 'poly', 'sigmoid' or 'linear'."
         )
     return [MappedProblem(problem, B) for problem in found]
 

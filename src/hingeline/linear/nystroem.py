@@ -63,9 +63,9 @@ class NystroemSVC(LinearClassifier):
         Factor on the weights of the samples of a class.
     solver : {'auto', 'gram', 'cg'}, default='auto'
         How to solve Newton's systems, as in :class:`FiniteNewtonSVC`.
-    memory_limit : float, default=4096
+    cache_size : float, default=4096
         Memory for kernel values between samples and landmarks in MB. If they take more, they are computed again in each
-        pass over the samples. The result has the same bits.
+        pass over the samples. With two classes the results have the same bits, with more they are equal up to `tol`.
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of landmarks. None gives the same choice in every fit.
     n_jobs : int, default=None
@@ -133,7 +133,7 @@ class NystroemSVC(LinearClassifier):
         "solver": params.one_of("auto", "gram", "cg"),
         "fit_intercept": params.boolean(),
         "intercept_scaling": params.real(above=0.0, most=1e50),
-        "memory_limit": params.real(least=0.0),
+        "cache_size": params.real(least=0.0, most=1e12),
     }
     #: Fixed options of the linear classifiers.
     multi_class, decision_function_shape, warm_start = "ovr", "ovr", False
@@ -156,7 +156,7 @@ class NystroemSVC(LinearClassifier):
         max_iter: int = 1000,
         class_weight: Any = None,
         solver: str = "auto",
-        memory_limit: float = 4096,
+        cache_size: float = 4096,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -201,7 +201,7 @@ class NystroemSVC(LinearClassifier):
         landmarks = self.map_._landmarks(np.float32)
         layout = self._layout(landmarks.rows.shape[0])
         require_room(layout)
-        limits = {"threads": self._threads(), "most_bytes": self.memory_limit * 2**20}
+        limits = {"threads": self._threads(), "most_bytes": self.cache_size * 2**20}
         problems = problems_of(layout, X, codes, weights, landmarks, self._coordinates[1], **limits)
         return X, self.classes_[codes], problems
 
