@@ -7,6 +7,8 @@
 namespace hingeline {
 namespace {
 
+using namespace testing;
+
 template <class T> double plain(const std::vector<T>& x, Index i, const std::vector<T>& z, Index j, Index d) {
     double square = 0;
     for (Index k = 0; k < d; ++k) {

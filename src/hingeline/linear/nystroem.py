@@ -22,6 +22,20 @@ from .nystroem_map import MAP_RULES, NystroemMap
 from .path import checked_Cs
 from .training import explained, in_partitions, large_gaps, one_blas_thread
 
+#: Rows per coordinate from which a sketch of the Hessian pays.
+SKETCHED_ROWS = 200
+
+
+class MappedMinimiser(Minimiser):
+    """A minimiser whose Hessians have all rows unless these are very many.
+
+    Few rows stay active at large C, and systems are ill-conditioned: a sketch would save little and cost many steps.
+    """
+
+    def _sketch(self) -> tuple[int, bool]:
+        few = self.problem.n_rows < SKETCHED_ROWS * self.problem.length
+        return (1, False) if few else super()._sketch()
+
 
 class NystroemSVC(LinearClassifier):
     """Support vector classifier with an approximate kernel, for up to millions of samples.
@@ -219,7 +233,7 @@ class NystroemSVC(LinearClassifier):
     def _set_map(self, attributes: dict[str, Any], found: Any) -> None:
         """Set the fitted attributes of ``map_``, and the coordinates of the machines."""
         names = {name: vars(self)[name] for name in ("n_features_in_", "feature_names_in_") if name in vars(self)}
-        vars(self.map_).update(attributes | names)
+        self.map_.__dict__.update(attributes | names)
         self._coordinates = found.coordinates()
 
     def _minimiser(self, problem: Any, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
@@ -227,7 +241,7 @@ class NystroemSVC(LinearClassifier):
         solver = self.solver
         if solver == "auto":  # ill-conditioned systems: conjugate gradients only where Hessians do not fit
             solver = "gram" if 8 * problem.n_machines * problem.length**2 <= problem.hessian_bytes else "cg"
-        return Minimiser(problem, lam, points, many=many, solver=solver, **options)
+        return MappedMinimiser(problem, lam, points, many=many, solver=solver, **options)
 
     # ---- from machines to attributes -----------------------------------------------------------------
 
@@ -317,6 +331,6 @@ def nystroem_path(
         found = {
             name: column[k].astype(str) if column.dtype == object else column[k] for name, column in results.items()
         }
-        vars(own).update(shared | found | model._weights(points[k]))
+        own.__dict__.update(shared | found | model._weights(points[k]))
         models.append(own)
     return models

@@ -220,7 +220,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
     def _landmarks(self, dtype: Any) -> Landmarks:
         """Landmarks that give kernel values in a precision, or in double where single precision does not suffice."""
         dtype = np.dtype(dtype if self._single else np.float64)
-        cache = vars(self).setdefault("_cache", {})
+        cache = self.__dict__.setdefault("_cache", {})
         kernel = self._kernel()
         kept = cache.get(dtype.char)
         if kept is None or kept.rows is not self.components_ or kept.kernel != kernel:
