@@ -1,6 +1,7 @@
 """Decision values of several classes: LIBSVM's layout, signs, votes and their ties."""
 
 import copy
+import warnings
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -191,3 +192,12 @@ def test_cyclic_votes():
     np.testing.assert_allclose(decisions, 1 + sums / (3 * (np.abs(sums) + 1)), rtol=1e-15)
     assert scripted(values, scale, 3).predict(values).tolist() == [0]
     assert scripted(values, [1.0, 4.0, 1.5], 3).predict(values).tolist() == [1]
+
+
+def test_denormal_scales():
+    """Machines that have only seen denormal values: the quotients overflow, the decisions are finite."""
+    values = np.array([[1.0, -2.0, 3.0], [-1.0, 2.0, -3.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        decisions = scripted(values, [5e-324] * 3, 3).decision_function(values)
+    assert np.isfinite(decisions).all()

@@ -5,9 +5,16 @@ import pickle
 import numpy as np
 import pytest
 
-from .golden.make import FOLDER, MODELS, learn_on, outputs, saved_names
+from .estimators import ESTIMATORS, MODELS
+from .golden.make import FOLDER, learn_on, outputs, saved_names
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
+
+
+def test_every_estimator_has_a_model():
+    missing = set(ESTIMATORS) - {type(model) for model in MODELS.values()}
+    assert not missing, "add a model to tests/estimators.py and run python -m tests.golden.make with its name"
+    assert {path.stem for path in FOLDER.glob("*.pkl")} == set(MODELS)
 
 
 @pytest.mark.parametrize("name", MODELS)

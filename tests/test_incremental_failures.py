@@ -1,10 +1,13 @@
 """IncrementalSVC: calls that fail or are interrupted leave the model as it was; memory; threads."""
 
+import contextlib
 import pickle
 import threading
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from hingeline import IncrementalOneClassSVM, IncrementalSVC
 
@@ -201,6 +204,69 @@ def test_a_kernel_function_cannot_change_its_model():
     model.add(X[30:], y[30:])
     assert len(said) == 3 and model.n_samples_ == 40
     optimal(model, X, y, kernel="linear")
+
+
+@pytest.mark.parametrize("name", ["fit", "partial_fit", "set_C", "set_nu", "forget"])
+def test_a_kernel_function_cannot_change_its_model_during_fit(name):
+    X, _ = noisy(40)
+    refused = []
+
+    def kernel(A, B):
+        if name in held and not refused:
+            with pytest.raises(RuntimeError, match="kernel function"):
+                held[name]()
+            refused.append(name)
+        return COMPUTED["linear"](A, B)
+
+    held = {}
+    model = IncrementalOneClassSVM(nu=0.5, kernel=kernel).fit(X[:30])
+    calls = {"fit": X, "partial_fit": X, "set_C": 3.0, "set_nu": 0.2, "forget": 0}
+    held[name] = lambda: getattr(model, name)(calls[name])
+    model.fit(X)
+    assert refused and model.n_samples_ == 40 and model.nu == 0.5
+    held.clear()
+    model.partial_fit(X[:1]).set_nu(0.4)
+
+
+class Once:
+    """Linear kernel that returns nonsense while it is asked to."""
+
+    spoil = None
+
+    def __call__(self, A, B):
+        values = COMPUTED["linear"](A, B)
+        return values if self.spoil is None else self.spoil(values)
+
+
+@pytest.mark.parametrize("spoil", [lambda K: 0.0 * K, lambda K: -K, lambda K: K + np.sin(1e6 * K)])
+@pytest.mark.parametrize("options", [{"nu": 0.3}, {"nu": 0.3, "shape": "sphere"}, {"C": 0.2, "shape": "sphere"}])
+def test_points_leave_whatever_the_kernel_has_returned(options, spoil):
+    X, _ = noisy(40)
+    kernel = Once()
+    model = IncrementalOneClassSVM(kernel=kernel, **options).fit(X[:20])
+    kernel.spoil = spoil
+    with contextlib.suppress(RuntimeError):  # not positive semi-definite
+        model.add(X[20:])
+    kernel.spoil = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.forget(model.ids_[::3])
+    model.forget(model.ids_)
+    assert model.n_samples_ == 0
+    fresh = IncrementalOneClassSVM(kernel=kernel, **options).fit(X)
+    model.add(X)
+    np.testing.assert_allclose(model.decision_function(X), fresh.decision_function(X), atol=1e-8)
+
+
+def test_forgetting_all_points_asks_for_no_kernel_value():
+    X, y = noisy(40)
+    kernel = Once()
+    for model in (IncrementalSVC(kernel=kernel), IncrementalOneClassSVM(kernel=kernel, nu=0.3)):
+        kernel.spoil = None
+        model.fit(X, y)
+        model = pickle.loads(pickle.dumps(model))  # without kernel rows
+        model.kernel.spoil = lambda K: 1 / 0
+        assert model.forget(model.ids_).n_samples_ == 0
 
 
 # ---- threads -------------------------------------------------------------------------------------------

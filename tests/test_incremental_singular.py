@@ -259,6 +259,20 @@ def test_an_interrupted_operation_is_undone(operation):
 # ---- forgetting everything, points on the boundary -----------------------------------------------------------
 
 
+def test_a_bound_far_away():
+    """Beyond the C at which no coefficient is at a bound the optimum does not change."""
+    X = np.random.default_rng(0).standard_normal((10, 3))
+    model = IncrementalOneClassSVM(nu=1.0, gamma=0.5).fit(X).set_nu(1e-3)
+    near = model.score_samples(X) * model._model.core.C
+    model.set_nu(1e-30)
+    assert model.kkt_violation_ < 1e-12
+    np.testing.assert_allclose(model.score_samples(X) * model._model.core.C, near, rtol=1e-10)
+    X, y = noisy(40)
+    model = IncrementalSVC(C=1.0, gamma=20.0).fit(X, y).set_C(1e6)
+    near = model.decision_function(X)
+    np.testing.assert_array_equal(model.set_C(1e99).decision_function(X), near)
+
+
 def test_forget_everything():
     X, y = noisy(40)
     model = IncrementalSVC(C=2.0, gamma=0.5).fit(X, y)

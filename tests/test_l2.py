@@ -289,7 +289,7 @@ def test_resting_rows_are_looked_at_again(machine, tol):
     r = 1 - k_hat(K, signs(y), 20.0) @ v
     left = violation(K, signs(y), v, 20.0) if machine is nnisda else r.max()
     assert left <= tol
-    np.testing.assert_allclose(clf.kkt_violation_[0], left, rtol=1e-4)
+    np.testing.assert_allclose(clf.kkt_violation_[0], left, rtol=1e-4, atol=1e-12)
     assert -1e-9 * exact.dual <= exact.dual - clf.dual_objective_[0] < 3 * tol * exact.dual
     assert (r < -0.1).mean() > 0.5, "rows could rest"
     assert clf.n_iter_[0] > 250, "and did"
@@ -308,6 +308,42 @@ def test_ill_conditioned_kernels_take_few_steps(machine, options, dtype):
     assert clf.n_iter_[0] < 40_000
     assert clf.kkt_violation_[0] <= 1e-3
     assert 0 <= clf.duality_gap_[0] < 3e-3 * clf.dual_objective_[0]
+
+
+def test_all_classes_at_once_on_unscaled_features_take_few_steps():
+    rng = np.random.default_rng(0)
+    X = 30 * rng.normal(size=(600, 10))
+    clf = MinNormSVC(kernel="linear", multi_class="all").fit(X, np.argmax(X[:, :3] + 9 * rng.normal(size=(600, 3)), 1))
+    assert clf.stop_reason_.tolist() == ["tol"]
+    assert clf.n_iter_[0] < 100_000
+    assert -1e-12 <= clf.duality_gap_[0] < 3e-3 * clf.dual_objective_[0]  # zero, but for rounding
+
+
+@each_machine
+@pytest.mark.parametrize("C", [8.0, 1e4])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_very_different_size_end(machine, C, seed):
+    # Q has elements from 1e-16 to 1e16. Without a bound some of these take more than 8 million steps.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2)) * 10.0 ** rng.uniform(-8, 8, (40, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf = machine(C=C, kernel="linear").fit(X, rng.integers(0, 2, 40))
+    assert clf.stop_reason_[0] in ("tol", "precision")
+    assert clf.n_iter_[0] < 1_000_000
+    assert np.isfinite(clf.dual_coef_).all()
+
+
+@pytest.mark.parametrize("n, gamma", [(1300, 1e-3), (1300, 300.0)], ids=["low rank", "factor"])
+def test_newton_on_many_rows_is_exact(n, gamma):
+    # Kernel values of more than 1,024 rows are held in single precision; r is not.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+    clf = NNISDAClassifier(C=1000.0, gamma=gamma, tol=1e-6).fit(X, y)
+    assert clf.stop_reason_.tolist() == ["tol"] and clf.n_iter_[0] < 20_000
+    K = rbf_kernel(X, gamma=gamma)
+    assert violation(K, signs(y), coefficients(clf, y), 1000.0) <= 2e-6
 
 
 # ---- starting from a guess -----------------------------------------------------------------------------

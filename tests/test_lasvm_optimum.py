@@ -171,6 +171,26 @@ def test_max_iter(variant):
     assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize(("variant", "C"), [("full", 1e3), ("lasvm", 0.07)])
+def test_steps_are_limited_without_max_iter(variant, C, monkeypatch):
+    monkeypatch.setattr("hingeline.online.lasvm.MOST_STEPS", 2_000)
+    monkeypatch.setattr("hingeline.online.lasvm.MOST_STEPS_PER_SAMPLE", 300)
+    X = np.random.default_rng(0).standard_normal((10, 2)) * 10.0 ** np.linspace(-8, 7, 10)[:, None]
+    y = np.arange(10) % 2
+    options = {"variant": variant, "kernel": "linear", "C": C}
+    before = LASVC(**options).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="stop reason 'max_iter'"):
+        model = LASVC(**options, finish=True).fit(X, y)
+    assert model.stop_reason_.tolist() == ["max_iter"]
+    assert 3_000 <= model.n_iter_ - before.n_iter_ < 3_100  # the loop of LASVM visits examples in between
+
+
+def test_steps_of_the_paper_are_limited():
+    X, y = np.array([[1.0], [1.0], [1.0 + 1e-12]]), [0, 1, 1]
+    model = LASVC(variant="g", kernel="linear", C=5e6, reprocess="paper").fit(X, y)
+    assert 1_000_000 < model.n_iter_[0] < 2_000_010
+
+
 def test_stop_reasons():
     X, y = noisy(120, seed=10)
     assert LASVC(gamma=1.0).fit(X, y).stop_reason_.tolist() == ["pass"]

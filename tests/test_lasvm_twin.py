@@ -78,8 +78,10 @@ PAPER = {**LIVELY, "reprocess": "paper"}
 @pytest.mark.parametrize("reprocess", ["bounded", "paper"])
 def test_stream_is_the_twin(reprocess, variant, kernel, setting, weighted):
     n = 150
+    if weighted and kernel != "rbf":
+        pytest.skip("weights are factors on C and do not reach the kernel")
     if setting.get("clean_period", 1) is None:  # the dead go after 256 visits
-        n = 300
+        n = 270
         if kernel != "rbf" or (weighted and reprocess == "bounded"):
             pytest.skip("the twin needs seconds")
     X, y = noisy(n, 3, seed=1)
@@ -135,6 +137,8 @@ class TieAware(NaiveLasvm):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_visit_is_the_twin(kernel, setting, weighted):
     # LASVM: from the same state to the same state, visit after visit, unless a choice hangs on rounding errors.
+    if weighted and kernel != "rbf":
+        pytest.skip("weights are factors on C and do not reach the kernel")
     n = 150
     X, y = noisy(n, 3, seed=1)
     weights = some_weights(n) if weighted else np.ones(n)

@@ -8,8 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+
+from hingeline import (
+    LASVC,
+    SVC,
+    FiniteNewtonOrdinal,
+    FiniteNewtonSVC,
+    IncrementalOneClassSVM,
+    IncrementalSVC,
+    WorstViolatorSVC,
+)
 
 from .damage import MODELS, REFUSED, fields, model_and_rows, replaced
+from .data import blobs
 from .private import CORE, saved_state, with_saved_state
 
 
@@ -88,3 +100,73 @@ def test_other_lists_are_a_value_error(name):
     state["state"][3] = 1.0
     with pytest.raises(ValueError, match="a name is no string"):
         with_saved_state(model, state)
+
+
+@pytest.mark.parametrize("name", ["indices", "indptr"])
+def test_sparse_coefficients_with_wrong_places_are_refused(name):
+    """SciPy would write outside of an array."""
+    X, y = blobs(60)
+    state = SVC(gamma=0.5).fit(sp.csr_array(X), y).__getstate__()
+    setattr(state["dual_coef_"], name, getattr(state["dual_coef_"], name) + 10**6)
+    with pytest.raises(ValueError, match="damaged: dual_coef_"):
+        SVC().__setstate__(state)
+
+
+ESTIMATORS = {
+    "batch": WorstViolatorSVC(gamma=0.3),
+    "stream": LASVC(gamma=0.3),
+    "exact": IncrementalSVC(gamma=0.3),
+    "linear": FiniteNewtonSVC(),
+    "ordinal": FiniteNewtonOrdinal(),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_missing_attributes_are_a_value_error(name):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3)), np.arange(30) % 3
+    model = ESTIMATORS[name].fit(X, y)
+    make, args, state = model.__reduce_ex__(4)[:3]
+    needed = {"_gamma", "_model"} if "_model" in state else set(model._needed)
+    for missing in needed & state.keys():
+        with pytest.raises(ValueError, match=r"the saved state is damaged: .* is missing"):
+            make(*args).__setstate__({key: value for key, value in state.items() if key != missing})
+    for damaged in {"dual_coef_", "support_vectors_", "coef_", "intercept_", "_model"} & state.keys():
+        for value in ([1.0], "damaged", None, 1.0, np.full((1, 1), np.nan)):
+            with pytest.raises(ValueError, match="damaged"):
+                make(*args).__setstate__({**state, damaged: value})
+
+
+def test_ids_of_a_saved_state():
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    for ids, wrong in ((None, (77, 3, "a", None)), ([*"abcdef"], (None, (), 1.5))):
+        model = IncrementalOneClassSVM(gamma=0.3)
+        model.add(X, ids=ids)
+        state = pickle.dumps(saved_state(model))
+        for name in wrong:
+            damaged = pickle.loads(state)
+            damaged["name_of"][2] = name
+            with pytest.raises(ValueError, match="damaged"):
+                with_saved_state(model, damaged)
+        with_saved_state(model, pickle.loads(state))
+
+
+def test_decisions_beyond_the_range_are_refused():
+    X, y = np.array([[1.0], [-1.0], [2.0], [-2.0]]), [0, 1, 0, 1]
+    kernel = WorstViolatorSVC(gamma=0.3).fit(X, y)
+    kernel.dual_coef_ = np.full_like(kernel.dual_coef_, 1.7e308)
+    linear, ordinal = FiniteNewtonSVC().fit(X, y), FiniteNewtonOrdinal().fit(X, y)
+    linear.coef_, ordinal.coef_ = 1e300 * linear.coef_, 1e300 * ordinal.coef_
+    for model, row in ((kernel, 0.0), (linear, 1e20), (ordinal, 1e20)):
+        for call in (model.predict, model.decision_function):
+            with pytest.raises(ValueError, match="range of floating-point numbers"), np.errstate(over="ignore"):
+                call([[row]])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_counts_that_would_overflow(name):
+    model, _, _ = model_and_rows(name)
+    for count in (2**63 - 1, 2**62, -1):
+        state = replaced(saved_state(model), ("state", "n_seen"), lambda _, count=count: count)
+        with pytest.raises(ValueError, match="damaged: n_seen"):
+            with_saved_state(model, state)

@@ -21,12 +21,12 @@ CHUNK = 50_000
 
 
 def load(data: Linear, form: str, dtype: str = "float64") -> Split:
-    """Training and test part with labels -1 and 1."""
+    """Training and test part, as published, with labels -1 and 1."""
     if data.source == "drawn":
         return draw(DRAWN, data.rows, form, dtype)
     # Widths and penalties of kernels are not used here.
     known = Data(data.source, data.scaling, Ours(1.0), Theirs(1.0, 1.0), positive=data.positive, rows=data.rows)
-    split = load_scaled(known, "csr" if data.source == "news20" else form, "float64")
+    split = load_scaled(known, "csr" if data.source == "news20" else form, "float64", published=True)
     if data.source == "news20":
         split = _weighted(split, form)
     X_train, X_test = (X.astype(dtype, copy=False) for X in (split.X_train, split.X_test))

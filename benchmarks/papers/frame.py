@@ -98,9 +98,13 @@ class Summary:
         return max((result["threads"] for _, result in self.results), default=1)
 
     @property
-    def builds(self) -> int:
-        """Number of different builds of the core that made the results."""
-        return len({result["build"] for _, result in self.results if "build" in result})
+    def builds(self) -> dict[str, set[str]]:
+        """Builds of the core that made the results, each with the kinds of runs it made."""
+        found: dict[str, set[str]] = {}
+        for job, result in self.results:
+            if "build" in result:
+                found.setdefault(result["build"], set()).add(job.kind)
+        return found
 
 
 # ---- pieces that tables and claims share --------------------------------------------------------------
@@ -124,8 +128,9 @@ def yes(holds: bool) -> str:
 
 
 def faster(*ratios: float) -> str:
-    """Whether all ratios are above 1: yes, no, or tie if the smallest is within a factor TIE of 1."""
-    return "yes" if min(ratios) > TIE else "tie" if min(ratios) > 1 / TIE else "no"
+    """Whether all ratios, as printed with two decimals, are above 1: yes, no, or tie within a factor TIE of 1."""
+    smallest = round(min(ratios), 2)
+    return "yes" if smallest > TIE else "tie" if smallest > 1 / TIE else "no"
 
 
 Claim = tuple[str, ...]
@@ -142,7 +147,10 @@ def claims_table(summary: Any, *parts: Callable[[Any], Iterator[Claim]], known: 
 
 def what(summary: Summary) -> str:
     """The machine, the versions, and warnings that concern the times."""
-    several = f"\n- **The runs were made with {summary.builds} builds of the core.**" if summary.builds > 1 else ""
+    several = ""
+    if len(summary.builds) > 1:
+        kinds = "; ".join(f"{build}: {', '.join(sorted(kinds))}" for build, kinds in summary.builds.items())
+        several = f"\n- **Several builds of the core made the runs.** Kinds of runs by build: {kinds}"
     packages = dict.fromkeys(job.package for job, _ in summary.results if job.package not in PACKAGES)
     return machine_lines(machine(*packages), summary.threads) + several
 

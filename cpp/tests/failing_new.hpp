@@ -1,4 +1,4 @@
-// Allocations that fail on demand: replaces the global operator new of a test program.
+// Allocations that fail on demand: replaces the global operator new of a program or of a preloaded library.
 #pragma once
 
 #include <atomic>
@@ -26,14 +26,18 @@ inline void* required(std::size_t bytes, std::size_t alignment) {
     throw std::bad_alloc();
 }
 
+/// Allocation number `at` (from 1) fails.
+inline void start(long at) {
+    left = at, failed = false;
+    counting = true;
+}
+inline void stop() { counting = false; }
+
 /// While it lives, allocation number `at` (from 1) fails.
 struct Fails {
-    explicit Fails(long at) {
-        left = at, failed = false;
-        counting = true;
-    }
+    explicit Fails(long at) { start(at); }
     Fails(const Fails&) = delete;
-    ~Fails() { counting = false; }
+    ~Fails() { stop(); }
 };
 
 }  // namespace failing_new

@@ -353,10 +353,10 @@ std::vector<Index> shuffled(Random& random, Index n) {
 template <class T> void forms_case() {
     Random random(5);
     int turn = 0, rebuilt = 0;
-    for (const Index count : {1, 2, 7, 9, 20, 33, 40})
+    for (const Index count : {1, 2, 7, 9, 20, 33})
         for (const Index thresholds : {0, 1, 3})
             for (int kind = 0; kind < Matrix<T>::forms; ++kind, ++turn) {
-                const Matrix<T> m(random, count > 10 ? 70 : 300, 1 + turn % 11, turn % 3 ? 0.5 : 1.0);
+                const Matrix<T> m(random, count > 10 ? 70 : 200, 1 + turn % 11, turn % 3 ? 0.5 : 1.0);
                 Problem<T> p(random, m, clips[(turn / 3) % 4], count, thresholds, thresholds > 1 || turn % 4 == 0,
                              turn % 5 < 2);
                 p.precise = turn % 4 != 1;
@@ -406,7 +406,7 @@ template <class T> void wide_rows_case() {  // the blocks are smaller, and the s
     Random random(8);
     for (const Index d : {70, 600}) {
         const Matrix<T> m(random, d == 70 ? 300 : 120, d, 0.1);
-        for (const int kind : {0, 1, 2, 5}) {
+        for (const int kind : {0, 2, 5}) {
             Problem<T> p(random, m, clips[0], 3, 1, false, false);
             walk(random, p, kind, {1}, 1);
             if (d == 70) walk(random, p, kind, {1, 2, 0}, 1);

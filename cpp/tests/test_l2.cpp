@@ -103,6 +103,69 @@ CASE_ONCE(cache_and_slices_change_nothing) {
     nothing_changes<double>(900);
 }
 
+// Features of very different size: steps alone would take millions. Kernel values that Newton's method holds, in either
+// precision, or computes again give the same solution; the cache changes no bit.
+CASE_ONCE(newton_holds_or_computes_kernel_values) {
+    constexpr Index n = 400;
+    Clouds<double> clouds(n, 0.3);
+    for (Index i = 0; i < n; ++i) clouds.x[2 * i] *= 1e3;
+    const Gram<double> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(clouds.x, n, 2), 0);
+    for (const Kind kind : {one_datum, imdm}) {
+        const Params held{true, 1e-4, Index{1} << 40, std::size_t{1} << 26};
+        Params computed = held;
+        computed.most_held = 0;
+        State first = clouds.start(), second = clouds.start();
+        learn(kind, first, held, gram), learn(kind, second, computed, gram);
+        for (const State* s : {&first, &second}) {
+            const auto found = solution(kind, *s);
+            CHECK(s->reason == Reason::tolerance && s->steps < 100000, kind, s->steps, name(s->reason));
+            CHECK(found.primal - found.dual >= 0 && found.primal - found.dual < 1e-3 * found.dual, kind);
+        }
+        CHECK(second.kernel_evals > first.kernel_evals || !same(first, second), kind);
+        for (Params p : {held, computed}) {
+            p.cache_bytes = 0;
+            State s = clouds.start();
+            learn(kind, s, p, gram);
+            CHECK(same(s, p.most_held ? first : second), kind, p.most_held);
+        }
+    }
+}
+
+CASE(cholesky_drops_pivots_that_are_rounding_errors) {
+    // a = b b' with b of two columns: rank 2 of 3. R R' = a, and the third pivot is dropped.
+    const double b[3][2] = {{1, 0}, {2, 1}, {3, -1}};
+    l2::Cholesky factor;
+    factor.values.resize(3);
+    for (Index i = 0; i < 3; ++i)
+        for (Index j = 0; j <= i; ++j) factor.values.row(i)[j] = b[i][0] * b[j][0] + b[i][1] * b[j][1];
+    CHECK(factor.decompose(1e-12, nullptr));
+    for (Index i = 0; i < 3; ++i)
+        for (Index j = 0; j <= i; ++j) CHECK(near(factor.values.row(i)[j], j < 2 ? b[i][j] : 0.0), i, j);
+}
+
+CASE(cholesky_solves) {
+    constexpr Index n = 150;  // several panels
+    Random random(3);
+    Array<double> a(n * n), x(padded(n), 0.0), product(padded(n), 0.0);
+    for (double& value : a) value = uniform(random, -1.0, 1.0);
+    l2::Cholesky factor;
+    l2::Triangle<double> matrix;
+    factor.values.resize(n), matrix.resize(n);
+    for (Index i = 0; i < n; ++i) {
+        x[i] = uniform(random, -1.0, 1.0);
+        for (Index j = 0; j <= i; ++j) {
+            double sum = i == j ? 1.0 : 0.0;
+            for (Index k = 0; k < n; ++k) sum += a[i * n + k] * a[j * n + k];
+            matrix.row(i)[j] = factor.values.row(i)[j] = sum;
+        }
+    }
+    const Array<double> right(x);
+    CHECK(factor.decompose(0.0, nullptr));
+    factor.solve(x.data());
+    matrix.multiply(x.data(), product.data());
+    for (Index i = 0; i < n; ++i) CHECK(std::abs(product[i] - right[i]) < 1e-9, i, product[i], right[i]);
+}
+
 CASE(no_rows) {
     const Array<double> x{1, 2}, penalty{0, 0};
     const Gram<double> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(x, 2, 1), 0);

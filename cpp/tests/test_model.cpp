@@ -240,6 +240,28 @@ CASE(incremental_forgets) {
     CHECK(model.violation(rbf(), 1, nullptr) < 1e-9);
 }
 
+/// A signal handler that raises undoes the call, also if points have left the window by then.
+CASE(incremental_failed_polls_undo_a_window) {
+    const Data data(500, 29);
+    Incremental model = Learner<Incremental>::fresh(false);
+    model.model.window = 250;
+    learn(model, data, 0, 250);
+    const Record before = without_clocks(model.save());
+    Interrupt* self = nullptr;
+    Index looks = 0;
+    Interrupt later([&] {  // in the middle; the sleep makes the next step look again
+        std::this_thread::sleep_for(std::chrono::milliseconds(21));
+        if (++looks < 30) return false;
+        self->fail();
+        return true;
+    });
+    self = &later;
+    learn(model, rbf(), data.chunk(250, 250 + model.model.kernel.block(), model.classes.size()), &later);
+    CHECK(later.failed());
+    CHECK(same(before, without_clocks(model.save())));
+    CHECK(model.n_rows() == 250 && model.violation(rbf(), 1, nullptr) < 1e-9);
+}
+
 /// Batch machines: attributes of all pairs, and sums by halves.
 CASE(batch_machines) {
     const Data data(60, 23, 0);

@@ -285,7 +285,7 @@ template <class Source> void same_with_threads(const char* name, const State& st
                                                const Source& source, const State& expected) {
     Random random(2);
     double largest = -1;
-    for (int threads = 1; threads <= 4; ++threads) {
+    for (const int threads : {1, 2, 4}) {
         Params mine = p;
         mine.cache_bytes = std::size_t{1} << (12 + 4 * below(random, 4));
         State s = start;
@@ -399,7 +399,7 @@ CASE_ONCE(an_interrupted_run_goes_on_to_the_same_result) {
         const Gram<float> gram(p.kernel, rows, 0);
         const State start = p.start(5), expected = plain_loop(start, params, p);
         for (const int threads : {1, 3})
-            for (const int when : {1, 4, 11}) {
+            for (const int when : {1, 7}) {
                 State s = start;
                 for (const auto kind : {Source::flag_before, Source::flag_after}) {
                     std::atomic<bool> flag{false};
@@ -414,7 +414,7 @@ CASE_ONCE(an_interrupted_run_goes_on_to_the_same_result) {
                 CHECK(same(s, expected), threads, when);
             }
     }
-    CHECK(interrupted > 15, interrupted);
+    CHECK(interrupted > 10, interrupted);
 }
 
 /// The caller gets the exception, no thread hangs, and what is left can go on.
@@ -425,8 +425,8 @@ CASE_ONCE(a_source_that_throws) {
         const Rows<float> rows = sparse ? Rows<float>(p.csr.view()) : p.dense();
         const Gram<float> gram(p.kernel, rows, 0);
         const State start = p.start(5), expected = plain_loop(start, params, p);
-        for (int threads = 1; threads <= 4; ++threads)
-            for (const int when : {1, 2, 3, 5, 8, 13}) {
+        for (const int threads : {1, 2, 4})
+            for (const int when : {1, 2, 5, 13}) {
                 State s = start;
                 ollawv::learn(s, params, gram, {3, nullptr}, threads);
                 std::atomic<bool> flag{false};

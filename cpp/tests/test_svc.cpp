@@ -158,11 +158,10 @@ CASE(same_bits_for_threads_caches_slices_and_sparse_rows) {
         CHECK(same_bits(s.beta, other.beta) && same_bits(s.v, other.v), what);
         CHECK(same_bits(s.intercept, other.intercept) && s.steps == other.steps, what, s.steps, other.steps);
     };
-    same(solved(data.start(true), dense, {}, 3), "threads");
     Params little;
     little.cache_bytes = 1 << 20;
-    same(solved(data.start(true), dense, little), "cache");
-    same(solved(data.start(true), dense, {}, 1, 1), "slices");
+    same(solved(data.start(true), dense, {}, 3), "threads");
+    same(solved(data.start(true), dense, little, 3, 1), "cache, threads, slices");
     same(solved(data.start(true), sparse, {}), "sparse");
 }
 

@@ -1,27 +1,19 @@
 """Write the golden files: a saved estimator of each class, and what it must answer after it is loaded.
 
-Run ``python -m tests.golden.make`` after a change of the saved fields, which must also raise their version.
+Run ``python -m tests.golden.make`` after a change of the saved fields, which must also raise their version. For a new
+estimator give its name: ``python -m tests.golden.make SVC``.
 """
 
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from hingeline import (
-    LASVC,
-    FiniteNewtonOrdinal,
-    FiniteNewtonSVC,
-    FiniteNewtonSVCCV,
-    IncrementalOneClassSVM,
-    IncrementalSVC,
-    KernelSGDClassifier,
-    MinNormSVC,
-    NNISDAClassifier,
-    NystroemSVC,
-    WorstViolatorSVC,
-)
+from hingeline import IncrementalOneClassSVM
+from tests.estimators import MODELS
 
 FOLDER = Path(__file__).parent
 X, y = load_iris(return_X_y=True)
@@ -29,21 +21,6 @@ order = np.random.RandomState(0).permutation(len(X))
 X, y = X[order], y[order]
 #: Rows that are learnt before saving; the next ones are learnt after loading.
 FIRST, NEXT = slice(0, 60), slice(60, 90)
-
-MODELS = {
-    "WorstViolatorSVC": WorstViolatorSVC(gamma=0.5),
-    "MinNormSVC": MinNormSVC(gamma=0.5, C=10.0),
-    "NNISDAClassifier": NNISDAClassifier(gamma=0.5, C=10.0),
-    "LASVC": LASVC(gamma=0.5, C=10.0, random_state=0),
-    "LASVC-lasvm": LASVC(gamma=0.5, C=10.0, variant="lasvm", multi_class="ovr"),
-    "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5, rule="norma", average=True, random_state=0),
-    "IncrementalSVC": IncrementalSVC(gamma=0.5, C=10.0),
-    "IncrementalOneClassSVM": IncrementalOneClassSVM(gamma=0.5, nu=0.2),
-    "FiniteNewtonSVC": FiniteNewtonSVC(C=10.0),
-    "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
-    "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
-    "NystroemSVC": NystroemSVC(gamma=0.5, C=10.0, n_components=20),
-}
 
 
 def outputs(model):
@@ -75,9 +52,10 @@ def learn_on(model):
     return model.partial_fit(X[NEXT], y[NEXT])
 
 
-def main():
-    """Write all files."""
-    for name, model in MODELS.items():
+def main(names):
+    """Write the files of these models."""
+    for name in names:
+        model = clone(MODELS[name])
         stream = hasattr(model, "partial_fit")
         if isinstance(model, IncrementalOneClassSVM):
             model.partial_fit(X[FIRST])
@@ -92,4 +70,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or MODELS)

@@ -42,7 +42,7 @@ def environment(folder):
         source = Path(__file__).with_name("fail_new.cpp")
         compiler = os.environ.get("CXX") or shutil.which("c++") or "g++"
         part = library.with_suffix(f".{os.getpid()}.so")
-        subprocess.run([compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(part)], check=True)
+        subprocess.run([compiler, "-std=c++20", "-O2", "-shared", "-fPIC", str(source), "-o", str(part)], check=True)
         part.rename(library)
     return {"LD_PRELOAD": str(library), LIBRARY: str(library)}
 

@@ -8,40 +8,21 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from hingeline import (
-    LASVC,
-    FiniteNewtonOrdinal,
-    FiniteNewtonSVC,
-    FiniteNewtonSVCCV,
-    IncrementalOneClassSVM,
-    IncrementalSVC,
-    KernelSGDClassifier,
-    MinNormSVC,
-    NNISDAClassifier,
-    NystroemSVC,
-    WorstViolatorSVC,
-)
+from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier
 from tests.data import wide_indices
+from tests.estimators import MODELS
 
 from .faults import require
 
 ESTIMATORS = {
-    "WorstViolatorSVC": WorstViolatorSVC(gamma=0.3),
-    "MinNormSVC": MinNormSVC(gamma=0.3, C=10.0),
-    "NNISDAClassifier": NNISDAClassifier(gamma=0.3, C=10.0),
+    **MODELS,
     "LASVC": LASVC(gamma=0.3, clean_period=16, max_non_sv=3, warm_sv=5, random_state=0),
     "LASVC-lasvm": LASVC(gamma=0.3, variant="lasvm", finish=True, random_state=0),
-    "LASVC-ovr": LASVC(gamma=0.3, variant="full", multi_class="ovr", random_state=0),
-    "KernelSGDClassifier": KernelSGDClassifier(gamma=0.3, C=10.0, rule="norma", average=True, random_state=0),
+    "LASVC-ovr": LASVC(gamma=0.3, variant="full", multi_class="ovr", finish=True, random_state=0),
     "KernelSGDClassifier-olsvm": KernelSGDClassifier(gamma=0.3, C=10.0, rule="olsvm", random_state=0),
-    "IncrementalSVC": IncrementalSVC(gamma=0.3, C=2.0),
+    "IncrementalSVC": IncrementalSVC(gamma=0.3, C=2.0, probability=True),
     "IncrementalSVC-window": IncrementalSVC(gamma=0.3, C=3.0, window=30),
-    "IncrementalOneClassSVM": IncrementalOneClassSVM(gamma=0.3, nu=0.3),
     "IncrementalOneClassSVM-sphere": IncrementalOneClassSVM(gamma=0.3, C=0.2, shape="sphere"),
-    "FiniteNewtonSVC": FiniteNewtonSVC(C=10.0),
-    "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
-    "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
-    "NystroemSVC": NystroemSVC(gamma=0.3, C=10.0, n_components=15),
 }
 FORMS = {"dense": np.array, "csr": sp.csr_array, "wide csr": wide_indices}
 
@@ -101,7 +82,7 @@ class Subject:
     # ---- methods -------------------------------------------------------------------------------------
 
     def methods(self):
-        """Methods that change the model, by name: functions of a model and a problem."""
+        """Methods that change what is saved of the model, by name: functions of a model and a problem."""
         found = {"fit": self.fit}
         if self.stream:
             found["partial_fit"] = lambda model, task: self.learn(model, task, slice(task.first, None))
@@ -112,6 +93,8 @@ class Subject:
                 task.rows(slice(task.first, None)), *self.labels(task.y[task.first :])
             )
             found["forget"] = lambda model, task: model.forget(ids(model)[::3])
+            if hasattr(self.estimator, "predict_proba"):
+                found["predict_proba"] = lambda model, task: model.predict_proba(task.rows())
             found["set_C"] = lambda model, task: model.set_C(1.7 * (getattr(model, "C", None) or 0.3))
             if not self.labelled:
                 found["set_nu"] = lambda model, task: model.set_nu(0.6 if model.nu < 0.5 else 0.3)

@@ -46,6 +46,12 @@ def scaling(summary: Summary) -> str:
     return table(["", *titles, "SVs %", "margin", "minor steps per row", "digits"], rows)
 
 
+def digits(summary: Summary) -> str:
+    """Digits of the scaling plots that have results with every kernel."""
+    found = [set(summary.times(kernel, None)) for kernel in SCALING_KERNELS]
+    return ", ".join(map(str, sorted(set.intersection(*found)))) or "none"
+
+
 def windows(summary: Summary) -> str:
     """Errors by the size of the window."""
     rows = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .. import _core
 from . import params
+from .fit import Training, run, with_callbacks
 from .kernel import KERNEL_RULES, KernelEstimator
 from .labels import (
     WeightedLabels,
@@ -37,6 +38,37 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     A subclass has the parameter ``decision_function_shape`` if it has machines for pairs of classes. It publishes
     ``n_support_, classes_, decision_scale_`` in addition.
     """
+
+    _needed = (*KernelEstimator._needed, "n_support_", "classes_")
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from training data.
+
+        Ctrl-C ends training early and leaves a usable model behind.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
+            ``kernel='precomputed'`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C, or on the steps of estimators that do not minimise a loss with C. Samples of weight zero are
+            left out.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+        """
+        run(self, self._prepare, X, y, sample_weight)
+        return self
+
+    def _prepare(self, *data: Any) -> Training:
+        """Checked and encoded data of `fit`."""
+        raise NotImplementedError
 
     # ---- validation ----------------------------------------------------------------------------------
 
@@ -113,8 +145,9 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         -------
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_classes * (n_classes - 1) / 2)
             Two classes: positive for ``classes_[1]``. More: with ``decision_function_shape='ovo'`` one column for
-            each pair (i, j), positive for class i; with ``'ovr'`` the votes of the pairs plus a tie-breaking term
-            in (-1/3, 1/3). With one machine per class against the rest: one column per class.
+            each pair (i, j), positive for class i; with ``'ovr'`` the votes of the pairs plus a term in (-1/3, 1/3)
+            that grows with the sum of the decision values. With one machine per class against the rest: one column per
+            class.
         """
         self = self._snapshot()
         X = self._validate_predict(X)
@@ -124,7 +157,11 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return decisions.ravel()
         if is_one_vs_rest(fitted) or self.decision_function_shape == "ovo":
             return decisions
-        return one_vs_rest_shape(decisions, fitted.decision_scale_, n_classes)
+        return self._votes(decisions, fitted)
+
+    def _votes(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
+        """Votes of the pairs for each class, with ties broken by the decision values."""
+        return one_vs_rest_shape(decisions, fitted.decision_scale_, len(fitted.classes_))
 
     def predict(self, X: Any) -> np.ndarray:
         """Class labels.

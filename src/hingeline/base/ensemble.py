@@ -18,6 +18,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from .. import _core
 from .labels import libsvm_layout, read_only
+from .rows import as_damage
 from .state import lock_of, snapshot
 
 #: Attributes that scikit-learn reads in every call and ensembles do not have: no reason to read the core.
@@ -38,6 +39,11 @@ class ReadsEnsemble:
         """Attributes of one state."""
         own = vars(self)
         return own["_pinned"] if "_pinned" in own else own["_model"].fitted() if "_model" in own else self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if "_model" in vars(self) and not (isinstance(self._model, Ensemble) and "_gamma" in vars(self)):
+            raise ValueError("the saved state is damaged: _model or _gamma is missing")
 
     def __copy__(self) -> Any:
         """Independent copy: forgetting a point in one does not affect the other."""
@@ -115,10 +121,17 @@ class Ensemble:
         n_known = len(known)
         return labels, [(at, int((labels[: n_known + k] < labels[n_known + k]).sum())) for k, at in enumerate(times)]
 
-    def codes(self, y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Codes of the samples, given the labels by code."""
+    def coded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:
+        """Labels by code after a chunk, when new ones become known (see :meth:`arrivals`), and codes of the samples."""
+        known = self.labels[: self.core.n_classes]
+        if classes is None and len(y) == 1 and known.dtype == y.dtype:  # a label that is known: no sorting
+            same = known == y
+            if same.any():
+                return known, [], same.argmax(keepdims=True)
+        labels, arrivals = self.arrivals(y, classes)
         order = np.argsort(labels)
-        return np.ascontiguousarray(order[np.searchsorted(labels, y, sorter=order)], dtype=np.int64)
+        codes = order[np.searchsorted(labels, y, sorter=order)]
+        return labels, arrivals, np.ascontiguousarray(codes, dtype=np.int64)
 
     def unknown(self, classes: Any) -> np.ndarray:
         """Declared labels that are not known yet, sorted."""
@@ -211,16 +224,13 @@ class Ensemble:
             return {**state, "state": self.core.save(), "rows": self._held_rows()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        rows, saved = state.pop("rows"), state.pop("state")
-        vars(self).update(state, _read=None)
-        self.core = self._new_core()
-        try:
-            held = None if rows is None else _core.Matrix(rows)
-        except (AttributeError, TypeError) as error:
-            raise ValueError(f"the saved state is damaged: rows: {error}") from error
-        self.core.restore(saved, held)
-        if not self._is_sound(saved, rows):
-            raise ValueError("the saved state is damaged: labels or rows are missing")
+        with as_damage():
+            rows, saved = state.pop("rows"), state.pop("state")
+            vars(self).update(state, _read=None)
+            self.core = self._new_core()
+            self.core.restore(saved, None if rows is None else _core.Matrix(rows))
+            if not self._is_sound(saved, rows):
+                raise ValueError("the saved state is damaged: labels or rows are missing")
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
         """Whether all labels and rows that the machines refer to are present."""

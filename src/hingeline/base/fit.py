@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from sklearn.exceptions import ConvergenceWarning
 
 from . import params
-from .state import changes, lock_of, publish, snapshot
+from .state import changes, publish, snapshot, turn_of
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -87,6 +87,8 @@ T = TypeVar("T", bound=Training)
 def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool = True) -> T:
     """Carry out one call that learns, while other threads that want to change the estimator wait.
 
+    A kernel function cannot change the estimator that it is called for.
+
     Parameters are checked first. The work is done on a draft of the estimator, so an error anywhere leaves the fitted
     attributes as they were. Ctrl-C during the steps publishes the current model and raises KeyboardInterrupt; before
     anything was learnt it changes nothing.
@@ -107,7 +109,7 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     Training
         The training, after its end.
     """
-    with lock_of(estimator):
+    with turn_of(estimator):
         params.check(estimator, estimator._rules)
         draft = snapshot(estimator)
         before = vars(draft).copy()

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .. import _core
 from . import params
 from .progress import warn_of_long_fit
-from .rows import LARGEST, RowEstimator
+from .rows import LARGEST, RowEstimator, finite
 from .state import snapshot
 
 #: Kernels that the core computes.
@@ -41,6 +41,8 @@ class KernelEstimator(RowEstimator):
     A subclass has the constructor parameters ``kernel, gamma, degree, coef0, n_jobs`` and publishes ``support_,
     support_vectors_, dual_coef_, intercept_`` in LIBSVM's layout.
     """
+
+    _needed: tuple[str, ...] = ("dual_coef_", "support_vectors_", "intercept_", "_gamma")
 
     @property
     def _takes_sparse(self) -> bool:
@@ -161,10 +163,14 @@ class KernelEstimator(RowEstimator):
         return self
 
     def _decide(self, X: Any, fitted: Any) -> np.ndarray:
-        """Decision values of the machines for checked rows, one column each."""
+        """Decision values of the machines for checked rows, one column each; all are finite."""
+        return finite(self._sums(X, fitted))
+
+    def _sums(self, X: Any, fitted: Any) -> np.ndarray:
         lines, packed = self._packed(fitted)
         if packed is not None:
-            return packed.decide(lines, _core.Matrix(X), self._threads())
+            threads = 1 if X.shape[0] == 1 else self._threads()  # asking joblib takes longer than one row
+            return packed.decide(lines, _core.Matrix(X), threads)
         if fitted.dual_coef_.shape[1] == 0:  # no support vector yet
             return np.tile(fitted.intercept_, (X.shape[0], 1))
         if self.kernel == "precomputed":

@@ -77,7 +77,8 @@ def one_vs_rest_shape(decisions: np.ndarray, scale: np.ndarray, n_classes: int) 
     first, second = pairs(n_classes)
     votes = np.zeros((decisions.shape[0], n_classes))
     confidence = np.zeros_like(votes)
-    scaled = decisions / np.where(scale > 0, scale, 1.0)
+    with np.errstate(over="ignore"):  # a machine may have seen denormal values only
+        scaled = np.clip(decisions / np.where(scale > 0, scale, 1.0), -LARGEST, LARGEST)
     for k, (i, j) in enumerate(zip(first, second, strict=True)):
         wins = decisions[:, k] > 0
         votes[:, i] += wins

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from numbers import Integral, Real
 from operator import is_
 from typing import Any
@@ -105,6 +106,12 @@ def generator(random_state: Any) -> Any:
 def nothing() -> Rule:
     """None."""
     return Rule(lambda v: v is None, "None", object)
+
+
+def defaults(learner: type) -> dict[str, Any]:
+    """Default values of the constructor parameters of a class."""
+    given = signature(learner).parameters.values()
+    return {one.name: one.default for one in given if one.default is not Parameter.empty}
 
 
 def assign(estimator: object, arguments: Mapping[str, Any]) -> None:

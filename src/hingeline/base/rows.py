@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing import current_process
 from typing import Any
 
@@ -11,13 +13,30 @@ from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from . import params
 from .fit import CallbackSupportMixin
 
 #: Largest magnitude accepted. Products of larger numbers leave the range of a double.
 LARGEST = 1e100
 
-#: Fitted attributes that decision values are computed from.
-COEFFICIENTS = ("coef_", "intercept_", "landmark_coef_", "thresholds_", "dual_coef_", "_gamma")
+#: Fitted arrays that decision values are computed from.
+COEFFICIENTS = {"coef_", "intercept_", "landmark_coef_", "thresholds_", "dual_coef_", "support_vectors_"}
+
+
+def finite(decisions: np.ndarray) -> np.ndarray:
+    """Decision values, all finite; ValueError if they are not."""
+    if not np.isfinite(decisions.sum()) and not np.isfinite(decisions).all():  # the sum of finite values may overflow
+        raise ValueError("Decision values leave the range of floating-point numbers. Scale the features, or lower C.")
+    return decisions
+
+
+@contextmanager
+def as_damage() -> Iterator[None]:
+    """Raise ValueError for errors of Python that missing parts, and parts of another type, of a saved state cause."""
+    try:
+        yield
+    except (AttributeError, LookupError, OverflowError, TypeError) as error:
+        raise ValueError(f"the saved state is damaged: {error}") from error
 
 
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
@@ -26,13 +45,25 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     #: Precisions that rows may have.
     _dtypes: Any = (np.float64, np.float32)
 
+    #: Attributes that a prediction of a fitted estimator needs, unless it reads them from an ensemble.
+    _needed: tuple[str, ...] = ()
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for name in COEFFICIENTS:
-            value = vars(self).get(name, 0.0)
-            values = value.data if sp.issparse(value) else np.asarray(value)
-            if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-                raise ValueError(f"the saved state is damaged: {name} must be finite numbers")
+        """Saved by an earlier version, the estimator gets the defaults of parameters that did not exist then."""
+        with as_damage():
+            super().__setstate__({**params.defaults(type(self)), **state})
+            fitted = "n_features_in_" in vars(self) and "_model" not in vars(self)
+            for name in self._needed if fitted else ():
+                if name not in vars(self):
+                    raise ValueError(f"the saved state is damaged: {name} is missing")
+            for name in COEFFICIENTS & vars(self).keys():
+                value = vars(self)[name]
+                if sp.issparse(value):
+                    _require_places(name, value)
+                values = value.data if sp.issparse(value) else value
+                is_array = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
+                if not is_array or not np.isfinite(values).all():
+                    raise ValueError(f"the saved state is damaged: {name} must be an array of finite numbers")
 
     @property
     def _takes_sparse(self) -> bool:
@@ -81,3 +112,11 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
             return int(effective_n_jobs(self.n_jobs))
         return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
+
+
+def _require_places(name: str, matrix: Any) -> None:
+    """Reject indices outside of a sparse matrix: SciPy does not check them when it uses them."""
+    try:
+        matrix.check_format()
+    except Exception as error:  # arrays of other types or lengths fail in many ways
+        raise ValueError(f"the saved state is damaged: {name}: {error}") from error

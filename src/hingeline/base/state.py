@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["changes", "exclusive", "lock_of", "publish", "snapshot"]
+__all__ = ["changes", "exclusive", "lock_of", "publish", "snapshot", "steady", "turn_of"]
 
 E = TypeVar("E")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +32,14 @@ def lock_of(owner: Any) -> Any:
     return lock
 
 
+def turn_of(estimator: Any) -> Any:
+    """Lock of an estimator for a call that changes it; refuses a call made by a kernel function of that estimator."""
+    lock = lock_of(estimator)
+    if lock._is_owned():  # the lock itself knows: a flag could be left behind by Ctrl-C
+        raise RuntimeError("a kernel function must not change the model that it is called for")
+    return lock
+
+
 def _after_fork() -> None:
     """A child of fork has one thread: no lock is held in it."""
     global _locks, _registry
@@ -43,14 +51,25 @@ if hasattr(os, "register_at_fork"):
 
 
 def exclusive(method: F) -> F:
-    """Decorator of a method of an estimator that other threads must not change meanwhile."""
+    """Decorator of a method that changes an estimator, with its lock as :func:`turn_of` gives it."""
 
     @wraps(method)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with lock_of(self):
+        with turn_of(self):
             return method(self, *args, **kwargs)
 
     return alone  # type: ignore[return-value]
+
+
+def steady(method: F) -> F:
+    """Decorator of a method that reads an estimator, which other threads must not change meanwhile."""
+
+    @wraps(method)
+    def reads(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with lock_of(self):
+            return method(self, *args, **kwargs)
+
+    return reads  # type: ignore[return-value]
 
 
 def snapshot(estimator: E) -> E:

@@ -112,10 +112,9 @@ class MinNormSVC(L2Classifier):
 
     References
     ----------
-    R. Strack, V. Kecman, B. Strack, Q. Li, "Sphere support vector machines for large classification tasks",
-    Neurocomputing 101, 2013.
+    R. Strack, V. Kecman, "Minimal norm support vector machines for large classification tasks", ICMLA 2012.
 
-    G. A. Melki, "Fast online training of L1 support vector machines", in "Novel support vector machines for diverse
+    G. A. Melki, "Novel online SVM using worst-violators", chapter 1 of "Novel support vector machines for diverse
     learning paradigms", dissertation, Virginia Commonwealth University, 2018, where it is compared with OLLAWV.
 
     Examples

@@ -105,7 +105,7 @@ class NNISDAClassifier(L2Classifier):
 
     References
     ----------
-    G. A. Melki, "Fast online training of L1 support vector machines", in "Novel support vector machines for diverse
+    G. A. Melki, "Novel online SVM using worst-violators", chapter 1 of "Novel support vector machines for diverse
     learning paradigms", dissertation, Virginia Commonwealth University, 2018, where it is compared with OLLAWV.
 
     Examples

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
-from ..base.fit import run, with_callbacks
 from ..base.labels import pairs
 from ..base.rows import LARGEST
 from .training import BatchTraining
@@ -41,8 +40,8 @@ class WorstViolatorSVC(KernelClassifier):
         A callable gets two sets of rows and returns the matrix of kernel values between them. It is called for blocks
         of rows, never for the whole training set.
     gamma : {'scale', 'auto'} or float, default='scale'
-        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, 'auto' is
-        ``1 / n_features``.
+        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
+        if `sample_weight` is given; 'auto' is ``1 / n_features``.
     degree : int, default=3
         Degree of 'poly'.
     coef0 : float, default=0.0
@@ -102,11 +101,12 @@ class WorstViolatorSVC(KernelClassifier):
 
     Notes
     -----
-    The model stores its support vectors, which are rows of the training data.
+    `sample_weight` is a factor on the steps. A sample of weight 2 makes one step of double size; two equal samples may
+    make two steps. The model stores its support vectors, which are rows of the training data.
 
     References
     ----------
-    G. A. Melki, "Fast online training of L1 support vector machines", in "Novel support vector machines for diverse
+    G. A. Melki, "Novel online SVM using worst-violators", chapter 1 of "Novel support vector machines for diverse
     learning paradigms", dissertation, Virginia Commonwealth University, 2018.
 
     Examples
@@ -145,31 +145,6 @@ class WorstViolatorSVC(KernelClassifier):
         "fit_intercept": params.boolean(),
         **CLASSIFIER_RULES,
     }
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WorstViolatorSVC:
-        """Learn from training data.
-
-        Ctrl-C ends training early and leaves a usable model behind.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
-            ``kernel='precomputed'`` the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on the steps. Samples of weight zero are left out. A sample of weight 2 makes one step of double
-            size; two equal samples may make two steps.
-
-        Returns
-        -------
-        WorstViolatorSVC
-            The fitted estimator.
-        """
-        run(self, self._prepare, X, y, sample_weight)
-        return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> OllawvTraining:
         X, self.classes_, codes = self._validate_fit(X, y)

@@ -1,98 +1,117 @@
-"""Probabilities from decision values: Platt's sigmoid for pairs of classes, and their coupling.
-
-The sigmoid is fitted by Newton's method with backtracking (Lin, Lin and Weng, "A note on Platt's probabilistic outputs
-for support vector machines", 2007). Probabilities of pairs are coupled by the second method of Wu, Lin and Weng,
-"Probability estimates for multi-class classification by pairwise coupling", 2004. Both are what LIBSVM does.
-"""
+"""Probabilities of SVC: sigmoids of cross-validated decision values, as in LIBSVM."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from scipy.special import expit
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..base.labels import pairs
+from ..base.platt import PlattClassifier, apply_sigmoids, couple, fit_sigmoid
+
+#: Folds of the decision values that the sigmoids are fitted to.
+N_FOLDS = 5
+
+#: Decision values of the rows `test` by a model of the rows `train`, with their sides: (train, sides, test).
+Decisions = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-def fit_sigmoid(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
-    """Parameters A, B of the probability ``1 / (1 + exp(A f + B))`` of the positive class.
+class SvcProbabilities(PlattClassifier):
+    """Probabilities of SVC; ``sigmoids_`` is empty after a fit with ``probability=False``."""
+
+    sigmoids_: np.ndarray
+
+    def _warn_of_probability(self) -> None:
+        if self.probability != "deprecated":
+            warnings.warn(
+                "The `probability` parameter was deprecated in scikit-learn 1.9 and will be removed in version 1.11. "
+                "Use `CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`",
+                FutureWarning,
+                stacklevel=5,
+            )
+
+    def _probabilities(self: Any, X: Any) -> np.ndarray:
+        self = self._snapshot()
+        X = self._validate_predict(X)
+        if not self.sigmoids_.size:
+            raise NotFittedError("predict_proba is not available when fitted with probability=False")
+        n_classes = len(self.classes_)
+        decisions = self._decide(X, self)
+        first = apply_sigmoids(-decisions if n_classes == 2 else decisions, self.sigmoids_)
+        pairwise = np.zeros((len(decisions), n_classes, n_classes))
+        i, j = pairs(n_classes)
+        pairwise[:, i, j] = first
+        pairwise[:, j, i] = 1.0 - first
+        return pairwise[:, [0, 1], [1, 0]] if n_classes == 2 else couple(pairwise)
+
+    @property
+    def probA_(self) -> np.ndarray:
+        """Slopes of the sigmoids of ``probability=True``; deprecated as in scikit-learn."""
+        return self._deprecated("probA_", 0)
+
+    @property
+    def probB_(self) -> np.ndarray:
+        """Offsets of the sigmoids of ``probability=True``; deprecated as in scikit-learn."""
+        return self._deprecated("probB_", 1)
+
+    def _deprecated(self, name: str, which: int) -> np.ndarray:
+        warnings.warn(
+            f"Attribute `{name}` was deprecated in scikit-learn 1.9 and will be removed in 1.11.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        check_is_fitted(self)
+        values: np.ndarray = self.sigmoids_[which]
+        return values
+
+
+def cross_validated(
+    codes: np.ndarray, kept: np.ndarray, n_classes: int, random_state: Any, decisions: Decisions
+) -> np.ndarray:
+    """Sigmoids of all pairs of classes.
 
     Parameters
     ----------
-    decisions : ndarray of shape (n_samples,)
-        Decision values of samples that were not used in training.
-    positive : ndarray of bool of shape (n_samples,)
-        Whether a sample belongs to the positive class.
+    codes : ndarray
+        Class of each sample.
+    kept : ndarray of bool
+        Samples that take part.
+    n_classes : int
+        Number of classes.
+    random_state : int, RandomState instance or None
+        Folds.
+    decisions : callable
+        Decision values for samples left out, as in `Decisions`.
 
     Returns
     -------
-    tuple of float
-        A and B.
+    ndarray of shape (2, n_classes * (n_classes - 1) / 2)
+        Slopes and offsets.
     """
-    n_positive = int(positive.sum())
-    n_negative = len(positive) - n_positive
-    targets = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
-    point = np.array([0.0, np.log((n_negative + 1.0) / (n_positive + 1.0))])
-
-    def loss(at: np.ndarray) -> float:
-        z = at[0] * decisions + at[1]
-        return float(np.sum(targets * z + np.logaddexp(0.0, -z)))
-
-    value = loss(point)
-    for _ in range(100):
-        p = expit(-(point[0] * decisions + point[1]))
-        slope = targets - p
-        gradient = np.array([slope @ decisions, slope.sum()])
-        if np.abs(gradient).max() < 1e-5:
-            break
-        d = p * (1.0 - p)
-        hessian = np.array([[(d * decisions) @ decisions, d @ decisions], [d @ decisions, d.sum()]]) + 1e-12 * np.eye(2)
-        direction = -np.linalg.solve(hessian, gradient)
-        step, descent = 1.0, gradient @ direction
-        while step >= 1e-10:
-            candidate = point + step * direction
-            new = loss(candidate)
-            if new < value + 1e-4 * step * descent:
-                point, value = candidate, new
-                break
-            step /= 2.0
-        else:
-            break
-    return float(point[0]), float(point[1])
+    rng = check_random_state(random_state)
+    sigmoids = []
+    for i, j in zip(*pairs(n_classes), strict=True):
+        rows = np.flatnonzero(((codes == i) | (codes == j)) & kept)
+        sigmoids.append(_sigmoid(rows, codes[rows] == i, rng, decisions))
+    return np.array(sigmoids).T
 
 
-def couple(pairwise: np.ndarray) -> np.ndarray:
-    """Probabilities of the classes from those of pairs.
-
-    Parameters
-    ----------
-    pairwise : ndarray of shape (n_samples, n_classes, n_classes)
-        Entry [s, i, j] is the probability of class i given that the class is i or j; entries [s, j, i] are
-        complementary.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-        Probabilities.
-    """
-    n, k = pairwise.shape[:2]
-    off = ~np.eye(k, dtype=bool)
-    transposed = pairwise.transpose(0, 2, 1)
-    Q = np.where(off, -transposed * pairwise, 0.0)
-    Q[:, np.arange(k), np.arange(k)] = np.where(off, transposed**2, 0.0).sum(axis=2)
-    p = np.full((n, k), 1.0 / k)
-    open_ = np.arange(n)
-    for _ in range(max(100, k)):
-        q, x = Q[open_], p[open_]
-        Qp = np.einsum("sij,sj->si", q, x)
-        pQp = np.einsum("si,si->s", x, Qp)
-        late = np.abs(Qp - pQp[:, np.newaxis]).max(axis=1) >= 0.005 / k
-        open_, q, x, Qp, pQp = open_[late], q[late], x[late], Qp[late], pQp[late]
-        if not len(open_):
-            break
-        for t in range(k):
-            diff = (pQp - Qp[:, t]) / q[:, t, t]
-            x[:, t] += diff
-            scale = 1.0 + diff
-            pQp = (pQp + diff * (diff * q[:, t, t] + 2.0 * Qp[:, t])) / scale**2
-            Qp = (Qp + diff[:, np.newaxis] * q[:, t]) / scale[:, np.newaxis]
-            x /= scale[:, np.newaxis]
-        p[open_] = x
-    return p
+def _sigmoid(
+    rows: np.ndarray, first: np.ndarray, rng: np.random.RandomState, decisions: Decisions
+) -> tuple[float, float]:
+    """Sigmoid of one pair of classes from decision values of samples left out of training."""
+    order = rng.permutation(len(rows))
+    values = np.zeros(len(rows))
+    for test in filter(len, np.array_split(order, N_FOLDS)):
+        train = np.setdiff1d(order, test)
+        sides = np.unique(first[train])
+        if len(sides) == 2:
+            values[test] = decisions(rows[train], first[train], rows[test])
+        elif len(sides):
+            values[test] = 1.0 if sides[0] else -1.0
+    return fit_sigmoid(values, first)

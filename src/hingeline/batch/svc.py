@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from numbers import Real
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, column_or_1d
 
@@ -22,8 +19,10 @@ from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
 from ..base.labels import pairs, read_only
+from ..base.platt import wants_probability
 from ..base.rows import LARGEST
-from .platt import couple, fit_sigmoid
+from ..base.state import snapshot
+from .platt import SvcProbabilities, cross_validated
 from .start import coefficients, guess_of, mismatch
 from .training import BatchTraining
 
@@ -33,13 +32,11 @@ SINGLE_ROWS = 1000
 SINGLE_TOL = 1e-6
 #: Working sets assumed for the length of progress bars.
 N_WORKING_SETS = 50
-#: Folds of the decision values that probabilities are fitted to.
-N_FOLDS = 5
 
 VERBOSE = params.boolean() | params.integer(least=0)
 
 
-class SVC(KernelClassifier):
+class SVC(SvcProbabilities, KernelClassifier):
     """C-support vector classification, a drop-in replacement of :class:`sklearn.svm.SVC`.
 
     The problem, the parameters, the stopping rule and the fitted attributes are those of scikit-learn. The solver is
@@ -58,7 +55,7 @@ class SVC(KernelClassifier):
         Degree of 'poly'.
     gamma : {'scale', 'auto'} or float, default='scale'
         Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, 'auto' is
-        ``1 / n_features``.
+        ``1 / n_features``. The variance does not depend on `sample_weight`, as in scikit-learn.
     coef0 : float, default=0.0
         Constant of 'poly' and 'sigmoid'.
     shrinking : bool, default=True
@@ -115,8 +112,8 @@ class SVC(KernelClassifier):
     shape_fit_ : tuple of int
         Shape of the training data.
     stop_reason_ : ndarray of str of shape (n_classes * (n_classes - 1) / 2,)
-        'tol', 'max_iter', 'precision' (rounding errors end the progress), 'interrupted' (Ctrl-C) or 'stopped' (by a
-        callback).
+        'tol', 'max_iter', 'precision' (rounding errors end the progress), 'unbounded' (C is infinite and the samples
+        are not separable), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
     kkt_violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Violation of the optimality conditions at the end.
     dual_objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
@@ -243,15 +240,6 @@ class SVC(KernelClassifier):
             training.core.guess(k, guess)
         return training
 
-    def _warn_of_probability(self) -> None:
-        if self.probability != "deprecated":
-            warnings.warn(
-                "The `probability` parameter was deprecated in scikit-learn 1.9 and will be removed in version 1.11. "
-                "Use `CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`",
-                FutureWarning,
-                stacklevel=5,
-            )
-
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Checked samples and labels. Callable kernels take samples of any kind."""
         if not callable(self.kernel):
@@ -356,29 +344,9 @@ class SVC(KernelClassifier):
         bias = np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
         return _core.Lines(np.ascontiguousarray(coef), *self._layout(fitted), bias)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; with ``kernel='precomputed'`` kernel values between them and the training samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_classes * (n_classes - 1) / 2)
-            Two classes: positive for ``classes_[1]``. More: with ``decision_function_shape='ovo'`` one column for
-            each pair (i, j), positive for class i; with ``'ovr'`` the votes of the pairs plus a term in (-1/3, 1/3)
-            that grows with the sum of the decision values.
-        """
-        self = self._snapshot()
-        decisions = self._decide(self._validate_predict(X), self)
-        n_classes = len(self.classes_)
-        if n_classes == 2:
-            return decisions.ravel()
-        if self.decision_function_shape == "ovo":
-            return decisions
-        shaped: np.ndarray = _ovr_decision_function(decisions < 0, -decisions, n_classes)
+    def _votes(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
+        """Votes by scikit-learn's formula, which does not scale the decision values."""
+        shaped: np.ndarray = _ovr_decision_function(decisions < 0, -decisions, len(fitted.classes_))
         return shaped
 
     def predict(self, X: Any) -> np.ndarray:
@@ -422,79 +390,6 @@ class SVC(KernelClassifier):
             return dense
         return read_only(type(self.support_vectors_)(dense))
 
-    # ---- probabilities -------------------------------------------------------------------------------
-
-    def _has_probability(self) -> bool:
-        if self.probability == "deprecated" or not self.probability:
-            raise AttributeError("predict_proba is not available when probability=False")
-        return True
-
-    @available_if(_has_probability)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, after ``fit`` with ``probability=True``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; with ``kernel='precomputed'`` kernel values between them and the training samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, one column per class.
-        """
-        self = self._snapshot()
-        X = self._validate_predict(X)
-        A, B = self.sigmoids_
-        if not len(A):
-            raise NotFittedError("predict_proba is not available when fitted with probability=False")
-        n_classes = len(self.classes_)
-        decisions = self._decide(X, self)
-        sign = -1.0 if n_classes == 2 else 1.0  # the sigmoids are of values that are positive for the first class
-        with np.errstate(over="ignore"):
-            first = np.clip(1.0 / (1.0 + np.exp(A * (sign * decisions) + B)), 1e-7, 1.0 - 1e-7)
-        pairwise = np.zeros((len(decisions), n_classes, n_classes))
-        i, j = pairs(n_classes)
-        pairwise[:, i, j] = first
-        pairwise[:, j, i] = 1.0 - first
-        return pairwise[:, [0, 1], [1, 0]] if n_classes == 2 else couple(pairwise)
-
-    @available_if(_has_probability)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Logarithms of probabilities, one column per class.
-        """
-        return np.log(self.predict_proba(X))
-
-    @property
-    def probA_(self) -> np.ndarray:
-        """Slopes of the sigmoids of ``probability=True``; deprecated as in scikit-learn."""
-        return self._deprecated("probA_", 0)
-
-    @property
-    def probB_(self) -> np.ndarray:
-        """Offsets of the sigmoids of ``probability=True``; deprecated as in scikit-learn."""
-        return self._deprecated("probB_", 1)
-
-    def _deprecated(self, name: str, which: int) -> np.ndarray:
-        warnings.warn(
-            f"Attribute `{name}` was deprecated in scikit-learn 1.9 and will be removed in 1.11.",
-            FutureWarning,
-            stacklevel=3,
-        )
-        check_is_fitted(self)
-        values: np.ndarray = self.sigmoids_[which]
-        return values
-
 
 class SvcTraining(BatchTraining):
     """One fit of SVC.
@@ -537,44 +432,21 @@ class SvcTraining(BatchTraining):
 
     def end(self, unfinished: str) -> None:
         est = self.estimator
-        if est.probability is not False and est.probability != "deprecated" and unfinished != "interrupted":
-            self.sigmoids = np.array([self._sigmoid(*pair) for pair in self._pairs()]).T
-
-    def _pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.random.RandomState]]:
-        rng = check_random_state(self.estimator.random_state)
-        for i, j in zip(*pairs(len(self.estimator.classes_)), strict=True):
-            rows = np.flatnonzero(((self.codes == i) | (self.codes == j)) & (self.bounds > 0))
-            yield rows, self.codes[rows] == i, rng
-
-    def _sigmoid(self, rows: np.ndarray, first: np.ndarray, rng: np.random.RandomState) -> tuple[float, float]:
-        """Sigmoid of one pair of classes from decision values of samples left out of training."""
-        order = rng.permutation(len(rows))
-        decisions = np.zeros(len(rows))
-        for test in filter(len, np.array_split(order, N_FOLDS)):
-            train = np.setdiff1d(order, test)
-            sides = np.unique(first[train])
-            if len(sides) == 2:
-                decisions[test] = self._decisions(rows[train], first[train], rows[test])
-            elif len(sides):
-                decisions[test] = 1.0 if sides[0] else -1.0
-        return fit_sigmoid(decisions, first)
+        if wants_probability(est) and unfinished != "interrupted":
+            self.sigmoids = cross_validated(
+                self.codes, self.bounds > 0, len(est.classes_), est.random_state, self._decisions
+            )
 
     def _decisions(self, train: np.ndarray, first: np.ndarray, test: np.ndarray) -> np.ndarray:
-        est = self.estimator
-        given = est.kernel == "precomputed" or callable(est.kernel)
-        own = {name: getattr(est, name) for name in ("degree", "coef0", "tol", "cache_size", "max_iter", "n_jobs")}
-        bounds = self.bounds[train]
-        endless = np.isinf(bounds).any()
-        model = SVC(
-            kernel="precomputed" if given else est.kernel, gamma=est._gamma, C=math.inf if endless else 1.0, **own
-        )
-        weights = None if endless else bounds
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            if given:
-                model.fit(self.X[np.ix_(train, train)], first, sample_weight=weights)
-                return model.decision_function(self.X[np.ix_(test, train)])
-            return model.fit(self.X[train], first, sample_weight=weights).decision_function(self.X[test])
+        """Decision values of the samples `test` by a model of the samples `train`, `first` being the positive ones."""
+        model = snapshot(self.estimator)
+        given = model.kernel == "precomputed" or callable(model.kernel)
+        model.kernel, model.classes_ = "precomputed" if given else model.kernel, np.array([False, True])
+        rows = self.X[np.ix_(train, train)] if given else self.X[train]
+        part = SvcTraining(model, rows, rows, first.astype(np.int64), self.bounds[train])
+        part.advance(None)
+        fitted = SimpleNamespace(**super(SvcTraining, part).attributes(""))
+        return model._decide(self.X[np.ix_(test, train)] if given else self.X[test], fitted).ravel()
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         est, X = self.estimator, self.samples
@@ -597,6 +469,12 @@ class SvcTraining(BatchTraining):
             yield (
                 f"Solver terminated early (max_iter={est.max_iter}).  Consider pre-processing your data with "
                 "StandardScaler or MinMaxScaler."
+            )
+        endless = est.stop_reason_ == "unbounded"
+        if endless.any():
+            yield (
+                f"{endless.sum()} of {len(endless)} machines stopped because their objective grows without end: with "
+                f"C={est.C:g} the samples must be separable, and they are not, or by a tiny margin only. Lower C."
             )
         late = est.stop_reason_ == "precision"
         if late.any():

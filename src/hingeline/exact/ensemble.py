@@ -36,6 +36,9 @@ class ExactEnsemble(Ensemble):
         Whether rows are returned as arrays.
     """
 
+    #: Counts of the points, and the sigmoids that were fitted to these points.
+    calibration: tuple[tuple[Any, ...], Any] = ((), None)
+
     remedies = {name: f"call set_{name} for the exact path to it" for name in ("C", "nu")}
 
     def __init__(self, problem: str, C: float, nu: float, frozen: dict[str, Any], dense: bool) -> None:
@@ -99,6 +102,7 @@ class ExactEnsemble(Ensemble):
             for number in numbers.tolist():
                 del self.name_of[number]
             self._read = None  # it holds support vectors
+            vars(self).pop("calibration", None)
 
     def bound(self, source: Any, C: float, nu: float, threads: int, estimator: Any, settled: dict[str, Any]) -> None:
         """Follow the exact path to another C, or to another nu if it is above 0.
@@ -137,6 +141,11 @@ class ExactEnsemble(Ensemble):
         for text in self.complaints(visited=visited):
             warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)
 
+    @property
+    def counts(self) -> tuple[Any, ...]:
+        """Numbers that differ whenever points, classes or C do: each point seen has a new number, and none returns."""
+        return self.core.n_seen, self.core.n_rows, self.core.n_classes, self.core.C
+
     def numbers_held(self) -> np.ndarray:
         """Numbers of the points held, in the order of their arrival."""
         return np.sort(self.core.points()["serial"])
@@ -159,7 +168,7 @@ class ExactEnsemble(Ensemble):
         found = super()._attributes(*which)
         found.update({f"_{name[:-1]}": found.pop(name) for name in INTERNAL if name in found})
         if self.problem == "classes":
-            found.update(classes_=self.classes, _n_held=self.core.n_rows)
+            found.update(classes_=self.classes, _n_held=self.core.n_rows, _counts=self.counts)
         elif found:  # OneClassSVM has coefficients up to 1
             found["_scale"] = found["_C"] if self.problem == "plane" else 1.0
             found["_near"] = self.take(found["_near"]) if len(found["_near"]) else None
@@ -181,11 +190,22 @@ class ExactEnsemble(Ensemble):
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            return {**super().__getstate__(), "name_of": self.id_of, "frozen": {**self.frozen, **self._bounds()}}
+            state = {**super().__getstate__(), "name_of": self.id_of, "frozen": {**self.frozen, **self._bounds()}}
+            if self.calibration[0] != self.counts:
+                state.pop("calibration", None)
+            return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        counts, sigmoids = self.calibration
+        if counts and (np.shape(sigmoids) != (2, self.core.n_machines) or not np.isfinite(sigmoids).all()):
+            raise ValueError("the saved state is damaged: sigmoids of the machines are missing")
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
-        n_labels = self.core.n_classes if self.problem == "classes" else 0
-        return len(self.labels) == n_labels and np.sort(self.core.points()["serial"]).tolist() == list(self.name_of)
+        n_labels, held = self.core.n_classes if self.problem == "classes" else 0, self.numbers_held().tolist()
+        names = list(self.name_of.values())
+        sound_names = list(map(_plain, names)) == names if self.own_ids else names == held
+        return len(self.labels) == n_labels and list(self.name_of) == held and sound_names
 
     def _new_core(self) -> Any:
         return _core.Incremental(self.problem, C=1.0, nu=0.0)

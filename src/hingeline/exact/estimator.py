@@ -15,7 +15,7 @@ from ..base import params
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
 from ..base.kernel import KERNEL_RULES, KernelEstimator
-from ..base.state import exclusive
+from ..base.state import exclusive, steady
 from .ensemble import ExactEnsemble, as_array
 
 #: The kernel must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
@@ -80,7 +80,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         """Condition number in the 1-norm of the margin system of each machine, computed at every access."""
         return self._ask("condition")
 
-    @exclusive
+    @steady
     def _ask(self, question: str) -> Any:
         """Value computed by the core from kernel values; AttributeError if a parameter has changed."""
         check_is_fitted(self, "_model")
@@ -132,9 +132,13 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         return ensemble
 
     def _ready(self, *free: str) -> ExactEnsemble:
-        """Checked and configured ensemble; the parameters `free` may have changed."""
+        """Configured ensemble of a call without `run`; the parameters `free` may have changed."""
         check_is_fitted(self, "_model")
         params.check(self, {name: rule for name, rule in self._rules.items() if name not in free})
+        return self._continued(*free)
+
+    def _continued(self, *free: str) -> ExactEnsemble:
+        """Configured ensemble, for checked parameters; the parameters `free` may have changed."""
         ensemble = self._model
         ensemble.require_frozen(self._frozen(), free)
         self._configure(ensemble)
@@ -197,8 +201,7 @@ class PointsTraining(Training):
             labels, codes = ensemble.labels, np.zeros(len(rows), dtype=np.int64)
             arrivals: list[tuple[int, int]] = []
             if self.y is not None:
-                labels, arrivals = ensemble.arrivals(self.y[some], self.classes)
-                codes = ensemble.codes(self.y[some], labels)
+                labels, arrivals, codes = ensemble.coded(self.y[some], self.classes)
             X = self.X if len(rows) == self.n_steps else self.X[some]  # no copy of all rows
             weights = np.ascontiguousarray(self.weights[some])
             ensemble.expect(names, self.given is not None, labels)

@@ -14,9 +14,10 @@ from .. import _core
 from ..base import params
 from ..base.classifier import KernelClassifier
 from ..base.fit import run, with_callbacks
+from ..base.platt import PlattClassifier, apply_sigmoids, fit_sigmoid
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
-from ..base.state import exclusive
+from ..base.state import exclusive, lock_of, steady
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
@@ -24,7 +25,7 @@ from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 TOGETHER = 16
 
 
-class IncrementalSVC(IncrementalEstimator, KernelClassifier):
+class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     """Kernel SVM that learns and forgets exactly.
 
     After every call the model is the optimum of the soft-margin problem over the points it holds: the optimum that
@@ -56,6 +57,9 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         Point that is removed: the one that came first ('oldest'), or the one with the smallest coefficient, that is,
         the smallest sum of absolute values over the machines, and among equal ones the one furthest beyond the margin
         ('relevance').
+    probability : bool, default=False
+        Whether there is :meth:`predict_proba`. Its sigmoids are fitted to the leave-one-out decision values, at the
+        first call after the model has changed. It may be set at any time.
     cache_size : float, default=1024
         Memory in MB for kernel rows and inverses. Rows of the margin set must fit; other rows are kept if they fit.
     n_jobs : int, default=None
@@ -137,6 +141,11 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
 
     >>> clf.leave_one_out().n_errors < 15
     True
+
+    Probabilities, calibrated by these values:
+
+    >>> clf.set_params(probability=True).predict_proba(X[:3]).shape
+    (3, 2)
     """
 
     def __init__(
@@ -150,6 +159,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         class_weight: Any = None,
         window: int | None = None,
         window_rule: str = "oldest",
+        probability: bool = False,
         cache_size: float = 1024,
         n_jobs: int | None = None,
     ) -> None:
@@ -159,13 +169,14 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         "C": params.real(above=0.0, most=LARGEST),
         **INCREMENTAL_RULES,
         "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
+        "probability": params.boolean(),
     }
 
     # ---- learning ------------------------------------------------------------------------------------
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> IncrementalSVC:
-        """Learn from training data, row after row.
+        """Learn the training data: all rows together, or one by one with a `window`.
 
         Ctrl-C ends training early and leaves the optimum of the rows learnt so far.
 
@@ -262,7 +273,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         if first:
             self._settle_gamma(X, None if sample_weight is None else given)
         self._require_moderate(X)
-        ensemble = self._ensemble(X) if first else self._ready()
+        ensemble = self._ensemble(X) if first else self._continued()
         ensemble.require_weights(self.class_weight, y)
         names = ensemble.named(ids, len(y))
         declared = ensemble.unknown(classes)
@@ -295,7 +306,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
 
     # ---- paths and leave-one-out ---------------------------------------------------------------------
 
-    @exclusive
+    @steady
     def c_path(self, Cs: Any, X: Any = None) -> Bunch:
         """Optima for several values of C, along the exact path. The model does not change.
 
@@ -349,7 +360,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         decision = sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
         return decision[..., 0] if decision.shape[2] == 1 else decision
 
-    @exclusive
+    @steady
     def leave_one_out(self, progress: Any = None) -> Bunch:
         """Compute for each point held the decision of the exact model without that point.
 
@@ -389,6 +400,39 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             n_errors=int((decided != ensemble.points_held()["code"]).sum()),
             ids=self.ids_,
         )
+
+    # ---- probabilities -------------------------------------------------------------------------------
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        state = self._snapshot()
+        X = state._validate_predict(X)
+        sigmoids = state._sigmoids()
+        if sigmoids is None:
+            with lock_of(self):  # the model does not change until its sigmoids are known
+                state = self._snapshot()
+                X = state._validate_predict(X)
+                sigmoids = self._fit_sigmoids()
+        positive = apply_sigmoids(state._decide(X, state._fitted()), sigmoids)
+        if positive.shape[1] == 1:
+            return np.hstack([1.0 - positive, positive])
+        return positive / positive.sum(axis=1, keepdims=True)
+
+    def _sigmoids(self) -> np.ndarray | None:
+        """Sigmoids of the machines, if they were fitted to the points held."""
+        counts, sigmoids = self._model.calibration
+        return sigmoids if counts == self._fitted()._counts else None
+
+    def _fit_sigmoids(self) -> np.ndarray:
+        """Fit and keep a sigmoid for each machine. Points of weight zero do not take part."""
+        ensemble = self._model
+        values = self.leave_one_out(progress=False).decision.reshape(ensemble.core.n_rows, -1)
+        held = ensemble.points_held()
+        kept = held["weight"] > 0
+        positive = [1] if values.shape[1] == 1 else range(values.shape[1])
+        found = [fit_sigmoid(values[kept, m], held["code"][kept] == code) for m, code in enumerate(positive)]
+        sigmoids = np.array(found).T
+        ensemble.calibration = (ensemble.counts, sigmoids)
+        return sigmoids
 
     # ---- parts ---------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..base import params
 from ..base.fit import run, with_callbacks
-from ..base.rows import LARGEST
+from ..base.rows import LARGEST, finite
 from ..base.state import exclusive
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
@@ -149,7 +149,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, ids: Any = None) -> IncrementalOneClassSVM:
-        """Learn from training data, row after row.
+        """Learn the training data: all rows together with `C`, one by one with `nu` or a `window`.
 
         Ctrl-C ends training early and leaves the optimum of the rows learnt so far.
 
@@ -220,10 +220,11 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     def _prepare_points(self, X: Any, ids: Any) -> PointsTraining:
         first = "_model" not in vars(self)
-        X = self._check_rows(X, reset=first)
+        if first or not self._are_checked(X):
+            X = self._check_rows(X, reset=first)
         if first:
             self._settle_gamma(X, None)
-        ensemble = self._begin(X) if first else self._ready()
+        ensemble = self._begin(X) if first else self._continued()
         self._require_moderate(X)
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
 
@@ -287,7 +288,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
-        return self._score_rows(X, fitted) - self._threshold(fitted)
+        return finite(self._score_rows(X, fitted) - self._threshold(fitted))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Scores: larger values are more similar to the points held.

@@ -155,6 +155,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
     """
 
     _rules: dict[str, params.Rule] = LINEAR_RULES
+    _needed: tuple[str, ...] = ("coef_", "classes_")
     #: Whether ``support_``, ``dual_coef_`` and ``kkt_violation_`` are attributes.
     _publishes_multipliers = False
 

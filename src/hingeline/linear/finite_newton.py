@@ -11,6 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import chosen, one_vs_rest_shape, read_only
+from ..base.rows import finite
 from .estimator import LINEAR_RULES, LinearEstimator, PartitionedClassifierMixin, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scaled
@@ -27,6 +28,8 @@ CLASSIFIER_RULES = {
 
 class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
     """Base of the linear classifiers: from labels to machines, from weights to decisions."""
+
+    _needed = (*LinearEstimator._needed, "intercept_")
 
     # ---- machines ------------------------------------------------------------------------------------
 
@@ -87,8 +90,7 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
         return decisions
 
     def _decisions(self, X: Any) -> np.ndarray:
-        values: np.ndarray = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return values
+        return finite(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
 
     def _chosen(self, X: Any) -> np.ndarray:
         scale = self.decision_scale_ if self._by_pairs else None

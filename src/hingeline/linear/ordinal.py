@@ -11,6 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import read_only
+from ..base.rows import finite
 from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
 from .layout import Layout
 from .minimiser import Minimiser
@@ -182,7 +183,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         }
 
     def _scores(self, X: Any) -> np.ndarray:
-        return np.asarray(safe_sparse_dot(X, self.coef_)).ravel()
+        return finite(np.asarray(safe_sparse_dot(X, self.coef_)).ravel())
 
     @by_partition
     def decision_function(self, X: Any) -> np.ndarray:

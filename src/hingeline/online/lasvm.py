@@ -20,6 +20,8 @@ CHUNK = 4096
 LARGEST_SINGLE = 1e30
 #: Compaction period used when `clean_period` is None.
 SWEEP_PERIOD = 256
+#: Steps of `finish` with ``max_iter=-1``, as in LIBSVM: at least this number, and this number for each sample.
+MOST_STEPS, MOST_STEPS_PER_SAMPLE = 10_000_000, 100
 
 
 class LASVC(StreamClassifier):
@@ -58,7 +60,7 @@ class LASVC(StreamClassifier):
         Steps after each example of the variants without intercept. 'bounded': steps on one or two coefficients, until
         the gap is below its target or steps hardly raise the dual objective. The number of steps grows with the
         logarithm of C at most. 'paper': steps on one coefficient, until the gap is below its target. The number of
-        steps may grow like C.
+        steps may grow like C, up to a million for each example.
     clean_period : int or None, default=256
         Number of examples between cleanings of 'nc', 'g' and 'i', which remove examples with coefficient zero. None:
         no cleaning before the end.
@@ -75,7 +77,7 @@ class LASVC(StreamClassifier):
     tol : float, default=1e-3
         Relative duality gap at which `finish` stops.
     max_iter : int, default=-1
-        Maximum number of steps of `finish` for each machine; -1: no limit.
+        Maximum number of steps of `finish` for each machine; -1: LIBSVM's limit, ``max(10**7, 100 * n_samples)``.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
         A callable gets two sets of rows and returns the matrix of kernel values between them.
     gamma : {'scale', 'auto'} or float, default='scale'
@@ -308,7 +310,9 @@ class LasvmTraining(FitTraining):
         est, core = self.estimator, self.core
         whole = est.variant == "lasvm"
         tol = est.tol / 2 if whole else est.tol
-        most = 2**62 if est.max_iter < 0 else int(est.max_iter)
+        most = int(est.max_iter)
+        if most < 0:
+            most = max(MOST_STEPS, MOST_STEPS_PER_SAMPLE * len(self.order))
         definite = est._is_definite()
         most -= core.finish(self.source, tol, most, definite, self.threads)
         held = -1

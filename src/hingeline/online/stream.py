@@ -11,7 +11,7 @@ from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.ensemble import ReadsEnsemble
-from ..base.fit import Training, run, with_callbacks
+from ..base.fit import Training, run
 from .ensemble import StreamEnsemble
 
 STREAM_RULES = {**CLASSIFIER_RULES, "multi_class": params.one_of("ovo", "ovr")}
@@ -23,30 +23,6 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
     A subclass has ``multi_class`` among its parameters, and the methods ``_options``, ``_boxes``, ``_ensemble`` and
     ``_training``.
     """
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from training data, in random order.
-
-        Ctrl-C ends training early and leaves a usable model behind.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
-            ``kernel='precomputed'`` the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C; for KernelSGDClassifier on the steps. Samples of weight zero are ignored.
-
-        Returns
-        -------
-        object
-            The fitted estimator.
-        """
-        run(self, self._prepare, X, y, sample_weight)
-        return self
 
     def _has_rows(self) -> bool:
         if self.kernel == "precomputed":
@@ -183,7 +159,7 @@ class ChunkTraining(StreamTraining):
         ensemble, core, y = self.ensemble, self.ensemble.core, self.y
         with ensemble.lock:
             before = ensemble.labels
-            labels, arrivals, codes = self._coded()
+            labels, arrivals, codes = ensemble.coded(y, self.classes)
             margins = np.full((len(y), len(labels)), np.nan)
             rows = np.arange(len(y))
             chunk = _core.Chunk(self.matrix, rows, core.n_seen + rows, codes, self.boxes, arrivals)
@@ -195,14 +171,3 @@ class ChunkTraining(StreamTraining):
                 n_known = core.n_classes
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before
         return False
-
-    def _coded(self) -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:
-        """Labels by code after the chunk, when new ones become known, and the codes of the samples."""
-        ensemble, y = self.ensemble, self.y
-        known = ensemble.labels[: ensemble.core.n_classes]
-        if self.classes is None and len(y) == 1 and known.dtype == y.dtype:  # a label that is known: no sorting
-            same = known == y
-            if same.any():
-                return known, [], same.argmax(keepdims=True)
-        labels, arrivals = ensemble.arrivals(y, self.classes)
-        return labels, arrivals, ensemble.codes(y, labels)

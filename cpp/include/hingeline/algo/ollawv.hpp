@@ -214,7 +214,7 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     const Index done = state.chosen.size();
     const Index last = stop.max_steps < state.n - done ? done + stop.max_steps : state.n;
     // The share of a thread in a step must cost more than the barrier at its end.
-    constexpr Index fewest_rows = 2048;
+    constexpr Index fewest_rows = 8192;
     threads = static_cast<int>(std::clamp<Index>((state.n - done) / fewest_rows, 1, threads));
     state.trace.start();
     detail::Loop<Source> loop(state, p, source, stop, last);

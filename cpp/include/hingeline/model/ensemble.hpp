@@ -301,7 +301,7 @@ template <class E, class Check> E restored_ensemble(const E& e, const Record& re
     Array<char> seen(classes, 0);
     for (const Index p : fresh.classes.place)
         require_sound(p >= 0 && p < classes && !std::exchange(seen[p], 1), "place");
-    require_sound(fresh.n_seen >= 0, "n_seen");
+    require_sound(is_count(fresh.n_seen), "n_seen");
     require_sound(fresh.unfinished.empty() || fresh.unfinished == "stopped" || fresh.unfinished == "interrupted",
                   "unfinished");
     if (held) fresh.rows.append(*held, Ids::run(0, row_count(*held)));

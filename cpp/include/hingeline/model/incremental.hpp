@@ -36,10 +36,10 @@ template <class Archive, class U> void fields(Archive& a, U& u) {
 inline void check(const Unit& u, Index n, Index classes) {
     const State& s = u.state;
     require_sound(u.positive >= 0 && u.positive < std::max<Index>(classes, 1), "positive");
-    require_sound(s.n == n && s.C > 0 && s.refreshed_at >= 0, "size of a machine");
+    require_sound(s.n == n && s.C > 0 && is_count(s.refreshed_at), "size of a machine");
     for (const Index count :
          {s.counts.steps, s.counts.rebuilds, s.counts.corrections, s.counts.restarts, s.counts.refinements})
-        require_sound(count >= 0, "counts");
+        require_sound(is_count(count), "counts");
     Index inside = 0;
     for (const Place p : s.place) {
         require_sound(p >= Place::out && p <= Place::high, "place");
@@ -118,6 +118,7 @@ class Incremental {
                 Room room(*this, model.window > 0);
                 run(source, threads, interrupt,
                     [&](const auto& values, auto& scratch) { model.learn(values, scratch, count); });
+                if (interrupt && interrupt->failed()) return undo();  // before rows of one block are removed
                 close(std::move(room));
                 at += count;
             }
@@ -335,6 +336,7 @@ class Incremental {
     }
     void check_points() const {
         const Points& p = model.points;
+        require_sound(is_count(seen_), "n_seen");
         const Index n = std::ssize(p.serial);
         const Index count = classes.size();
         Array<char> seen(count, 0);

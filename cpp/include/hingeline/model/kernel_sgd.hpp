@@ -45,8 +45,9 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
 inline void check(const Machine& m) {
     const State& s = m.state;
     require_sound(s.a.size() == s.row.size(), "lengths of a machine's arrays");
-    require_sound(s.t >= 0 && s.violations >= 0 && s.kernel_evals >= 0, "counts");
-    require_sound(s.note_every > 0 && s.reason >= Reason::running && s.reason <= Reason::precision, "reason");
+    require_sound(is_count(s.t) && is_count(s.violations) && is_count(s.kernel_evals), "counts");
+    require_sound(s.note_every > 0 && is_count(s.note_every), "note_every");
+    require_sound(s.reason >= Reason::running && s.reason <= Reason::precision, "reason");
     require_sound(s.sigma > 0 && s.flushed > 0, "scale");
     for (const Average& mean : s.averages) require_sound(mean.from >= 0 && mean.from <= s.t, "average_from");
 }

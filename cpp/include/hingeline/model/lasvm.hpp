@@ -67,10 +67,11 @@ inline void check(Machine& m) {
             "zone or dead");
     require_sound(s.ascent.at >= -1 && s.ascent.at < s.n, "ascent_at");
     for (const Index count : {s.visited, s.steps, s.refreshed_at, s.kernel_evals, s.kernel_needed, s.kernel_recomputed})
-        require_sound(count >= 0, "counts");
+        require_sound(is_count(count), "counts");
     for (const online::Tally* tally : {&s.admitted, &s.cleaned, &s.skipped})
-        for (const Index count : tally->count) require_sound(count >= 0, "tallies");
-    require_sound(s.note_every > 0 && s.reason >= Reason::running && s.reason <= Reason::indefinite, "reason");
+        for (const Index count : tally->count) require_sound(is_count(count), "tallies");
+    require_sound(s.note_every > 0 && is_count(s.note_every), "note_every");
+    require_sound(s.reason >= Reason::running && s.reason <= Reason::indefinite, "reason");
     for (Index t = 0; t < s.n; ++t) {
         const double alpha = s[online::line::alpha][t];
         require_sound(s[online::line::lo][t] <= alpha && alpha <= s[online::line::hi][t], "alpha");

@@ -27,6 +27,8 @@ struct Damaged : std::invalid_argument {
 inline void require_sound(bool holds, const char* what) {
     if (!holds) throw Damaged(what);
 }
+/// Whether a saved number can be a count. Sums of counts do not overflow.
+inline bool is_count(Index n) { return n >= 0 && n <= Index{1} << 53; }
 
 /// Numbers in row-major order; an empty shape means one dimension. They may come from rows, so their memory is
 /// overwritten when released.

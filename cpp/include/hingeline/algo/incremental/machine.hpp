@@ -49,7 +49,7 @@ template <class Source> class Machine {
 
     /// Add position c to the problem.
     void learn(Index c) {
-        guarded([&] { begin(c); }, c, -1);
+        guarded([&] { begin(c); }, c, -1, false);
     }
 
     /// Remove position c from the problem. Afterwards G of c is that of a point the machine has never seen.
@@ -69,7 +69,7 @@ template <class Source> class Machine {
                 path_.release(c);
                 settle();
             },
-            -1, c);
+            -1, c, true);
     }
 
     /// Remove several positions from the problem and add others, changing whole sets at a time. False if the method
@@ -93,8 +93,8 @@ template <class Source> class Machine {
         return true;
     }
 
-    /// Change C along the exact path.
-    void set_bound(double C) {
+    /// Change C along the exact path. `removes`: a point is about to leave, so this does not fail.
+    void set_bound(double C, bool removes = false) {
         guarded(
             [&] {
                 if (!s.ready || !bears(held(), C)) {
@@ -105,7 +105,7 @@ template <class Source> class Machine {
                 path_.follow(C);
                 settle();
             },
-            -1, -1, C);
+            -1, -1, removes, C);
     }
 
     /// Largest violation of the KKT conditions, from kernel values computed again.
@@ -273,8 +273,8 @@ template <class Source> class Machine {
         s[line::alpha][k] -= excess;
     }
     /// Run one operation. If the path breaks down, solve the problem by descent: with point `joins`, without point
-    /// `leaves`, with this C.
-    template <class F> void guarded(F&& work, Index joins, Index leaves, double C = 0) {
+    /// `leaves`, with this C. With `removes` it does not fail: a point can always be removed.
+    template <class F> void guarded(F&& work, Index joins, Index leaves, bool removes, double C = 0) {
         path_.start();
         M.measure();
         Array<Index> all = members();
@@ -289,7 +289,7 @@ template <class Source> class Machine {
         std::erase(all, leaves);
         if (joins >= 0 && std::find(all.begin(), all.end(), joins) == all.end()) all.push_back(joins);
         descend(all);
-        if (descent_.indefinite() && leaves < 0)  // a point can always be removed
+        if (descent_.indefinite() && !removes)
             throw std::runtime_error("no optimum was found: the kernel matrix is not positive semi-definite");
     }
     /// Solve the problem by descent, without the points `leaving` and with the points `coming`.
@@ -366,13 +366,9 @@ template <class Source> class Machine {
     /// Learn these points, in the order in which they came, from scratch.
     void again(Array<Index> points) {
         std::sort(points.begin(), points.end(), [&](Index a, Index b) { return M.earlier(a, b); });
-        std::fill_n(s[line::alpha], s.n, 0.0);
-        std::fill_n(s[line::g], s.n, 0.0);
-        std::fill(s.place.begin(), s.place.end(), Place::out);
         M.clear();
+        s.empty();
         M.kernel.driver = -1;
-        s.mu = 0;
-        s.ready = s.total == 0;
         for (const Index c : points) {
             path_.start();
             begin(c);

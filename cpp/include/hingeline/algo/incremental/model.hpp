@@ -77,14 +77,15 @@ struct Model {
     /// Whether more points are held than the window allows.
     bool crowded() const { return window > 0 && live() > window; }
 
-    /// Remove these positions from all machines and mark them dead.
+    /// Remove these positions from all machines and mark them dead. Removing all positions needs no kernel value.
     template <class Source>
     void forget(const Source& source, std::vector<Scratch<double>>& scratch, const Array<Index>& which) {
         transaction([&](const Array<Unit>& before) {
+            if (which.size() == live()) return empty();
             if (nu <= 0 && which.size() > 1 && jump(source, scratch, which, {}, before)) return;
             Index left = live();
             for (const Index c : which) {
-                if (nu > 0 && --left > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(left)));
+                if (nu > 0 && --left > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(left)), true);
                 for (Unit& u : units) machine(u, source, scratch).unlearn(c);
             }
         });
@@ -104,8 +105,9 @@ struct Model {
         }
     }
 
-    template <class Source> void bound(const Source& source, std::vector<Scratch<double>>& scratch, double value) {
-        for (Unit& u : units) machine(u, source, scratch).set_bound(value);
+    template <class Source>
+    void bound(const Source& source, std::vector<Scratch<double>>& scratch, double value, bool removes = false) {
+        for (Unit& u : units) machine(u, source, scratch).set_bound(value, removes);
         C = value;
     }
 
@@ -191,6 +193,14 @@ struct Model {
     }
 
   private:
+    /// Take all points out of all machines.
+    void empty() {
+        if (nu > 0) C = 1.0 / nu;
+        for (Unit& u : units) {
+            u.state.empty();
+            u.state.C = C;
+        }
+    }
     /// Change several points at once in all machines; false if one of them fails, and then all are as before.
     template <class Source> bool jump(const Source& source, std::vector<Scratch<double>>& scratch,
                                       const Array<Index>& leaving, const Array<Index>& coming,

@@ -134,7 +134,18 @@ template <class Source> class Path {
             const double* line_k = M.row(k);
             for (Index i = 0; i < s.n; ++i) col[i] += rate * line_k[i];
         };
+        // If no coefficient is at a bound that moves, the optimum is that of every larger C. A path would multiply
+        // rounding errors of its direction by the distance.
+        const auto unbounded = [&] {
+            for (Index i = 0; i < s.n; ++i)
+                if ((M.place(i) == Place::high || M.place(i) == Place::low) && alpha[i] != 0) return false;
+            return true;
+        };
         while (s.C != target) {
+            if (target > s.C && unbounded()) {
+                s.C = target;
+                return;
+            }
             count_step();
             const double sign = target > s.C ? 1.0 : -1.0;
             if (M.m() == 0 && std::abs(first) > eps) {

@@ -119,6 +119,15 @@ struct State {
         return sum;
     }
 
+    /// Take all points out of the problem.
+    void empty() {
+        for (const auto name : {line::alpha, line::g}) std::fill_n(lines[name], n, 0.0);
+        std::fill(place.begin(), place.end(), Place::out);
+        margin.clear();
+        q.clear();
+        mu = 0;
+        ready = total == 0;
+    }
     /// Append a position that is not in the problem.
     void append(double p, double up, double dn) {
         lines.resize(n + 1);

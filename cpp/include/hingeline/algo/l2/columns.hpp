@@ -13,6 +13,7 @@ template <class Source> class HeldColumns {
     HeldColumns(State& state, bool bias, std::size_t cache_bytes, const Source& source, Interrupt* interrupt)
         : s(state),
           bias_(bias),
+          interrupt_(interrupt),
           held_(s.n(), nullptr),
           used_(s.n(), 0),
           columns_(source, std::max(cache_bytes, least_bytes(s.n())), s.n(), interrupt),
@@ -31,9 +32,34 @@ template <class Source> class HeldColumns {
         }
         if (!used_[at]) {
             used_[at] = 1;
-            s.q[at] = static_cast<double>(held_[at][at]) + (bias_ ? 1.0 : 0.0) + 1.0 / s.c[at];
+            set_diagonal(at, held_[at]);
         }
         return held_[at];
+    }
+
+    /// f(k, column of positions[k]) in this order; false when interrupted. Columns are kept only if all of them fit.
+    template <class F> bool each(const Array<Index>& positions, F&& f) {
+        if (all_fit_) {
+            for (Index k = 0; k < positions.size(); ++k) {
+                const T* column = at(positions[k]);
+                if (!column || (k % 64 == 0 && interrupt_ && interrupt_->requested())) return false;
+                f(k, column);
+            }
+            return true;
+        }
+        Array<Index> rows;
+        for (const Index position : positions) rows.push_back(s.row[position]);
+        s.kernel_evals += rows.size() * s.n();
+        return columns_.sweep(Ids::of(rows), [&](Index first, Index count, T* const* columns) {
+            for (Index k = 0; k < count; ++k) f(first + k, columns[k]);
+        });
+    }
+    /// Set q of these positions; false when interrupted.
+    bool diagonals(const Array<Index>& positions) {
+        Array<Index> unknown;
+        for (const Index position : positions)
+            if (s.q[position] == 0) unknown.push_back(position);
+        return each(unknown, [&](Index k, const T* column) { set_diagonal(unknown[k], column); });
     }
 
     Index position_of(Index row) const {
@@ -52,6 +78,9 @@ template <class Source> class HeldColumns {
     /// At least three columns: two are in use at a time.
     static std::size_t least_bytes(Index n) { return static_cast<std::size_t>(n + 256) * sizeof(T) * 4; }
 
+    void set_diagonal(Index at, const T* column) {
+        s.q[at] = static_cast<double>(column[at]) + (bias_ ? 1.0 : 0.0) + 1.0 / s.c[at];
+    }
     /// Compute the column of `at`, and of others that may be needed soon.
     bool fetch(Index at) {
         const Index room = columns_.room();
@@ -90,6 +119,7 @@ template <class Source> class HeldColumns {
 
     State& s;
     const bool bias_;
+    Interrupt* interrupt_;
     Array<const T*> held_;
     Array<char> used_;
     Index first_uses_ = 0;

@@ -1,5 +1,5 @@
-// MNSVM: the minimal-norm point of the convex hull of y_i phi(x_i), by MDM or IMDM (Strack, Kecman and others, "Sphere
-// Support Vector Machines for large classification tasks", 2013; compared with OLLAWV in Melki 2018).
+// MNSVM: the minimal-norm point of the convex hull of y_i phi(x_i), by MDM or IMDM (Strack and Kecman, "Minimal
+// norm support vector machines for large classification tasks", ICMLA 2012; compared with OLLAWV in Melki 2018).
 //
 // Problem. minimise u'Qu, u >= 0, sum u = 1, with the Q of state.hpp. With w2 the minimum, v = u / w2 solves the
 // problem stated there, and u = v / sum v, w2 = 1 / sum v.

@@ -4,20 +4,25 @@
 // Problem. At f = sum x_j y_j K_j the primal is 1/2 x'(Q - 1/c)x + 1/2 sum c_i max(0, 1 - z_i)^2 with z = y f. On the
 // rows with a loss, S = {z < 1}, it is quadratic, and minimal where Q x = 1 on S and x = 0 elsewhere.
 //
-//     repeat: b = solution of Q b = 1 on S, b = 0 elsewhere, by conjugate gradients from x on, preconditioned by the
-//                 diagonal of Q
-//             x moves to the minimum of the primal on the line from x to b
-//     until |x_i - c_i max(0, 1 - z_i)| <= goal c_i
-//     v = max(x, 0) if that raises the dual D
+//     repeat: U = rows with a loss or near it
+//             repeat: b = solution of Q b = 1 on S, b = 0 elsewhere, by preconditioned conjugate gradients (block.hpp,
+//                         precondition.hpp)
+//                     x moves to the minimum of the primal on the line from x to b
+//             until v = max(x, 0) violates the conditions of the dual on U by at most `goal`
+//             r = 1 - Qv on all rows, in the precision of the source
+//     until v violates them nowhere, or as much as before
+//     v is taken if it raises the dual D
 //
 // Few iterations are needed (O. Chapelle, "Training a support vector machine in the primal", Neural Computation 19,
-// 2007), and few products: their number depends on the eigenvalues of K above 1 / C.
+// 2007). The work of a run is bounded by constants below.
 //
-// State. r = 1 - Qv, so z = 1 - r - v / c. Two classes only: Q_ij = y_i y_j (K_ij + 1) + delta_ij / c_i.
+// Inexact solutions. The residual is reduced to a fraction of its start, since S will change. A line search that does
+// not reach b may be due to the error of b: then the fraction is lowered.
+//
+// State. r = 1 - Qv, so z = 1 - r - v / c.
 #pragma once
 
-#include "hingeline/algo/l2/walk.hpp"
-#include "hingeline/core/aligned.hpp"
+#include "hingeline/algo/l2/precondition.hpp"
 
 namespace hingeline::l2 {
 
@@ -27,144 +32,189 @@ template <class Source> class Newton {
     using T = typename Source::Value;
 
   public:
-    Newton(Walk<Source>& walk, bool bias) : walk_(walk), s(walk.s), bias_(bias), x_(s.v), r_(s.r) {}
+    /// Up to `most_held` kernel values of the rows of U are held in memory.
+    Newton(Walk<Source>& walk, bool bias, Index most_held)
+        : walk_(walk), s(walk.s), most_held_(most_held), block_(walk, bias), inverse_(block_, walk.interrupt()) {}
 
     /// Move v and r. Stuck: nothing has changed.
     Step move(double goal) {
-        if (s.other != -1.0) return Step::stuck;  // several classes at once
-        Array<double> b, r_b;
-        for (Index iteration = 0; iteration < most_iterations && distance() > goal; ++iteration) {
-            const Step solved = solve(goal, b, r_b);
-            if (solved != Step::taken) return solved;
-            if (!descend(b, r_b)) break;
+        Array<double> v(s.v), r(s.r);
+        double before = std::numeric_limits<double>::infinity();
+        bool precise = false;
+        for (Index round = 0; round < most_rounds; ++round) {
+            const double left = violation(v, r);
+            if (left <= goal) break;
+            if (!(left <= before / 2)) {
+                if (precise) break;
+                precise = true;  // single precision does not suffice
+            }
+            before = std::min(before, left);
+            const Step step = improve(v, r, goal, precise);
+            if (step != Step::taken) return step;
         }
-        return accept();
+        const auto dual = [](const Array<double>& x, const Array<double>& g) { return (sum(x) + dot(x, g)) / 2; };
+        if (!(dual(v, r) > dual(s.v, s.r))) return Step::stuck;
+        s.v = std::move(v), s.r = std::move(r);
+        return Step::taken;
     }
 
   private:
-    static constexpr Index most_iterations = 30, most_products = 1000;
-    /// Largest S, whose kernel values are held, and largest number of kernel values of its columns.
-    static constexpr Index most_rows = 4000;
-    static constexpr double most_values = 5e7;
+    static constexpr Index most_rounds = 8, most_iterations = 60, most_products = 500;
+    /// Largest U whose kernel values are held in the precision of the source, from the first round on and if single
+    /// precision does not suffice.
+    static constexpr Index most_exact = 1024, most_precise = 4096;
+    /// Rows this far from a loss belong to U, and all rows if these are most.
+    static constexpr double near = 0.25;
+    /// Fraction of the residual that may be left, its factor after a line search that ends early, and its least.
+    static constexpr double first_fraction = 0.1, sharper = 0.1, least_fraction = 1e-10, early = 0.3;
+    /// If at most one row in so many has entered or left S, the solution is accurate to the goal.
+    static constexpr Index settled = 50;
+    /// The line search goes to b if the slope there is at most this fraction of the first one.
+    static constexpr double flat = 1e-3;
 
-    /// xi_i = max(0, 1 - z_i).
-    static double loss(double r, double x, double c) { return std::max(0.0, r + x / c); }
-    /// Largest |x_i - c_i xi_i| / c_i.
-    double distance() const {
+    static double violation(const Array<double>& v, const Array<double>& r) {
         double worst = 0;
-        for (Index i = 0; i < s.n(); ++i)
-            worst = std::max(worst, std::abs(x_[i] / s.c[i] - loss(r_[i], x_[i], s.c[i])));
+        for (Index i = 0; i < v.size(); ++i) worst = std::max({worst, r[i], v[i] > 0 ? -r[i] : 0.0});
         return worst;
     }
-    /// b and r_b = 1 - Qb.
-    Step solve(double goal, Array<double>& b, Array<double>& r_b) {
-        on_.clear();
+
+    /// One round: v >= 0 and r = 1 - Qv move.
+    Step improve(Array<double>& v, Array<double>& r, double goal, bool precise) {
+        Array<Index> rows;
         for (Index i = 0; i < s.n(); ++i)
-            if (r_[i] + x_[i] / s.c[i] > 0) on_.push_back(i);
-        const Index m = on_.size();
-        if (m > most_rows || static_cast<double>(m) * static_cast<double>(s.n()) > most_values) return Step::stuck;
-        if (!gather()) return Step::interrupted;
-        Array<double> step(m, 0.0), p(m, 0.0), residual(m), product(m);
-        for (Index i = 0; i < m; ++i) p[i] = x_[on_[i]];
-        multiply(p, residual);
-        for (double& value : residual) value = 1 - value;
-        double rho = 0;
-        for (Index count = 0; count < most_products; ++count) {
-            double fresh = 0, worst = 0;
-            for (Index i = 0; i < m; ++i) {
-                fresh += residual[i] * residual[i] / s.q[on_[i]];
-                worst = std::max(worst, std::abs(residual[i]));
-            }
-            if (worst <= goal / 2) break;
-            for (Index i = 0; i < m; ++i) p[i] = residual[i] / s.q[on_[i]] + (count > 0 ? fresh / rho * p[i] : 0.0);
-            rho = fresh;
-            multiply(p, product);
-            const double length = rho / dot(p, product);
-            if (!(length > 0 && std::isfinite(length))) return Step::stuck;
-            for (Index i = 0; i < m; ++i) step[i] += length * p[i], residual[i] -= length * product[i];
-            if (walk_.interrupted()) return Step::interrupted;
-        }
-        b.assign(x_.size(), 0.0);
-        for (Index i = 0; i < m; ++i) b[on_[i]] = x_[on_[i]] + step[i];
-        Array<double> change(b);
-        for (Index i = 0; i < s.n(); ++i) change[i] -= x_[i];
-        if (!walk_.multiply(change, r_b)) return Step::interrupted;
-        for (Index i = 0; i < s.n(); ++i) r_b[i] = r_[i] - r_b[i];
+            if (v[i] > 0 || r[i] > -near) rows.push_back(i);
+        if (2 * rows.size() > s.n()) rows.resize(s.n()), std::iota(rows.begin(), rows.end(), Index{0});
+        const Index m = rows.size();
+        if (m == 0) return Step::stuck;
+        const bool exact = m <= std::min(most_held_, precise ? most_precise : most_exact);
+        const Form form = exact ? Form::exact : m <= most_held_ ? Form::single : Form::none;
+        if (!block_.take(std::move(rows), form)) return Step::interrupted;
+        x_.assign(m, 0.0), r_.assign(padded(m), 0.0), on_.assign(m, 0);
+        for (Index i = 0; i < m; ++i) x_[i] = v[block_.at[i]], r_[i] = r[block_.at[i]], on_[i] = has_loss(i);
+        if (!inverse_.build(on_)) return Step::interrupted;
+        if (const Step step = minimise(goal); step != Step::taken) return step;
+        Array<double> change(s.n(), 0.0), product;
+        for (Index i = 0; i < m; ++i) change[block_.at[i]] = x_[i] - v[block_.at[i]], v[block_.at[i]] = x_[i];
+        if (!walk_.multiply(change, product)) return Step::interrupted;
+        for (Index i = 0; i < s.n(); ++i) r[i] -= product[i];
         return Step::taken;
     }
-    /// Kernel values between the rows of S; false when interrupted.
-    bool gather() {
-        const Index m = on_.size(), width = padded(m);
-        T* to = block_.reserve(m * width);
-        for (const Index i : on_) {
-            const T* k = walk_.columns.at(i);
-            if (!k) return false;
-            for (const Index j : on_) *to++ = k[j];
-            to = std::fill_n(to, width - m, T(0));
+
+    // ---- on U ----------------------------------------------------------------------------------------
+
+    double penalty(Index i) const { return s.c[block_.at[i]]; }
+    bool has_loss(Index i) const { return r_[i] + x_[i] / penalty(i) > 0; }
+
+    /// Move x_ >= 0 and r_ towards the minimum.
+    Step minimise(double goal) {
+        double fraction = first_fraction, least = std::numeric_limits<double>::infinity();
+        Array<double> best(x_), b, r_b;
+        for (Index iteration = 0; iteration < most_iterations; ++iteration) {
+            Index changed = 0;
+            for (Index i = 0; i < x_.size(); ++i)
+                if (on_[i] != has_loss(i)) on_[i] = !on_[i], ++changed;
+            const bool last = iteration > 0 && changed * settled <= x_.size();
+            if (const Step step = solve(last ? goal / 2 : 0.0, fraction, b, r_b); step != Step::taken) return step;
+            const double length = descend(b, r_b);
+            double left = least;
+            if (length == 1 && !clipped_violation(left)) return Step::interrupted;
+            if (left < least) best = x_, least = left;
+            if (left <= goal) break;
+            if (length < early) {
+                if (fraction <= least_fraction) break;
+                fraction *= sharper;
+            }
         }
+        if (!std::isfinite(least)) return Step::stuck;
+        x_ = std::move(best);
+        for (double& x : x_) x = std::max(x, 0.0);
+        return Step::taken;
+    }
+    /// b and r_b = 1 - Qb, where |r_b| on S is at most a fraction of its start, and `most` unless that is 0.
+    Step solve(double most, double fraction, Array<double>& b, Array<double>& r_b) {
+        const Index m = x_.size(), width = padded(m);
+        b = x_, r_b = r_;
+        Array<double> p(width, 0.0), product(width), z(width, 0.0), residual(width, 0.0);
+        bool any = false;
+        for (Index i = 0; i < m; ++i)
+            if (!on_[i] && x_[i] != 0) p[i] = -x_[i], b[i] = 0.0, any = true;
+        if (any && !subtract(p, product, r_b)) return Step::interrupted;
+        if (!inverse_.restrict(on_)) return Step::interrupted;
+        double rho = 0, limit = 0;
+        std::fill(p.begin(), p.end(), 0.0);
+        Index count = 0;
+        for (; count < most_products; ++count) {
+            double worst = 0, fresh = 0;
+            for (Index i = 0; i < m; ++i)
+                if (on_[i]) worst = std::max(worst, std::abs(r_b[i])), residual[i] = block_.scale[i] * r_b[i];
+            if (count == 0) limit = most > 0 ? std::min(fraction * worst, most) : fraction * worst;
+            if (worst <= limit) break;
+            inverse_.apply(residual.data(), z.data());
+            for (Index i = 0; i < m; ++i)
+                if (on_[i]) fresh += residual[i] * z[i];
+            for (Index i = 0; i < m; ++i) p[i] = z[i] + (count > 0 ? fresh / rho * p[i] : 0.0);
+            rho = fresh;
+            if (!block_.multiply(p.data(), product.data())) return Step::interrupted;
+            const double length = rho / std::inner_product(p.begin(), p.begin() + m, product.begin(), 0.0);
+            if (!(length > 0 && std::isfinite(length))) return count > 0 ? Step::taken : Step::stuck;
+            for (Index i = 0; i < m; ++i)
+                b[i] += length * block_.scale[i] * p[i], r_b[i] -= length * product[i] / block_.scale[i];
+        }
+        inverse_.took(count);
+        return Step::taken;
+    }
+    /// r -= Q p; p is changed. False when interrupted.
+    bool subtract(Array<double>& p, Array<double>& product, Array<double>& r) {
+        for (Index i = 0; i < x_.size(); ++i) p[i] /= block_.scale[i];
+        if (!block_.multiply(p.data(), product.data())) return false;
+        for (Index i = 0; i < x_.size(); ++i) r[i] -= product[i] / block_.scale[i];
         return true;
     }
-    /// out = Qp on S.
-    void multiply(const Array<double>& p, Array<double>& out) {
-        const Index m = on_.size(), width = padded(m);
-        const auto y = [&](Index i) { return s.sign(s.code[on_[i]], 0); };
-        double* const turned = signed_.reserve(width);
-        std::fill_n(turned, width, 0.0);
-        double total = 0;
-        for (Index i = 0; i < m; ++i) total += turned[i] = y(i) * p[i];
+    /// Violation of max(x, 0).
+    bool clipped_violation(double& left) {
+        const Index m = x_.size();
+        Array<double> v(x_), r(r_), p(padded(m), 0.0), product(padded(m));
+        bool any = false;
         for (Index i = 0; i < m; ++i)
-            out[i] = y(i) * (pass_ops<T>().inner(block_.data() + i * width, turned, m) + (bias_ ? total : 0.0)) +
-                     p[i] / s.c[on_[i]];
+            if (x_[i] < 0) p[i] = -x_[i], v[i] = 0.0, any = true;
+        if (any && !subtract(p, product, r)) return false;
+        left = violation(v, r);
+        return true;
     }
     /// Derivative of the primal at x + t (b - x).
     double slope(const Array<double>& b, const Array<double>& r_b, double t) const {
         double sum = 0;
-        for (Index i = 0; i < s.n(); ++i) {
-            const double x = x_[i] + t * (b[i] - x_[i]), r = r_[i] + t * (r_b[i] - r_[i]), c = s.c[i];
+        for (Index i = 0; i < x_.size(); ++i) {
+            const double x = x_[i] + t * (b[i] - x_[i]), r = r_[i] + t * (r_b[i] - r_[i]), c = penalty(i);
             const double rise = (r_[i] - r_b[i]) + (x_[i] - b[i]) / c;  // of z
-            sum += (x - c * loss(r, x, c)) * rise;
+            sum += (x - c * std::max(0.0, r + x / c)) * rise;
         }
         return sum;
     }
-    /// Move x to the minimum on the line to b; false if it is at x.
-    bool descend(const Array<double>& b, const Array<double>& r_b) {
+    /// Move x to the minimum on the line to b; returns the fraction of the way.
+    double descend(const Array<double>& b, const Array<double>& r_b) {
         double low = 0, high = 1;
-        if (!(slope(b, r_b, 0) < 0)) return false;
-        if (slope(b, r_b, 1) > 0)
+        if (slope(b, r_b, 1) > flat * std::abs(slope(b, r_b, 0)))
             for (int halving = 0; halving < 30; ++halving) {
                 const double middle = 0.5 * (low + high);
                 (slope(b, r_b, middle) > 0 ? high : low) = middle;
             }
         else
             low = 1;
-        for (Index i = 0; i < s.n(); ++i) {
+        for (Index i = 0; i < x_.size(); ++i) {
             x_[i] = low == 1 ? b[i] : x_[i] + low * (b[i] - x_[i]);
             r_[i] = low == 1 ? r_b[i] : r_[i] + low * (r_b[i] - r_[i]);
         }
-        return low > 0;
-    }
-    Step accept() {
-        Array<double> negative(x_.size(), 0.0), product;
-        bool any = false;
-        for (Index i = 0; i < s.n(); ++i)
-            if (x_[i] < 0) negative[i] = std::exchange(x_[i], 0.0), any = true;
-        if (any) {
-            if (!walk_.multiply(negative, product)) return Step::interrupted;
-            for (Index i = 0; i < s.n(); ++i) r_[i] += product[i];
-        }
-        const auto dual = [](const Array<double>& v, const Array<double>& r) { return (sum(v) + dot(v, r)) / 2; };
-        if (!(dual(x_, r_) > dual(s.v, s.r))) return Step::stuck;
-        s.v = std::move(x_), s.r = std::move(r_);
-        return Step::taken;
+        return low;
     }
 
     Walk<Source>& walk_;
     State& s;
-    const bool bias_;
-    Array<double> x_, r_;  // r_ = 1 - Q x_
-    Array<Index> on_;      // S
-    Aligned<T> block_;
-    Aligned<double> signed_;
+    const Index most_held_;
+    Block<Source> block_;
+    Preconditioner<Source> inverse_;
+    Array<double> x_, r_;  // on U; r_ = 1 - Q x_
+    Array<char> on_;       // S
 };
 
 }  // namespace hingeline::l2

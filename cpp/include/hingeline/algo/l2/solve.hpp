@@ -51,9 +51,11 @@ constexpr double shrink_margin = 0.1;
 /// All rows are checked again when the violation has fallen to this fraction.
 constexpr double shrink_fraction = 0.02;
 
-/// Fewest steps between two runs of Newton's method, and the largest `patience`: a run that does not halve the
-/// violation doubles it.
-constexpr Index fewest_steps = 8192, most_patience = 1024;
+/// Fewest steps between two runs of Newton's method: in small machines steps cost nothing.
+inline Index fewest_steps(const State& s) { return std::clamp<Index>((1 << 22) / s.n(), 2048, 32768); }
+/// A run that does not halve the violation doubles `patience`; after this many of them in a row, rounding errors
+/// prevent progress.
+constexpr Index most_failures = 5;
 /// Accuracy of Newton's method relative to the tolerance.
 constexpr double newton_goal = 0.5;
 
@@ -114,12 +116,13 @@ template <class Rule> class Run {
         const Index columns = book_.kernel_evals;
         const bool newton_now = newton_is_due(s);
         const Step step = newton_now ? newton(walk) : rule_.step(walk);
+        if (newton_now && s.pace.failures > most_failures) return Reason::precision;
         if (newton_now && step == Step::stuck) return Reason::running;
         if (step == Step::interrupted) return Reason::interrupted;
         // Rounding errors of many steps may look like an indefinite kernel: refresh r first.
         if (step == Step::indefinite) return s.since == 0 ? Reason::indefinite : again(walk, true);
         if (step == Step::stuck) return s.since == 0 ? Reason::precision : again(walk, true);  // in rounding errors
-        ++book_.steps, ++s.since, ++s.rest;
+        ++book_.steps, ++s.since, ++s.pace.rest;
         s.violation = rule_.violation(s);
         if (book_.steps % book_.note_every == 0) {
             note(book_, s, rule_.dual(s));
@@ -132,20 +135,20 @@ template <class Rule> class Run {
     }
 
     static bool newton_is_due(const State& s) {
-        if (s.rest < fewest_steps || s.rest % 256) return false;
+        if (s.pace.rest < fewest_steps(s) || s.pace.rest % 256) return false;
         const Index supports = std::count_if(s.v.begin(), s.v.end(), [](double v) { return v > 0; });
-        return s.rest >= s.patience * supports;
+        return s.pace.rest >= s.pace.patience * supports;
     }
     /// Newton's method; unless the step is taken, v and r keep their bits.
     template <class Source> Step newton(Walk<Source>& walk) {
         State& s = walk.s;
         const Array<double> v(s.v), r(s.r);
-        const double value = s.value, before = s.violation;
+        const double value = s.value;
         Step step = Step::interrupted;
         const auto put_back = [&] { s.v = v, s.r = r, s.value = value; };
         try {
             rule_.to_dual(s);
-            step = Newton<Source>(walk, p_.bias).move(newton_goal * std::max(p_.tol, s.tol));
+            step = Newton<Source>(walk, p_.bias, p_.most_held).move(newton_goal * std::max(p_.tol, s.tol));
             rule_.from_dual(s);
         } catch (...) {
             put_back();
@@ -154,12 +157,18 @@ template <class Rule> class Run {
         if (step != Step::taken) put_back();
         if (step == Step::interrupted) return step;
         walk.look();
-        s.rest = 0;
-        const bool good = step == Step::taken && rule_.violation(s) <= before / 2;
-        if (!good) s.patience = std::min(2 * s.patience, most_patience);
+        keep_pace(s.pace, rule_.violation(s));
         return step;
     }
 
+    /// After a run of Newton's method that ended with this violation.
+    static void keep_pace(Pace& pace, double violation) {
+        pace.rest = 0;
+        if (violation <= pace.best / 2)
+            pace = {.best = violation};
+        else
+            ++pace.failures, pace.patience *= 2;
+    }
     /// Refresh r from v; `doubt`: the last step could not be taken.
     template <class Source> Reason again(Walk<Source>& walk, bool doubt) {
         State& s = walk.s;
@@ -186,7 +195,7 @@ template <class Rule> class Run {
         }
         for (Index k = 1; k < t.end.size(); ++k) t.end[k] += t.end[k - 1];
         t.other = s.other, t.penalties = s.penalties, t.value = t.last_value = s.value;
-        t.violation = s.violation, t.rest = s.rest, t.patience = s.patience;
+        t.violation = s.violation, t.pace = s.pace;
         t.begun = true;
         t.tol = std::max(p_.tol, shrink_fraction * s.violation);
         t.positions = std::move(near);
@@ -200,7 +209,7 @@ template <class Rule> class Run {
         Reason reason = Reason::running;
         const auto put_back = [&] {
             for (Index i = 0; i < t.positions.size(); ++i) s.v[t.positions[i]] = t.v[i];
-            s.value = t.value, s.violation = t.violation, s.rest = t.rest, s.patience = t.patience;
+            s.value = t.value, s.violation = t.violation, s.pace = t.pace;
             s.stale = true;
         };
         try {

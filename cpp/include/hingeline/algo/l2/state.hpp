@@ -35,6 +35,15 @@ struct Params {
     double tol = 1e-3;
     Index max_steps = std::numeric_limits<Index>::max();  // of one machine, over all calls
     std::size_t cache_bytes = std::size_t{200} << 20;
+    Index most_held = 8192;  // rows between which Newton's method holds kernel values, in single precision
+};
+
+/// When Newton's method is due, and whether it helps.
+struct Pace {
+    Index rest = 0;                                         // steps since its last run
+    Index patience = 4;                                     // steps for each support vector before the next one
+    Index failures = 0;                                     // runs since the violation was last halved
+    double best = std::numeric_limits<double>::infinity();  // violation then
 };
 
 /// One machine: everything that the next `learn` needs, and its result.
@@ -56,9 +65,8 @@ struct State {
     Array<Index> positions;  // of an inner state in the outer one
     double tol = 0;          // of an inner state
     Index steps = 0;
-    Index since = 0;        // steps since r was computed from v
-    Index rest = 0;         // steps since the last run of Newton's method
-    Index patience = 16;    // steps for each support vector before the next one
+    Index since = 0;  // steps since r was computed from v
+    Pace pace;
     Index doubts = 0;       // number of times that a refreshed r was not converged after all
     double last_value = 0;  // when r was last refreshed before convergence
     Index note_every = 64;

@@ -74,15 +74,14 @@ template <class Source> class Walk {
     /// product = Q p; false when interrupted.
     bool multiply(const Array<double>& p, Array<double>& product) {
         product.assign(p.size(), 0.0);
-        for (Index at = 0; at < s.n(); ++at) {
-            if (p[at] == 0) continue;
-            const T* k = columns.at(at);
-            if (!k || (at % 64 == 0 && interrupted())) return false;
-            add(product.data(), at, -p[at], k, -1, 0, nullptr);
-        }
-        return true;
+        Array<Index> some;
+        for (Index at = 0; at < s.n(); ++at)
+            if (p[at] != 0) some.push_back(at);
+        return columns.each(
+            some, [&](Index k, const T* column) { add(product.data(), some[k], -p[some[k]], column, -1, 0, nullptr); });
     }
 
+    Interrupt* interrupt() const { return interrupt_; }
     bool interrupted() { return interrupt_ && interrupt_->requested(); }
     Index row(Index at) const { return s.row[at]; }
 

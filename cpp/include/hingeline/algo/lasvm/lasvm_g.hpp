@@ -10,7 +10,8 @@
 //
 // Progress. The loop also ends after a REPROCESS that raised the dual objective D by at most `least_progress` D / |S|.
 // Every step before that raises D by more, so all steps for n examples are at most about
-// n (2 + ln(D_end / D_start) / least_progress), however large C is. The paper has no such limit (`Params::paper`).
+// n (2 + ln(D_end / D_start) / least_progress), however large C is. The paper has no such limit (`Params::paper`); then
+// the loop makes at most `most_steps` steps.
 //
 // Paper. Ertekin, Bottou, Giles 2011, section 4. Problem, symbols, invariants and differences: search.hpp.
 //
@@ -32,6 +33,8 @@ struct RuleG {
 /// Steps for an example end when as many of them as there are examples in the expansion would raise the dual objective
 /// by less than this share.
 inline constexpr double least_progress = 1e-3;
+/// Steps for one example at most: the paper's loop makes C K of them for nearly equal examples with different labels.
+inline constexpr Index most_steps = 1'000'000;
 
 /// Visit one example; `known` is its position if it is in the expansion, else -1.
 template <class Rule, class Source> void visit(Search<Source>& search, const Example& e, Index known) {
@@ -65,11 +68,11 @@ template <class Rule, class Source> void visit(Search<Source>& search, const Exa
     search.keep_partner(known);
     search.step(known);
     std::optional<double> dual;
-    for (Index count = 1; s.ascent.gap > threshold; ++count) {
+    for (Index count = 1; s.ascent.gap > threshold && count <= most_steps; ++count) {
         if (count % steps_between_polls == 0 && search.interrupted()) return;
         if (!search.reprocess(p.tau)) return;
         if (p.paper) continue;
-        dual = dual ? *dual + search.gain() : search.dual();
+        dual = dual ? *dual + search.gain() : std::max(search.dual(), 0.0);  // below 0 by rounding only
         if (!(search.gain() * static_cast<double>(s.n_live()) > least_progress * *dual)) return;
     }
 }

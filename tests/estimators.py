@@ -1,0 +1,45 @@
+"""All estimators of the package, and a small model of each: the one list for tests that go through all of them."""
+
+from sklearn.base import BaseEstimator, is_classifier
+
+import hingeline
+from hingeline import (
+    LASVC,
+    SVC,
+    FiniteNewtonOrdinal,
+    FiniteNewtonSVC,
+    FiniteNewtonSVCCV,
+    IncrementalOneClassSVM,
+    IncrementalSVC,
+    KernelSGDClassifier,
+    MinNormSVC,
+    NNISDAClassifier,
+    NystroemSVC,
+    WorstViolatorSVC,
+)
+from hingeline.base.kernel import KernelEstimator
+
+PUBLIC = [value for name in hingeline.__all__ if isinstance(value := getattr(hingeline, name), type)]
+#: Classes of all estimators that predict; NystroemMap, a transformer, is saved as a part of NystroemSVC.
+ESTIMATORS = [learner for learner in PUBLIC if issubclass(learner, BaseEstimator) and hasattr(learner, "predict")]
+CLASSIFIERS = [learner for learner in ESTIMATORS if is_classifier(learner())]
+#: Classifiers with an exact kernel, whose callables take sets of rows, and those that learn from streams.
+KERNEL = [learner for learner in CLASSIFIERS if issubclass(learner, KernelEstimator)]
+STREAMS = [learner for learner in CLASSIFIERS if hasattr(learner(), "partial_fit")]
+
+#: A model of each class for problems of a hundred rows, and variants that save other fields.
+MODELS = {
+    "SVC": SVC(gamma=0.5, C=10.0),
+    "WorstViolatorSVC": WorstViolatorSVC(gamma=0.5),
+    "MinNormSVC": MinNormSVC(gamma=0.5, C=10.0),
+    "NNISDAClassifier": NNISDAClassifier(gamma=0.5, C=10.0),
+    "LASVC": LASVC(gamma=0.5, C=10.0, random_state=0),
+    "LASVC-lasvm": LASVC(gamma=0.5, C=10.0, variant="lasvm", multi_class="ovr"),
+    "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5, rule="norma", average=True, random_state=0),
+    "IncrementalSVC": IncrementalSVC(gamma=0.5, C=10.0),
+    "IncrementalOneClassSVM": IncrementalOneClassSVM(gamma=0.5, nu=0.2),
+    "FiniteNewtonSVC": FiniteNewtonSVC(C=10.0),
+    "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
+    "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
+    "NystroemSVC": NystroemSVC(gamma=0.5, C=10.0, n_components=20),
+}

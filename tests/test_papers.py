@@ -1,0 +1,83 @@
+"""docs/papers.md: every item of the five texts has a line, and what the lines name exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+#: Words of lines without a file.
+UNDONE = r"missing|cannot be reproduced|study not run yet|nothing to reproduce|remarks; not implemented"
+#: Algorithms, listings, tables and figures of the five texts.
+ITEMS = {
+    "ertekin2011": [
+        *(f"Listing {name}" for name in ("PROCESS", "REPROCESS", "CLEAN")),
+        *(f"Listing {name}" for name in ("LASVM-G", "LASVM-NC", "LASVM-I", "FULL SVM")),
+        *(f"Table {k}" for k in range(1, 5)), *(f"Figure {k}" for k in range(1, 9)),
+    ],
+    "laskov2006": [*(f"Algorithm {k}" for k in range(1, 5)), *(f"Figure {k}" for k in range(1, 11))],
+    "keerthi2005": [
+        "Algorithm L2-SVM-MFN", "Algorithm CGLS", "Appendix A", *(f"Table {k}" for k in range(1, 7)), "Figure 1",
+    ],
+    "kecman2016": [*(f"List {k}" for k in ("1", "2", "3a", "3b")), "Table I", "Table II",
+                   *(f"Figure {k}" for k in range(1, 9))],
+    "melki2018": ["Algorithm 1.1", *(f"Table 1.{k}" for k in range(1, 6)), *(f"Figure 1.{k}" for k in range(1, 10))],
+}  # fmt: skip
+FILES = [
+    path.relative_to(ROOT).as_posix()
+    for folder in ("benchmarks", "cpp", "docs", "examples", "src", "tests")
+    for path in (ROOT / folder).rglob("*.*")
+    if "__pycache__" not in path.parts
+]
+
+
+def paper_rows():
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    table = text.partition("| paper | item | where | test or result | found |\n")[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
+
+
+def defines(path, symbol):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    if path.endswith(".py"):
+        return re.search(rf"^\s*(def|class) {symbol}\b|^{symbol}\b.*=", text, re.MULTILINE)
+    return re.search(rf"\b(struct|class) {symbol}\b|\b[\w>&*\]]+ {symbol}\(", text)
+
+
+@pytest.mark.parametrize("paper", ITEMS)
+def test_every_item_of_a_paper_has_a_line(paper):
+    found = [item for key, item, *_ in paper_rows() if key == paper]
+    missing = [
+        item for item in ITEMS[paper] if not any(re.search(rf"\b{re.escape(item)}(?![\w.-])", line) for line in found)
+    ]
+    assert missing == []
+
+
+def test_lines_say_where_and_what():
+    for row in paper_rows():
+        assert len(row) == 5, row
+        key, item, where, result, found = row
+        assert key in ITEMS
+        assert item
+        assert found
+        assert (where and result) or re.search(
+            r"missing|cannot be|not run yet|nothing to|remarks|illustration", found
+        ), row
+
+
+@pytest.mark.parametrize("column", [2, 3], ids=["where", "result"])
+def test_every_file_and_symbol_exists(column):
+    names = [name for row in paper_rows() for name in re.findall(r"`([^`]+)`", row[column])]
+    assert len(names) > 90
+    for name in names:
+        path, _, symbol = name.partition(":")
+        found = [file for file in FILES if f"/{file}".endswith(f"/{path}")]
+        assert len(found) == 1, (name, found)
+        assert not symbol or defines(found[0], symbol), name
+
+
+def test_unknown_symbols_are_noticed():
+    assert defines("benchmarks/claims.py", "rounds_to")
+    assert defines("cpp/include/hingeline/algo/lasvm/search.hpp", "clean")
+    assert not defines("benchmarks/claims.py", "rounds")
+    assert not defines("cpp/include/hingeline/algo/lasvm/search.hpp", "cleans")
