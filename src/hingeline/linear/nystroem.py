@@ -14,6 +14,7 @@ from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.kernel import entry_variance
 from ..base.labels import read_only
+from ..base.rows import finite
 from .estimator import LINEAR_RULES, require_memory, require_room
 from .finite_newton import LinearClassifier
 from .landmarks import problems_of
@@ -149,6 +150,7 @@ class NystroemSVC(LinearClassifier):
         "intercept_scaling": params.real(above=0.0, most=1e50),
         "cache_size": params.real(least=0.0, most=1e12),
     }
+    _needed = (*LinearClassifier._needed, "landmark_coef_", "map_")
     #: Fixed options of the linear classifiers.
     multi_class, decision_function_shape, warm_start = "ovr", "ovr", False
 
@@ -263,7 +265,7 @@ class NystroemSVC(LinearClassifier):
     def _decisions(self, X: Any) -> np.ndarray:
         with one_blas_thread():
             landmarks = self.map_._landmarks(np.float32)
-            return landmarks.outputs(X, self.landmark_coef_, self.intercept_, self._threads())
+            return finite(landmarks.outputs(X, self.landmark_coef_, self.intercept_, self._threads()))
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

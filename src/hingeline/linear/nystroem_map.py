@@ -113,6 +113,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
     """
 
     _rules = MAP_RULES
+    _needed = ("components_", "normalization_", "_single")
 
     def __init__(
         self,
