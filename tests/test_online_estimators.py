@@ -62,6 +62,7 @@ def test_kernel_sgd(estimator, check):
 @parametrize_with_online_checks(
     [
         IncrementalSVC(C=3.0, window=25, window_rule="relevance"),
+        IncrementalSVC(C=3.0, window=12, window_scope="class"),
         IncrementalSVC(C=0.5, kernel="linear"),
         IncrementalSVC(C=3.0, kernel="poly", degree=2, coef0=1.0, window=25, window_rule="oldest"),
     ],

@@ -201,6 +201,11 @@ CASE(incremental_operations) {
             m.model.window = 9;
             learn(m, data, first, first + 1);
         });
+        check_operation("windows of the classes", windowed, [&](Incremental& m) {
+            m.model.window = 3;
+            m.model.scope = incremental::Scope::each_class;
+            learn(m, data, first, all);
+        });
         const auto small = [&] {
             Incremental model = windowed();
             model.cache_bytes = 0;
