@@ -45,7 +45,7 @@ BAD_ONLINE = {
     "max_non_sv": [-1, 2.5, "10", None],
     "warm_sv": [-1, 2.5, "10"],
     "n_epochs": [0, -1, 1.5, "2", None],
-    "finish": [1, "yes", None],
+    "finish": [1, "yes", "all", None],
     "tol": [-1e-9, np.nan, np.inf, "0", None],
     "max_iter": [-2, 1.5, "7", None],
     "multi_class": ["ova", None, 1],
