@@ -253,7 +253,8 @@ class FiniteNewtonSVC(LinearClassifier):
             Weights of the samples.
         coef_init : array-like of shape (n_machines, n_features), default=None
             Weights to start from. Without `intercept_init` they are scaled, and an intercept is added, to fit best: the
-            length of a guess from another method does not matter.
+            length of a guess from another method does not matter. "Best" is by the squared hinge (Dask collections: by
+            the squared loss over all rows).
         intercept_init : array-like of shape (n_machines,), default=None
             Intercepts to start from.
 
@@ -282,7 +283,7 @@ class FiniteNewtonSVC(LinearClassifier):
         if intercept_init is None:
             ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
             guesses = zip(problems, np.split(coef, ends), strict=True)
-            return np.concatenate([scaled(problem, own, 1.0 / self.C) for problem, own in guesses])
+            return np.concatenate([scaled(problem, own, 1.0 / self.C, self.loss) for problem, own in guesses])
         intercept = np.atleast_1d(np.asarray(intercept_init, dtype=np.float64))
         if intercept.shape != (n_machines,) or not np.isfinite(intercept).all():
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from .systems import THIN_ROWS, Conjugate, Exact, Solver, inner, power_of_two
 
 #: Conjugate gradient steps of the first Newton system at most (heuristic 1 of the paper).
 FIRST_CAP = 10
+#: Repetitions of equation 9 of the paper.
+GUESS_ROUNDS = 6
 #: Tolerance of the first of two rounds (heuristic 2 of the paper).
 FIRST_ROUND = 1e-2
 #: Accuracy of the minimum over a sample.
@@ -46,8 +49,11 @@ def cheaper_solver(problem: Problem) -> str:
     return "gram" if problem.n_machines * (pairs + factors) < (1 + problem.n_machines / 8) * steps else "cg"
 
 
-def scaled(problem: Problem, coef: np.ndarray, lam: float) -> np.ndarray:
-    """Starting points from guesses of w: the factor and the intercept that minimise the squared loss over all rows."""
+def scaled(problem: Problem, coef: np.ndarray, lam: float, loss: str) -> np.ndarray:
+    """Starting points from guesses of w: the factor and the intercept that minimise the squared loss (equation 9).
+
+    First over all rows; then, in memory and if the loss is not squared itself, over the rows with a loss.
+    """
     source, which = problem.source(CLIPS["squared"]), np.arange(problem.n_machines)
     d = problem.n_features
     ahead = np.zeros((problem.n_machines, problem.length))
@@ -65,7 +71,41 @@ def scaled(problem: Problem, coef: np.ndarray, lam: float) -> np.ndarray:
         good = det > 0
         points[good, :d] = coef[good] * ((p22 * q1 - p12 * q2)[good] / det[good])[:, np.newaxis]
         points[good, d] = -(p11 * q2 - p12 * q1)[good] / det[good]
+    if loss != "squared" and problem.in_memory:
+        source.start(which, np.ascontiguousarray(np.where(np.arange(problem.length) < d, points, 0.0)))
+        for k in range(problem.n_machines):
+            gamma, b = _rescaled(problem, source.pulls(k), points[k], lam, k)
+            points[k, :d] *= gamma
+            points[k, d:] = b
     return points
+
+
+def _rescaled(problem: Any, pulls: np.ndarray, point: np.ndarray, lam: float, machine: int) -> tuple[float, float]:
+    """Factor and threshold of a machine by equation 9 for the rows active at the last ones (footnote 4 of the paper).
+
+    `pulls` are those of the squared loss without threshold. The sets repeat quickly or cycle; the best objective counts.
+    """
+    signed = problem.weights[machine]
+    with_weight = signed != 0
+    s, t = np.abs(signed[with_weight]), np.sign(signed[with_weight])
+    z, d = t - pulls[with_weight] / s, problem.n_features
+    e = -problem.offset if problem.thresholds else 0.0
+    square = point[:d] @ point[:d]
+    found = best = (1.0, float(point[d]) if problem.thresholds else 0.0)
+    least = np.inf
+    for _ in range(GUESS_ROUNDS):
+        xi = np.maximum(1 - t * (found[0] * z + e * found[1]), 0.0)
+        value = lam * (found[0] ** 2 * square + found[1] ** 2) + s @ xi**2
+        if not value < least:
+            break
+        least, best = value, found
+        own = np.where(xi > 0, s, 0.0)
+        p11, p12, p22 = lam * square + own @ z**2, e * (own @ z), lam + e**2 * own.sum()
+        q1, q2, det = own @ (t * z), e * (own @ t), p11 * p22 - p12**2
+        if not det > 0:
+            break
+        found = (float((p22 * q1 - p12 * q2) / det), float((p11 * q2 - p12 * q1) / det))
+    return best
 
 
 def finish(stages: Iterable[Newton]) -> None:
