@@ -165,8 +165,8 @@ def _studies(quick: bool) -> list[Job]:
 
 def _job(kind: str, name: str, **settings: Any) -> Job:
     """Settings that a function of runs.py takes are its arguments, the others only identify the result."""
-    at = {"name": name} | {key: settings.pop(key) for key in ("way", "variant", "log2_C", "log10_C", "solver", "fold") if
-                           key in settings}  # fmt: skip
+    arguments = ("way", "variant", "log2_C", "log10_C", "solver", "fold")
+    at = {"name": name} | {key: settings.pop(key) for key in arguments if key in settings}
     more = {"protocol": PROTOCOL, "rows": SETS[name].rows if name in SETS else None, **settings}
     if kind == "heuristics" or (kind != "violation" and at.get("solver") == PAPER):
         more["driver"] = DRIVER

@@ -59,8 +59,8 @@ def starts(summary: Summary) -> str:
         cells = [f"{found[way]['passes']:.0f}" for way in ("zero", *ways)]
         rows.append([title, *cells, *(f"{found[way]['above']:.2f}" for way in ways[2:4])])
     parts = [f"one row in {part} first" for part in settings.PARTS]
-    guesses = ["equation 9", "repeated", "with the optimal I", "repeated (2)"]
-    return table(["passes", "zero", *parts, *guesses, "start / minimum", "repeated (3)"], rows)
+    guesses = ["equation 9", "equation 9, repeated", "optimal I", "optimal I, repeated"]
+    return table(["passes", "zero", *parts, *guesses, "objective at the start", "at the start, repeated"], rows)
 
 
 def violations(summary: Summary) -> str:
@@ -72,12 +72,5 @@ def violations(summary: Summary) -> str:
         cells = [f"{gap['violation']:.1e}", f"{kkt['violation']:.1e}", kkt["reason"]]
         cells += [f"{one['passes']:.0f}" for one in (gap, kkt)]
         rows.append([title, *cells, number(gap["seconds"]), number(kkt["seconds"])])
-    header = [
-        "",
-        "violation, `tol` alone",
-        "with `kkt_tol`",
-        "stop reason",
-        "passes, `tol` alone",
-        "with `kkt_tol` (2)",
-    ]
-    return table([*header, "s, `tol` alone", "s, with `kkt_tol`"], rows)
+    kinds = [f"{what}, {rule}" for what in ("passes", "s") for rule in ("`tol` alone", "`kkt_tol`")]
+    return table(["", "violation, `tol` alone", "violation, `kkt_tol`", "stop reason", *kinds], rows)

@@ -83,7 +83,7 @@ def scaled(problem: Problem, coef: np.ndarray, lam: float, loss: str) -> np.ndar
 def _rescaled(problem: Any, pulls: np.ndarray, point: np.ndarray, lam: float, machine: int) -> tuple[float, float]:
     """Factor and threshold of a machine by equation 9 for the rows active at the last ones (footnote 4 of the paper).
 
-    `pulls` are those of the squared loss without threshold. The sets repeat quickly or cycle; the best objective counts.
+    `pulls` are those of the squared loss without threshold. The sets soon repeat or cycle; the best objective counts.
     """
     signed = problem.weights[machine]
     with_weight = signed != 0
