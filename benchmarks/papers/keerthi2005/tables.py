@@ -30,7 +30,8 @@ def seeding(summary: Summary) -> str:
     rows = []
     for name in summary.names("seeding", SETS):
         theirs = [published.SEEDING[way].get(name) for way in SEEDINGS]
-        rows.append([f"{SETS[name].title}: published", *map(number, theirs), ratio(*theirs), *[MISSING] * 3])
+        if any(theirs):
+            rows.append([f"{SETS[name].title}: published", *map(number, theirs), ratio(*theirs), *[MISSING] * 3])
         for solver in OURS:
             both = [summary.one("seeding", name=name, way=way, solver=solver) for way in SEEDINGS]
             if all(both):
