@@ -13,6 +13,7 @@ NO_POSITIVE = [0, -1, -0.5, np.nan, np.inf, "1", None, True, [1.0]]
 BAD = {
     "margin": NO_POSITIVE,
     "cap": [*NO_POSITIVE, 1.01],
+    "learning_rate": ["constant", None, 0.1],
     "cache_size": [*NO_POSITIVE, 1e300],
     "gamma": [-1, -1e-300, np.nan, np.inf, "large", None, True, [1.0], 10**400],
     "degree": [-1, 2.0, 2.5, np.nan, "3", None, True, 2**31],
@@ -60,7 +61,7 @@ BAD_SGD = {
     "learning_rate": ["constant", None, 0.1],
     "decay_first": [1, "yes", None],
     "fit_intercept": [1, 0.0, "yes", None],
-    "average": [1, "yes", None],
+    "average": [1, "yes", "half", None],
     "truncate": [-1e-9, 1, 1.5, np.nan, np.inf, "0", None, True],
     **{name: BAD_ONLINE[name] for name in ("multi_class", "cache_size", "gamma", "degree", "coef0", "kernel")},
     **{name: BAD_ONLINE[name] for name in ("n_jobs", "decision_function_shape", "class_weight")},

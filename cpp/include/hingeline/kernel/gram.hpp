@@ -142,6 +142,17 @@ template <class T> class Gram {
         const T* norms = s.panel.norms();
         require_finite_kernel(static_cast<double>(*std::max_element(norms, norms + s.panel.count())));
     }
+    /// Kernel values of at most block() other rows against all base rows: columns[q][j]. False when interrupted.
+    template <class S> bool against(const Rows<S>& queries, Ids ids, T* const* columns, Scratch<T>& s) const {
+        load(queries, ids, s);
+        return tiles(
+            Ids::run(0, size()), s,
+            [&](Index at, int rows) {
+                tile_ops<T>().to_columns(kernel_, s.tile.data(), s.panel.vectors(), rows, s.panel.count(),
+                                         s.row_norms.data(), s.panel.norms(), columns, at);
+            },
+            [](Index, int) {});
+    }
     /// Tiles of kernel values between the rows `base` and the queries loaded: calls sink(at, rows) with the values in
     /// s.tile. False when interrupted.
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {
