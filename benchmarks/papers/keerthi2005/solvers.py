@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from time import process_time
 from typing import Any
 
@@ -39,8 +40,8 @@ class Fitted:
     #: What solver="auto" became.
     chosen: str | None = None
     #: Objectives at the start and at the end.
-    first: float | None = None
-    objective: float | None = None
+    first: float = nan
+    objective: float = nan
 
     @property
     def plane(self) -> liblinear.Plane:

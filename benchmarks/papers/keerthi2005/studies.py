@@ -146,7 +146,7 @@ def starts(name: str, log10_C: float, n_jobs: int) -> dict[str, Any]:
     X, y = data.load(name)
     C, options = 10.0**log10_C, {"solver": "cg"}
     zero = solvers.fit(X, y, C, n_jobs, **options)
-    told = {"zero": _work(zero)}
+    told: dict[str, Any] = {"zero": _work(zero)}
     for part in settings.PARTS:
         chosen = np.sort(np.random.default_rng(settings.SEED).choice(len(y), len(y) // part, replace=False))
         first = solvers.fit(X[chosen], y[chosen], C * part, n_jobs, **options)
@@ -199,9 +199,9 @@ def scaled(X: Any, y: np.ndarray, w: np.ndarray, C: float, active: np.ndarray, r
 def violation(name: str, log10_C: float, solver: str, n_jobs: int) -> dict[str, Any]:
     """With `tol` alone, and with `kkt_tol`."""
     X, y = data.study(name)
-    told = {}
-    for key, options in {"gap": {}, "kkt": {"kkt_tol": settings.KKT_TOL}}.items():
-        model = FiniteNewtonSVC(C=10.0**log10_C, solver=solver, tol=EPSILON, n_jobs=n_jobs, **options)
+    told: dict[str, Any] = {}
+    for key, kkt_tol in {"gap": None, "kkt": settings.KKT_TOL}.items():
+        model = FiniteNewtonSVC(C=10.0**log10_C, solver=solver, tol=EPSILON, kkt_tol=kkt_tol, n_jobs=n_jobs)
         start = process_time()
         solvers.quietly(model.fit, X, y)
         told[key] = {"seconds": process_time() - start, "violation": float(model.kkt_violation_[0])}
