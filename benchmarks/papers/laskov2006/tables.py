@@ -105,6 +105,13 @@ def capacity(summary: Summary) -> str:
     return table(["", "CPU s", "memory, MB", "SVs", "margin"], rows)
 
 
+def capacity_need(summary: Summary) -> str:
+    """Memory for the kernel rows of the margin set at the end of the longest run."""
+    found = [result["sizes"][-1] for _, result in summary.of("capacity")]
+    last = max(found, key=lambda s: s["n"], default=None)
+    return f"{8 * last['n'] * last['n_margin'] / 2**20:.0f} MB at {last['n']:,} rows" if last else "not run"
+
+
 def class_windows(summary: Summary) -> str:
     """Errors with a window for each class."""
     rows = []
