@@ -144,10 +144,16 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         self._configure(ensemble)
         return ensemble
 
+    @property
+    def _window_by_class(self) -> bool:
+        """Whether there is a window for each class."""
+        return False
+
     def _configure(self, ensemble: ExactEnsemble) -> None:
         ensemble.core.configure(
             window=int(self.window or 0),
             oldest=self.window_rule == "oldest",
+            by_class=self._window_by_class,
             cache_bytes=int(self.cache_size * 2**20),
         )
 

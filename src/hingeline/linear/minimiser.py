@@ -342,7 +342,7 @@ class Minimiser:
     def _solve_samples(self) -> Iterator[Newton]:
         """Start from the minima over samples of the rows."""
         for sample in self.problem.samples(self.solver_name):
-            first = Minimiser(
+            first = type(self)(
                 sample.problem,
                 self.true_lam[sample.machines] * sample.share,
                 loss=self.loss,
