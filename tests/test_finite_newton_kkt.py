@@ -59,6 +59,16 @@ def test_breast_cancer(C, solver, scaled):
         assert FiniteNewtonSVC(C=C, solver=solver).fit(X, y).kkt_violation_[0] > 0.1
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_coordinate_descent_goes_on_to_the_violation(loss):
+    rng = np.random.default_rng(56)
+    X, y = rng.standard_normal((40, 80)) / 9, np.tile([0, 1], 20)
+    options = {"loss": loss, "solver": "dual", "tol": 1e-2}
+    model, rough = (FiniteNewtonSVC(kkt_tol=k, **options).fit(X, y) for k in (1e-5, None))
+    assert model.solver_ == "dual" and model.stop_reason_[0] == "kkt"
+    assert violations(model, X, y)[0] <= 1.01e-5 < rough.kkt_violation_[0]
+
+
 def test_the_duality_gap_still_counts():
     X, y = problem(n=150, d=6, seed=52)
     model = FiniteNewtonSVC(C=5.0, solver="cg", tol=1e-12, kkt_tol=1e3).fit(X, y)

@@ -144,7 +144,8 @@ def proximal(name: str, n_jobs: int) -> dict[str, Any]:
 def starts(name: str, log10_C: float, n_jobs: int) -> dict[str, Any]:
     """`solver='cg'` from zero, from the minimum over a part of the rows, and from a guess by naive Bayes."""
     X, y = data.load(name)
-    C, options = 10.0**log10_C, {"solver": "cg"}
+    C = 10.0**log10_C
+    options: dict[str, Any] = {"solver": "cg"}
     zero = solvers.fit(X, y, C, n_jobs, **options)
     told: dict[str, Any] = {"zero": _work(zero)}
     for part in settings.PARTS:
