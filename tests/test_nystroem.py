@@ -57,7 +57,7 @@ def same_bits(a, b, rows=X):
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csr_array])
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-8), (np.float32, 2e-3)])
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: str(getattr(kernel.get("kernel", "rbf"), "__name__", kernel)))
 def test_the_map_is_that_of_scikit_learn(kernel, dtype, rtol, container):
     rows = container(X.astype(dtype))
     if callable(kernel.get("kernel")) and sp.issparse(rows):
