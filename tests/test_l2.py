@@ -323,8 +323,8 @@ def test_all_classes_at_once_on_unscaled_features_take_few_steps():
 @pytest.mark.parametrize("C", [8.0, 1e4])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_very_different_size_end(machine, C, seed):
-    # Q has elements from 1e-16 to 1e16, and rounding makes it indefinite. Without a bound some of these take more than 8
-    # million steps; steps alone end at a dual objective of 0.5.
+    # Q has elements from 1e-16 to 1e16, and rounding makes it indefinite. Without a bound some of these take more than
+    # 8 million steps; steps alone end at a dual objective of 0.5.
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 2)) * 10.0 ** rng.uniform(-8, 8, (40, 1))
     y = rng.integers(0, 2, 40)
