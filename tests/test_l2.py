@@ -289,6 +289,7 @@ def test_resting_rows_are_looked_at_again(machine, tol):
     r = 1 - k_hat(K, signs(y), 20.0) @ v
     left = violation(K, signs(y), v, 20.0) if machine is nnisda else r.max()
     assert left <= tol
+    # Newton's method may leave 1e-10: the oracle rounds K differently.
     np.testing.assert_allclose(clf.kkt_violation_[0], left, rtol=1e-4, atol=1e-12)
     assert -1e-9 * exact.dual <= exact.dual - clf.dual_objective_[0] < 3 * tol * exact.dual
     assert (r < -0.1).mean() > 0.5, "rows could rest"
