@@ -4,7 +4,7 @@
 # make paper-ertekin2011    tables and figures of the LASVM-NC paper, ours beside the published; about an hour, can be interrupted
 # make paper-laskov2006     figures of the incremental SVM paper, the same way; about an hour
 # make paper-keerthi2005    tables and figure of the finite Newton paper, the same way; about 20 minutes
-# make paper-kecman2016     tables and figures of the OL SVM paper, the same way; about 25 minutes
+# make paper-kecman2016     tables and figures of the OL SVM paper, the same way; about 90 minutes
 # Each target sets itself up in .venv; the second time is quick.
 
 PYTHON ?= python3

@@ -1,41 +1,65 @@
-"""SVC against scikit-learn's SVC and scikit-learn-intelex: CPU seconds, objective and violation in double.
+"""SVC against scikit-learn's SVC and scikit-learn-intelex; growth, threads, small problems and memory.
 
-    python -m benchmarks.svc [names of cases] [--repeats 3] [--peers sklearn intelex] [--dtype float32]
+    python -m benchmarks.svc [parts or patterns] [--list] [--fresh] [--only-report] [--repeats 3] [--quick]
 
-Every fit runs in a process of its own with one thread, contestants in turns. CPU seconds of `fit` are reported, since
-they do not depend on other programs of the machine; the median of the repeats is printed. Objective and violation are
-computed from the model in double; with several classes they are the sum and the maximum over the pairs.
+Parts: `peers` (float32, intelex), `multi` and `small` (scikit-learn, both precisions), `growth` (10,000 to 160,000
+rows), `threads`, `memory`. Every fit runs in a process of its own, contestants in turns. CPU seconds of `fit` are
+reported for one thread, since they do not depend on other programs of the machine, and wall seconds for several; the
+median of the repeats counts, for `threads` and `small` the best. Objective and violation are computed from the model in
+double; with several classes they are the sum and the maximum over the pairs. Each job is stored under
+`benchmarks/results/svc` when it is done, and is not run again. The page there is written at the end.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.environment import THREAD_VARIABLES
+from benchmarks.store import Store, chosen
+from benchmarks.writing import number, table, write_whole
 
+FOLDER = Path(__file__).parent / "results" / "svc"
 #: Data, C, gamma.
 CASES = {
-    "adult, C = 1": ("adult", 1.0, 0.005),
-    "adult, C = 100": ("adult", 100.0, 0.005),
-    "adult, C = 1000": ("adult", 1000.0, 0.005),
-    "mnist, 8 against rest": ("mnist8", 100.0, 0.001),
+    "adult-1": ("adult", 1.0, 0.005),
+    "adult-100": ("adult", 100.0, 0.005),
+    "adult-1000": ("adult", 1000.0, 0.005),
+    "mnist8": ("mnist8", 100.0, 0.001),
     "ijcnn1": ("ijcnn1", 32.0, 2.0),
     "letter": ("letter", 10.0, 0.1),
     "usps": ("usps", 10.0, 0.01),
     "pendigits": ("pendigits", 10.0, 0.1),
     "satimage": ("satimage", 10.0, 0.05),
-    "forest-like, 10,000": ("forest10", 10.0, 0.05),
-    "forest-like, 20,000": ("forest20", 10.0, 0.05),
-    "forest-like, 80,000": ("forest80", 10.0, 0.05),
+    "forest-20000": ("forest20000", 10.0, 0.05),
+    "forest-80000": ("forest80000", 10.0, 0.05),
+    "forest-80000-hard": ("forest80000", 100.0, 0.25),
+}
+MULTI = ("letter", "usps", "pendigits", "satimage")
+GROWTH = (10_000, 20_000, 40_000, 80_000, 160_000)
+SMALL = (100, 300, 1000, 3000, 10_000, 20_000)
+#: Estimator, data and its parameters.
+THREADED = {
+    "SVC-forest": ("SVC", "forest80000", {"C": 10.0, "gamma": 0.05, "cache_size": 2000}),
+    "SVC-adult": ("SVC", "adult", {"C": 100.0, "gamma": 0.005}),
+    "WorstViolatorSVC-adult": ("WorstViolatorSVC", "adult", {"C": 100.0, "gamma": 0.005}),
+    "WorstViolatorSVC-forest": ("WorstViolatorSVC", "forest20000", {"C": 10.0, "gamma": 0.05}),
+    "LASVC-adult": ("LASVC", "adult", {"C": 100.0, "gamma": 0.005}),
+    "LASVC-letter": ("LASVC", "letter", {"C": 10.0, "gamma": 0.1}),
 }
 CACHE_MB = 2000
 BLOCK = 1024
@@ -58,8 +82,12 @@ def forest_like(n, seed=0):
 def load(name):
     from hingeline import datasets
 
+    if name.startswith("normal"):  # two classes with a curved border
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(int(name[6:]), 20))
+        return X, (X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=len(X)) > 0).astype(int)
     if name.startswith("forest"):
-        return forest_like(1000 * int(name[6:]))
+        return forest_like(int(name[6:]))
     data = datasets.load("mnist" if name == "mnist8" else name)
     n = data.n_train or len(data.y)
     X, y = data.X[:n], data.y[:n]
@@ -72,12 +100,14 @@ def load(name):
 
 
 def contestant(name):
-    if name == "hingeline":
-        from hingeline import SVC
-    elif name == "intelex":
+    if name == "intelex":
         from sklearnex.svm import SVC
-    else:
+    elif name == "sklearn":
         from sklearn.svm import SVC
+    else:
+        import hingeline
+
+        return getattr(hingeline, "SVC" if name == "hingeline" else name)
     return SVC
 
 
@@ -109,59 +139,201 @@ def optimality(model, X, y, C, gamma):
     return dual, worst
 
 
-def measure(who, data, C, gamma, dtype, check):
-    X, y = load(data)
-    X = np.ascontiguousarray(X, dtype=dtype)
+@dataclass(frozen=True)
+class Job:
+    """Runs that are compared: the contestants of one case, in turns."""
+
+    kind: str
+    name: str
+    contestants: tuple[str, ...]
+    task: dict[str, Any] = field(hash=False)
+    package: str = "hingeline"
+
+    @property
+    def path(self) -> str:
+        return f"{self.kind}-{self.name}"
+
+    def settings(self) -> dict[str, Any]:
+        return {"contestants": list(self.contestants), **self.task}
+
+
+def jobs() -> Iterator[Job]:
+    for name, (data, C, gamma) in CASES.items():
+        yield Job("peers", name, ("hingeline", "intelex"), task(data, C, gamma, check=True))
+    for name in MULTI:
+        for dtype in ("float64", "float32"):
+            data, C, gamma = CASES[name]
+            yield Job("multi", f"{name}-{dtype}", ("hingeline", "sklearn"), task(data, C, gamma, dtype))
+    for n in SMALL:
+        for dtype in ("float64", "float32"):
+            many = {"fits": max(1, 3000 // n)}
+            yield Job("small", f"{n}-{dtype}", ("hingeline", "sklearn"), task(f"normal{n}", 1.0, 0.05, dtype) | many)
+    for n in GROWTH:
+        yield Job("growth", str(n), ("hingeline",), task(f"forest{n}", 10.0, 0.05))
+    for name, (who, data, own) in THREADED.items():
+        counts = sorted({1, 2, 4, 8, 16} & set(range(1, (os.cpu_count() or 1) + 1)))
+        yield Job("threads", name, (who,), {"data": data, "dtype": "float32", "own": own, "threads": counts})
+    for cache in (50, 200, 1000):
+        own = {"C": 10.0, "gamma": 0.05, "cache_size": cache}
+        yield Job("memory", str(cache), ("hingeline",), {"data": "forest80000", "dtype": "float32", "own": own})
+
+
+def task(data: str, C: float, gamma: float, dtype: str = "float32", check: bool = False) -> dict[str, Any]:
+    own = {"C": C, "gamma": gamma, "cache_size": CACHE_MB}
+    return {"data": data, "dtype": dtype, "own": own, "check": check}
+
+
+def quick(job: Job) -> Job:
+    """The same on tiny data."""
+    return Job(job.kind, job.name, job.contestants, job.task | {"data": "normal500"})
+
+
+# ---- one fit, in a process of its own -----------------------------------------------------------------
+
+
+def resident_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(who: str, task: dict[str, Any], n_jobs: int | None) -> dict[str, Any]:
+    X, y = load(task["data"])
+    X = np.ascontiguousarray(X, dtype=task["dtype"])
     warnings.simplefilter("ignore")
-    model = contestant(who)(C=C, gamma=gamma, cache_size=CACHE_MB)
-    start, wall = time.process_time(), time.perf_counter()
-    model.fit(X, y)
-    out = {"cpu": time.process_time() - start, "wall": time.perf_counter() - wall, "support": len(model.support_)}
-    if check:
-        out["dual"], out["violation"] = optimality(model, X, y, C, gamma)
+    own = task["own"] | ({"n_jobs": n_jobs} if n_jobs else {})
+    before = resident_mb()
+    runs = []
+    for _ in range(task.get("fits", 1)):
+        model = contestant(who)(**own)
+        start, wall = time.process_time(), time.perf_counter()
+        model.fit(X, y)
+        runs.append((time.process_time() - start, time.perf_counter() - wall))
+    cpu, wall = min(runs)
+    out = {"cpu": cpu, "wall": wall, "rows": len(y), "support": len(model.support_), "peak_mb": resident_mb() - before}
+    if hasattr(model, "n_kernel_evals_"):
+        out["kernel_evals"] = int(model.n_kernel_evals_)
+    if task.get("check"):
+        out["dual"], out["violation"] = optimality(model, X, y, own["C"], own["gamma"])
     return out
 
 
-def in_child(*job):
+def in_child(who: str, task: dict[str, Any], n_jobs: int | None = None) -> dict[str, Any]:
     environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
-    command = [sys.executable, "-m", "benchmarks.svc", "--child", json.dumps(job)]
+    command = [sys.executable, "-m", "benchmarks.svc", "--child", json.dumps([who, task, n_jobs])]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
-def report(case, results):
-    ours = statistics.median(r["cpu"] for r in results["hingeline"])
-    for who, runs in results.items():
-        cpu = statistics.median(r["cpu"] for r in runs)
-        last = runs[0]
-        print(
-            f"| {case} | {who} | {cpu:.3g} | {cpu / ours:.1f} | {last['support']} | {last.get('dual', np.nan):.10g} "
-            f"| {last.get('violation', np.nan):.2g} |",
-            flush=True,
-        )
+def run(job: Job, repeats: int) -> dict[str, Any]:
+    """Runs of each contestant, or of each number of threads."""
+    threads = job.task.get("threads")
+    entrants = [(who, None) for who in job.contestants] if not threads else [(job.contestants[0], n) for n in threads]
+    results: dict[str, Any] = {}
+    for repeat in range(repeats):
+        for who, n in entrants:
+            task = job.task | {"check": job.task.get("check", False) and repeat == 0}
+            results.setdefault(str(n or who), []).append(in_child(who, task, n))
+    return results
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", help="parts of the names of cases; all if none is given")
+# ---- the page -----------------------------------------------------------------------------------------
+
+
+def median(runs: list[dict[str, Any]], what: str = "cpu") -> float:
+    return statistics.median(r[what] for r in runs)
+
+
+def best(runs: list[dict[str, Any]], what: str) -> float:
+    return float(min(r[what] for r in runs))
+
+
+def compared(done: list[tuple[Job, dict[str, Any]]]) -> str:
+    rows = []
+    for job, results in done:
+        ours = median(results["hingeline"])
+        for who, runs in results.items():
+            cpu, first = median(runs), runs[0]
+            rest = [number(first.get(key), digits) for key, digits in (("dual", 10), ("violation", 2))]
+            rows.append([job.name, who, number(cpu), number(cpu / ours, 2), number(first["support"]), *rest])
+    return table(["case", "contestant", "CPU s", "ratio", "support vectors", "dual objective", "violation"], rows)
+
+
+def smallest(done: list[tuple[Job, dict[str, Any]]]) -> str:
+    rows = []
+    for job, results in done:
+        ours, theirs = (1000 * best(results[who], "cpu") for who in ("hingeline", "sklearn"))
+        rows.append([job.name, number(ours), number(theirs), number(theirs / ours, 2), number(ours - theirs, 2)])
+    return table(["rows, type", "SVC, ms", "scikit-learn, ms", "ratio", "difference, ms"], rows)
+
+
+def growing(done: list[tuple[Job, dict[str, Any]]]) -> str:
+    rows, last = [], None
+    for job, results in done:
+        runs = results["hingeline"]
+        cpu, n, first = median(runs), runs[0]["rows"], runs[0]
+        exponent = math.log(cpu / last[0]) / math.log(n / last[1]) if last and n != last[1] else None
+        evals, floor = first["kernel_evals"], first["support"] * n
+        rows.append([job.name, number(cpu), number(exponent, 2), number(first["support"]), number(evals / floor, 2)])
+        last = cpu, n
+    return table(["rows", "CPU s", "exponent", "support vectors", "kernel values / (SVs x n)"], rows)
+
+
+def threaded(done: list[tuple[Job, dict[str, Any]]]) -> str:
+    counts = sorted({int(n) for _, results in done for n in results})
+    rows = []
+    for job, results in done:
+        walls = {int(n): best(runs, "wall") for n, runs in results.items()}
+        gains = [f"{number(walls[1] / walls[n], 2)}" if n in walls else "-" for n in counts[1:]]
+        rows.append([job.name, number(walls[1]), *gains])
+    return table(["estimator, data", "1 thread, s", *(f"{n} threads, times as fast" for n in counts[1:])], rows)
+
+
+def memory(done: list[tuple[Job, dict[str, Any]]]) -> str:
+    rows = [[job.name, number(best(results["hingeline"], "peak_mb"))] for job, results in done]
+    return table(["cache_size, MB", "peak beyond the data, MB"], rows)
+
+
+SECTIONS = {
+    "peers": ("SVC against scikit-learn-intelex, float32, one thread", compared),
+    "multi": ("Several classes, against scikit-learn, one thread", compared),
+    "small": ("Small problems, against scikit-learn, one thread (20 normal features, C = 1)", smallest),
+    "growth": ("Growth (forest-like, C = 10)", growing),
+    "threads": ("Threads, wall seconds", threaded),
+    "memory": ("Memory at 80,000 forest-like rows (17 MB)", memory),
+}
+
+
+def page(store: Store, all_jobs: list[Job]) -> str:
+    parts = ["# SVC: times, growth, threads, memory", "Written by `python -m benchmarks.svc`."]
+    for kind, (title, section) in SECTIONS.items():
+        done = [(job, found) for job in all_jobs if job.kind == kind and (found := store.get(job))]
+        parts += [f"## {title}", section(done) if done else "Not run."]
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.svc", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help="parts or patterns ('growth-*'); default all")
+    parser.add_argument("--list", action="store_true", help="list the jobs")
+    parser.add_argument("--fresh", action="store_true", help="make the chosen jobs again")
+    parser.add_argument("--only-report", action="store_true", help="write the page from the stored results")
+    parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, measures nothing")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--peers", nargs="*", default=["intelex"])
-    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--output", type=Path, default=FOLDER)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         print(json.dumps(measure(*json.loads(given.child))))
         return
-    print("| case | contestant | CPU seconds | ratio | support vectors | dual objective | violation |")
-    print("|---|---|---|---|---|---|---|")
-    for case, setting in CASES.items():
-        if given.cases and not any(part in case for part in given.cases):
-            continue
-        results = {who: [] for who in ["hingeline", *given.peers]}
-        for repeat in range(given.repeats):
-            for who, runs in results.items():
-                runs.append(in_child(who, *setting, given.dtype, repeat == 0))
-        report(case, results)
+    store, every = Store(given.output), [quick(job) if given.quick else job for job in jobs()]
+    for job in chosen(every, given.jobs):
+        if given.list:
+            print(job.path)
+        elif not given.only_report and (given.fresh or store.get(job) is None):
+            print(job.path, flush=True)
+            store.put(job, run(job, given.repeats))
+    if not given.list:
+        write_whole(given.output / "README.md", page(store, every))
 
 
 if __name__ == "__main__":

@@ -14,15 +14,17 @@ from hingeline import (
     KernelSGDClassifier,
     MinNormSVC,
     NNISDAClassifier,
+    NystroemSVC,
     WorstViolatorSVC,
 )
+from hingeline.base.kernel import KernelEstimator
 
 PUBLIC = [value for name in hingeline.__all__ if isinstance(value := getattr(hingeline, name), type)]
-#: Classes of all estimators.
-ESTIMATORS = [learner for learner in PUBLIC if issubclass(learner, BaseEstimator)]
+#: Classes of all estimators that predict; NystroemMap, a transformer, is saved as a part of NystroemSVC.
+ESTIMATORS = [learner for learner in PUBLIC if issubclass(learner, BaseEstimator) and hasattr(learner, "predict")]
 CLASSIFIERS = [learner for learner in ESTIMATORS if is_classifier(learner())]
-#: Classifiers with kernels, and those that learn from streams.
-KERNEL = [learner for learner in CLASSIFIERS if "kernel" in learner().get_params()]
+#: Classifiers with an exact kernel, whose callables take sets of rows, and those that learn from streams.
+KERNEL = [learner for learner in CLASSIFIERS if issubclass(learner, KernelEstimator)]
 STREAMS = [learner for learner in CLASSIFIERS if hasattr(learner(), "partial_fit")]
 
 #: A model of each class for problems of a hundred rows, and variants that save other fields.
@@ -39,4 +41,5 @@ MODELS = {
     "FiniteNewtonSVC": FiniteNewtonSVC(C=10.0),
     "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
     "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
+    "NystroemSVC": NystroemSVC(gamma=0.5, C=10.0, n_components=20),
 }

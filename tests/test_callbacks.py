@@ -82,7 +82,7 @@ def test_progress_bar(capsys):
     assert model.dual_coef_.tobytes() == WorstViolatorSVC().fit(X, y).dual_coef_.tobytes()
 
 
-@pytest.mark.parametrize("finish", [False, True])
+@pytest.mark.parametrize("finish", [False, True, "expansion"])
 @pytest.mark.parametrize("variant", ["nc", "lasvm"])
 def test_callbacks_of_lasvc(variant, finish):
     X, y = problem(n=400, n_classes=2)

@@ -13,6 +13,8 @@ from hingeline import (
     KernelSGDClassifier,
     MinNormSVC,
     NNISDAClassifier,
+    NystroemMap,
+    NystroemSVC,
     WorstViolatorSVC,
 )
 
@@ -88,6 +90,10 @@ def expected_failures(estimator):
         FiniteNewtonSVC(loss="hinge"),
         FiniteNewtonSVCCV(Cs=3, cv=2),
         FiniteNewtonOrdinal(tol=1e-12),
+        NystroemSVC(tol=1e-12),
+        NystroemSVC(kernel="laplacian", n_components=20, loss="hinge", n_jobs=2),
+        NystroemMap(n_components=10),
+        NystroemMap(kernel="cosine", landmarks="kmeans++", n_components=5),
     ],
     expected_failed_checks=expected_failures,
 )

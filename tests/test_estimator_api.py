@@ -43,6 +43,7 @@ FITTED = {
 OTHER_PARAMETERS = {
     "margin": 0.5,
     "cap": 0.25,
+    "learning_rate": "inverse",
     "fit_intercept": False,
     "kernel": "poly",
     "gamma": 0.5,
@@ -87,7 +88,7 @@ OTHER_PARAMETERS_SGD = {
     "learning_rate": "inverse",
     "decay_first": True,
     "fit_intercept": True,
-    "average": True,
+    "average": "all",
     "truncate": 1e-3,
     "kernel": "poly",
     "gamma": 0.5,

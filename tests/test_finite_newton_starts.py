@@ -67,6 +67,12 @@ def test_a_guess_is_scaled_by_equation_9(scaling):
     objectives = [first_objective(model.fit(X, y, s, coef_init=[size * guess])) for size in (1.0, 2.0**12, -(2.0**-9))]
     assert max(objectives) <= best * (1 + 1e-9)
     np.testing.assert_allclose(objectives, objectives[0], rtol=1e-9)
+    # Footnote 4: repeated with the active rows.
+    again = naive.repeated_guess(guess, X, t, s, 1 / C, scaling)
+    value = naive.primal("squared_hinge", rows, t, C * s, again)
+    assert value < 0.999 * naive.primal("squared_hinge", rows, t, C * s, start)
+    found = FiniteNewtonSVC(C=C, intercept_scaling=scaling).fit(X, y, s, coef_init=[guess])
+    np.testing.assert_allclose(first_objective(found), value, rtol=1e-9)
     # Scale and sign of the guess do not matter for any loss: the whole run is the same.
     for loss in ("squared_hinge", "huber"):
         runs = [

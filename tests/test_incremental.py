@@ -45,6 +45,8 @@ def test_clone_knows_nothing():
         "class_weight": {0: 2.0},
         "window": 10,
         "window_rule": "relevance",
+        "window_scope": "class",
+        "probability": True,
         "cache_size": 5.0,
         "n_jobs": 2,
     }
@@ -384,6 +386,8 @@ BAD_PARAMETERS = [
     {"window": 2.0},
     {"window": "10"},
     {"window_rule": "newest"},
+    {"window_scope": "each"},
+    {"window_scope": None},
     {"cache_size": 0},
     {"cache_size": -1.0},
     {"cache_size": "all"},

@@ -155,8 +155,11 @@ def test_interrupted_changes_are_undone(operation):
             assert fingerprint(go_on(model, X, y), X) == fingerprint(go_on(spared, X, y), X)
 
 
-def test_ids_after_an_error_and_an_interrupt():
+@pytest.mark.parametrize("scope", [{"window": 15}, {"window": 9, "window_scope": "class"}], ids=["all", "class"])
+def test_ids_after_an_error_and_an_interrupt(scope):
     X, y = noisy(60)
+    labels = [0, 1] if "window_scope" in scope else [0]
+    y[:20:2], y[1:20:2] = 0, 1
     calls = {"left": 10**9, "error": ValueError}
 
     def kernel(A, B):
@@ -165,7 +168,7 @@ def test_ids_after_an_error_and_an_interrupt():
             raise calls["error"]("stopped")
         return COMPUTED["linear"](A, B)
 
-    model = IncrementalSVC(kernel=kernel, window=15).fit(X[:20], y[:20])
+    model = IncrementalSVC(kernel=kernel, **scope).fit(X[:20], y[:20])
     raised, arrived = [], [*range(20)]  # which rows came
     for error in (ValueError, KeyboardInterrupt):
         for left in (3, 2, 1, 0):
@@ -176,7 +179,7 @@ def test_ids_after_an_error_and_an_interrupt():
                 raised.append(type(caught))
             calls["left"] = 10**9
             arrived += range(20, 20 + model.n_samples_seen_ - len(arrived))
-            assert len(model.ids_) == model.n_samples_ == len(set(model.ids_)) == 15
+            assert len(model.ids_) == model.n_samples_ == len(set(model.ids_)) == len(labels) * scope["window"]
             held = [arrived[number] for number in model.ids_]
             optimal(model, X[held], y[held], kernel="linear")
     assert {ValueError, KeyboardInterrupt} == set(raised)
@@ -206,7 +209,7 @@ def test_a_kernel_function_cannot_change_its_model():
     optimal(model, X, y, kernel="linear")
 
 
-@pytest.mark.parametrize("name", ["fit", "partial_fit", "set_C", "set_nu", "forget", "kkt_violation_"])
+@pytest.mark.parametrize("name", ["fit", "partial_fit", "set_C", "set_nu", "forget"])
 def test_a_kernel_function_cannot_change_its_model_during_fit(name):
     X, _ = noisy(40)
     refused = []
@@ -221,7 +224,7 @@ def test_a_kernel_function_cannot_change_its_model_during_fit(name):
     held = {}
     model = IncrementalOneClassSVM(nu=0.5, kernel=kernel).fit(X[:30])
     calls = {"fit": X, "partial_fit": X, "set_C": 3.0, "set_nu": 0.2, "forget": 0}
-    held[name] = lambda: getattr(model, name)(calls[name]) if name in calls else getattr(model, name)
+    held[name] = lambda: getattr(model, name)(calls[name])
     model.fit(X)
     assert refused and model.n_samples_ == 40 and model.nu == 0.5
     held.clear()

@@ -60,9 +60,10 @@ class Watched:
         name = self.seen if name is None or self.declared else name
         before = list(self.ids)
         assert self.teach(np.array([row], dtype=np.float64), label, weight, name) == [name]
-        full = self.model.window is not None and len(before) == self.model.window
-        if full:
-            gone = [k for k in range(len(before)) if [*before[:k], *before[k + 1 :], name] == self.model.ids_.tolist()]
+        by_class = getattr(self.model, "window_scope", "all") == "class"
+        rivals = [k for k in range(len(before)) if not by_class or self.labels[k] == label]
+        if len(rivals) == self.model.window:
+            gone = [k for k in rivals if [*before[:k], *before[k + 1 :], name] == self.model.ids_.tolist()]
             assert gone, f"{before} and {name} became {self.model.ids_}"
             self.drop([gone[0]])
         for values, value in zip(
@@ -394,10 +395,12 @@ class ClassifierMachine(RuleBasedStateMachine):
         C=LOG_C,
         window=st.sampled_from([None, None, 2, 4]),
         rule_=st.sampled_from(["relevance", "oldest"]),
+        scope=st.sampled_from(["all", "class"]),
         declared=st.sampled_from([None, [0, 1], [0, 1, 2]]),
     )
-    def start(self, kernel, C, window, rule_, declared):
-        self.watched = Classifier(kernel, {"C": C, "window": window, "window_rule": rule_}, declared)
+    def start(self, kernel, C, window, rule_, scope, declared):
+        parameters = {"C": C, "window": window, "window_rule": rule_, "window_scope": scope}
+        self.watched = Classifier(kernel, parameters, declared)
 
     @rule(row=GRID, label=st.integers(0, 1))
     def add_point_of_grid(self, row, label):

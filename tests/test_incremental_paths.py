@@ -206,6 +206,89 @@ def test_window_is_a_loop(window, n_classes, rule):
     assert model.add(X[:1], y[:1]) == [70] and model.ids_.tolist() == [*held[1:], 70]
 
 
+def held_by_class(arrived, window, numbers=()):
+    """Naive twin of `window_scope='class'`, rule 'oldest': the numbers held after these labels, and those of before."""
+    kept = {}
+    for number, label in enumerate(arrived):
+        if number not in numbers:
+            kept.setdefault(label, []).append(number)
+            kept[label] = kept[label][-window:]
+    return sorted(number for numbers in kept.values() for number in numbers)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("window", [2, 7])
+def test_windows_by_class_hold_the_last_points_of_each_class(window, n_classes, kernel):
+    X, y = blobs(60, n_classes, seed=8)
+    y[40:] = y[40]  # one class alone does not remove the others
+    X = X + 0.1 * np.random.default_rng(8).standard_normal(X.shape)
+    options = {"C": 2.0, **KERNELS[kernel]}
+    scope = {"window": window, "window_scope": "class", **options}
+    model = IncrementalSVC(**scope)
+    for k in range(60):
+        model.add(X[k : k + 1], y[k : k + 1])
+        assert model.ids_.tolist() == held_by_class(y[: k + 1].tolist(), window)
+        if k % 6 == 5:
+            held = model.ids_
+            optimal(model, X[held], y[held], kernel=kernel)
+            same_function(model, IncrementalSVC(**options).fit(X[held], y[held]), X, atol=1e-8)
+    assert np.bincount(y[model.ids_]).tolist() == [window] * n_classes
+    whole = IncrementalSVC(**scope).fit(X, y)
+    assert whole.ids_.tolist() == model.ids_.tolist()
+    same_function(whole, model, X, atol=1e-8)
+    # Room again in one class only.
+    first = model.ids_[0]
+    model.forget(first)
+    model.add(X[first : first + 1], y[first : first + 1])
+    assert model.n_samples_ == window * n_classes
+
+
+def test_windows_by_class_and_relevance():
+    X, y = blobs(70, 3, seed=5)
+    X += 0.1 * np.random.default_rng(5).standard_normal(X.shape)
+    classes, options = np.unique(y), {"C": 2.0, **KERNELS["rbf"]}
+    model = IncrementalSVC(window=6, window_rule="relevance", window_scope="class", **options)
+    loop = IncrementalSVC(**options)
+    for k in range(70):
+        same = [i for i in loop.ids_.tolist() if y[i] == y[k]] if k else []
+        if len(same) == 6:
+            held = loop.ids_.tolist()
+            values = loop.decision_function(X[same])
+            slack = (np.column_stack([plus_minus(y[same], c) for c in classes]) * values - 1).sum(axis=1)
+            relevance = np.abs(coefficients(loop, held)).sum(axis=0)[np.isin(held, same)]
+            least = relevance <= relevance.min() + 1e-9
+            loop.forget(same[np.flatnonzero(least & (slack >= slack[least].max() - 1e-9))[0]])
+        for one in (model, loop):
+            one.partial_fit(X[k : k + 1], y[k : k + 1], classes if k == 0 else None)
+        assert model.ids_.tolist() == loop.ids_.tolist()
+        same_function(model, loop, X, atol=1e-9)
+    assert np.bincount(y[model.ids_]).tolist() == [6, 6, 6]
+
+
+def test_windows_by_class_after_other_settings():
+    """Smaller windows, another scope, forgotten points, a saved state and calls that fail."""
+    X, y = blobs(60, 3, seed=2)
+    model = IncrementalSVC(C=2.0, **KERNELS["rbf"]).fit(X[:40], y[:40])
+    model.forget([3, 4, 5]).set_params(window=4, window_scope="class")
+    before = fingerprint(model, X)
+    for call in (lambda: model.add(X[40:50, :1], y[40:50]), lambda: model.add(X[40:50] * np.nan, y[40:50])):
+        with pytest.raises(ValueError):
+            call()
+        assert fingerprint(model, X) == before
+    model.add(X[40:41], y[40:41])
+    expected = held_by_class(y[:41].tolist(), 4, numbers=(3, 4, 5))
+    assert model.ids_.tolist() == expected and len(expected) == 12
+    optimal(model, X[expected], y[expected])
+    other = pickle.loads(pickle.dumps(model))
+    for one in (model, other):
+        one.add(X[41:50], y[41:50])
+    assert fingerprint(model, X) == fingerprint(other, X)
+    assert model.ids_.tolist() == held_by_class(y[:50].tolist(), 4, numbers=(3, 4, 5))
+    model.set_params(window_scope="all").add(X[50:51], y[50:51])
+    assert model.ids_.tolist() == [47, 48, 49, 50]
+
+
 def test_relevance_ties_go_by_slack_and_age():
     # Far from the margin with coefficient zero: 9 and another 9, which came later, then 5.
     model = IncrementalSVC(C=1.0, kernel="linear", window=5, window_rule="relevance")

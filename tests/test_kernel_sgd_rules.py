@@ -12,6 +12,7 @@ from hingeline import KernelSGDClassifier
 
 from .data import noisy, plus_minus, some_weights
 from .online import RULES, coefficients, same, stream
+from .oracle.equality_qp import classifier_box, equality_qp
 from .oracle.naive_kernel_sgd import RATES
 from .oracle.qp import box_qp, primal_value, shifted_box
 from .private import kernel_matrix
@@ -27,8 +28,15 @@ def test_norma_that_decays_first_is_pegaz(C, weighted):
     n = 150
     X, y = noisy(n, 3, seed=6)
     weights = some_weights(n) if weighted else None
-    for n_epochs, average in [(1, False), (3, False), (10, False), (3, True)]:
+    for n_epochs, average, bias in [
+        (1, False, False),
+        (3, False, False),
+        (10, False, True),
+        (3, True, False),
+        (3, "all", True),
+    ]:
         options = {"C": C, "learning_rate": "inverse", "gamma": 0.7, "random_state": 0, "n_epochs": n_epochs}
+        options |= {"fit_intercept": bias}
         norma, pegaz = (
             KernelSGDClassifier(rule=rule, decay_first=True, average=average, truncate=0, **options)
             for rule in ("norma", "pegaz")
@@ -36,6 +44,7 @@ def test_norma_that_decays_first_is_pegaz(C, weighted):
         norma.fit(X, y, sample_weight=weights), pegaz.fit(X, y, sample_weight=weights)
         difference = coefficients(norma, n) - coefficients(pegaz, n)
         assert np.abs(difference).max() <= 1e-15 * max(1.0, C)
+        np.testing.assert_array_equal(norma.intercept_, pegaz.intercept_)
         np.testing.assert_array_equal(norma.n_violations_, pegaz.n_violations_)
         # The order of the paper is another rule.
         paper = KernelSGDClassifier(rule="norma", average=average, truncate=0, **options)
@@ -78,6 +87,25 @@ def test_pegaz_goes_to_the_qp(rule, weighted):
     # With a sum of losses it is another problem.
     wrong = primal_value(K, label, box_qp(K, label, *shifted_box(label, C * weights)), c)
     assert wrong > 1.05 * best
+
+
+@pytest.mark.parametrize("rule", ["pegaz", "norma"])
+def test_pegaz_with_an_intercept_goes_to_the_qp(rule):
+    n, C = 100, 20.0
+    X, y = noisy(n, 3, seed=8)
+    y[:30] = 1  # more of one class: the intercept matters
+    K, label, c = rbf_kernel(X, gamma=0.7), plus_minus(y), C / n
+    alpha, b = equality_qp(K, label, *classifier_box(label, c), 0.0)
+    best = primal_value(K, label, alpha, c, b=b)
+    excess = []
+    for n_epochs in (10, 100, 1000):
+        model = KernelSGDClassifier(rule=rule, C=C, learning_rate="inverse", gamma=0.7, n_epochs=n_epochs, truncate=0)
+        model.set_params(random_state=0, fit_intercept=True, average=True).fit(X, y)
+        excess.append(primal_value(K, label, coefficients(model, n), c, b=model.intercept_[0]) / best - 1)
+    assert excess[0] > excess[1] > excess[2] >= -1e-12 and excess[2] < 3e-4
+    np.testing.assert_allclose(model.intercept_, b, atol=1e-3)
+    without = primal_value(K, label, box_qp(K, label, *shifted_box(label, c)), c)
+    assert without > 1.02 * best
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])

@@ -9,7 +9,7 @@ import pytest
 from hingeline import KernelSGDClassifier
 
 from .data import noisy, plus_minus, some_weights
-from .online import BIASED, RULES, coefficients, same
+from .online import RULES, STRICT, coefficients, same
 from .oracle.naive_kernel_sgd import RATES, naive_kernel_sgd
 from .private import kernel_matrix
 
@@ -27,11 +27,14 @@ def twin_rule(model):
 
 
 def variants(rule):
-    """Bias and order of decay, as far as a rule knows them."""
+    """Intercept, and order of decay for NORMA."""
     for bias, decay_first in product([False, True], repeat=2):
-        if (not bias or rule in BIASED) and (not decay_first or rule == "norma"):
+        if not decay_first or rule == "norma":
             yield {"fit_intercept": bias, "decay_first": decay_first}
 
+
+#: Values of `average`.
+MEANS = [False, True, "all"]
 
 # ---- by hand -------------------------------------------------------------------------------------------
 
@@ -77,6 +80,32 @@ def test_norma_by_hand():
     np.testing.assert_allclose(a, [2 / 3, -2 / 3, -2 / 3], rtol=1e-15)
     np.testing.assert_allclose(model.admission_margin_, [0.0, 1.0, -2 / 3], rtol=1e-15)
     assert model.n_violations_.tolist() == [3]
+
+
+def test_intercepts_of_norma_and_pegaz_by_hand():
+    # t = 1: b = 2, a_0 = 2. t = 2: v = -(-2 + 2) = 0, a_0 = 1, a_1 = -1, b = 1. t = 3: v = -(1/2 + 1/2 + 1) = -2;
+    # all coefficients shrink by 2/3, a_2 = -2/3, and b = 1 - 2/3 does not shrink.
+    for rule in ("norma", "norma-literal"):
+        a, model = on_the_line(rule, fit_intercept=True)
+        np.testing.assert_allclose(a, [2 / 3, -2 / 3, -2 / 3], rtol=1e-15)
+        assert model.admission_margin_.tolist() == [0.0, 0.0, -2.0]
+        np.testing.assert_allclose(model.intercept_, [1 / 3], rtol=1e-15)
+    # The rate of the step counts before the margin: t = 2: v = -(-1 + 2); t = 3: v = -(2/3 + 1).
+    for rule, first in (("norma", True), ("pegaz", False)):
+        a, model = on_the_line(rule, fit_intercept=True, decay_first=first)
+        np.testing.assert_allclose(a, [2 / 3, -2 / 3, -2 / 3], rtol=1e-15)
+        np.testing.assert_allclose(model.admission_margin_, [0.0, -1.0, -5 / 3], rtol=1e-15)
+        np.testing.assert_allclose(model.intercept_, [1 / 3], rtol=1e-15)
+
+
+def test_means_over_all_steps_by_hand():
+    # Coefficients of the first sample are 2, 2, 2, of the last 0, 0, -2/3.
+    np.testing.assert_allclose(on_the_line("olsvm", average="all")[0], [2.0, 0.0, -2 / 9], rtol=1e-15)
+    # Those of NORMA are 2, 1, 2/3 and 0, 0, -2/3; with an intercept also 0, -1, -2/3, and b is 2, 1, 1/3.
+    np.testing.assert_allclose(on_the_line("norma", average="all")[0], [11 / 9, 0.0, -2 / 9], rtol=1e-15)
+    a, model = on_the_line("norma", average="all", fit_intercept=True)
+    np.testing.assert_allclose(a, [11 / 9, -5 / 9, -2 / 9], rtol=1e-15)
+    np.testing.assert_allclose(model.intercept_, [10 / 9], rtol=1e-15)
 
 
 def test_pegaz_by_hand():
@@ -142,7 +171,7 @@ def test_fit_is_the_twin(rule, learning_rate, C):
     order = {weighted: np.random.RandomState(3).permutation(n) for weighted in (False, True)}
     weights = {False: np.ones(n), True: some_weights(n)}
     order[True] = np.random.RandomState(3).permutation(np.flatnonzero(weights[True]))
-    for variant, average, n_epochs, weighted in product(variants(rule), [False, True], [1, 3], [False, True]):
+    for variant, average, n_epochs, weighted in product(variants(rule), MEANS, [1, 3], [False, True]):
         options = {"rule": rule, "learning_rate": learning_rate, "C": C, "n_epochs": n_epochs, "average": average}
         model = KernelSGDClassifier(**options, **variant, gamma=0.7, random_state=3, truncate=0)
         model.fit(X, y, sample_weight=weights[weighted] if weighted else None)
@@ -160,7 +189,7 @@ def test_fit_is_the_twin(rule, learning_rate, C):
         np.testing.assert_allclose(model.decision_function(X), twin.outputs, rtol=0, atol=1e-12 * scale)
         # Whether a sample was a violation when it came for the first time is what its margin says.
         margins = model.admission_margin_[order[weighted]]
-        hit = margins < 1 if rule in BIASED else margins <= 1
+        hit = margins < 1 if rule in STRICT else margins <= 1
         near = np.abs(margins - 1) < 1e-9
         assert (hit | near).sum() >= sum(twin.violated[: len(margins)]) >= (hit & ~near).sum()
         assert np.isnan(model.admission_margin_[weights[weighted] == 0]).all()
@@ -177,35 +206,38 @@ def trajectory(model, K, y, order, start=0, state=None):
         yield state.coef.copy(), state.b, state
 
 
+@pytest.mark.parametrize("average", [True, "all"])
 @pytest.mark.parametrize("learning_rate", list(RATES))
 @pytest.mark.parametrize("rule", RULES)
-def test_averages_of_a_stream(rule, learning_rate):
+def test_averages_of_a_stream(rule, learning_rate, average):
     # The mean over the steps behind the last power of two but one: a half to three quarters of all.
     n = 70
     X, y = noisy(n, 3, seed=2)
     for variant in variants(rule):
-        model = KernelSGDClassifier(rule=rule, average=True, C=3.0, learning_rate=learning_rate, gamma=0.7, **variant)
+        options = {"rule": rule, "average": average, "learning_rate": learning_rate, **variant}
+        model = KernelSGDClassifier(C=3.0, gamma=0.7, **options)
         states = list(trajectory(model, kernel_matrix(model, X), plus_minus(y), range(n)))
         for t in range(1, n + 1):
             model.partial_fit(X[t - 1 : t], y[t - 1 : t], [0, 1])
-            begin = 2 ** (t.bit_length() - 2) if t > 1 else 0
+            begin = 2 ** (t.bit_length() - 2) if t > 1 and average != "all" else 0
             mean = np.mean([coef for coef, _, _ in states[begin:t]], axis=0)
             np.testing.assert_allclose(coefficients(model, n), mean, rtol=0, atol=1e-12)
             np.testing.assert_allclose(model.intercept_, np.mean([b for _, b, _ in states[begin:t]]), atol=1e-12)
 
 
+@pytest.mark.parametrize("average", [True, "all"])
 @pytest.mark.parametrize("rule", RULES)
-def test_averages_from_fit_to_stream(rule):
+def test_averages_from_fit_to_stream(rule, average):
     # The window of a fit gives way when two of the stream have begun, at 64 and 128.
     n, known = 170, 20
     X, y = noisy(n, 3, seed=3)
-    model = KernelSGDClassifier(rule=rule, average=True, C=3.0, gamma=0.7, n_epochs=2, random_state=0)
+    model = KernelSGDClassifier(rule=rule, average=average, C=3.0, gamma=0.7, n_epochs=2, random_state=0)
     order = np.random.RandomState(0).permutation(known)
     steps = [*order, *order, *range(known, n)]
     states = list(trajectory(model, kernel_matrix(model, X), plus_minus(y), steps))
     model.fit(X[:known], y[:known])
     for t in range(40, len(steps) + 1):
-        begin = 20 if t < 128 else 64
+        begin = 0 if average == "all" else 20 if t < 128 else 64
         mean = np.mean([coef for coef, _, _ in states[begin:t]], axis=0)
         np.testing.assert_allclose(coefficients(model, n), mean, rtol=0, atol=1e-12)
         if t < len(steps):
@@ -236,7 +268,7 @@ def test_fit_then_partial_fit_is_the_twin(rule, average):
             np.testing.assert_allclose(coefficients(model, n), rest.coef, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("average", [False, True], ids=["", "average"])
+@pytest.mark.parametrize("average", MEANS)
 @pytest.mark.parametrize(("rule", "decay_first"), [("norma", False), ("norma", True), ("norma-literal", False)])
 def test_a_scale_that_shrinks_for_long(rule, decay_first, average):
     # The product of the decays is about exp(-2 sqrt(2 T)): below 2^-256 after 4,000 steps, twice after 16,000.
@@ -282,7 +314,7 @@ def test_what_may_change_in_a_stream():
         changes = {
             "C": 4.0,
             "learning_rate": "inverse",
-            "fit_intercept": rule in BIASED,
+            "fit_intercept": True,
             "decay_first": rule == "norma",
         }
         model.set_params(truncate=0, cache_size=1, n_jobs=2, class_weight={1: 2.0}, random_state=3, **changes)

@@ -4,6 +4,7 @@ What it shares with KernelSGDClassifier is in test_online_streams.py and test_on
 """
 
 import copy
+import pickle
 from itertools import combinations
 
 import numpy as np
@@ -56,11 +57,15 @@ def test_without_a_ramp_nc_is_g(how):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_finish_then_partial_fit(variant, n_classes):
+@pytest.mark.parametrize(("variant", "finish"), [*((v, True) for v in VARIANTS), ("lasvm", "expansion")])
+def test_finish_then_partial_fit(variant, finish, n_classes):
     X, y = blobs(200, n_classes)
-    model = LASVC(variant=variant, gamma=0.3, C=2.0, finish=True, random_state=0).fit(X, y)
+    model = LASVC(variant=variant, gamma=0.3, C=2.0, finish=finish, random_state=0).fit(X, y)
+    other = pickle.loads(pickle.dumps(model))
+    for begin, end in ((0, 7), (7, 20)):
+        other.partial_fit(X[begin:end] + 0.1, np.full(end - begin, n_classes))
     model.partial_fit(X[:20] + 0.1, np.full(20, n_classes))
+    same(model, other)
     assert len(model.duality_gap_) == len(model.intercept_) == (n_classes + 1) * n_classes // 2
     assert np.isfinite(model.duality_gap_).all() and (model.duality_gap_ >= -1e-9).all()
     same(model, copy.deepcopy(model))

@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 
 from hingeline import LASVC
 
-from .data import noisy, plus_minus, some_weights
-from .online import VARIANTS, coefficients, stream
+from .data import blobs, noisy, plus_minus, some_weights
+from .online import VARIANTS, coefficients, same, stream
 from .oracle.qp import box_qp, dual_value, primal_value, shifted_box
 from .private import kernel_matrix, machine_state
 from .test_lasvm_twin import twin_of
@@ -90,6 +90,36 @@ def test_finished_lasvm_is_svc(C, seed, weighted):
     assert model.duality_gap_[0] <= 1e-9 * primal
     assert abs(model.dual_coef_.sum()) <= 1e-12 * np.abs(model.dual_coef_).sum()
     assert model.stop_reason_.tolist() == ["gap"]
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0, 100.0])
+def test_finished_on_the_expansion_is_svc_of_what_is_held(C):
+    n = 200
+    X, y = noisy(n, seed=11)
+    options = {"variant": "lasvm", "C": C, "gamma": 1.0, "random_state": 0}
+    held = np.sort(machine_state(LASVC(**options).fit(X, y))["id"])
+    svc = SVC(C=C, gamma=1.0, tol=1e-9).fit(X[held], y[held])
+    model = LASVC(**options, finish="expansion", tol=1e-9).fit(X, y)
+    assert len(held) < n
+    assert set(model.support_) <= set(held)
+    part = rbf_kernel(X[held], gamma=1.0), plus_minus(y[held])
+    alpha = coefficients(model, n)[held]
+    assert model.dual_objective_[0] == pytest.approx(dual_value(*part, coefficients(svc, len(held))), rel=1e-8)
+    np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=2e-3)
+    primal = primal_value(*part, alpha, C, 0.0, model.intercept_[0])
+    assert model.duality_gap_[0] == pytest.approx(primal - model.dual_objective_[0], abs=1e-10 * primal)
+    assert model.stop_reason_.tolist() == ["gap"]
+    whole = LASVC(**options, finish=True, tol=1e-9).fit(X, y)
+    assert whole.dual_objective_[0] >= (1 - 1e-8) * model.dual_objective_[0]
+    if C < 100:  # the pass has evicted examples that matter
+        assert not set(whole.support_) <= set(held)
+
+
+@pytest.mark.parametrize("variant", sorted({*VARIANTS} - {"lasvm"}))
+def test_other_variants_finish_on_the_expansion_anyway(variant):
+    X, y = blobs(150, 3)
+    options = {"variant": variant, "C": 5.0, "gamma": 0.3, "random_state": 0, "tol": 1e-5}
+    same(*(LASVC(**options, finish=finish).fit(X, y) for finish in (True, "expansion")))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from hingeline import LASVC
@@ -187,6 +188,50 @@ def test_epochs_are_the_twin(variant, weighted, finish):
         np.testing.assert_allclose(model.dual_objective_, twin.dual, rtol=1e-4)
     else:
         agree(model, twin.end(), n)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_finishing_on_the_expansion_is_the_twin(C, weighted):
+    # LASVM: from the same state to the same state, step after step, unless a choice hangs on rounding errors.
+    n = 150
+    X, y = noisy(n, seed=2)
+    weights = some_weights(n, 1) if weighted else np.ones(n)
+    options = {"variant": "lasvm", "C": C, "gamma": 1.0, "random_state": 0}
+    passed = before = LASVC(**options).fit(X, y, sample_weight=weights)
+    K, compared = kernel_matrix(before, X), 0
+    for steps in range(1, 41):
+        twin = twin_of(before, K, y, weights, TieAware)
+        twin.take_over(before)
+        twin.finish(0.0, most=1)
+        with pytest.warns(ConvergenceWarning, match="'max_iter'"):
+            model = LASVC(**options, finish="expansion", tol=0.0, max_iter=steps).fit(X, y, sample_weight=weights)
+        assert model.n_iter_[0] - before.n_iter_[0] == 1
+        assert model.n_kernel_evals_ == passed.n_kernel_evals_  # of the evicted examples nothing is computed
+        before = model
+        if twin.tie:
+            continue
+        compared += 1
+        alpha = np.zeros(n)
+        alpha[twin.ids] = twin.alpha
+        np.testing.assert_allclose(coefficients(model, n), alpha, rtol=1e-9, atol=1e-9 * C)
+        for name, value in (("intercept", twin.b), ("duality_gap", twin.gap), ("dual_objective", twin.dual)):
+            np.testing.assert_allclose(getattr(model, f"{name}_"), value, rtol=1e-9, atol=1e-9, err_msg=name)
+    assert compared > 10
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0])
+def test_finishing_is_no_worse_than_as_printed(C):
+    # The printed rule evicts while it finishes and stops by tau.
+    n = 150
+    X, y = noisy(n, seed=4)
+    options = {"variant": "lasvm", "C": C, "gamma": 1.0, "random_state": 0}
+    printed = twin_of(LASVC(**options), rbf_kernel(X, gamma=1.0), y, kind=TieAware)
+    printed.take_over(LASVC(**options).fit(X, y))
+    printed.finish_as_printed()
+    model = LASVC(**options, finish="expansion", tol=1e-9).fit(X, y)
+    assert 0.99 * model.dual_objective_[0] < printed.dual <= model.dual_objective_[0]
+    assert abs(len(model.support_) - printed.n_sv) <= 0.05 * n
 
 
 def clusters(n, seed):

@@ -49,14 +49,18 @@ def test_four_points_by_hand():
     clf = WorstViolatorSVC(kernel="linear", margin=7.0, fit_intercept=False).fit(X, [1, 1, 0, 0])
     assert clf.support_.tolist() == [0, 1]
     np.testing.assert_allclose(clf.dual_coef_, [[2.0, np.sqrt(2)]])
+    # Steps 1, 1/2: f = 3 x, then 3.5 x.
+    clf.set_params(margin=3.2, learning_rate="inverse").fit(X, [1, 1, 0, 0])
+    assert clf.dual_coef_.tolist() == [[1.0, 0.5]] and clf.worst_margin_.tolist() == [3.5]
 
 
-@pytest.mark.parametrize("margin", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("learning_rate, margin", [("sqrt", 0.01), ("sqrt", 0.1), ("sqrt", 1.0), ("inverse", 0.1)])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("name", list(SETS))
-def test_same_sequence_as_the_naive_twin(name, bias, margin):
+def test_same_sequence_as_the_naive_twin(name, bias, learning_rate, margin):
     X, y, gamma = real_set(name)
-    clf = WorstViolatorSVC(gamma=gamma, margin=margin, fit_intercept=bias)
+    options = {"margin": margin, "fit_intercept": bias, "learning_rate": learning_rate}
+    clf = WorstViolatorSVC(gamma=gamma, **options)
     results = sequences(clf, X, y)
     classes = np.unique(y)
     k = 0
@@ -64,7 +68,7 @@ def test_same_sequence_as_the_naive_twin(name, bias, margin):
         for cj in classes[i + 1 :]:
             rows = np.flatnonzero((y == ci) | (y == cj))
             label = np.where(y[rows] == ci, 1.0, -1.0) * (-1 if len(classes) == 2 else 1)
-            twin = naive_ollawv(rbf_kernel(X[rows], gamma=gamma), label, margin=margin, fit_intercept=bias)
+            twin = naive_ollawv(rbf_kernel(X[rows], gamma=gamma), label, **options)
             assert results[k]["chosen"].tolist() == rows[twin.chosen].tolist()
             np.testing.assert_array_equal(results[k]["coef"], twin.coef)
             np.testing.assert_allclose(results[k]["intercept"], twin.b, rtol=1e-12, atol=1e-15)
@@ -184,10 +188,13 @@ def test_swapping_labels_swaps_signs():
     np.testing.assert_allclose(one.decision_function(X), -other.decision_function(X), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("learning_rate", ["sqrt", "inverse"])
 @pytest.mark.parametrize("name", list(SETS))
-def test_invariants_of_a_fit(name):
+def test_invariants_of_a_fit(name, learning_rate):
     X, y, gamma = real_set(name)
-    clf = WorstViolatorSVC(gamma=gamma, margin=0.2, decision_function_shape="ovo").fit(X, y)
+    clf = WorstViolatorSVC(gamma=gamma, margin=0.2, learning_rate=learning_rate, decision_function_shape="ovo").fit(
+        X, y
+    )
     n_classes = len(clf.classes_)
     assert (clf.n_iter_ > 0).all() and clf.n_support_.sum() == len(clf.support_) == clf.support_vectors_.shape[0]
     np.testing.assert_array_equal(y[clf.support_], np.repeat(clf.classes_, clf.n_support_))
@@ -198,12 +205,13 @@ def test_invariants_of_a_fit(name):
             sign = -1 if n_classes == 2 else 1
             rows = np.flatnonzero((y == clf.classes_[i]) | (y == clf.classes_[j]))
             label = np.where(y[rows] == clf.classes_[i], sign, -sign)
-            # |a| = 2 / sqrt t for t = 1, 2, ...: sorted by size they are the whole sequence.
+            # |a| = 2 / sqrt t or 1 / t for t = 1, 2, ...: sorted by size they are the whole sequence.
             line = np.zeros(len(X))
             line[clf.support_] = np.where(y[clf.support_] == clf.classes_[i], clf.dual_coef_[j - 1], clf.dual_coef_[i])
             a = line[rows]
             size = np.sort(np.abs(a[a != 0]))[::-1]
-            np.testing.assert_allclose(size, 2 / np.sqrt(np.arange(1, clf.n_iter_[k] + 1)), rtol=1e-14)
+            t = np.arange(1, clf.n_iter_[k] + 1)
+            np.testing.assert_allclose(size, 2 / np.sqrt(t) if learning_rate == "sqrt" else 1 / t, rtol=1e-14)
             assert (np.sign(a[a != 0]) == label[a != 0]).all()
             if clf.stop_reason_[k] == "margin":
                 outside = label[a == 0] * decisions[rows[a == 0], k]

@@ -51,6 +51,7 @@ def test_lasvc(estimator, check):
         KernelSGDClassifier(C=3.0, rule="norma", decay_first=True, average=True),
         KernelSGDClassifier(C=3.0, rule="norma-literal", kernel="poly", degree=2, coef0=1.0),
         KernelSGDClassifier(C=30.0, rule="pegaz", learning_rate="inverse", multi_class="ovr"),
+        KernelSGDClassifier(C=30.0, rule="pegaz", fit_intercept=True, average="all"),
     ],
     attributes=(*EXPANSION, "n_violations_", "truncated_", "history_.n_violations"),
 )
@@ -61,6 +62,7 @@ def test_kernel_sgd(estimator, check):
 @parametrize_with_online_checks(
     [
         IncrementalSVC(C=3.0, window=25, window_rule="relevance"),
+        IncrementalSVC(C=3.0, window=12, window_scope="class"),
         IncrementalSVC(C=0.5, kernel="linear"),
         IncrementalSVC(C=3.0, kernel="poly", degree=2, coef0=1.0, window=25, window_rule="oldest"),
     ],

@@ -10,11 +10,13 @@ from sklearn.base import clone
 from hingeline import LASVC, KernelSGDClassifier
 
 from .data import FORMS, blobs, noisy, some_weights
-from .online import BIASED, COMMON, LIVELY, RULES, VARIANTS, same, stream
+from .online import COMMON, LIVELY, RULES, VARIANTS, same, stream
 from .oracle.naive_kernel_sgd import RATES
 
 MODELS = {variant: LASVC(variant=variant, **{**LIVELY, "gamma": 0.3}) for variant in VARIANTS}
-MODELS |= {rule: KernelSGDClassifier(rule=rule, C=3.0, gamma=0.3, fit_intercept=rule in BIASED) for rule in RULES}
+MODELS |= {
+    rule: KernelSGDClassifier(rule=rule, C=3.0, gamma=0.3, fit_intercept=rule.startswith("olsvm")) for rule in RULES
+}
 each_model = pytest.mark.parametrize("name", MODELS)
 
 
@@ -31,7 +33,8 @@ def sgd_options():
         {
             "rule": st.sampled_from(RULES),
             "learning_rate": st.sampled_from(list(RATES)),
-            "average": st.booleans(),
+            "average": st.sampled_from([False, True, "all"]),
+            "fit_intercept": st.booleans(),
             "decay_first": st.booleans(),
         }
     )

@@ -122,6 +122,18 @@ def test_hard_margin_and_contradictions():
     assert equal.stop_reason_.tolist() == ["tol"]
 
 
+@pytest.mark.parametrize("twins", [False, True])
+def test_hard_margin_of_samples_that_no_function_separates_ends(twins):
+    """LIBSVM does not end: the objective grows for ever. Rows with both labels double their coefficients."""
+    X, y = noisy(40, 2)
+    if twins:
+        X, y = np.repeat(X, 2, axis=0), np.tile([0, 1], 40)
+    with pytest.warns(ConvergenceWarning, match="1 of 1 machines .* grows without end: with C=inf"):
+        model = SVC(C=np.inf, kernel="rbf" if twins else "linear").fit(X, y)
+    assert model.stop_reason_.tolist() == ["unbounded"] and model.fit_status_ == 1
+    assert np.isfinite(model.decision_function(X)).all()
+
+
 @pytest.mark.parametrize("kernel", ["sigmoid", lambda A, B: np.tanh(A @ B.T - 1), lambda A, B: -(A @ B.T)])
 def test_indefinite_kernels_end_in_the_box(kernel):
     X, y = noisy(150, 3)
@@ -142,9 +154,44 @@ def test_threads_cache_and_form_of_rows_do_not_change_a_bit(n_classes, dtype):
     own = {"gamma": 0.05, "C": 3.0}
     first = fingerprint(SVC(**own).fit(X, y), X)
     assert fingerprint(SVC(**own, n_jobs=2).fit(X, y), X) == first
+    assert fingerprint(SVC(**own, n_jobs=3).fit(X, y), X) == first
     assert fingerprint(SVC(**own, cache_size=0.5).fit(X, y), X) == first
     assert fingerprint(SVC(**own).fit(sp.csr_matrix(X), y), sp.csr_matrix(X)) == first
     assert fingerprint(SVC(**own).fit(np.asfortranarray(X), y), X) == first
+
+
+def counts(n, dtype):
+    """Small integers times a unit, mostly zero: rows of bytes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n)
+    X = rng.poisson(0.6 + 0.5 * y[:, None] * (np.arange(40) % 3 == 0), (n, 40))
+    return (X / 255).astype(dtype), y
+
+
+def indicators(n, dtype):
+    """Two measurements and standardised indicators: columns with a value that is more frequent than all others."""
+    rng = np.random.default_rng(0)
+    soil = rng.integers(0, 20, n)
+    X = np.c_[rng.standard_normal((n, 2)), np.eye(20)[soil]]
+    y = (np.sin(2 * X[:, 0]) + X[:, 1] + np.cos(soil) + 0.5 * rng.standard_normal(n) > 0).astype(int)
+    return ((X - X.mean(axis=0)) / X.std(axis=0)).astype(dtype), y
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make, gamma", [(counts, 1000.0), (indicators, 0.02)])
+def test_cheap_forms_of_rows_solve_the_same_problem(make, gamma, dtype):
+    """Bytes and shifted columns: the violation in double from the rows as they are, and the same bits everywhere."""
+    X, y = make(3500, dtype)
+    own = {"gamma": gamma, "C": 2.0}
+    model = SVC(**own).fit(X, y)
+    dual, _, violation = optimality(model, kernel_matrix(X, X, "rbf", gamma=gamma), y, np.full(len(y), 2.0))
+    assert violation <= 1e-3 * (1 + 1e-3) and model.history_["step"].max() > 1
+    assert abs(violation - model.kkt_violation_[0]) <= 1e-5
+    np.testing.assert_allclose(model.dual_objective_, dual, rtol=2e-5)
+    first = fingerprint(model, X)
+    for other in ({"n_jobs": 2}, {"n_jobs": 3}, {"cache_size": 0.5}):
+        assert fingerprint(SVC(**own, **other).fit(X, y), X) == first
+    assert fingerprint(SVC(**own).fit(sp.csr_matrix(X), y), sp.csr_matrix(X)) == first
 
 
 def test_swapped_labels_swap_signs():

@@ -17,6 +17,7 @@ from hingeline import (
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
+    NystroemSVC,
     WorstViolatorSVC,
 )
 
@@ -174,7 +175,7 @@ def test_one_class_predictions_see_one_state(shape, many_switches):
 
 @pytest.mark.parametrize(
     "model",
-    [WorstViolatorSVC(), LASVC(random_state=0), IncrementalSVC(), FiniteNewtonSVC()],
+    [WorstViolatorSVC(), LASVC(random_state=0), IncrementalSVC(), FiniteNewtonSVC(), NystroemSVC(n_components=20)],
     ids=lambda model: type(model).__name__,
 )
 def test_predictions_see_one_fit(model, many_switches):

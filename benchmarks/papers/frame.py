@@ -9,7 +9,7 @@ what is specific to its paper:
 - published.toml: the paper's own numbers;
 - tables.py and claims.py: functions that return text; figures.py: ``draw(summary, folder)`` yields names and figures;
 - template.md: the report, with places for constants and for the text that functions return for the summary (see
-  ``benchmarks.writing.fill``).
+  ``benchmarks.writing.fill``); other .md files are templates of further pages, written under their own names.
 """
 
 from __future__ import annotations
@@ -162,10 +162,11 @@ def write_report(key: str, summary: Summary, folder: Path, note: str) -> Path:
     names = ("settings", "tables", "claims", "figures")
     modules = {name: _module(key, name) for name in names} | {"frame": sys.modules[__name__]}
     save(modules["figures"].draw(summary, folder), folder)
-    text = fill(Path(__file__).with_name(key).joinpath("template.md").read_text(encoding="utf-8"), modules, summary)
-    if note:
-        text = text.replace("\n\n## ", f"\n\n**{note}**\n\n## ", 1)
-    write_whole(folder / "report.md", text)
+    for template in sorted(Path(__file__).with_name(key).glob("*.md")):
+        text = fill(template.read_text(encoding="utf-8"), modules, summary)
+        if note:
+            text = text.replace("\n\n## ", f"\n\n**{note}**\n\n## ", 1)
+        write_whole(folder / ("report.md" if template.stem == "template" else template.name), text)
     return folder / "report.md"
 
 

@@ -32,12 +32,12 @@ void bind_batch(nb::module_& m) {
         "__init__",
         [](Locked<Ollawv>* self, Contiguous1<std::int64_t> codes, Contiguous1<double> class_weights,
            Contiguous1<std::int64_t> first, Contiguous1<double> weights, double C, double margin, double cap,
-           bool fit_intercept, std::size_t cache_bytes) {
-            new (self) Locked<Ollawv>(start_ollawv({C, margin, cap, fit_intercept, cache_bytes}, listed(codes),
+           bool fit_intercept, std::size_t cache_bytes, bool inverse) {
+            new (self) Locked<Ollawv>(start_ollawv({C, margin, cap, fit_intercept, cache_bytes, inverse}, listed(codes),
                                                    listed(class_weights), listed(first), listed(weights)));
         },
         nb::arg("codes"), nb::arg("class_weights"), nb::arg("first"), nb::arg("weights"), nb::kw_only(), nb::arg("C"),
-        nb::arg("margin"), nb::arg("cap"), nb::arg("fit_intercept"), nb::arg("cache_bytes"));
+        nb::arg("margin"), nb::arg("cap"), nb::arg("fit_intercept"), nb::arg("cache_bytes"), nb::arg("inverse"));
     define(ollawv);
 
     nb::class_<Locked<L2Machines>> l2(m, "L2Machines", "L2-SVM of all class pairs, or of all classes at once.");

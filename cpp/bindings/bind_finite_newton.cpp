@@ -1,5 +1,5 @@
-#include "arrays.hpp"
 #include "hingeline/algo/finite_newton.hpp"
+#include "packed.hpp"
 
 namespace hingeline::bindings {
 
@@ -10,7 +10,7 @@ using Which = Contiguous1<std::int64_t>;
 
 /// A Part of either precision, the matrix that it refers to, and the number of threads of its passes.
 struct LinearRows {
-    nb::object matrix;
+    nb::object matrix, landmarks;
     Contiguous2<double> weights;
     std::variant<std::unique_ptr<fn::Part<float>>, std::unique_ptr<fn::Part<double>>> part;
     int threads;
@@ -18,8 +18,8 @@ struct LinearRows {
 
     LinearRows(nb::object x, Contiguous2<double> signed_weights, Contiguous1<std::int64_t> plane_of, Index thresholds,
                double offset, std::tuple<double, double, double> clip, std::optional<Contiguous1<std::int64_t>> rows,
-               std::optional<Contiguous1<std::int32_t>> codes, int threads_)
-        : matrix(x), weights(signed_weights), threads(threads_) {
+               std::optional<Contiguous1<std::int32_t>> codes, nb::object packed, int threads_)
+        : matrix(x), landmarks(packed), weights(signed_weights), threads(threads_) {
         fn::Machines machines;
         machines.planes = weights.data();
         machines.plane_count = static_cast<Index>(weights.shape(0));
@@ -34,13 +34,15 @@ struct LinearRows {
         if (rows && rows->shape(0) == 0) throw std::invalid_argument("no rows");
         if (rows) ids.assign(rows->data(), rows->data() + rows->size());
         const Clip shape{std::get<0>(clip), std::get<1>(clip), std::get<2>(clip)};
-        std::visit(
-            [&](const auto& form) {
-                using Dense = std::decay_t<decltype(std::get<0>(form))>;
-                using V = std::remove_const_t<std::remove_pointer_t<decltype(Dense::data)>>;
-                part = std::make_unique<fn::Part<V>>(form, std::move(ids), std::move(machines), shape);
-            },
-            view.rows);
+        const auto make = [&]<class V>(const auto& form) {
+            part = std::make_unique<fn::Part<V>>(form, std::move(ids), std::move(machines), shape);
+        };
+        if (packed.is_none())
+            std::visit([&](const auto& rows) { make.template operator()<ValueOf<decltype(rows)>>(rows); }, view.rows);
+        else
+            nb::cast<const PyPacked&>(packed).packed.with_rows(view.rows, [&](const auto& rows) {
+                make.template operator()<typename std::decay_t<decltype(rows)>::Value>(rows);
+            });
     }
     template <class F> decltype(auto) visit(F&& f) {
         return std::visit([&](auto& p) -> decltype(auto) { return f(*p); }, part);
@@ -170,10 +172,11 @@ void bind_finite_newton(nb::module_& m) {
                            "Rows in memory with the state of their linear machines (hingeline.linear.rows.Source).")
         .def(nb::init<nb::object, Contiguous2<double>, Contiguous1<std::int64_t>, Index, double,
                       std::tuple<double, double, double>, std::optional<Contiguous1<std::int64_t>>,
-                      std::optional<Contiguous1<std::int32_t>>, int>(),
+                      std::optional<Contiguous1<std::int32_t>>, nb::object, int>(),
              nb::arg("matrix"), nb::arg("weights"), nb::arg("plane_of"), nb::kw_only(), nb::arg("thresholds"),
              nb::arg("offset"), nb::arg("clip"), nb::arg("rows") = nb::none(), nb::arg("codes") = nb::none(),
-             nb::arg("threads") = 1)
+             nb::arg("landmarks") = nb::none(), nb::arg("threads") = 1,
+             "With `landmarks` (Packed) the rows of `matrix` stand for their kernel values against these.")
         .def_prop_ro("n_passes", [](LinearRows& x) { return x.visit([](auto& part) { return part.passes(); }); })
         .def(
             "set_clip",

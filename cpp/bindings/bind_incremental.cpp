@@ -21,14 +21,16 @@ void bind_incremental(nb::module_& m) {
          nb::arg("problem"), nb::kw_only(), nb::arg("C"), nb::arg("nu"))
         .def(
             "configure",
-            [](L& l, Index window, bool oldest, std::size_t cache_bytes) {
+            [](L& l, Index window, bool oldest, bool by_class, std::size_t cache_bytes) {
                 l.configure([&](Incremental& model) {
                     model.model.window = window;
                     model.model.rule = oldest ? incremental::Rule::oldest : incremental::Rule::relevance;
+                    model.model.scope = by_class ? incremental::Scope::each_class : incremental::Scope::all;
                     model.cache_bytes = cache_bytes;
                 });
             },
-            nb::kw_only(), nb::arg("window"), nb::arg("oldest"), nb::arg("cache_bytes"), "Options of the next call.")
+            nb::kw_only(), nb::arg("window"), nb::arg("oldest"), nb::arg("by_class"), nb::arg("cache_bytes"),
+            "Options of the next call.")
         .def(
             "learn",
             [](L& l, const PySource& source, const PyChunk& chunk, int threads) {

@@ -1,6 +1,5 @@
 // Kernel values and predictions for Python.
-#include "arrays.hpp"
-#include "hingeline/model/packed.hpp"
+#include "packed.hpp"
 
 namespace hingeline::bindings {
 
@@ -91,21 +90,41 @@ nb::object columns(const PyValues& v, const Contiguous1<std::int64_t>& queries, 
 }
 
 /// f(interrupt, out) as an array with one line per row.
-template <class F> Array decided(const Lines& lines, Index n, F&& f) {
+template <class F> Array decided(const SupportLines& lines, Index n, F&& f) {
     const std::size_t outputs = static_cast<std::size_t>(lines.coefficients.outputs());
     std::vector<double> out(static_cast<std::size_t>(n) * outputs);
     Session().run([&](Interrupt* interrupt) { f(interrupt, out.data()); });
     return to_numpy(std::move(out), {static_cast<std::size_t>(n), outputs});
 }
 
-/// Packed support vectors, and the matrix that they refer to.
-struct PyPacked {
-    nb::object matrix;
-    Packed packed;
-    template <class F> static void each_kept(PyPacked& p, F&& f) { f(p.matrix); }
-    PyPacked(const Kernel& kernel, nb::object support)
-        : matrix(support), packed(kernel, nb::cast<const Matrix&>(support).rows) {}
-};
+/// Data of a C-contiguous array of this shape and type.
+template <class T> T* written(const nb::handle& array, Index rows, Index columns) {
+    Writable2<T> view;
+    if (!nb::try_cast(array, view, false) || static_cast<Index>(view.shape(0)) != rows ||
+        static_cast<Index>(view.shape(1)) != columns)
+        throw std::invalid_argument("a C-contiguous array in the precision of the support vectors expected");
+    return view.data();
+}
+
+void kernel_values(const PyPacked& p, const Matrix& x, nb::object out, int threads) {
+    p.packed.with_rows(x.rows, [&](const auto& rows) {
+        using T = typename std::decay_t<decltype(rows)>::Value;
+        T* to = written<T>(out, x.n, p.packed.size());
+        Session().run([&](Interrupt* interrupt) { hingeline::kernel_values(rows, threads, interrupt, to); });
+    });
+}
+
+void mapped(const PyPacked& p, const Matrix& x, nb::object matrix, nb::object out, int threads) {
+    p.packed.with_rows(x.rows, [&](const auto& rows) {
+        using T = typename std::decay_t<decltype(rows)>::Value;
+        Contiguous2<T> by;
+        if (!nb::try_cast(matrix, by, false) || static_cast<Index>(by.shape(1)) != p.packed.size())
+            throw std::invalid_argument("a matrix with one column per support vector, in their precision, expected");
+        const Index lines = static_cast<Index>(by.shape(0));
+        T* to = written<T>(out, x.n, lines);
+        Session().run([&](Interrupt* interrupt) { hingeline::mapped(rows, by.data(), lines, threads, interrupt, to); });
+    });
+}
 
 }  // namespace
 
@@ -134,12 +153,13 @@ void bind_kernel(nb::module_& m) {
              nb::arg("copy_bytes") = 0)
         .def("columns", &columns, nb::arg("queries"), nb::arg("base"), "K[queries][:, base].")
         .def_prop_ro("copy_bytes", [](const PyValues& v) { return v.values.copy_bytes(); });
-    nb::class_<Lines>(m, "Lines", "Coefficients of support vectors in LIBSVM's layout.")
+    nb::class_<SupportLines>(m, "Lines", "Coefficients of support vectors in LIBSVM's layout.")
         .def(
             "__init__",
-            [](Lines* self, Contiguous2<double> coef, Contiguous1<std::int64_t> group_sizes,
+            [](SupportLines* self, Contiguous2<double> coef, Contiguous1<std::int64_t> group_sizes,
                Contiguous2<std::int64_t> outputs, Contiguous1<double> bias) {
-                new (self) Lines({coef.data(), coef.data() + coef.size()}, static_cast<Index>(coef.shape(1)),
+                new (self)
+                    SupportLines({coef.data(), coef.data() + coef.size()}, static_cast<Index>(coef.shape(1)),
                                  listed(group_sizes), {outputs.data(), outputs.data() + outputs.size()}, listed(bias));
             },
             nb::arg("coef"), nb::arg("group_sizes"), nb::arg("outputs"), nb::arg("bias"));
@@ -148,22 +168,26 @@ void bind_kernel(nb::module_& m) {
         .def(nb::init<const Kernel&, nb::object>(), nb::arg("kernel"), nb::arg("support"))
         .def(
             "decide",
-            [](const PyPacked& p, const Lines& lines, const Matrix& x, int threads) {
+            [](const PyPacked& p, const SupportLines& lines, const Matrix& x, int threads) {
                 return decided(lines, x.n, [&](Interrupt* interrupt, double* out) {
                     p.packed.decide(lines, x.rows, threads, interrupt, out);
                 });
             },
-            nb::arg("lines"), nb::arg("x"), nb::arg("threads") = 1, "Decision values, one row per query.");
+            nb::arg("lines"), nb::arg("x"), nb::arg("threads") = 1, "Decision values, one row per query.")
+        .def("values", &kernel_values, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 1,
+             "Write kernel values to `out`: a row for each query, a column for each support vector.")
+        .def("mapped", &mapped, nb::arg("x"), nb::arg("matrix"), nb::arg("out"), nb::arg("threads") = 1,
+             "Write the products of `values` with the transposed `matrix` to `out`.");
     m.def(
         "feature_weights",
-        [](const Lines& lines, const Matrix& support) {
+        [](const SupportLines& lines, const Matrix& support) {
             return to_numpy(Session().run([&](Interrupt*) { return feature_weights(lines, support.rows); }),
                             shape(lines.coefficients.outputs(), support.d));
         },
         nb::arg("lines"), nb::arg("support"), "Weights of the features with a linear kernel, one row per machine.");
     m.def(
         "decide_gathered",
-        [](const Lines& lines, const Matrix& k, Contiguous1<std::int64_t> columns, int threads) {
+        [](const SupportLines& lines, const Matrix& k, Contiguous1<std::int64_t> columns, int threads) {
             const Ids wanted = ids(columns, k.d);
             return decided(lines, k.n, [&](Interrupt* interrupt, double* out) {
                 decide_gathered(lines, k.rows, wanted, threads, interrupt, out);

@@ -11,7 +11,13 @@ namespace {
 #ifdef HINGELINE_X86
 enum class Isa { baseline, avx2, avx512 };
 
-/// HINGELINE_ISA in the environment may ask for a narrower set (tests, comparisons), never a wider one.
+/// HINGELINE_ISA in the environment may ask for a narrower set (tests, comparisons), never a wider one. "avx512" asks
+/// for AVX-512 without its integer products.
+bool wished(const char* name) {
+    const char* wish = std::getenv("HINGELINE_ISA");
+    return wish && std::strcmp(wish, name) == 0;
+}
+
 Isa choose() {
     Isa isa = Isa::baseline;
     __builtin_cpu_init();
@@ -20,10 +26,8 @@ Isa choose() {
     if (isa == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         isa = Isa::avx512;
-    if (const char* wish = std::getenv("HINGELINE_ISA")) {
-        if (std::strcmp(wish, "baseline") == 0) isa = Isa::baseline;
-        if (std::strcmp(wish, "avx2") == 0 && isa == Isa::avx512) isa = Isa::avx2;
-    }
+    if (wished("baseline")) isa = Isa::baseline;
+    if (wished("avx2") && isa == Isa::avx512) isa = Isa::avx2;
     return isa;
 }
 #endif
@@ -42,6 +46,15 @@ const Tables& tables() {
     return chosen;
 }
 
+/// Integer products have an instruction that not every processor with AVX-512 has.
+const ByteTables& byte_tables() {
+#ifdef HINGELINE_X86
+    static const bool vnni = choose() == Isa::avx512 && __builtin_cpu_supports("avx512vnni") && !wished("avx512");
+    if (vnni) return avx512vnni::byte_tables;
+#endif
+    return tables().bytes;
+}
+
 }  // namespace
 
 const char* instruction_set() { return tables().f32.name; }
@@ -52,6 +65,8 @@ template <> const PassOps<float>& pass_ops<float>() { return tables().f32.passes
 template <> const PassOps<double>& pass_ops<double>() { return tables().f64.passes; }
 template <> const LinearOps<float>& linear_ops<float>() { return tables().f32.linear; }
 template <> const LinearOps<double>& linear_ops<double>() { return tables().f64.linear; }
+template <> const ByteOps<float>& byte_ops<float>() { return byte_tables().f32; }
+template <> const ByteOps<double>& byte_ops<double>() { return byte_tables().f64; }
 const PackedOps& packed_ops() { return tables().packed; }
 const MarginOps& margin_ops() { return tables().margins; }
 

@@ -7,6 +7,7 @@
 #include "tables.hpp"
 
 #include "algebra.hpp"
+#include "bytes.hpp"
 #include "linear.hpp"
 #include "passes.hpp"
 #include "tiles.hpp"
@@ -33,6 +34,7 @@ extern const Tables tables;
 const Tables tables = {typed_tables<float>(),
                        typed_tables<double>(),
                        {packed_multiply, packed_update},
-                       {margins, weights, violation, slope, shift}};
+                       {margins, weights, violation, slope, shift},
+                       {byte_table<float>(), byte_table<double>()}};
 
 }  // namespace hingeline::HINGELINE_ISA

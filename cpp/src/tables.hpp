@@ -1,6 +1,7 @@
 // The tables that tables.cpp defines, one set per instruction set of the build.
 #pragma once
 
+#include "hingeline/vector/bytes.hpp"
 #include "hingeline/vector/linear.hpp"
 #include "hingeline/vector/passes.hpp"
 #include "hingeline/vector/tiles.hpp"
@@ -14,11 +15,17 @@ template <class T> struct TypedTables {
     LinearOps<T> linear;
 };
 
+struct ByteTables {
+    ByteOps<float> f32;
+    ByteOps<double> f64;
+};
+
 struct Tables {
     TypedTables<float> f32;
     TypedTables<double> f64;
     PackedOps packed;
     MarginOps margins;
+    ByteTables bytes;
 };
 
 namespace baseline {
@@ -30,6 +37,9 @@ extern const Tables tables;
 }
 namespace avx512 {
 extern const Tables tables;
+}
+namespace avx512vnni {
+extern const ByteTables byte_tables;
 }
 #endif
 

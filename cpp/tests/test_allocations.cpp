@@ -201,6 +201,11 @@ CASE(incremental_operations) {
             m.model.window = 9;
             learn(m, data, first, first + 1);
         });
+        check_operation("windows of the classes", windowed, [&](Incremental& m) {
+            m.model.window = 3;
+            m.model.scope = incremental::Scope::each_class;
+            learn(m, data, first, all);
+        });
         const auto small = [&] {
             Incremental model = windowed();
             model.cache_bytes = 0;
@@ -231,7 +236,7 @@ CASE(packed_predictions) {
     const Data data(all, 47);
     std::vector<double> coef(all, 0.5), expected(all), out(all);
     const auto decide = [&](std::vector<double>& to) {
-        const Lines lines(Array<double>(coef), all, {all}, {0}, {0.25});
+        const SupportLines lines(Array<double>(coef), all, {all}, {0}, {0.25});
         Packed(Kernel{KernelKind::rbf, 1.0, 0.0, 3}, data.rows).decide(lines, data.rows, 2, nullptr, to.data());
     };
     decide(expected);

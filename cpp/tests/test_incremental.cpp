@@ -295,6 +295,26 @@ CASE(the_window_lets_the_right_point_go) {
     CHECK((run.held() == Array<double>{-2, 1, 3, 5}));
 }
 
+CASE(each_class_has_its_own_window) {
+    const Data data = on_a_line({-2, -1, 1, 3, 5, -5, 7});
+    for (const Rule rule : {Rule::relevance, Rule::oldest}) {
+        Line run(data, 10.0);
+        run.model.window = 2, run.model.rule = rule, run.model.scope = Scope::each_class;
+        for (const Index i : {1, 0, 3, 2}) run.add({i});
+        CHECK((run.held() == Array<double>{-1, -2, 3, 1}));
+        run.add({4});  // 3 goes: it came first, and it is furthest from the margin
+        CHECK((run.held() == Array<double>{-1, -2, 1, 5}));
+        run.add({6, 3});  // positive ones only
+        CHECK((run.held() == (rule == Rule::oldest ? Array<double>{-1, -2, 7, 3} : Array<double>{-1, -2, 1, 3})));
+        CHECK(run.model.crowded() < 0);
+        run.model.window = 1;  // one point of each class must leave, and one for the new point
+        CHECK(run.model.crowded() >= 0);
+        run.add({5});
+        CHECK((run.held() == (rule == Rule::oldest ? Array<double>{3, -5} : Array<double>{1, -5})));
+        CHECK(run.violation() < 1e-12);
+    }
+}
+
 CASE(every_point_has_its_own_bound) {
     const Kernel kernel{KernelKind::rbf, 0.7, 0, 3};
     const Data data(40, 3, kernel, 23);

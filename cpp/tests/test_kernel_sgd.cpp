@@ -223,7 +223,7 @@ template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epoch
     Plain s;
     Array<double> a(n, 0.0), o(n, 0.0);
     const auto current = [&](Index i, double eta) { return (pegaz ? eta : 1.0) * a[i]; };
-    s.from = epochs > 0 ? total / 2 : window_start(total);
+    s.from = q.average == Averaging::all ? 0 : epochs > 0 ? total / 2 : window_start(total);
     s.mean.assign(n, 0.0);
     for (Index t = 1; t <= total; ++t) {
         const Index i = (t - 1) % n;
@@ -231,8 +231,7 @@ template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epoch
         const double y = e.box > 0 ? 1 : -1, w = std::abs(e.box);
         const double eta = q.inverse ? q.C / static_cast<double>(t) : q.C * std::sqrt(2.0 / static_cast<double>(t));
         const double phi = q.decays() ? std::max(0.0, 1 - eta / q.C) : 1.0;
-        double f = (pegaz ? eta : 1.0) * o[i] + s.b;
-        if (q.decay_first && q.decays()) f *= phi;
+        const double f = (pegaz ? eta : q.decay_first && q.decays() ? phi : 1.0) * o[i] + s.b;
         const double v = y * f, own = a[i];
         if (t <= n) s.margins.push_back(v);
         s.largest = std::max(s.largest, std::abs(f));
@@ -257,7 +256,7 @@ template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epoch
             for (Index j = 0; j < n; ++j) s.mean[j] += current(j, eta) / static_cast<double>(total - s.from);
             s.mean_b += s.b / static_cast<double>(total - s.from);
         }
-        if (t % stretch == 0 && !q.average) {
+        if (t % stretch == 0 && q.average == Averaging::none) {
             double most = 0;
             for (const double value : a) most = std::max(most, std::abs(value));
             for (double& value : a)
@@ -292,10 +291,10 @@ template <class T> void check_plain(const Problem<T>& p, const Params& q, const 
         CHECK(s.id[e] == p.examples[i].id && s.code[e] == p.examples[i].code);
         alpha[i] = coef[e];
     }
-    const Array<double>& right = q.average ? expected.mean : expected.alpha;
-    for (Index i = 0; i < p.n; ++i)
-        CHECK(near(alpha[i], right[i], q.C), rule, q.average, q.inverse, i, alpha[i], right[i]);
-    CHECK(near(b, q.average ? expected.mean_b : expected.b, q.C), rule, b, expected.b, expected.mean_b);
+    const bool last = q.average == Averaging::none;
+    const Array<double>& right = last ? expected.alpha : expected.mean;
+    for (Index i = 0; i < p.n; ++i) CHECK(near(alpha[i], right[i], q.C), rule, last, q.inverse, i, alpha[i], right[i]);
+    CHECK(near(b, last ? expected.b : expected.mean_b, q.C), rule, b, expected.b, expected.mean_b);
     CHECK(s.violations == expected.violations, rule, q.C, s.violations, expected.violations);
     CHECK(near(s.largest, expected.largest, 1 + expected.largest), rule, s.largest, expected.largest);
     CHECK(near(s.sigma * s.dropped, expected.dropped, 1 + expected.dropped), rule, s.sigma * s.dropped,
@@ -339,11 +338,13 @@ Array<Params> some_params(bool few = false) {
             if (few && inverse == (static_cast<int>(rule) % 2 == 0)) continue;
             Params p;
             p.rule = rule, p.inverse = inverse, p.C = 3.7, p.cache_bytes = std::size_t{1} << 26;
-            p.bias = inverse && (rule == Rule::olsvm || rule == Rule::olsvm_reg);
+            p.bias = inverse;
             all.push_back(p);
-            p.C = 0.9, p.average = true, p.bias = !inverse && (rule == Rule::olsvm || rule == Rule::olsvm_reg);
+            p.C = 0.9, p.average = Averaging::half, p.bias = !inverse;
             all.push_back(p);
-            p.C = 60, p.average = false, p.truncate = 0.1, p.decay_first = rule == Rule::norma, p.bias = false;
+            p.C = 1.3, p.average = Averaging::all, p.bias = inverse;
+            all.push_back(p);
+            p.C = 60, p.average = Averaging::none, p.truncate = 0.1, p.decay_first = rule == Rule::norma;
             all.push_back(p);
         }
     return all;
@@ -556,7 +557,7 @@ CASE(one_example) {
             double b = 0;
             CHECK(near(s.coefficients(b)[0], y * 0.75, 1));
             State mean;
-            q.average = true;
+            q.average = Averaging::half;
             Window again({{0, 5, 1, y}}, epochs);
             plan_average(mean, q, again.total);
             learn(mean, again, q, p.gram, {}, nullptr);
@@ -580,7 +581,7 @@ CASE(a_mean_remembers_what_is_wiped) {
     // NORMA forgets its first step at the second, and the mean over both does not.
     const Plane<double> p(1, 2, 16);
     Params q;
-    q.rule = Rule::norma, q.C = 0.75, q.average = true;
+    q.rule = Rule::norma, q.C = 0.75, q.average = Averaging::half;
     State s;
     Window first({{0, 5, 1, 1.0}}, 1), second({{0, 6, 0, -1.0}}, 1);
     plan_average(s, q, 1);
@@ -642,7 +643,7 @@ CASE(labels_turned_round) {
 CASE(a_scale_that_is_brought_back) {
     // 2^-256 and again 2^-256 in a stream and in epochs; in both the plain loop says what is right.
     const Problem<double> p(80, 3, 18);
-    for (const bool average : {false, true})
+    for (const Averaging average : {Averaging::none, Averaging::half, Averaging::all})
         for (const bool first : {false, true}) {
             Params q;
             q.rule = Rule::norma, q.C = 8, q.average = average, q.decay_first = first;

@@ -160,6 +160,7 @@ CASE(same_bits_for_threads_caches_slices_and_sparse_rows) {
     };
     Params little;
     little.cache_bytes = 1 << 20;
+    same(solved(data.start(true), dense, {}, 3), "threads");
     same(solved(data.start(true), dense, little, 3, 1), "cache, threads, slices");
     same(solved(data.start(true), sparse, {}), "sparse");
 }

@@ -11,6 +11,8 @@ from .exact.incremental import IncrementalSVC
 from .exact.one_class import IncrementalOneClassSVM
 from .linear.cv import FiniteNewtonSVCCV
 from .linear.finite_newton import FiniteNewtonSVC
+from .linear.nystroem import NystroemSVC, nystroem_path
+from .linear.nystroem_map import NystroemMap
 from .linear.ordinal import FiniteNewtonOrdinal
 from .linear.path import FiniteNewtonPath, finite_newton_path
 from .online.kernel_sgd import KernelSGDClassifier
@@ -29,9 +31,12 @@ __all__ = [
     "KernelSGDClassifier",
     "MinNormSVC",
     "NNISDAClassifier",
+    "NystroemMap",
+    "NystroemSVC",
     "WorstViolatorSVC",
     "__version__",
     "datasets",
     "finite_newton_path",
     "metrics",
+    "nystroem_path",
 ]

@@ -251,6 +251,19 @@ def first_guess(w, X, t, s, lam, scaling=1.0):
     return np.append((p22 * q1 - p12 * q2) / d * w, (p11 * q2 - p12 * q1) / d)
 
 
+def repeated_guess(w, X, t, s, lam, scaling=1.0, rounds=6):
+    """Footnote 4 of the paper: equation 9 for the rows active at the last result; the best squared hinge counts."""
+    rows, start, best = augment(X, scaling), first_guess(w, X, t, s, lam, scaling), None
+    for _ in range(rounds):
+        value = lam / 2 * start @ start + s @ np.maximum(1 - t * (rows @ start), 0) ** 2 / 2
+        if best is not None and value >= best[0]:
+            break
+        best = value, start
+        active = t * (rows @ start) < 1
+        start = first_guess(w, X[active], t[active], s[active], lam, scaling)
+    return best[1]
+
+
 # ---- oracles -----------------------------------------------------------------------------------------------------
 
 

@@ -45,12 +45,11 @@ def naive_kernel_sgd(
 ):
     """K: kernel matrix; y: labels +1 and -1; weight: factor of each sample's own step.
 
-    average: the mean of what the steps of the last half left.  literal: list 1 of the paper as printed.  start: steps
-    taken before, the first one here has t = start + 1; state: result to go on from, of the first samples at least.
-    order: samples of one pass, by default all as they come.
+    average: the mean of what the steps of the last half left; 'all': of all steps.  literal: list 1 of the paper as
+    printed.  start: steps taken before, the first one here has t = start + 1; state: result to go on from, of the first
+    samples at least.  order: samples of one pass, by default all as they come.
     """
     assert rule in RULES
-    assert not fit_intercept or rule in ("olsvm-reg", "olsvm")
     assert not (literal or decay_first) or rule == "norma"
     assert not (literal and decay_first)
     n = len(y)
@@ -59,29 +58,29 @@ def naive_kernel_sgd(
     a, b = np.zeros(n), 0.0
     if state is not None:
         a[: len(state.last[0])], b = state.last
-    o = K @ a + b
+    o = K @ a
     alpha, mean, mean_b, violated = a, np.zeros(n), 0.0, []
     T = n_epochs * len(order)
+    begin = 0 if average == "all" else T // 2
     for s in range(1, T + 1):
         i = order[(s - 1) % len(order)]
         eta = RATES[learning_rate](C, start + s)
         step = eta * weight[i] * y[i]
         if rule == "pegaz":
-            hit = y[i] * (K[i] @ (eta * a)) <= 1
+            hit = y[i] * (K[i] @ (eta * a) + b) <= 1
             if hit:
                 a[i] += weight[i] * y[i]
             alpha = eta * a
         elif rule == "norma" and literal:
-            hit = y[i] * (K[i] @ a) <= 1
+            hit = y[i] * (K[i] @ a + b) <= 1
             own = a[i]
             a *= max(0.0, 1 - eta / C)
             a[i] = step if hit else own
-            o = K @ a
         elif rule == "norma":
             phi = max(0.0, 1 - eta / C)
             if decay_first:
                 a, o = phi * a, phi * o
-            hit = y[i] * o[i] <= 1
+            hit = y[i] * (o[i] + b) <= 1
             if not decay_first:
                 a, o = phi * a, phi * o
             if hit:
@@ -89,7 +88,7 @@ def naive_kernel_sgd(
                 o += step * K[:, i]
             alpha = a
         else:
-            v = y[i] * o[i]
+            v = y[i] * (o[i] + b)
             hit = v < 1
             if rule == "olsvm":
                 d = step if hit else 0.0
@@ -98,13 +97,13 @@ def naive_kernel_sgd(
                 d = rho * (C * weight[i] * y[i] - a[i]) if hit else -rho * a[i] if v > 1 else 0.0
             o += d * K[:, i]
             a[i] += d
-            if fit_intercept and hit:
-                b += step
-                o += step
+        if fit_intercept and hit:
+            b += step
         violated.append(bool(hit))
-        if s > T // 2:
-            mean += alpha / (T - T // 2)
-            mean_b += b / (T - T // 2)
+        if s > begin:
+            mean += alpha / (T - begin)
+            mean_b += b / (T - begin)
     coef, intercept = (mean, mean_b) if average else (alpha, b)
-    outputs = K @ coef + intercept if average or rule == "pegaz" else o
+    kept = not average and rule != "pegaz" and not literal
+    outputs = (o if kept else K @ coef) + intercept
     return Result(coef, intercept, outputs, start + T, (a, b), violated)

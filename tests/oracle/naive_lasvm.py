@@ -313,26 +313,35 @@ class NaiveLasvm:
                     self.pair(self.highest(), p, self.tau)
         self.pair(self.highest(), self.lowest(), self.tau)
         extremes = self.place_bias()
-        if extremes is None:
-            return
+        if extremes is not None:
+            self.evict(extremes)
+
+    def evict(self, extremes):
+        """Bury the non-SVs beyond the extreme gradients."""
         gmax, gmin = extremes
         for p in np.flatnonzero(self.live & (self.alpha == 0)):
             if self.g[p] >= gmax if self.y[self.ids[p]] < 0 else self.g[p] <= gmin:
                 self.bury(p)
 
-    def finish(self, tol):
-        """Optimise over the expansion until the relative gap is at most tol, then `end`."""
+    def finish(self, tol, most=math.inf):
+        """Optimise over the expansion until the relative gap is at most tol or `most` steps are made, then `end`."""
         bias = self.variant == "lasvm"
         self.partners = []
         while True:
             if bias:
                 self.place_bias()
-            if self.gap <= tol * self.primal:
+            if self.n_steps >= most or self.gap <= tol * self.primal:
                 break
             largest = self.K[self.ids[self.live], self.ids[self.live]].max()
             noise = 1e-14 * (1 + np.abs(self.alpha).sum() * largest)
             if not (self.pair(self.highest(), self.lowest(), noise) if bias else self.reprocess(noise)):
                 break
+        return self.end()
+
+    def finish_as_printed(self):
+        """FINISHING of LASVM: REPROCESS, which evicts, until no pair violates by more than tau."""
+        while self.pair(self.highest(), self.lowest(), self.tau):
+            self.evict(self.place_bias())
         return self.end()
 
     def end(self):

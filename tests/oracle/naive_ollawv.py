@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+RATES = {"sqrt": lambda t: 2 / math.sqrt(t), "inverse": lambda t: 1 / t}
+
 
 @dataclass
 class Result:
@@ -15,7 +17,7 @@ class Result:
     violation: float = 0.0
 
 
-def naive_ollawv(K, y, *, C=1.0, margin=0.1, cap=1.0, fit_intercept=True, first=0, weight=None):
+def naive_ollawv(K, y, *, C=1.0, margin=0.1, cap=1.0, fit_intercept=True, first=0, weight=None, learning_rate="sqrt"):
     """K: kernel matrix; y: labels +1 and -1; weight: factor of each sample's step."""
     n = len(y)
     weight = np.ones(n) if weight is None else weight
@@ -25,7 +27,7 @@ def naive_ollawv(K, y, *, C=1.0, margin=0.1, cap=1.0, fit_intercept=True, first=
     r = Result()
     while v < margin * C and t < math.ceil(cap * n):
         t += 1
-        step = 2 / math.sqrt(t) * C * weight[wv] * y[wv]
+        step = RATES[learning_rate](t) * C * weight[wv] * y[wv]
         b = step / n if fit_intercept else 0.0
         r.chosen.append(wv)
         r.coef.append(step)

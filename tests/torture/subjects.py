@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier
+from hingeline.base.kernel import KernelEstimator
 from tests.data import wide_indices
 from tests.estimators import MODELS
 
@@ -57,7 +58,7 @@ class Subject:
         self.labelled = is_classifier(self.estimator)
         self.stream = hasattr(self.estimator, "partial_fit")
         self.exact = hasattr(self.estimator, "forget")
-        self.kernel = "kernel" in self.estimator.get_params()
+        self.kernel = isinstance(self.estimator, KernelEstimator)
 
     def new(self, **parameters):
         return copy.deepcopy(self.estimator).set_params(**parameters)

@@ -1,4 +1,4 @@
-"""Figures 2, 4, 5, 6, 7 and 8: one panel per data set, and a CSV of what each shows."""
+"""Figures 1, 2, 4, 5, 6, 7 and 8: one panel per data set, and a CSV of what each shows."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ STYLE: dict[str, tuple[str, Any, str]] = {
     "nc": ("#D55E00", "-", "o"),
     "i": ("#E69F00", "-.", "D"),
     "lasvm": ("#009E73", ":", "v"),
+    "lasvm-expansion": ("#8C510A", ":", "<"),
     "lasvm-finished": ("#66C2A5", ":", "v"),
     "libsvm": ("#CC79A7", "-", "X"),
 }
@@ -38,12 +39,37 @@ CURVES = [method for method in METHODS.values() if method.has_curve]
 def draw(summary: Summary, folder: Path) -> Iterator[tuple[str, Any]]:
     """All figures, with a CSV file of what each shows; and the tables as CSV files."""
     write_tables(summary, folder)
+    yield "figure1", _figure_1(summary, folder / "figure1.csv")
     yield "figure2", _figure_2(summary, folder / "figure2.csv")
     yield "figure4", _curves(summary, folder / "figure4.csv", "prbep", "PRBEP on the test set, %")
     yield "figure5", _figure_5(summary, folder / "figure5.csv")
     yield "figure6", _curves(summary, folder / "figure6.csv", "n_support", "support vectors")
     yield "figure7", _curves(summary, folder / "figure7.csv", "kernel_needed", "kernel values, millions")
     yield "figure8", _figure_8(summary, folder / "figure8.csv")
+
+
+# ---- figure 1 ----------------------------------------------------------------------------------------
+
+
+def _figure_1(summary: Summary, path: Path) -> Any:
+    """Duality gap of LASVM-G over the number of examples visited."""
+    rows: list[Any] = []
+    figure, axes = panels("duality gap per example", "training examples")
+    lines = (("duality_gap", "gap", "-", "#0072B2"), ("duality_gap_target", "target, equation 8", ":", "#7F7F7F"))
+    for data, axis in zip(SETS.values(), axes, strict=True):
+        found = summary.one("gap", name=data.name)
+        if found is not None:
+            steps = found["step"]
+            for key, _, style, colour in lines:
+                per_example = [value / step for value, step in zip(found[key], steps, strict=True)]
+                axis.plot(steps, per_example, ls=style, color=colour, lw=1.2)
+            rows += [[data.title, *point] for point in zip(steps, *(found[key] for key, *_ in lines), strict=True)]
+            axis.set_yscale("log")
+        finish_panel(axis, data)
+    write_csv(path, ("data set", "examples", "duality gap", "target"), rows)
+    handles = [Line2D([], [], color=colour, ls=style, label=label) for _, label, style, colour in lines]
+    add_legend(figure, [], handles)
+    return figure
 
 
 # ---- curves: figures 2, 4, 6 and 7 -------------------------------------------------------------------
@@ -221,7 +247,8 @@ def add_legend(figure: Any, methods: list[Method], extra: list[Any], markers: bo
         colour, style, marker = STYLE[method.name]
         style = style if method.has_curve and (method.has_ramp or not markers) else "none"
         handles.append(Line2D([], [], color=colour, ls=style, marker=marker if markers else "", label=method.title))
-    legend(figure, handles + extra, [handle.get_label() for handle in handles + extra])
+    shown = handles + extra
+    legend(figure, shown, [handle.get_label() for handle in shown], columns=5 if len(shown) > 8 else 0)
 
 
 def line(axis: Axes, method: Method, points: list[Any], factor: float, band: bool = False) -> None:

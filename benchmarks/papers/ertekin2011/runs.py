@@ -24,6 +24,7 @@ from .settings import (
     SETS,
     USPS_READINGS,
     USPS_SCALINGS,
+    Method,
     S,
     Set,
     cache_mb,
@@ -45,7 +46,20 @@ def train(name: str, method: str, s: float, seed: int, n_jobs: int) -> dict[str,
     about = {"n_train": len(data.y), "n_test": len(data.y_test), "complete": True}
     if chosen.variant is None:
         return {**about, **_libsvm(known, data)}
-    model = LASVC(
+    model = _model(known, chosen, s, seed, n_jobs)
+    if single_pass(known, chosen):
+        return {**about, **_stream(model, known, data, FULL_MINUTES)}
+    result = _fit(clone(model), known, data)
+    if chosen.has_curve and s == S:
+        stream = _stream(model, known, data, minutes=float("inf"))
+        result["curve"] = stream["curve"]
+        result["seconds_stream"] = stream["seconds"]
+        result["stream_agrees"] = _alike(stream, result)
+    return {**about, **result}
+
+
+def _model(known: Set, chosen: Method, s: float, seed: int, n_jobs: int) -> LASVC:
+    return LASVC(
         variant=chosen.variant,
         C=known.C,
         gamma=known.gamma,
@@ -56,15 +70,21 @@ def train(name: str, method: str, s: float, seed: int, n_jobs: int) -> dict[str,
         random_state=seed,
         n_jobs=n_jobs,
     )
-    if single_pass(known, chosen):
-        return {**about, **_stream(model, known, data, FULL_MINUTES)}
-    result = _fit(clone(model), known, data)
-    if chosen.has_curve and s == S:
-        stream = _stream(model, known, data, minutes=float("inf"))
-        result["curve"] = stream["curve"]
-        result["seconds_stream"] = stream["seconds"]
-        result["stream_agrees"] = _alike(stream, result)
-    return {**about, **result}
+
+
+def gap(name: str, n_jobs: int) -> dict[str, Any]:
+    """Duality gap of LASVM-G, and its target, after so many examples."""
+    known = SETS[name]
+    data = split(known, 0)
+    history = _model(known, METHODS["g"], S, 0, n_jobs).fit(data.as_ours(known.dense)[0], data.y).history_
+    return {key: history[key].tolist() for key in ("step", "duality_gap", "duality_gap_target")}
+
+
+def warm(name: str, s: float, warm_sv: int, seed: int, n_jobs: int) -> dict[str, Any]:
+    """LASVM-I that ignores nothing before it has more than `warm_sv` support vectors."""
+    known = SETS[name]
+    data = split(known, seed if known.is_random else 0)
+    return _fit(_model(known, METHODS["i"], s, seed, n_jobs).set_params(warm_sv=warm_sv), known, data)
 
 
 def _memory_mb() -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from benchmarks.writing import number, table, write_csv
 
 from . import published
 from .published import METRICS, MISPRINTS, TABLE_1, TABLES, Metric
-from .settings import METHODS, SETS, Method, Set
+from .settings import METHODS, SETS, WARM_S, WARM_SETS, WARM_SV, Method, Set
 from .summary import Cell, Summary, cell_of
 
 MISSING = "\N{EN DASH}"
@@ -216,6 +217,21 @@ def notable(summary: Summary) -> str:
     rows = [row for _, row in sorted(found, key=lambda pair: -pair[0])]
     listed = table(["metric", "set", "method", "ours", "published", "difference"], rows) if rows else "None."
     return f"Cells that are off by more than these limits: {limits}. Times are left out.\n\n{listed}"
+
+
+def warm_up(summary: Summary) -> str:
+    """LASVM-I with and without a warm-up: accuracy of the mean and of the worst run, and support vectors."""
+    rows = []
+    for name, s in product(WARM_SETS, WARM_S):
+        row = [f"{SETS[name].title}, s = {s:g}"]
+        for warm_sv in WARM_SV:
+            found = [result for _, result in summary.of("warm", name=name, s=s, warm_sv=warm_sv)]
+            hits = [100 * result["accuracy"] for result in found]
+            row += [f"{mean(hits):.2f}", f"{min(hits):.2f}"] if hits else [MISSING, MISSING]
+            row.append(f"{mean(result['n_support'] for result in found):.0f}" if found else MISSING)
+        rows.append(row)
+    heads = [f"{what}, warm_sv={n}" for n in WARM_SV for what in ("accuracy, %", "worst run, %", "# SV")]
+    return table(["", *heads], rows)
 
 
 def usps_readings(summary: Summary) -> str:

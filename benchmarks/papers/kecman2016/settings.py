@@ -15,24 +15,22 @@ PUBLISHED = published(__file__)
 
 @dataclass(frozen=True)
 class Set:
-    """`n`: rows to draw of a generated set, else None. `folds`: of FOLDS, how many are run over the whole grid."""
+    """`n`: rows to draw of a generated set, else None."""
 
     title: str
-    folds: int
     n: int | None = None
     source: str = ""
 
 
-# The folds that are not run are the budget of SVC: nothing else is cut but its iterations (LIMIT).
 SETS = {
-    "cancer": Set("cancer", 5, source="cancer"),
-    "sonar": Set("sonar", 5, source="sonar"),
-    "vote": Set("vote", 5, source="vote"),
-    "eukaryotic": Set("eukaryotic, 4 against the rest", 5, source="eukaryotic"),
-    "prototask": Set("prototask", 2, source="cpu_act"),
-    "reuters": Set("reuters", 1, source="reuters"),
-    "chessboard": Set("chessboard", 2, n=8000),
-    "normals": Set("two normals", 1, n=15_000),
+    "cancer": Set("cancer", source="cancer"),
+    "sonar": Set("sonar", source="sonar"),
+    "vote": Set("vote", source="vote"),
+    "eukaryotic": Set("eukaryotic, 4 against the rest", source="eukaryotic"),
+    "prototask": Set("prototask", source="cpu_act"),
+    "reuters": Set("reuters", source="reuters"),
+    "chessboard": Set("chessboard", n=8000),
+    "normals": Set("two normals", n=15_000),
 }
 #: Class of eukaryotic and threshold of prototask, both the paper's.
 EUKARYOTIC, PROTOTASK = 4, 89.0
@@ -121,10 +119,10 @@ def jobs(quick: bool) -> list[Job]:
     """All runs but those of `large`, which need the others (summary.py); set after set, methods in turns."""
     found = []
     for name in QUICK_SETS if quick else SETS:
-        n, folds = rows(name, quick), 1 if quick else SETS[name].folds
+        n = rows(name, quick)
         for C in QUICK_CS if quick else CS:
             large = name in LARGE_SIGMAS and C == LARGE_C
-            for fold in range(FOLDS if large else folds):
+            for fold in range(1 if quick and not large else FOLDS):
                 for method in LARGE_METHODS if large else GRID_METHODS:
                     at = {"name": name, "n": n, "C": C, "fold": fold, "method": method}
                     found.append(_cv(at, METHODS[method], LARGE_SIGMAS[name] if large else SIGMAS))

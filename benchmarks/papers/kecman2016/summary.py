@@ -21,19 +21,20 @@ class Summary(frame.Summary):
 
     # ---- the grid ----
 
-    def folds(self, name: str) -> int:
+    @property
+    def folds(self) -> int:
         """Folds that are run over the whole grid."""
-        return 1 if self.quick else SETS[name].folds
+        return 1 if self.quick else FOLDS
 
     def grid(self, name: str, method: str) -> dict[Place, Cell]:
         """By C and sigma, in the order of the paper: sums over the folds. Empty unless the grid is whole."""
         folds: dict[Place, list[Cell]] = {}
         for at, result in self.of("cv", name=name, method=method):
-            if at["fold"] < self.folds(name):
+            if at["fold"] < self.folds:
                 for cell in result["cells"]:
                     folds.setdefault((at["C"], cell["sigma"]), []).append(cell)
         wanted = [(C, s) for C in CS for s in SIGMAS if not self.quick or any(C == at for at, _ in folds)]
-        if not wanted or any(len(folds.get(place, ())) < self.folds(name) for place in wanted):
+        if not wanted or any(len(folds.get(place, ())) < self.folds for place in wanted):
             return {}
         return {place: _sum(folds[place]) for place in wanted}
 

@@ -47,7 +47,7 @@ def errors(summary: Summary) -> str:
         averages = [f"{average(grid):.2f}" for grid in grids]
         lowest = [f"{error(grid[best(grid)]):.2f}" for grid in grids]
         line = [SETS[name].title, f"{smo:.2f}", f"{online:.2f}", *averages, *lowest]
-        lines.append([*line, f"{constant:.2f}", str(summary.folds(name))])
+        lines.append([*line, f"{constant:.2f}", str(summary.folds)])
     titles = [METHODS[method].title for method in GRID_METHODS]
     header = ["error %", "published average: SMO", "OL SVM", f"average: {titles[0]}", *titles[1:]]
     header += [f"lowest: {titles[0]}", *titles[1:]]

@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import normalize
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import normalize, scale
 
 from benchmarks.papers.data import fold as rows_of_fold
 from benchmarks.papers.data import stored
@@ -32,6 +33,35 @@ def load(name: str) -> tuple[Any, np.ndarray]:
     if len(y) != wanted.rows:
         raise ValueError(f"{wanted.title}: {len(y)} rows, expected {wanted.rows}")
     return X, y
+
+
+@lru_cache(maxsize=1)
+def study(name: str) -> tuple[Any, np.ndarray]:
+    """Sets of the studies: those of the paper, breast cancer, and rows that are made to be ill-conditioned."""
+    name, single, _ = name.partition(", float32")
+    if name in SETS:
+        return load(name)
+    if name == "web-7-first":
+        source = stored("w8a")
+        return source.X_train[: SETS["web-7"].rows], np.where(source.y_train > 0, 1, -1)[: SETS["web-7"].rows]
+    X, y = _cancer(name == "cancer-scaled") if name.startswith("cancer") else _ill_conditioned(name)
+    return X.astype(np.float32) if single else X, y
+
+
+def _cancer(scaled: bool) -> tuple[np.ndarray, np.ndarray]:
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X) if scaled else X, np.where(y > 0, 1, -1)
+
+
+def _ill_conditioned(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """400 rows of 30 features: columns from 1e-4 to 1e4, or singular values from 1e3 to 1e-3."""
+    random = np.random.default_rng(SEED)
+    X = random.standard_normal((400, 30))
+    y = np.where(X[:, 0] + random.standard_normal(400) > 0, 1, -1)
+    if name == "columns":
+        return X * np.geomspace(1e-4, 1e4, 30), y
+    left, _, right = np.linalg.svd(X, full_matrices=False)
+    return left * np.geomspace(1e3, 1e-3, 30) @ right, y
 
 
 def _order(y: np.ndarray) -> np.ndarray:

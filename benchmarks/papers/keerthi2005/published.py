@@ -1,4 +1,4 @@
-"""Tables 4 to 6 of published.toml by data set and method."""
+"""Tables of published.toml by data set and method."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from benchmarks.papers.frame import published
 
 _FOUND = published(__file__)
 SEEDING, HEURISTICS, SV_FRACTION = _FOUND["seeding"], _FOUND["heuristics"], _FOUND["sv_fraction"]
+PROXIMAL = _FOUND["proximal"]
 #: Methods of Tables 4 to 6, in the order of their columns. The first two have the hinge loss.
 METHODS = {"light": "SVM-light", "bsvm": "BSVM", "mfn": "L2-SVM-MFN"}
 _RESULTS = {one["name"]: one["rows"] for one in _FOUND["results"]}

@@ -14,6 +14,9 @@ from benchmarks.liblinear import dual, objective, slacks
 
 from . import data, settings, solvers
 from .settings import SEEDING_CS
+from .studies import proximal, starts, systems, violation
+
+__all__ = ["cv", "fit", "heuristics", "proximal", "seeding", "starts", "systems", "violation", "warm_up"]
 
 
 def warm_up() -> None:
@@ -100,7 +103,8 @@ def _told(
     last = found[-1]
     value = objective(X, y, last.plane, C, hinge)
     told = asdict(last)
-    del told["w"], told["b"]
+    for key in ("w", "b", "first", "objective"):
+        del told[key]
     tries = [one.seconds for one in found]
     told |= {"seconds": min(tries), "tries": tries, "objective": value, "rows": len(y)}
     told["sv_fraction"] = float(np.mean(slacks(X, y, last.plane) > 0))

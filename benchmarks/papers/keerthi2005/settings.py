@@ -104,6 +104,29 @@ CV_SOLVERS: dict[str, float | None] = {"auto": None, "s2": 1e-4, "s1": 1e-3, "s3
 CV_NEEDED = ("auto", "s3")
 
 
+# ---- Table 2 and studies -------------------------------------------------------------------------------
+
+#: Web-7 as the first rows of w8a, and a small dense set in place of Australian, which is not at hand.
+PROXIMAL_SETS = ("cancer-scaled", "web-7-first")
+PROXIMAL_CS = tuple(2.0**k for k in range(-5, 6))
+#: CG against CGLS: sets (a second time with float32 rows) and log10 C.
+SYSTEM_SETS = ("cancer-raw", "cancer-scaled", "columns", "singular values")
+SYSTEM_CS = (-2.0, 0.0, 2.0, 4.0, 6.0, 8.0)
+#: Starting points: log10 C, parts of the rows for heuristic 3, repetitions of equation 9.
+START_CS = (-1.0, 0.0, 1.0)
+PARTS = (16, 4)
+GUESS_ROUNDS = 6
+#: KKT violation: the paper's tau, sets with their solvers, log10 C.
+KKT_TOL = 1e-3
+KKT_SETS = {
+    "cancer-raw": ("gram", "cg", "paper"),
+    "cancer-scaled": ("gram", "cg", "paper"),
+    "adult-9": ("gram", "cg", "paper"),
+    "news20": ("auto", "cg"),
+}
+KKT_CS = (-2.0, 0.0, 2.0, 4.0)
+
+
 PAPER = "paper"
 #: Solvers that are ours: the paper's method, and the estimator.
 OURS = tuple(name for name, solver in SOLVERS.items() if solver.package == "hingeline")
@@ -113,9 +136,8 @@ def jobs(quick: bool) -> list[Job]:
     """All runs, set after set."""
     found = []
     for name in QUICK_SETS if quick else SETS:
-        if name in LARGE or quick:
-            found += [_job("seeding", name, way=way, solver=s, Cs=SEEDING_CS) for way in SEEDINGS for s in OURS]
-            found += [_job("heuristics", name, variant=v, C=HEURISTIC_C, how=HEURISTICS[v][1]) for v in HEURISTICS]
+        found += [_job("seeding", name, way=way, solver=s, Cs=SEEDING_CS) for way in SEEDINGS for s in OURS]
+        found += [_job("heuristics", name, variant=v, C=HEURISTIC_C, how=HEURISTICS[v][1]) for v in HEURISTICS]
         grid = SETS[name].grid
         for c in (grid[0], grid[5], grid[-1]) if quick else grid:
             found += [
@@ -125,14 +147,27 @@ def jobs(quick: bool) -> list[Job]:
         for solver in CV_SOLVERS if name in LARGE or quick else CV_NEEDED:
             more = {"grid": grid, "folds": FOLDS, "e": CV_SOLVERS[solver]}
             found += [_job("cv", name, solver=solver, fold=k, **more) for k in range(2 if quick else FOLDS)]
+    return found + _studies(quick)
+
+
+def _studies(quick: bool) -> list[Job]:
+    """Table 2 and the runs beyond the paper's tables."""
+    found = [_job("proximal", name, Cs=PROXIMAL_CS) for name in PROXIMAL_SETS[: 1 if quick else None]]
+    sets = [*SYSTEM_SETS, *(f"{name}, float32" for name in SYSTEM_SETS)]
+    found += [_job("systems", name, log10_C=c) for name in sets for c in (SYSTEM_CS[::5] if quick else SYSTEM_CS)]
+    names = QUICK_SETS if quick else tuple(LARGE)
+    found += [_job("starts", name, log10_C=c, parts=PARTS, rounds=GUESS_ROUNDS) for name in names for c in START_CS]
+    for name, solvers in KKT_SETS.items():
+        if not (quick and name in SETS):
+            found += [_job("violation", name, log10_C=c, solver=s, kkt=KKT_TOL) for s in solvers for c in KKT_CS]
     return found
 
 
 def _job(kind: str, name: str, **settings: Any) -> Job:
     """Settings that a function of runs.py takes are its arguments, the others only identify the result."""
-    at = {"name": name} | {key: settings.pop(key) for key in ("way", "variant", "log2_C", "solver", "fold") if
-                           key in settings}  # fmt: skip
-    more = {"protocol": PROTOCOL, "rows": SETS[name].rows, **settings}
-    if kind == "heuristics" or at.get("solver") == PAPER:
+    arguments = ("way", "variant", "log2_C", "log10_C", "solver", "fold")
+    at = {"name": name} | {key: settings.pop(key) for key in arguments if key in settings}
+    more = {"protocol": PROTOCOL, "rows": SETS[name].rows if name in SETS else None, **settings}
+    if kind == "heuristics" or (kind != "violation" and at.get("solver") == PAPER):
         more["driver"] = DRIVER
     return Job(kind, at, SOLVERS[at["solver"]].package if kind in ("fit", "cv") else "hingeline", more=more)

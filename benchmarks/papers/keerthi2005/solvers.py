@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from time import process_time
 from typing import Any
 
@@ -38,6 +39,9 @@ class Fitted:
     dual: float | None = None
     #: What solver="auto" became.
     chosen: str | None = None
+    #: Objectives at the start and at the end.
+    first: float = nan
+    objective: float = nan
 
     @property
     def plane(self) -> liblinear.Plane:
@@ -52,14 +56,19 @@ def fit(X: Any, y: np.ndarray, C: float, n_jobs: int, start: Fitted | None = Non
     model = FiniteNewtonSVC(C=C, n_jobs=n_jobs, **{"tol": TOL, **options})
     begin = {} if start is None else {"coef_init": start.w[np.newaxis], "intercept_init": np.array([start.b])}
     clock = process_time()
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        model.fit(X, y, **begin)
+    quietly(model.fit, X, y, **begin)
     seconds = process_time() - clock
     return Fitted(
         model.coef_[0], float(model.intercept_[0]), seconds, float(model.n_passes_), int(model.n_iter_[0]),
         limit=model.stop_reason_[0] == "max_iter", dual=float(model.objective_[0] - model.duality_gap_[0]),
-        chosen=model.solver_,
+        chosen=model.solver_, first=float(model.history_["objective"][0]), objective=float(model.objective_[0]),
     )  # fmt: skip
+
+
+def quietly(call: Callable[..., Any], *args: Any, **options: Any) -> None:
+    """Call without warnings about convergence."""
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        call(*args, **options)
 
 
 def rounds(

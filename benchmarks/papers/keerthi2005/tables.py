@@ -1,4 +1,4 @@
-"""Tables 1 and 3 to 6, and how accurate the solutions are."""
+"""Tables 1 and 3 to 6 (others: study_tables.py), and how accurate the solutions are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from benchmarks.writing import number, table
 
 from . import data, published
 from .settings import FAMILIES, HEURISTICS, LARGE, OURS, SEEDINGS, SETS, SOLVERS
+from .study_tables import proximal, starts, systems, violations  # noqa: F401 (places of the template)
 from .summary import Speedup, Summary, lowest, speedup
 
 MISSING = "-"
@@ -29,7 +30,8 @@ def seeding(summary: Summary) -> str:
     rows = []
     for name in summary.names("seeding", SETS):
         theirs = [published.SEEDING[way].get(name) for way in SEEDINGS]
-        rows.append([f"{SETS[name].title}: published", *map(number, theirs), ratio(*theirs), *[MISSING] * 3])
+        if any(theirs):
+            rows.append([f"{SETS[name].title}: published", *map(number, theirs), ratio(*theirs), *[MISSING] * 3])
         for solver in OURS:
             both = [summary.one("seeding", name=name, way=way, solver=solver) for way in SEEDINGS]
             if all(both):

@@ -10,10 +10,25 @@ from sklearn.linear_model import lars_path_gram
 from sklearn.metrics import pairwise_kernels, roc_auc_score, roc_curve
 from sklearn.svm import SVC
 
+from benchmarks.incremental.designs import Machine, kernel_of
 from hingeline import IncrementalOneClassSVM, IncrementalSVC
 
 from . import data
-from .settings import CACHE_MB, FIRST, FIT, KERNELS, NU, ONE_BY_ONE, QUERIES, RULES, SIZES, USPS, USPS_READINGS, WAYS
+from .settings import (
+    CACHE_MB,
+    CAPACITY_MB,
+    FIRST,
+    FIT,
+    KERNELS,
+    NU,
+    ONE_BY_ONE,
+    QUERIES,
+    RULES,
+    SIZES,
+    USPS,
+    USPS_READINGS,
+    WAYS,
+)
 
 
 def warm_up() -> None:
@@ -30,16 +45,18 @@ def grow(kernel: str, digit: int, n: int, n_jobs: int) -> dict[str, Any]:
     """One pass; times and counts when it comes by each size. What comes later does not change what was before."""
     X, y, X_test, y_test = data.mnist(digit, n)
     model = IncrementalSVC(**KERNELS[kernel].parameters, **ONE_BY_ONE, cache_size=CACHE_MB, n_jobs=n_jobs)
-    seconds, seen, sizes = 0.0, 0, []
+    seconds, cpu_seconds, seen, sizes = 0.0, 0.0, 0, []
     for size in (size for size in SIZES if size <= n):
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         model.partial_fit(X[seen:size], y[seen:size], classes=[-1, 1])
         seconds += time.perf_counter() - start
+        cpu_seconds += time.process_time() - cpu_start
         seen = size
         sizes.append(
             {
                 "n": size,
                 "seconds": seconds,
+                "cpu_seconds": cpu_seconds,
                 "profile": {part: float(value) for part, value in model.profile_.items()},
                 "bytes_touched": int(model.bytes_touched_),
                 "steps": int(np.sum(model.n_iter_)),
@@ -66,6 +83,72 @@ def batch(kernel: str, digit: int, n: int, solver: Any, n_jobs: int) -> dict[str
     return {"seconds": seconds, "n_support": len(model.support_), "accuracy": float(model.score(X_test, y_test))}
 
 
+def design(kernel: str, digit: int, n: int, design: str, n_jobs: int) -> dict[str, Any]:
+    """One pass of Algorithm 1 with one way to compute gamma; CPU seconds when it comes by each size.
+
+    `differ_by` is the largest difference of a coefficient from `IncrementalSVC.fit`, in units of C.
+    """
+    X, y, _, _ = data.mnist(digit, n)
+    parameters = KERNELS[kernel].parameters
+    machine = _Core(parameters, n_jobs) if design == "core" else Machine(kernel_of(parameters), 1.0, design, n)
+    seen, sizes = 0, []
+    for size in (size for size in SIZES if size <= n):
+        machine.learn(X[seen:size], y[seen:size].astype(np.float64))
+        seen = size
+        times = {"seconds": machine.seconds, "gamma_seconds": machine.gamma_seconds}
+        sizes.append({"n": size, **times, "steps": machine.steps, "n_margin": len(machine.S)})
+    exact = IncrementalSVC(**parameters, cache_size=CACHE_MB, n_jobs=n_jobs).fit(X, y)
+    alpha = np.zeros(n)
+    alpha[exact.support_] = exact.dual_coef_[0]
+    return {"sizes": sizes, "differ_by": float(np.abs(machine.alpha[:n] - alpha).max())}
+
+
+def capacity(kernel: str, digit: int, n: int, n_jobs: int) -> dict[str, Any]:
+    """Learn up to n rows one by one in the memory of the paper's program; CPU seconds and memory on the way."""
+    X, y, X_test, y_test = data.mnist(digit, n)
+    model = IncrementalSVC(**KERNELS[kernel].parameters, **ONE_BY_ONE, cache_size=CAPACITY_MB, n_jobs=n_jobs)
+    seconds, sizes, full = 0.0, [], False
+    for at in range(0, n, 4000):
+        start = time.process_time()
+        try:
+            model.partial_fit(X[at : at + 4000], y[at : at + 4000], classes=[-1, 1])
+        except MemoryError:
+            full = True
+            break
+        seconds += time.process_time() - start
+        counts = {"n_support": len(model.support_), "n_margin": int(model.n_margin_[0])}
+        sizes.append({"n": model.n_samples_, "seconds": seconds, "memory": int(model.memory_), **counts})
+    kkt, accuracy = float(np.max(model.kkt_violation_)), float(model.score(X_test, y_test))
+    return {"sizes": sizes, "full": full, "kkt": kkt, "accuracy": accuracy}
+
+
+class _Core:
+    """IncrementalSVC, with the names of `Machine`."""
+
+    def __init__(self, parameters: dict[str, Any], n_jobs: int) -> None:
+        self.model = IncrementalSVC(**parameters, **ONE_BY_ONE, cache_size=CACHE_MB, n_jobs=n_jobs)
+        self.seconds, self.gamma_seconds = 0.0, None  # the profile of the core is not CPU time
+
+    def learn(self, X: np.ndarray, y: np.ndarray) -> None:
+        start = time.process_time()
+        self.model.partial_fit(X, y, classes=[-1, 1])
+        self.seconds += time.process_time() - start
+
+    @property
+    def steps(self) -> int:
+        return int(self.model.n_iter_[0])
+
+    @property
+    def S(self) -> range:
+        return range(int(self.model.n_margin_[0]))
+
+    @property
+    def alpha(self) -> np.ndarray:
+        found = np.zeros(self.model.n_samples_seen_)
+        found[self.model.support_] = self.model.dual_coef_[0]
+        return found
+
+
 # ---- usps --------------------------------------------------------------------------------------------
 
 
@@ -83,6 +166,17 @@ def window(way: str, window: int | None, order: int, n_jobs: int) -> dict[str, A
     values = np.column_stack([m.decision_function(X_test) for m in models]) if way == "own" else None
     predicted = model.predict(X_test) if values is None else values.argmax(axis=1)
     return {"error": float(np.mean(predicted != y_test)), "seconds": seconds, "n_support": n_support}
+
+
+def class_window(window: int, rule: str, order: int, n_jobs: int) -> dict[str, Any]:
+    """A window for each class; CPU seconds."""
+    X, y, X_test, y_test = data.usps(order)
+    options = {"window": window, "window_rule": rule, "window_scope": "class", "cache_size": CACHE_MB}
+    start = time.process_time()
+    model = IncrementalSVC(**USPS, **options, n_jobs=n_jobs).fit(X, y)
+    seconds = time.process_time() - start
+    error = float(np.mean(model.predict(X_test) != y_test))
+    return {"error": error, "seconds": seconds, "n_held": model.n_samples_}
 
 
 def usps_readings(C: float, n_jobs: int) -> dict[str, Any]:

@@ -48,6 +48,18 @@ FIT = "fit"
 SOLVERS: tuple[str | float, ...] = (FIT, 1e-3, 1e-6)
 TEST_ROWS = 2000
 
+# ---- figures 6 and 7: the design before; capacity ------------------------------------------------------
+
+#: Ways to compute gamma: Algorithms 3 and 4 in one NumPy program (benchmarks/incremental/designs.py), and our core.
+DESIGNS = ("gaxpy", "selection", "core")
+#: Kernel and digit of the comparison: with the linear kernel and exp(-d²/30) the digit with the fewest minor steps.
+DESIGN_RUNS = (("rbf", 8), ("linear", 1), ("narrow", 1))
+#: Rows of its passes; the short ones are made first.
+DESIGN_SIZES = (5000, 10_000)
+#: Kernel, digit and rows of the capacity runs, and the MB at which the paper's program ended.
+CAPACITY_RUNS = (("rbf", 8, 28_000), ("rbf", 8, 60_000), ("narrow", 8, 28_000))
+CAPACITY_MB = 3000
+
 # ---- figure 8: usps ----------------------------------------------------------------------------------
 
 WINDOWS = (50, 100, 150, 200, 300, 500, 1000, None)
@@ -58,6 +70,9 @@ USPS: dict[str, Any] = {"kernel": "rbf", "gamma": 1 / (0.3 * 256), "C": 100.0}
 #: own: ten binary machines, each with its own window (the paper's); shared: one window for all classes;
 #: oldest: one window of the last rows, whatever they weigh.
 WAYS = {"own": "relevance", "shared": "relevance", "oldest": "oldest"}
+#: Windows of each class (`window_scope='class'`), and their rules.
+CLASS_WINDOWS = (15, 50, 100, 150)
+CLASS_RULES = ("relevance", "oldest")
 #: Images, pixel scale and gamma that were tried with SVC.
 USPS_READINGS = tuple(
     (images, low, times) for images in ("smoothed", "original") for low in (-1, 0) for times in (1, 2)
@@ -84,6 +99,16 @@ def jobs(quick: bool) -> list[Job]:
         for kernel in (kernel for kernel in SCALING_KERNELS if kernel in kernels):
             found.append(_grow(kernel, digit, sizes[-1]))
             found += [_batch(kernel, digit, n, solver) for n in sizes for solver in SOLVERS]
+    for n in SIZES[:1] if quick else DESIGN_SIZES:
+        for kernel, digit in DESIGN_RUNS[: 1 if quick else None]:
+            found += [_design(kernel, digit, n, design) for design in DESIGNS]
+    for kernel, digit, n in CAPACITY_RUNS[: 0 if quick else None]:
+        more = {"protocol": PROTOCOL, "parameters": KERNELS[kernel].parameters, "cache_size": CAPACITY_MB}
+        found.append(Job("capacity", {"kernel": kernel, "digit": digit, "n": n}, more=more))
+    for window in CLASS_WINDOWS[: 1 if quick else None]:
+        for rule in CLASS_RULES:
+            more = {"protocol": PROTOCOL, "parameters": USPS}
+            found.append(Job("class_window", {"window": window, "rule": rule, "order": 0}, more=more))
     for order in range(1 if quick else ORDERS):
         for way in WAYS:
             windows = WINDOWS[: 2 if quick else None]
@@ -102,6 +127,11 @@ def jobs(quick: bool) -> list[Job]:
 def _grow(kernel: str, digit: int, n: int) -> Job:
     more = {"protocol": PROTOCOL, "parameters": KERNELS[kernel].parameters, "sizes": SIZES}
     return Job("grow", {"kernel": kernel, "digit": digit, "n": n}, more=more)
+
+
+def _design(kernel: str, digit: int, n: int, design: str) -> Job:
+    more = {"protocol": PROTOCOL, "parameters": KERNELS[kernel].parameters, "sizes": SIZES}
+    return Job("design", {"kernel": kernel, "digit": digit, "n": n, "design": design}, more=more)
 
 
 def _batch(kernel: str, digit: int, n: int, solver: str | float) -> Job:

@@ -41,6 +41,11 @@ class Summary(frame.Summary):
         points = self.middle(kernel, solver)
         return frame.exponent(points) if len(points) > 1 else None
 
+    def designs(self, kernel: str, digit: int, n: int) -> dict[str, dict[str, Any]]:
+        """By design: the run of Figures 6 and 7 at size n."""
+        found = {at["design"]: r["sizes"] for at, r in self.of("design", kernel=kernel, digit=digit)}
+        return {d: s for d, sizes in found.items() for s in sizes if s["n"] == n}
+
     def errors(self, way: str, window: int | None) -> list[float]:
         return [100 * r["error"] for _, r in self.of("window", way=way, window=window)][:ORDERS]
 

@@ -5,10 +5,23 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
+from benchmarks.papers.frame import exponent
 from benchmarks.writing import number, table
 
 from .figures import CURVE_STYLE, PARTS, SOLVER_TITLES, TRAIN_CURVES, WAY_STYLE, shares
-from .settings import ACTIVE_KERNELS, KERNELS, PROFILE_KERNELS, PROFILED, SCALING_KERNELS, SIZES, WINDOWS
+from .settings import (
+    ACTIVE_KERNELS,
+    CLASS_RULES,
+    CLASS_WINDOWS,
+    DESIGN_RUNS,
+    DESIGNS,
+    KERNELS,
+    PROFILE_KERNELS,
+    PROFILED,
+    SCALING_KERNELS,
+    SIZES,
+    WINDOWS,
+)
 from .summary import Summary, hits, spread
 
 
@@ -44,6 +57,84 @@ def scaling(summary: Summary) -> str:
             rows.append([f"{KERNELS[kernel].title}, exponent of n", *(number(s) for s in slopes), "", "", "", ""])
     titles = [f"{title}, s" for title in SOLVER_TITLES.values()]
     return table(["", *titles, "SVs %", "margin", "minor steps per row", "digits"], rows)
+
+
+def designs(summary: Summary) -> str:
+    """Figures 6 and 7: CPU seconds of both designs and of our core, and ratios."""
+    rows = []
+    for kernel, digit in DESIGN_RUNS:
+        for n in SIZES:
+            at = summary.designs(kernel, digit, n)
+            if set(at) != set(DESIGNS):
+                continue
+            new, before, core = (at[design] for design in DESIGNS)
+            times = [new["seconds"], before["seconds"], core["seconds"], new["gamma_seconds"], before["gamma_seconds"]]
+            pairs = ((1, 0), (4, 3), (1, 2))
+            row = [f"{KERNELS[kernel].title}, digit {digit}, n = {n:,}", *map(number, times)]
+            row += [f"{times[a] / times[b]:.1f}" for a, b in pairs]
+            rows.append([*row, number(new["steps"]), number(new["n_margin"])])
+    header = ["", "Algorithm 3, s", "Algorithm 4, s", "our core, s", "gamma by 3, s", "gamma by 4, s"]
+    header += ["4 / 3", "gamma: 4 / 3", "4 / our core", "minor steps", "margin"]
+    return table(header, rows)
+
+
+def designs_differ(summary: Summary) -> str:
+    """Largest difference of a coefficient from `fit` in all runs of the designs."""
+    found = [result["differ_by"] for _, result in summary.of("design")]
+    return f"{max(found):.0e}" if found else "-"
+
+
+def designs_steps(summary: Summary) -> str:
+    """Whether all designs take the same number of minor steps."""
+    counts: dict[tuple[Any, ...], set[int]] = {}
+    for at, result in summary.of("design"):
+        for s in result["sizes"]:
+            counts.setdefault((at["kernel"], at["digit"], s["n"]), set()).add(s["steps"])
+    differ = [max(found) / min(found) - 1 for found in counts.values() if len(found) > 1]
+    return f"differ by up to {100 * max(differ):.1g} %" if differ else "are equal"
+
+
+def capacity(summary: Summary) -> str:
+    """Rows learnt in the memory of the paper's program."""
+    rows = []
+    for at, result in summary.of("capacity"):
+        shown = [s for s in result["sizes"] if s["n"] in (4000, 12_000, 20_000, 28_000, 40_000, at["n"])]
+        for s in shown:
+            row = [f"{KERNELS[at['kernel']].title}, run to {at['n']:,}: n = {s['n']:,}", number(s["seconds"])]
+            rows.append([*row, f"{s['memory'] / 2**20:,.0f}", number(s["n_support"]), number(s["n_margin"])])
+    return table(["", "CPU s", "memory, MB", "SVs", "margin"], rows)
+
+
+def capacity_need(summary: Summary) -> str:
+    """Memory for the kernel rows of the margin set at the end of the longest run."""
+    found = [result["sizes"][-1] for _, result in summary.of("capacity")]
+    last = max(found, key=lambda s: s["n"], default=None)
+    return f"{8 * last['n'] * last['n_margin'] / 2**20:.0f} MB at {last['n']:,} rows" if last else "not run"
+
+
+def class_windows(summary: Summary) -> str:
+    """Errors with a window for each class."""
+    rows = []
+    for window in CLASS_WINDOWS:
+        found = [summary.one("class_window", window=window, rule=rule) for rule in CLASS_RULES]
+        if any(found):
+            held = next(f["n_held"] for f in found if f)
+            errors = [f"{100 * f['error']:.2f}" if f else "-" for f in found]
+            rows.append([str(window), number(held), *errors])
+    return table(["window", "points held", *(f"{rule}: error %" for rule in CLASS_RULES)], rows)
+
+
+def digits_alone(summary: Summary) -> str:
+    """One by one: CPU seconds of each digit and their exponent of n."""
+    rows = []
+    for kernel in SCALING_KERNELS:
+        for at, result in sorted(summary.of("grow", kernel=kernel), key=lambda run: run[0]["digit"]):
+            last, points = result["sizes"][-1], [(s["n"], s["cpu_seconds"]) for s in result["sizes"]]
+            if last["n"] == SIZES[-1]:
+                row = [f"{KERNELS[kernel].title}, digit {at['digit']}", *(number(seconds) for _, seconds in points)]
+                share = f"{100 * last['n_support'] / last['n']:.1f}"
+                rows.append([*row, f"{exponent(points):.2f}", share, number(last["n_margin"]), number(last["steps"])])
+    return table(["", *(f"n = {n:,}, s" for n in SIZES), "exponent of n", "SVs %", "margin", "minor steps"], rows)
 
 
 def digits(summary: Summary) -> str:

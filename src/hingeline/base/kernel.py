@@ -67,7 +67,7 @@ class KernelEstimator(RowEstimator):
             return 0.0
         if self.gamma == "auto":
             return 1.0 / X.shape[1]
-        variance = _variance(X) if sample_weight is None else _weighted_variance(X, sample_weight)
+        variance = entry_variance(X, sample_weight)
         if not np.isfinite(variance):  # the core rejects such rows and names them
             return 1.0
         if variance == 0 and self.kernel != "linear":
@@ -237,6 +237,11 @@ def _bias(fitted: Any) -> np.ndarray:
 def _entries(X: Any) -> int:
     """Number of stored entries."""
     return int(X.nnz if sp.issparse(X) else X.size)
+
+
+def entry_variance(X: Any, weights: np.ndarray | None) -> float:
+    """Variance of all entries, with row i counted `weights[i]` times if there are weights."""
+    return _variance(X) if weights is None else _weighted_variance(X, weights)
 
 
 def _variance(X: Any) -> float:

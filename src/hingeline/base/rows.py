@@ -20,7 +20,7 @@ from .fit import CallbackSupportMixin
 LARGEST = 1e100
 
 #: Fitted arrays that decision values are computed from.
-COEFFICIENTS = {"coef_", "intercept_", "thresholds_", "dual_coef_", "support_vectors_"}
+COEFFICIENTS = {"coef_", "intercept_", "landmark_coef_", "thresholds_", "dual_coef_", "support_vectors_"}
 
 
 def finite(decisions: np.ndarray) -> np.ndarray:

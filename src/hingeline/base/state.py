@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["changes", "exclusive", "lock_of", "publish", "snapshot", "turn_of"]
+__all__ = ["changes", "exclusive", "lock_of", "publish", "snapshot", "steady", "turn_of"]
 
 E = TypeVar("E")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,7 +51,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def exclusive(method: F) -> F:
-    """Decorator of a method of an estimator that nothing else must change meanwhile."""
+    """Decorator of a method that changes an estimator, with its lock as :func:`turn_of` gives it."""
 
     @wraps(method)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -59,6 +59,17 @@ def exclusive(method: F) -> F:
             return method(self, *args, **kwargs)
 
     return alone  # type: ignore[return-value]
+
+
+def steady(method: F) -> F:
+    """Decorator of a method that reads an estimator, which other threads must not change meanwhile."""
+
+    @wraps(method)
+    def reads(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with lock_of(self):
+            return method(self, *args, **kwargs)
+
+    return reads  # type: ignore[return-value]
 
 
 def snapshot(estimator: E) -> E:

@@ -21,8 +21,9 @@ class WorstViolatorSVC(KernelClassifier):
     """Kernel classifier trained by OLLAWV, one worst violator at a time.
 
     Each step takes the training sample with the smallest margin and makes it a support vector. Its coefficient is
-    proportional to ``1 / sqrt(step)`` and never changes again. Training stops when all other samples reach the margin.
-    There is no optimisation problem to converge: the cost is one column of the kernel matrix per support vector.
+    proportional to ``1 / sqrt(step)`` (or ``1 / step``) and never changes again. Training stops when all other samples
+    reach the margin. There is no optimisation problem to converge: the cost is one column of the kernel matrix per
+    support vector.
 
     Multi-class problems are split one-vs-one. Results do not depend on ``n_jobs`` or ``cache_size``, to the bit.
 
@@ -34,6 +35,9 @@ class WorstViolatorSVC(KernelClassifier):
         and change no prediction.
     cap : float, default=1.0
         Limit of ``ceil(cap * n)`` steps for a class pair with n samples. The program of the authors uses 0.5.
+    learning_rate : {'sqrt', 'inverse'}, default='sqrt'
+        Size of a step: ``2 / sqrt(t)`` in step t, as in the experiments of the chapter, or ``1 / t``. With 'inverse'
+        late steps are small: use a smaller `margin`, such as 0.001, or most samples become support vectors.
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
@@ -126,6 +130,7 @@ class WorstViolatorSVC(KernelClassifier):
         *,
         margin: float = 0.1,
         cap: float = 1.0,
+        learning_rate: str = "sqrt",
         fit_intercept: bool = True,
         kernel: Any = "rbf",
         gamma: Any = "scale",
@@ -142,6 +147,7 @@ class WorstViolatorSVC(KernelClassifier):
     _rules = {
         "margin": params.real(above=0.0, most=LARGEST),
         "cap": params.real(above=0.0, most=1.0),
+        "learning_rate": params.one_of("sqrt", "inverse"),
         "fit_intercept": params.boolean(),
         **CLASSIFIER_RULES,
     }
@@ -163,6 +169,7 @@ class WorstViolatorSVC(KernelClassifier):
             cap=float(self.cap),
             fit_intercept=bool(self.fit_intercept),
             cache_bytes=training.cache_bytes,
+            inverse=self.learning_rate == "inverse",
         )
         training.n_steps = math.ceil(self.cap * training.largest_pair)
         return training

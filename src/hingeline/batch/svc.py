@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from numbers import Real
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, column_or_1d
@@ -22,6 +21,7 @@ from ..base.fit import run, with_callbacks
 from ..base.labels import pairs, read_only
 from ..base.platt import wants_probability
 from ..base.rows import LARGEST
+from ..base.state import snapshot
 from .platt import SvcProbabilities, cross_validated
 from .start import coefficients, guess_of, mismatch
 from .training import BatchTraining
@@ -112,8 +112,8 @@ class SVC(SvcProbabilities, KernelClassifier):
     shape_fit_ : tuple of int
         Shape of the training data.
     stop_reason_ : ndarray of str of shape (n_classes * (n_classes - 1) / 2,)
-        'tol', 'max_iter', 'precision' (rounding errors end the progress), 'interrupted' (Ctrl-C) or 'stopped' (by a
-        callback).
+        'tol', 'max_iter', 'precision' (rounding errors end the progress), 'unbounded' (C is infinite and the samples
+        are not separable), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
     kkt_violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Violation of the optimality conditions at the end.
     dual_objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
@@ -439,21 +439,14 @@ class SvcTraining(BatchTraining):
 
     def _decisions(self, train: np.ndarray, first: np.ndarray, test: np.ndarray) -> np.ndarray:
         """Decision values of the samples `test` by a model of the samples `train`, `first` being the positive ones."""
-        est = self.estimator
-        given = est.kernel == "precomputed" or callable(est.kernel)
-        own = {name: getattr(est, name) for name in ("degree", "coef0", "tol", "cache_size", "max_iter", "n_jobs")}
-        bounds = self.bounds[train]
-        endless = np.isinf(bounds).any()
-        model = SVC(
-            kernel="precomputed" if given else est.kernel, gamma=est._gamma, C=math.inf if endless else 1.0, **own
-        )
-        weights = None if endless else bounds
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            if given:
-                model.fit(self.X[np.ix_(train, train)], first, sample_weight=weights)
-                return model.decision_function(self.X[np.ix_(test, train)])
-            return model.fit(self.X[train], first, sample_weight=weights).decision_function(self.X[test])
+        model = snapshot(self.estimator)
+        given = model.kernel == "precomputed" or callable(model.kernel)
+        model.kernel, model.classes_ = "precomputed" if given else model.kernel, np.array([False, True])
+        rows = self.X[np.ix_(train, train)] if given else self.X[train]
+        part = SvcTraining(model, rows, rows, first.astype(np.int64), self.bounds[train])
+        part.advance(None)
+        fitted = SimpleNamespace(**super(SvcTraining, part).attributes(""))
+        return model._decide(self.X[np.ix_(test, train)] if given else self.X[test], fitted).ravel()
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         est, X = self.estimator, self.samples
@@ -476,6 +469,12 @@ class SvcTraining(BatchTraining):
             yield (
                 f"Solver terminated early (max_iter={est.max_iter}).  Consider pre-processing your data with "
                 "StandardScaler or MinMaxScaler."
+            )
+        endless = est.stop_reason_ == "unbounded"
+        if endless.any():
+            yield (
+                f"{endless.sum()} of {len(endless)} machines stopped because their objective grows without end: with "
+                f"C={est.C:g} the samples must be separable, and they are not, or by a tiny margin only. Lower C."
             )
         late = est.stop_reason_ == "precision"
         if late.any():

@@ -15,7 +15,7 @@ from ..base import params
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
 from ..base.kernel import KERNEL_RULES, KernelEstimator
-from ..base.state import exclusive
+from ..base.state import exclusive, steady
 from .ensemble import ExactEnsemble, as_array
 
 #: The kernel must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
@@ -80,7 +80,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         """Condition number in the 1-norm of the margin system of each machine, computed at every access."""
         return self._ask("condition")
 
-    @exclusive
+    @steady
     def _ask(self, question: str) -> Any:
         """Value computed by the core from kernel values; AttributeError if a parameter has changed."""
         check_is_fitted(self, "_model")
@@ -144,10 +144,16 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         self._configure(ensemble)
         return ensemble
 
+    @property
+    def _window_by_class(self) -> bool:
+        """Whether there is a window for each class."""
+        return False
+
     def _configure(self, ensemble: ExactEnsemble) -> None:
         ensemble.core.configure(
             window=int(self.window or 0),
             oldest=self.window_rule == "oldest",
+            by_class=self._window_by_class,
             cache_bytes=int(self.cache_size * 2**20),
         )
 

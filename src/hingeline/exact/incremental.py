@@ -17,7 +17,7 @@ from ..base.fit import run, with_callbacks
 from ..base.platt import PlattClassifier, apply_sigmoids, fit_sigmoid
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
-from ..base.state import exclusive, lock_of
+from ..base.state import exclusive, lock_of, steady
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
@@ -52,11 +52,15 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     class_weight : dict or 'balanced', default=None
         Factor on C for the samples of a class; 'balanced' only in :meth:`fit`.
     window : int, default=None
-        Maximum number of points held. When it is exceeded, points are removed by `window_rule`.
+        Maximum number of points held, of all or of each class (`window_scope`). When it is exceeded, points are removed
+        by `window_rule`.
     window_rule : {'oldest', 'relevance'}, default='oldest'
         Point that is removed: the one that came first ('oldest'), or the one with the smallest coefficient, that is,
         the smallest sum of absolute values over the machines, and among equal ones the one furthest beyond the margin
         ('relevance').
+    window_scope : {'all', 'class'}, default='all'
+        What `window` counts: all points together, or the points of each class. With 'class' a point can only remove
+        another one of its own class, so no class is lost and the model holds up to `window` points of each.
     probability : bool, default=False
         Whether there is :meth:`predict_proba`. Its sigmoids are fitted to the leave-one-out decision values, at the
         first call after the model has changed. It may be set at any time.
@@ -159,6 +163,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         class_weight: Any = None,
         window: int | None = None,
         window_rule: str = "oldest",
+        window_scope: str = "all",
         probability: bool = False,
         cache_size: float = 1024,
         n_jobs: int | None = None,
@@ -168,6 +173,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     _rules = {
         "C": params.real(above=0.0, most=LARGEST),
         **INCREMENTAL_RULES,
+        "window_scope": params.one_of("all", "class"),
         "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
         "probability": params.boolean(),
     }
@@ -306,7 +312,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
 
     # ---- paths and leave-one-out ---------------------------------------------------------------------
 
-    @exclusive
+    @steady
     def c_path(self, Cs: Any, X: Any = None) -> Bunch:
         """Optima for several values of C, along the exact path. The model does not change.
 
@@ -360,7 +366,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         decision = sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
         return decision[..., 0] if decision.shape[2] == 1 else decision
 
-    @exclusive
+    @steady
     def leave_one_out(self, progress: Any = None) -> Bunch:
         """Compute for each point held the decision of the exact model without that point.
 
@@ -440,6 +446,10 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         ensemble = ExactEnsemble("classes", float(self.C), 0.0, self._frozen(), not sp.issparse(X))
         self._configure(ensemble)
         return ensemble
+
+    @property
+    def _window_by_class(self) -> bool:
+        return self.window_scope == "class"
 
     def _frozen(self) -> dict[str, Any]:
         return {**super()._frozen(), "C": float(self.C)}

@@ -136,7 +136,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
         Whether to fit all rows with the best C. Otherwise the weights are the means over the folds.
     loss, fit_intercept, intercept_scaling, tol, max_iter, class_weight, multi_class, solver : see FiniteNewtonSVC
         As in :class:`FiniteNewtonSVC`; ``class_weight='balanced'`` is computed from all rows.
-    decision_function_shape, n_jobs : see FiniteNewtonSVC
+    kkt_tol, decision_function_shape, n_jobs : see FiniteNewtonSVC
         As in :class:`FiniteNewtonSVC`.
 
     Attributes
@@ -195,6 +195,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         tol: float = 1e-4,
+        kkt_tol: float | None = None,
         max_iter: int = 1000,
         class_weight: Any = None,
         multi_class: str = "ovr",

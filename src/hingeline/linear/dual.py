@@ -15,6 +15,8 @@ from .rows import Problem
 SLICE = 10
 #: Epochs after which Newton's method continues from the point reached.
 MOST_EPOCHS = 200
+#: Factor on the tolerance of the gap if the KKT violation is too large.
+STRICTER = 0.01
 
 
 def prefers_dual(problem: Problem, points: np.ndarray | None, solver: str, many: bool) -> bool:
@@ -42,6 +44,7 @@ class Descent:
         self.objective, self.gap, self.violation = (np.full(n_machines, np.inf) for _ in range(3))
         self.left = np.arange(n_machines)
         self.most = min(minimiser.max_iter, MOST_EPOCHS)
+        self.tol = minimiser.tol  # smaller after gaps that leave a KKT violation that is too large
         self.began = time.perf_counter()
 
     def iterate(self) -> bool:
@@ -51,7 +54,7 @@ class Descent:
         if len(which) == 0 or epochs <= 0:
             return False
         points = self.points[which]
-        options = {"hinge": m.loss == "hinge", "lam": float(m.true_lam[0]), "tol": m.tol, "epochs": epochs}
+        options = {"hinge": m.loss == "hinge", "lam": float(m.true_lam[0]), "tol": self.tol, "epochs": epochs}
         found = m.source.descend(which, points, **options)
         if not np.isfinite(found).all():
             raise FloatingPointError("numbers beyond the range of a double")
@@ -64,15 +67,27 @@ class Descent:
             active = int(np.count_nonzero(m.source.descended_pulls(machine)))
             row = (int(newton.n_iter[machine]), seconds, self.objective[machine], self.gap[machine], active)
             newton.history.append((machine, *row))
-        self.left = which[~(self.gap[which] <= m.tol * self.objective[which])]
+        self.left = which[~self._met(which)]
         return True
+
+    def _met(self, which: np.ndarray) -> np.ndarray:
+        """Whether machines have the gap and the violation wanted; otherwise the next epochs go to a smaller gap."""
+        m = self.minimiser
+        met = self.gap[which] <= m.tol * self.objective[which]
+        if m.kkt_tol is not None:
+            met &= self.violation[which] <= m.kkt_tol
+            if (self.gap[which] <= self.tol * self.objective[which])[~met].any():
+                self.tol *= STRICTER
+        return met
 
 
 class DualMinimiser(Minimiser):
     """A minimiser that starts with dual coordinate descent, and continues with Newton's method if that takes long."""
 
-    def __init__(self, problem: Problem, lam: float, *, loss: str, tol: float, max_iter: int) -> None:
-        super().__init__(problem, lam, loss=loss, tol=tol, max_iter=max_iter, solver="cg")
+    def __init__(
+        self, problem: Problem, lam: float, *, loss: str, tol: float, max_iter: int, kkt_tol: float | None = None
+    ) -> None:
+        super().__init__(problem, lam, loss=loss, tol=tol, max_iter=max_iter, solver="cg", kkt_tol=kkt_tol)
         self.descent: Descent | None = Descent(self)
         self.solver_name = "dual"
 
@@ -97,7 +112,7 @@ class DualMinimiser(Minimiser):
         """Why machines stopped; 'running' for those that did not."""
         if self.descent is None:
             return super().reason
-        reason = np.full(len(self.points), "gap", dtype=object)
+        reason = np.full(len(self.points), "gap" if self.kkt_tol is None else "kkt", dtype=object)
         reason[self.descent.left] = "running"
         late = self.descent.left[self.newton.n_iter[self.descent.left] >= self.max_iter]
         reason[late] = "max_iter"
@@ -118,6 +133,8 @@ class DualMinimiser(Minimiser):
         pulls: np.ndarray = self.source.descended_pulls(machine)
         return pulls
 
-    def violation(self) -> np.ndarray:
-        """Violations of the optimality conditions of the dual by the multipliers, one per machine."""
-        return super().violation() if self.descent is None else self.descent.violation
+    def violation(self, which: np.ndarray | None = None) -> np.ndarray:
+        """Violations of the optimality conditions of the dual by the multipliers, one per machine (None: of all)."""
+        if self.descent is None:
+            return super().violation(which)
+        return self.descent.violation if which is None else self.descent.violation[which]

@@ -158,6 +158,8 @@ class LinearEstimator(WeightedLabels, RowEstimator):
     _needed: tuple[str, ...] = ("coef_", "classes_")
     #: Whether ``support_``, ``dual_coef_`` and ``kkt_violation_`` are attributes.
     _publishes_multipliers = False
+    #: KKT violation to reach as well; a parameter of some estimators.
+    kkt_tol: float | None = None
 
     def _encode(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Classes in their order, and the index of each label's class."""
@@ -200,7 +202,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         return None
 
     def _minimiser(self, problem: Problem, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
-        options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter")}
+        options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter", "kkt_tol")}
         if prefers_dual(problem, points, self.solver, many):
             return DualMinimiser(problem, lam, **options)
         solver = "cg" if self.solver == "dual" else self.solver
@@ -211,6 +213,10 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         if in_partitions(X):
             from .dask.problem import problem_of
 
+            if self.kkt_tol is not None:
+                raise TypeError(
+                    f"kkt_tol={self.kkt_tol} needs X in memory. Got a Dask collection. Set kkt_tol=None and lower tol."
+                )
             return X, y, [problem_of(self, X, y, sample_weight)]
         X, codes, weights = self._validate_fit(X, y, sample_weight)
         return X, self.classes_[codes], self._local_problems(X, codes, weights)

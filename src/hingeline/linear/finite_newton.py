@@ -19,6 +19,7 @@ from .minimiser import Minimiser, scaled
 CLASSIFIER_RULES = {
     **LINEAR_RULES,
     "solver": params.one_of("auto", "gram", "cg", "dual", "paper", "plain"),
+    "kkt_tol": params.real(least=0.0) | params.nothing(),
     "fit_intercept": params.boolean(),
     "intercept_scaling": params.real(above=0.0, most=1e50),
     "multi_class": params.one_of("ovr", "ovo"),
@@ -122,6 +123,9 @@ class FiniteNewtonSVC(LinearClassifier):
         Value of the constant feature that represents the intercept; larger values penalise the intercept less.
     tol : float, default=1e-4
         Training stops when the duality gap is at most `tol` times the objective; for 'paper' and 'plain' see `solver`.
+    kkt_tol : float, default=None
+        If given, training also goes on until ``kkt_violation_`` is at most `kkt_tol`, which is a distance in units of
+        the margin: 1e-3 is common for solvers of the dual. Not for Dask collections.
     max_iter : int, default=1000
         Newton iterations of a machine.
     class_weight : dict or 'balanced', default=None
@@ -173,7 +177,8 @@ class FiniteNewtonSVC(LinearClassifier):
     solver_ : str
         Solver that was used.
     stop_reason_ : ndarray of str of shape (n_machines,)
-        'gap' (the duality gap is small enough), 'residual' (the same by the rule of 'paper' and 'plain'), 'max_iter',
+        'gap' (the duality gap is small enough), 'residual' (the same by the rule of 'paper' and 'plain'), 'kkt' (one
+        of the two, and the KKT violation is at most `kkt_tol`), 'max_iter',
         'precision' (no progress because of rounding), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
     history_ : dict of ndarray
         Columns 'machine', 'step' (Newton iteration), 'seconds', 'objective', 'duality_gap', 'n_active' (rows with
@@ -218,6 +223,7 @@ class FiniteNewtonSVC(LinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         tol: float = 1e-4,
+        kkt_tol: float | None = None,
         max_iter: int = 1000,
         class_weight: Any = None,
         multi_class: str = "ovr",
@@ -247,7 +253,8 @@ class FiniteNewtonSVC(LinearClassifier):
             Weights of the samples.
         coef_init : array-like of shape (n_machines, n_features), default=None
             Weights to start from. Without `intercept_init` they are scaled, and an intercept is added, to fit best: the
-            length of a guess from another method does not matter.
+            length of a guess from another method does not matter. "Best" is by the squared hinge (Dask collections: by
+            the squared loss over all rows).
         intercept_init : array-like of shape (n_machines,), default=None
             Intercepts to start from.
 
@@ -276,7 +283,7 @@ class FiniteNewtonSVC(LinearClassifier):
         if intercept_init is None:
             ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
             guesses = zip(problems, np.split(coef, ends), strict=True)
-            return np.concatenate([scaled(problem, own, 1.0 / self.C) for problem, own in guesses])
+            return np.concatenate([scaled(problem, own, 1.0 / self.C, self.loss) for problem, own in guesses])
         intercept = np.atleast_1d(np.asarray(intercept_init, dtype=np.float64))
         if intercept.shape != (n_machines,) or not np.isfinite(intercept).all():
             raise ValueError(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
-from .newton import GapTest, HingeTest, Newton, ResidualTest
+from .newton import GapTest, HingeTest, KktTest, Newton, ResidualTest
 from .rows import CLIPS, HINGE, PULL, Clip, Problem
 from .systems import THIN_ROWS, Conjugate, Exact, Solver, inner, power_of_two
 
 #: Conjugate gradient steps of the first Newton system at most (heuristic 1 of the paper).
 FIRST_CAP = 10
+#: Repetitions of equation 9 of the paper.
+GUESS_ROUNDS = 6
 #: Tolerance of the first of two rounds (heuristic 2 of the paper).
 FIRST_ROUND = 1e-2
 #: Accuracy of the minimum over a sample.
@@ -46,8 +49,11 @@ def cheaper_solver(problem: Problem) -> str:
     return "gram" if problem.n_machines * (pairs + factors) < (1 + problem.n_machines / 8) * steps else "cg"
 
 
-def scaled(problem: Problem, coef: np.ndarray, lam: float) -> np.ndarray:
-    """Starting points from guesses of w: the factor and the intercept that minimise the squared loss over all rows."""
+def scaled(problem: Problem, coef: np.ndarray, lam: float, loss: str) -> np.ndarray:
+    """Starting points from guesses of w: the factor and the intercept that minimise the squared loss (equation 9).
+
+    First over all rows; then, in memory and if the loss is not squared itself, over the rows with a loss.
+    """
     source, which = problem.source(CLIPS["squared"]), np.arange(problem.n_machines)
     d = problem.n_features
     ahead = np.zeros((problem.n_machines, problem.length))
@@ -65,7 +71,41 @@ def scaled(problem: Problem, coef: np.ndarray, lam: float) -> np.ndarray:
         good = det > 0
         points[good, :d] = coef[good] * ((p22 * q1 - p12 * q2)[good] / det[good])[:, np.newaxis]
         points[good, d] = -(p11 * q2 - p12 * q1)[good] / det[good]
+    if loss != "squared" and problem.in_memory:
+        source.start(which, np.ascontiguousarray(np.where(np.arange(problem.length) < d, points, 0.0)))
+        for k in range(problem.n_machines):
+            gamma, b = _rescaled(problem, source.pulls(k), points[k], lam, k)
+            points[k, :d] *= gamma
+            points[k, d:] = b
     return points
+
+
+def _rescaled(problem: Any, pulls: np.ndarray, point: np.ndarray, lam: float, machine: int) -> tuple[float, float]:
+    """Factor and threshold of a machine by equation 9 for the rows active at the last ones (footnote 4 of the paper).
+
+    `pulls` are those of the squared loss without threshold. The sets soon repeat or cycle; the best objective counts.
+    """
+    signed = problem.weights[machine]
+    with_weight = signed != 0
+    s, t = np.abs(signed[with_weight]), np.sign(signed[with_weight])
+    z, d = t - pulls[with_weight] / s, problem.n_features
+    e = -problem.offset if problem.thresholds else 0.0
+    square = point[:d] @ point[:d]
+    found = best = (1.0, float(point[d]) if problem.thresholds else 0.0)
+    least = np.inf
+    for _ in range(GUESS_ROUNDS):
+        xi = np.maximum(1 - t * (found[0] * z + e * found[1]), 0.0)
+        value = lam * (found[0] ** 2 * square + found[1] ** 2) + s @ xi**2
+        if not value < least:
+            break
+        least, best = value, found
+        own = np.where(xi > 0, s, 0.0)
+        p11, p12, p22 = lam * square + own @ z**2, e * (own @ z), lam + e**2 * own.sum()
+        q1, q2, det = own @ (t * z), e * (own @ t), p11 * p22 - p12**2
+        if not det > 0:
+            break
+        found = (float((p22 * q1 - p12 * q2) / det), float((p11 * q2 - p12 * q1) / det))
+    return best
 
 
 def finish(stages: Iterable[Newton]) -> None:
@@ -94,6 +134,8 @@ class Minimiser:
         Newton iterations of a machine.
     solver : {'auto', 'gram', 'cg', 'paper', 'plain'}
         Solver of Newton's systems. The last two also choose the stopping rule and the heuristics of the paper.
+    kkt_tol : float or None, default=None
+        KKT violation to reach as well.
     many : bool, default=False
         Whether other penalties will follow: a Hessian of all rows is then worth its cost.
     """
@@ -108,12 +150,14 @@ class Minimiser:
         tol: float,
         max_iter: int,
         solver: str = "auto",
+        kkt_tol: float | None = None,
         many: bool = False,
     ) -> None:
         self.problem = problem
         self.many = many
         self.loss = loss
         self.tol = tol
+        self.kkt_tol = kkt_tol
         self.max_iter = max_iter
         self.seeded = points is not None
         self.solver_name = cheaper_solver(problem) if solver == "auto" else solver
@@ -142,8 +186,16 @@ class Minimiser:
         """Why machines stopped; 'running' for those that did not, also between two widths of the smoothed hinge."""
         reason = self.newton.reason.copy()
         if self.loss == "hinge":
-            reason[(reason == "gap") & ~(self.gap() <= self.tol * self.objective())] = "running"
+            met = np.flatnonzero((reason == "gap") | (reason == "kkt"))
+            reason[met[~self._met(met)]] = "running"
         return reason
+
+    def _met(self, which: np.ndarray) -> np.ndarray:
+        """Whether machines have the gap and the violation wanted."""
+        met = self.gap()[which] <= self.tol * self.objective()[which]
+        if self.kkt_tol is not None and len(which):
+            met &= self.violation(which) <= self.kkt_tol
+        return met
 
     @property
     def n_passes(self) -> float:
@@ -175,15 +227,16 @@ class Minimiser:
             pulls /= 2 * self.tau[machine]
         return pulls
 
-    def violation(self) -> np.ndarray:
-        """Violations of the optimality conditions of the dual by the multipliers, one per machine."""
+    def violation(self, which: np.ndarray | None = None) -> np.ndarray:
+        """Violations of the optimality conditions of the dual by the multipliers, one per machine (None: of all)."""
         newton, hinge = self.newton, self.loss == "hinge"
-        made = -newton.data_gradient / newton.lam[:, None]
-        out = np.zeros(len(newton.points))
-        for tau in np.unique(self.tau):
-            which = np.flatnonzero(self.tau == tau)
-            self._set_clip_of(int(which[0]))
-            out[which] = self.source.violation(which, made[which], not hinge)
+        which = newton.all if which is None else which
+        made = -newton.data_gradient[which] / newton.lam[which, None]
+        out = np.zeros(len(which))
+        for tau in np.unique(self.tau[which]):
+            own = self.tau[which] == tau
+            self._set_clip_of(int(which[own][0]))
+            out[own] = self.source.violation(which[own], made[own], not hinge)
         return out
 
     def _set_clip_of(self, machine: int) -> None:
@@ -250,10 +303,15 @@ class Minimiser:
     def _tests(self) -> list[GapTest]:
         """Stopping rules, one after the other."""
         if self.solver_name in ("gram", "cg"):
-            return [GapTest(self.tol)]
+            return [self._with_violation(GapTest(self.tol), self.kkt_tol)]
+        last = self._with_violation(ResidualTest(self.tol), self.kkt_tol)
         if self.solver_name == "paper" and not self.seeded and self.tol < FIRST_ROUND:
-            return [ResidualTest(FIRST_ROUND), ResidualTest(self.tol)]
-        return [ResidualTest(self.tol)]
+            return [ResidualTest(FIRST_ROUND), last]
+        return [last]
+
+    def _with_violation(self, test: GapTest, most: float | None) -> GapTest:
+        """The test together with a limit of the KKT violation, if there is one."""
+        return test if most is None else KktTest(test, most, self.violation, self.problem.n_machines)
 
     def _make_solver(self) -> Solver:
         """The solver; on a path the one of the last penalties."""
@@ -284,7 +342,7 @@ class Minimiser:
     def _solve_samples(self) -> Iterator[Newton]:
         """Start from the minima over samples of the rows."""
         for sample in self.problem.samples(self.solver_name):
-            first = Minimiser(
+            first = type(self)(
                 sample.problem,
                 self.true_lam[sample.machines] * sample.share,
                 loss=self.loss,
@@ -311,7 +369,9 @@ class Minimiser:
             self._put(which, start[which], tau, solver)
             first = self.gap()[which]
             left = self.max_iter - int(count.max())
-            test = HingeTest(self.tol, tau, self.true_lam)
+            # At the minimum for one width the violation is up to the width.
+            most = None if self.kkt_tol is None else max(self.kkt_tol, 2 * tau)
+            test = self._with_violation(HingeTest(self.tol, tau, self.true_lam), most)
             newton.begin(which, solver, test, min(max(left, 0), MOST_SHARPENING))
             yield newton
             ended = newton.points[which].copy()
@@ -320,23 +380,25 @@ class Minimiser:
             if vain.any():
                 self._put(which[vain], start[which[vain]], tau, solver)
             gap = self.gap()[which]
-            worse = (gap >= best[which]) & (newton.reason[which] != "gap")
+            worse = (gap >= best[which]) & (newton.reason[which] != test.reason)
             for old in np.unique(width[worse]):
                 back = worse & (width == old)
                 self._put(which[back], kept[back], float(old), solver)
             wanted = self.tol * self.objective()[which]
-            small = ~worse & (gap <= wanted)
+            small = ~worse & self._met(which)
             late = ~small & (newton.n_iter[which] >= self.max_iter)
             newton.reason[which[worse]] = "precision"
             newton.reason[which[late]] = "max_iter"
-            newton.reason[which[small]] = "gap"
+            newton.reason[which[small]] = test.reason
             best[which] = np.minimum(gap, best[which])
             # While no row changes its piece, minimum and gap are linear in the width: the next start is extrapolated.
             on = ~small & ~worse & ~late
             if not on.any():
                 return
             quick = (newton.n_iter[which] - count).max() <= QUICK
-            enough = float((0.3 * wanted[on] / gap[on]).min())
+            enough = float((0.3 * wanted[on] / np.maximum(gap[on], 1e-300)).min())
+            if self.kkt_tol is not None:
+                enough = min(enough, 0.3 * self.kkt_tol / tau)
             fresh = tau * max(SHARPER**3 if quick else SHARPER, min(enough, SHARPER))
             known = width > 0
             slope = np.where(known, (fresh - tau) / (tau - np.where(known, width, 2 * tau)), 0.0)

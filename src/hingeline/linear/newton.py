@@ -81,6 +81,52 @@ class ResidualTest(GapTest):
         return self.tol * np.sqrt(newton.margins[which, SQUARES])
 
 
+class KktTest(GapTest):
+    """Another test is met, and the KKT violation is at most `most` (section 4.7 of the paper).
+
+    The violation costs a pass, so it is computed only where the other test is met. If it is too large, Newton's systems
+    are solved to a smaller residual from then on.
+
+    Parameters
+    ----------
+    test : GapTest
+        The other test.
+    most : float
+        Largest violation allowed.
+    violation : callable
+        Violations of machines at their current points.
+    n_machines : int
+        Number of machines.
+    """
+
+    reason = "kkt"
+
+    def __init__(
+        self, test: GapTest, most: float, violation: Callable[[np.ndarray], np.ndarray], n_machines: int
+    ) -> None:
+        super().__init__(test.tol)
+        self.test, self.most, self.violation = test, most, violation
+        self.longest = np.full(n_machines, np.inf)  # gradients that are expected to meet the test
+
+    def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        return self.test.wanted(newton, which)
+
+    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        met = self.test.met(newton, which)
+        if met.any():
+            near = which[met]
+            violation = self.violation(near)
+            large = violation > self.most
+            # The violation is at most max |x| |gradient| / lam: it falls in proportion to the gradient.
+            norm = np.linalg.norm(newton.gradient[near[large]], axis=1)
+            self.longest[near[large]] = norm * (self.most / violation[large])
+            met[met] = ~large
+        return met
+
+    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        return np.minimum(self.test.goal(newton, which), 0.5 * self.longest[which])
+
+
 # ---- the loop --------------------------------------------------------------------------------------
 
 
@@ -253,7 +299,10 @@ class Newton:
         low = np.zeros(len(which))
         high = np.where(end > 0, 1.0, np.inf)
         low[end < 0] = 1.0
-        left = np.flatnonzero((np.abs(end) > FLAT * np.abs(begin)) & (begin < 0) & np.isfinite(end))
+        # Sums along the line have rounding errors of about those of the value: they cannot improve on such an end.
+        exact = np.minimum(0.5 * np.abs(begin), np.finfo(np.float64).eps * self.value[which])
+        flat = np.abs(end) <= np.maximum(FLAT * np.abs(begin), exact)
+        left = np.flatnonzero(~flat & (begin < 0) & np.isfinite(end))
         # First guess inside: the zero of the slope if it were linear. Beyond the end: 1, and the slope's rise there.
         inside = left[end[left] > 0]
         deltas[inside] = begin[inside] / (begin[inside] - end[inside])

@@ -81,7 +81,7 @@ def finite_newton_path(
             gaps[k, of] = values[k] * minimiser.gap()
             objectives[k, of] = values[k] * minimiser.objective()
             reasons[k, of] = minimiser.reason
-    for text in large_gaps(reasons.ravel(), gaps, objectives, model.tol):
+    for text in large_gaps(reasons.ravel(), gaps, objectives, model.tol, model.kkt_tol):
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
     return FiniteNewtonPath(values, coefs, intercepts, n_iter, gaps)
 

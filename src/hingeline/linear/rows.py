@@ -196,6 +196,9 @@ class LocalProblem:
 
     def source(self, clip: Clip) -> MultiplierSource:
         """The rows, with all machines at zero."""
+        return self._source(clip)
+
+    def _source(self, clip: Clip, **more: Any) -> MultiplierSource:
         source: MultiplierSource = _core.LinearRows(
             self.matrix,
             np.ascontiguousarray(self.weights),
@@ -206,6 +209,7 @@ class LocalProblem:
             rows=self.rows,
             codes=self.codes,
             threads=self.threads,
+            **more,
         )
         return source
 

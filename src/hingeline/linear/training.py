@@ -50,16 +50,22 @@ def explained(X: Any, name: str) -> Iterator[None]:
         ) from None
 
 
-def large_gaps(reasons: np.ndarray, gaps: Any, objectives: Any, tol: float) -> Iterator[str]:
+def large_gaps(
+    reasons: np.ndarray, gaps: Any, objectives: Any, tol: float, kkt_tol: float | None = None
+) -> Iterator[str]:
     """Texts of warnings about machines that stopped early."""
     late = np.flatnonzero((reasons == "max_iter") | (reasons == "precision"))
     if not len(late):
         return
     gap = np.ravel(gaps)[late] / np.ravel(objectives)[late]
-    advice = "Raise max_iter or tol." if (reasons == "max_iter").any() else "Scale the features, or raise tol."
+    other = "" if kkt_tol is None else f" and the KKT violation at most kkt_tol={kkt_tol:g}"
+    names = "tol" if kkt_tol is None else "tol and kkt_tol"
+    advice = (
+        f"Raise max_iter or {names}." if (reasons == "max_iter").any() else f"Scale the features, or raise {names}."
+    )
     yield (
         f"{len(late)} of {len(reasons)} machines stopped ({', '.join(sorted(set(reasons[late])))}) before the "
-        f"duality gap was below tol={tol:g} of the objective (largest {gap.max():.3g}). {advice}"
+        f"duality gap was below tol={tol:g} of the objective (largest {gap.max():.3g}){other}. {advice} {names}."
     )
 
 
@@ -149,7 +155,8 @@ class LinearTraining(Training):
     def complaints(self) -> Iterator[str]:
         """Machines that stopped early."""
         fitted = self.estimator
-        return large_gaps(np.atleast_1d(fitted.stop_reason_), fitted.duality_gap_, fitted.objective_, fitted.tol)
+        reasons = np.atleast_1d(fitted.stop_reason_)
+        return large_gaps(reasons, fitted.duality_gap_, fitted.objective_, fitted.tol, fitted.kkt_tol)
 
     def _history(self) -> dict[str, np.ndarray]:
         """Columns of the record of iterations, in order of time within a problem."""

@@ -39,6 +39,7 @@ class StreamEnsemble(Ensemble):
     ) -> None:
         self.name, self.given_once, self.options = name, given_once, options
         super().__init__(self._new_core(), frozen)
+        self.core.configure(**options)
         self.dtype = np.dtype(dtype)
         self.margins = 0, NOTHING, NOTHING
 
@@ -68,6 +69,10 @@ class StreamEnsemble(Ensemble):
         with self.lock:
             state = {name: value for name, value in super().__getstate__().items() if name != "_all"}
             return {**state, "margins": (self.core.n_seen, self.last_margins(), NOTHING)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # rejects other versions, which may have other options
+        self.core.configure(**self.options)
 
     # ---- margins -------------------------------------------------------------------------------------
 
@@ -102,6 +107,4 @@ class StreamEnsemble(Ensemble):
         return margins[:, np.argsort(labels)]
 
     def _new_core(self) -> Any:
-        core = getattr(_core, self.name)(*self.given_once)
-        core.configure(**self.options)
-        return core
+        return getattr(_core, self.name)(*self.given_once)

@@ -12,8 +12,8 @@ from ..base.rows import LARGEST
 from .ensemble import StreamEnsemble
 from .stream import STREAM_RULES, FitTraining, StreamClassifier
 
-#: Rules that can learn an intercept.
-BIASED = ("olsvm", "olsvm-reg")
+#: Name in the core of each value of `average`.
+MEANS = {False: "none", True: "half", "all": "all"}
 
 
 class KernelSGDClassifier(StreamClassifier):
@@ -29,8 +29,8 @@ class KernelSGDClassifier(StreamClassifier):
     ``'olsvm'``        hinge loss without penalty, a perceptron with a margin. Fast; `C` is the size of the steps.
     ``'olsvm-reg'``    moves a coefficient towards `C` or 0, its bounds in the SVM without intercept.
     ``'norma'``        all coefficients shrink at every step: old samples lose influence.
-    ``'pegaz'``        coefficients count violations. With ``learning_rate='inverse'`` it converges to the SVM without
-                       intercept with penalty ``C / n_samples``.
+    ``'pegaz'``        coefficients count violations. With ``learning_rate='inverse'`` it converges to the SVM with
+                       penalty ``C / n_samples``.
     =================  =======================================================================================
 
     :meth:`partial_fit` learns from a stream and continues the count of steps. The model after any number of chunks has
@@ -52,14 +52,16 @@ class KernelSGDClassifier(StreamClassifier):
         Whether 'norma' shrinks coefficients before it computes the margin. No effect on other rules. With
         ``learning_rate='inverse'`` 'norma' then equals 'pegaz'.
     fit_intercept : bool, default=False
-        Whether to learn an intercept; 'olsvm' and 'olsvm-reg' only.
-    average : bool, default=False
-        Whether to predict with the mean of the coefficients over the last half of the steps of :meth:`fit` instead of
-        the last coefficients. In a stream the mean is over the last 1/2 to 3/4 of all steps, after a `fit` up to 7/8.
+        Whether to learn an intercept. It changes by ``eta`` at every violation and has no penalty: it does not shrink
+        with the coefficients of 'norma' and 'pegaz'. Use it with a linear kernel, together with `average`.
+    average : bool or 'all', default=False
+        Coefficients and intercept for prediction. False: the last ones. True: their mean over the last half of the
+        steps of :meth:`fit`; in a stream over the last 1/2 to 3/4 of all steps, after a `fit` up to 7/8. 'all': their
+        mean over all steps, of :meth:`fit` and :meth:`partial_fit`.
     truncate : float, default=1e-12
         Every 1,024 steps, coefficients below `truncate` times the largest are dropped, which keeps 'norma' small. The
         error of decision values is at most ``truncated_`` times the largest kernel value (1 for 'rbf'), unless a margin
-        that close to 1 changed a later step. Nothing is dropped if `average` is True.
+        that close to 1 changed a later step. Nothing is dropped with `average`.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
         A callable gets two sets of rows and returns the matrix of kernel values between them.
     gamma : {'scale', 'auto'} or float, default='scale'
@@ -170,7 +172,7 @@ class KernelSGDClassifier(StreamClassifier):
         learning_rate: str = "sqrt",
         decay_first: bool = False,
         fit_intercept: bool = False,
-        average: bool = False,
+        average: bool | str = False,
         truncate: float = 1e-12,
         kernel: Any = "rbf",
         gamma: Any = "scale",
@@ -192,7 +194,7 @@ class KernelSGDClassifier(StreamClassifier):
         "learning_rate": params.one_of("sqrt", "inverse"),
         "decay_first": params.boolean(),
         "fit_intercept": params.boolean(),
-        "average": params.boolean(),
+        "average": params.boolean() | params.one_of("all"),
         "truncate": params.real(least=0.0, below=1.0),
         **STREAM_RULES,
     }
@@ -202,15 +204,13 @@ class KernelSGDClassifier(StreamClassifier):
 
     def _options(self) -> dict[str, Any]:
         """Options of the core."""
-        if self.fit_intercept and self.rule not in BIASED:
-            raise ValueError(f"fit_intercept=True needs rule='olsvm' or 'olsvm-reg'. Got rule={self.rule!r}.")
         return {
             "rule": self.rule,
             "C": float(self.C),
             "inverse": self.learning_rate == "inverse",
             "decay_first": bool(self.decay_first),
             "fit_intercept": bool(self.fit_intercept),
-            "average": bool(self.average),
+            "average": MEANS[self.average],
             "truncate": float(self.truncate),
             "cache_bytes": int(self.cache_size * 2**20),
         }

@@ -67,13 +67,15 @@ class LASVC(StreamClassifier):
     max_non_sv : int, default=100
         Number of examples with coefficient zero that a cleaning keeps.
     warm_sv : int, default=100
-        Number of support vectors that must be exceeded before the ramp loss applies in 'nc' and 'i'.
+        Number of support vectors that must be exceeded before the ramp loss applies in 'nc' and 'i'. 0 is 'i' as
+        published, which may ignore nearly all examples after its first steps.
     n_epochs : int, default=1
         Passes over the data in :meth:`fit`, each in a new random order.
-    finish : bool, default=False
+    finish : bool or 'expansion', default=False
         Whether :meth:`fit` continues to optimise until the duality gap is at most ``tol`` times the primal objective.
-        For 'full' and 'lasvm' this is the gap of the whole problem, for other variants of the problem restricted to the
-        expansion.
+        With True this is the gap of the whole problem for 'full' and 'lasvm', for other variants of the problem
+        restricted to the expansion. 'expansion': restricted to the expansion for 'lasvm' too, as in the published
+        FINISHING; examples removed during the passes do not come back. For other variants the same as True.
     tol : float, default=1e-3
         Relative duality gap at which `finish` stops.
     max_iter : int, default=-1
@@ -203,7 +205,7 @@ class LASVC(StreamClassifier):
         max_non_sv: int = 100,
         warm_sv: int = 100,
         n_epochs: int = 1,
-        finish: bool = False,
+        finish: bool | str = False,
         tol: float = 1e-3,
         max_iter: int = -1,
         kernel: Any = "rbf",
@@ -229,7 +231,7 @@ class LASVC(StreamClassifier):
         "max_non_sv": params.integer(least=0),
         "warm_sv": params.integer(least=0),
         "n_epochs": params.integer(least=1),
-        "finish": params.boolean(),
+        "finish": params.boolean() | params.one_of("expansion"),
         "tol": params.real(least=0.0),
         "max_iter": params.integer(least=-1),
         **STREAM_RULES,
@@ -283,7 +285,7 @@ class LasvmTraining(FitTraining):
         self.epoch = self.at = 0
 
     def advance(self, steps: int | None) -> bool:
-        """Visit at most `steps` examples (None: all); after the last one optimise if `finish` is True."""
+        """Visit at most `steps` examples (None: all); after the last one optimise if `finish` says so."""
         left, n_epochs = 2**62 if steps is None else steps, self.estimator.n_epochs
         while left > 0 and self.epoch < n_epochs:
             piece = self.order[self.at : self.at + min(left, CHUNK)]
@@ -306,9 +308,9 @@ class LasvmTraining(FitTraining):
         return self.source, _core.Chunk(self.matrix, rows, rows, self.codes[rows], self.boxes[rows])
 
     def _finish(self) -> None:
-        """Reduce the duality gap on the expansion; for LASVM also on the examples that it has evicted."""
+        """Reduce the duality gap on the expansion; LASVM with True also on the examples that it has evicted."""
         est, core = self.estimator, self.core
-        whole = est.variant == "lasvm"
+        whole = est.variant == "lasvm" and est.finish != "expansion"
         tol = est.tol / 2 if whole else est.tol
         most = int(est.max_iter)
         if most < 0:

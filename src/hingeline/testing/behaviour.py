@@ -247,13 +247,16 @@ def check_unknown_ids(subject: Subject) -> None:
 @law(lambda s: s.window is not None)
 def check_window(subject: Subject) -> None:
     """A window bounds what is held and what is saved."""
-    window = int(subject.window)
-    X, y = subject.data(n=6 * window)
+    window, by_class = int(subject.window), subject.parameters.get("window_scope") == "class"
+    chunk = window * (3 if by_class else 1)
+    X, y = subject.data(n=6 * chunk)
     model = subject.new()
     sizes = []
-    for begin in range(0, len(y), window):
-        subject.learn(model, X[begin : begin + window], y[begin : begin + window], classes=range(3))
-        assert model.n_samples_ == len(model.ids_) == window
+    for begin in range(0, len(y), chunk):
+        end = begin + chunk
+        subject.learn(model, X[begin:end], y[begin:end], classes=range(3))
+        allowed = np.minimum(np.bincount(y[:end] if by_class else 0 * y[:end]), window).sum()
+        assert model.n_samples_ == len(model.ids_) == allowed
         sizes.append(len(pickle.dumps(model)))
     assert model.n_samples_seen_ == len(y)
     assert sizes[-1] < 2 * sizes[0], f"sizes of the saved model: {sizes}"

@@ -57,6 +57,8 @@ template <class T> class Descent {
   public:
     Descent(const Data<T>& data, Loss loss, double lambda) : data_(data), loss_(loss), lambda_(lambda) {
         if (data.m.thresholds > 1 || !data.m.codes.empty()) throw std::invalid_argument("one threshold at most");
+        if (std::holds_alternative<KernelRows<T>>(data.rows))
+            throw std::invalid_argument("coordinate descent needs rows in memory");
         norms_.resize(size(data.n));
         const double own = data.m.thresholds ? data.m.offset * data.m.offset : 0.0;
         for (Index i = 0; i < data.n; ++i) norms_[size(i)] = squares(i) + own;
@@ -192,6 +194,10 @@ template <class T> class Descent {
         }
         return sum;
     }
+    // Kernel values are too dear for one row at a time; the constructor rejects them.
+    static void dot(const KernelRows<T>&, Index, const double*, double&) {}
+    static void add(const KernelRows<T>&, Index, double, double*) {}
+    static double squares(const KernelRows<T>&, Index) { return 0; }
     template <class I> static void dot(const CsrRows<T, I>& x, Index i, const double* w, double& out) {
         const SparseRow<T, I> row = x.row(i);
         for (Index j = 0; j < row.count; ++j) out += static_cast<double>(row.value[j]) * w[row.column[j]];

@@ -38,8 +38,14 @@ namespace hingeline::finite_newton {
 /// the share of rows that take part.
 template <class T> class Part {
   public:
-    Part(Rows<T> rows, std::vector<Index> ids, Machines machines, Clip clip)
-        : data_(rows, std::move(ids), std::move(machines)),
+    Part(const Rows<T>& rows, std::vector<Index> ids, Machines machines, Clip clip)
+        : Part(Data<T>(std::visit([](const auto& form) { return Forms<T>(form); }, rows), std::move(ids),
+                       std::move(machines)),
+               clip) {}
+    Part(const KernelRows<T>& rows, std::vector<Index> ids, Machines machines, Clip clip)
+        : Part(Data<T>(rows, std::move(ids), std::move(machines)), clip) {}
+    Part(Data<T> data, Clip clip)
+        : data_(std::move(data)),
           clip_(clip),
           here_(data_.machine_count, data_.n, data_.lines),
           target_(data_.machine_count, data_.n, data_.lines) {}

@@ -110,25 +110,25 @@ template <class T> class ChosenSums {
 
     template <class Form>
     void squares(const Form& x, const Chosen& chosen, std::vector<double>& out, Interrupt* interrupt) const {
-        std::vector<T> row(size(d_));
-        for (Index c = 0; c < chosen.rows.size(); ++c) {
-            if (interrupt && c % 256 == 0 && interrupt->requested()) return;
-            double weight = 0;
-            for (Index r = 0; r < data_.lines; ++r) {
-                const double turn = chosen.turns[c * size(data_.lines) + size(r)];
-                weight += turn;
-                if (r < data_.m.thresholds) out[size(d_ + r)] += data_.m.offset * data_.m.offset * turn;
+        const Index count = static_cast<Index>(chosen.rows.size());
+        std::vector<double> weights(size(lines_most));
+        std::vector<Index> ids(size(lines_most));
+        Lines<Form> lines(x);
+        for (Index at = 0; at < count; at += lines.block()) {
+            if (interrupt && interrupt->requested()) return;
+            const Index some = std::min(lines.block(), count - at);
+            for (Index i = 0; i < some; ++i) {
+                weights[size(i)] = 0;
+                for (Index r = 0; r < data_.lines; ++r) {
+                    const double turn = chosen.turns[size((at + i) * data_.lines + r)];
+                    weights[size(i)] += turn;
+                    if (r < data_.m.thresholds) out[size(d_ + r)] += data_.m.offset * data_.m.offset * turn;
+                }
+                ids[size(i)] = number(chosen.rows[size(at + i)]);
             }
-            const Index i = number(chosen.rows[c]);
-            const auto add = [&](Index j, double value) { out[size(j)] += weight * value * value; };
-            if constexpr (std::is_same_v<Form, DenseRows<T>>) {
-                x.copy_row(i, row.data());
-                for (Index j = 0; j < d_; ++j) add(j, static_cast<double>(row[size(j)]));
-            } else {
-                const auto line = x.row(i);
-                for (Index j = 0; j < line.count; ++j)
-                    add(static_cast<Index>(line.column[j]), static_cast<double>(line.value[j]));
-            }
+            lines.gather({ids.data(), 0, some});
+            for (Index i = 0; i < some; ++i)
+                lines.each_entry(i, [&](Index j, double value) { out[size(j)] += weights[size(i)] * value * value; });
         }
     }
 

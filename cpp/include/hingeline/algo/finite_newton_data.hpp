@@ -3,8 +3,7 @@
 #pragma once
 
 #include "hingeline/core/large.hpp"
-#include "hingeline/data/lines.hpp"
-#include "hingeline/run/team.hpp"
+#include "hingeline/kernel/landmarks.hpp"
 #include "hingeline/vector/linear.hpp"
 
 namespace hingeline::finite_newton {
@@ -38,13 +37,19 @@ struct Outputs {
     Index rows_, lines_;
 };
 
+/// Rows as they are, or as vectors of kernel values.
+template <class T> using Forms =
+    std::variant<DenseRows<T>, CsrRows<T, std::int32_t>, CsrRows<T, std::int64_t>, KernelRows<T>>;
+
 /// Rows and machines, checked once. Constant during training.
 template <class T> struct Data {
-    Data(Rows<T> x, std::vector<Index> numbers, Machines machines)
-        : rows(x), ids(std::move(numbers)), m(std::move(machines)), d(column_count(x)) {
-        n = ids.empty() ? row_count(rows) : static_cast<Index>(ids.size());
+    Data(Forms<T> x, std::vector<Index> numbers, Machines machines)
+        : rows(std::move(x)), ids(std::move(numbers)), m(std::move(machines)) {
+        const Index all = std::visit([](const auto& form) { return form.n; }, rows);
+        d = std::visit([](const auto& form) { return form.d; }, rows);
+        n = ids.empty() ? all : static_cast<Index>(ids.size());
         for (const Index i : ids)
-            if (i < 0 || i >= row_count(rows)) throw std::invalid_argument("row number out of range");
+            if (i < 0 || i >= all) throw std::invalid_argument("row number out of range");
         if (n == 0) throw std::invalid_argument("no rows");
         for (const Index p : m.plane_of)
             if (p < 0 || p >= m.plane_count) throw std::invalid_argument("no such plane of weights");
@@ -89,7 +94,7 @@ template <class T> struct Data {
         for (Index r = 0; r < lines; ++r) offsets[r] = r < m.thresholds ? m.offset * b[d + r] : 0.0;
     }
 
-    Rows<T> rows;
+    Forms<T> rows;
     std::vector<Index> ids;  // rows that take part; empty: all
     Machines m;
     Index n = 0, d = 0, machine_count = 0, entries = 0;
@@ -97,6 +102,7 @@ template <class T> struct Data {
 
   private:
     Index entries_of(const DenseRows<T>& x) const { return x.d * n; }
+    Index entries_of(const KernelRows<T>& x) const { return x.d * n; }
     template <class I> Index entries_of(const CsrRows<T, I>& x) const {
         if (ids.empty()) return static_cast<Index>(x.starts[x.n]);
         Index sum = 0;

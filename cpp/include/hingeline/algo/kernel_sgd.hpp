@@ -12,9 +12,10 @@
 //                  v <= 1: alpha_i += eta w_i y_i
 //     norma_literal  the same, but alpha_i itself does not decay, and is overwritten by eta w_i y_i
 //     pegaz        alpha = eta beta; v <= 1: beta_i += w_i y_i
-//     with intercept (olsvm, olsvm_reg)  v < 1: b += eta w_i y_i
+//     with intercept  on a violation (v < 1 or v <= 1, as above): b += eta w_i y_i; b does not decay
 //
-// Paper. Kecman and Melki, Fast online algorithms for support vector machines, SoutheastCon 2016, Lists 1 to 3.
+// Paper. Kecman and Melki, Fast online algorithms for support vector machines, SoutheastCon 2016, Lists 1 to 3,
+// equations 6 and 7.
 //
 // Where we differ. (1) Coefficients are sigma * a and outputs sigma * o with one scalar sigma (NORMA: the product of
 // the phi; Pegaz: eta), so that a step without violation costs O(1) in all rules. sigma is rescaled by powers of two,
@@ -22,7 +23,7 @@
 // examples that violate now and are visited soon are computed in one block; the sequence of steps is that of the plain
 // algorithm. (5) Coefficients below `truncate` times the largest are removed every `stretch` steps; the sum of the
 // removed ones bounds the change of any output, per unit of the largest kernel value. (6) The mean of the coefficients
-// over the steps of a window costs O(1) for each change.
+// over the steps of a window, or over all steps, costs O(1) for each change.
 //
 // Invariant (streams). Outputs of examples that come later are sums over the expansion in the order of its entries,
 // each added by one fused multiply-add: the same bits as updates one by one. So a stream may be divided into calls
@@ -103,9 +104,9 @@ template <class Source> class Loop {
         // Fetching a column may be interrupted, so it is done before anything changes.
         const double phi = p_.decays() ? std::max(0.0, 1.0 - eta / p_.C) : 1.0;
         const double before = s_.sigma * (entry < 0 ? 0.0 : s_.a[entry]);
-        double f = output(i);
-        if (p_.rule == Rule::pegaz) f = eta * w_.o[i - w_.from];
+        double f = (p_.rule == Rule::pegaz ? eta : s_.sigma) * w_.o[i - w_.from];
         if (p_.decays() && p_.decay_first) f *= phi;
+        f += s_.b;
         const double v = y * f;
         const double push = eta * weight * y;
         double change = 0;  // change of alpha_i, apart from the decay of all coefficients
@@ -146,7 +147,7 @@ template <class Source> class Loop {
         if (change != 0) add(i, p_.rule == Rule::pegaz ? weight * y : change / s_.sigma, column);
         s_.violations += violates;
         if (p_.bias && violates) s_.b += push;
-        if (p_.average) count();
+        if (p_.average != Averaging::none) count();
         if (t % stretch == 0) truncate();
         return true;
     }
@@ -196,9 +197,10 @@ template <class Source> class Loop {
     // ---- averages ------------------------------------------------------------------------------------
 
     void count() {
-        const bool power = (s_.t & (s_.t - 1)) == 0;
         for (Average& mean : s_.averages)
             if (s_.t > mean.from) mean.scales += s_.sigma, mean.b += s_.b;
+        if (p_.average == Averaging::all) return;
+        const bool power = (s_.t & (s_.t - 1)) == 0;
         if (s_.average_from < 0 ? power : s_.t == s_.average_from) {
             if (s_.average_from >= 0) s_.averages.clear();
             s_.averages.push_back({s_.t, 0, 0, Array<double>(s_.a.size(), 0.0)});
@@ -217,7 +219,7 @@ template <class Source> class Loop {
     // ---- truncation ----------------------------------------------------------------------------------
 
     void truncate() {
-        if (p_.average) return;
+        if (p_.average != Averaging::none) return;
         double most = 0;
         for (const double a : s_.a) most = std::max(most, std::abs(a));
         const double least = p_.truncate * most;
@@ -279,11 +281,13 @@ template <class Source> class Loop {
 
 }  // namespace detail
 
-/// Average the coefficients over the last half of `steps` steps; 0: a stream, over its last half to three quarters.
+/// Begin the means that `p.average` asks for. `half`: over the last half of `steps` steps; 0: a stream, over its last
+/// half to three quarters. `all`: over all steps of the machine, also those of later calls.
 inline void plan_average(State& s, const Params& p, Index steps) {
-    if (!p.average) s.averages.clear();
+    if (p.average == Averaging::none) s.averages.clear();
     s.average_from = steps > 0 ? s.t + steps / 2 : -1;
-    if (p.average && s.average_from == s.t) s.averages = {{s.t, 0, 0, Array<double>(s.a.size(), 0.0)}};
+    const bool now = p.average == Averaging::all ? s.averages.empty() : s.average_from == s.t;
+    if (p.average != Averaging::none && now) s.averages = {{s.t, 0, 0, Array<double>(s.a.size(), 0.0)}};
 }
 
 /// Take steps until the window is done, the budget of `stop` is spent or an interrupt is requested. The result does not

@@ -16,13 +16,16 @@ using online::Example;
 
 enum class Rule { olsvm, olsvm_reg, norma, norma_literal, pegaz };
 
+/// Coefficients for prediction: the last ones, or their mean over the last half of the steps or over all steps.
+enum class Averaging { none, half, all };
+
 struct Params {
     Rule rule = Rule::olsvm;
     double C = 1.0;
     bool inverse = false;  // eta = C/t
     bool decay_first = false;
     bool bias = false;
-    bool average = false;
+    Averaging average = Averaging::none;
     double truncate = 0;
     std::size_t cache_bytes = std::size_t{200} << 20;
 
@@ -52,7 +55,7 @@ struct State {
     double largest = 0;  // largest |f| of an example when it was visited
     Index t = 0, violations = 0, kernel_evals = 0;
     Index note_every = 16;      // steps between rows of the trace
-    Index average_from = -1;    // step where the last half of a fit begins; -1: windows start at powers of two
+    Index average_from = -1;    // half: step where the last half of a fit begins; -1: windows start at powers of two
     Array<Average> averages{};  // oldest first
     Reason reason = Reason::running;
     Trace trace{

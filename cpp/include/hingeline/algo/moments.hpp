@@ -5,7 +5,7 @@
 // one. Sums run over rows in the order given.
 #pragma once
 
-#include "hingeline/data/lines.hpp"
+#include "hingeline/kernel/landmarks.hpp"
 
 namespace hingeline {
 
@@ -75,6 +75,10 @@ template <class T, class V> class Moments<DenseRows<T>, V> {
     Index depth_ = 0;  // rows to a product; a multiple of every lane count
     double* a_;
     Aligned<V> panel_, scaled_, turned_, tile_;
+};
+
+template <class T, class V> class Moments<KernelRows<T>, V> : public Moments<DenseRows<T>, V> {
+    using Moments<DenseRows<T>, V>::Moments;
 };
 
 template <class T, class I, class V> class Moments<CsrRows<T, I>, V> {

@@ -7,11 +7,11 @@
 // Symbols. z_i = y_i o_i, o the current output; t counts steps; wv is the worst violator, v its z.
 //
 //     while v < M and t < ceil(cap * n):
-//         t += 1;  L = (2 / sqrt t) C w_y w_wv y_wv;  B = L / n (0 without bias)
+//         t += 1;  eta = 2 / sqrt t, or 1 / t;  L = eta C w_y w_wv y_wv;  B = L / n (0 without bias)
 //         a_wv = L;  b += B;  wv leaves the free examples;  stop when none is free
 //         o_free += L K(free, wv) + B;  (wv, v) = argmin, min of z over the free (lowest row on ties)
 //
-// Invariants. Each example is chosen at most once, so |a| = 2 C w / sqrt t in the order of choice; outputs of
+// Invariants. Each example is chosen at most once, so |a| = eta C w in the order of choice; outputs of
 // chosen examples are stale by design; with w = 1, a, b and f scale with C and the sequence does not depend
 // on it.
 //
@@ -37,6 +37,11 @@ struct Params {
     double cap = 1.0;
     bool bias = true;
     std::size_t cache_bytes = std::size_t{200} << 20;
+    bool inverse = false;  // eta = 1/t
+
+    double rate(Index t) const {
+        return inverse ? 1.0 / static_cast<double>(t) : 2.0 / std::sqrt(static_cast<double>(t));
+    }
 };
 
 namespace detail {
@@ -114,8 +119,7 @@ template <class Source> class Loop {
             }
             ++t;
             const double own = state_.weight ? (*state_.weight)[wv.row] : 1.0;
-            const double L =
-                2.0 / std::sqrt(static_cast<double>(t)) * p_.C * (weights[wv.side] * own) * labels[wv.side];
+            const double L = p_.rate(t) * p_.C * (weights[wv.side] * own) * labels[wv.side];
             const double B = p_.bias ? L / static_cast<double>(state_.n) : 0.0;
             if (rank == 0) {
                 state_.chosen.push_back(wv.row);
@@ -214,7 +218,7 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     const Index done = state.chosen.size();
     const Index last = stop.max_steps < state.n - done ? done + stop.max_steps : state.n;
     // The share of a thread in a step must cost more than the barrier at its end.
-    constexpr Index fewest_rows = 2048;
+    constexpr Index fewest_rows = 8192;
     threads = static_cast<int>(std::clamp<Index>((state.n - done) / fewest_rows, 1, threads));
     state.trace.start();
     detail::Loop<Source> loop(state, p, source, stop, last);

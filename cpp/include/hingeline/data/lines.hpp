@@ -57,6 +57,10 @@ template <class T> class Lines<DenseRows<T>> {
     }
     /// Row i as d values of either type.
     template <class V> void spread(Index i, V* out) const { std::copy_n(rows_[i], x_.d, out); }
+    /// f(column, value) for the entries of row i.
+    template <class F> void each_entry(Index i, F&& f) const {
+        for (Index j = 0; j < x_.d; ++j) f(j, static_cast<double>(rows_[i][j]));
+    }
 
   private:
     /// The rows as doubles; the last one is repeated up to a whole `row_step`.
@@ -104,6 +108,11 @@ template <class T, class I> class Lines<CsrRows<T, I>> {
             linear_ops<T>().line_add32(rows_.data(), count_, c, g);
         else
             linear_ops<T>().line_add64(rows_.data(), count_, c, g);
+    }
+    /// f(column, value) for the entries of row i.
+    template <class F> void each_entry(Index i, F&& f) const {
+        for (Index j = 0; j < rows_[i].count; ++j)
+            f(static_cast<Index>(rows_[i].column[j]), static_cast<double>(rows_[i].value[j]));
     }
     void pairs(const double* h, double* a, Index ld) const {
         if constexpr (sizeof(I) == 4)

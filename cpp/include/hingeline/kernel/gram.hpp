@@ -12,6 +12,33 @@
 
 namespace hingeline {
 
+/// Since |x.z| <= |x||z|, a polynomial that is in range at the product of the norms is in range for all pairs. `a` and
+/// `b` are the largest squared norms of both sides.
+inline double poly_bound(const Kernel& kernel, double a, double b) {
+    return std::pow(std::abs(kernel.gamma) * std::sqrt(a) * std::sqrt(b) + std::abs(kernel.coef0), kernel.degree);
+}
+template <class T> void require_finite_poly(const Kernel& kernel, double a, double b) {
+    if (kernel.kind != KernelKind::poly) return;
+    if (!(poly_bound(kernel, a, b) <=
+          (sizeof(T) == 4 ? static_cast<double>(std::numeric_limits<T>::max()) : largest_value)))
+        throw std::invalid_argument("the polynomial kernel leaves the range of " +
+                                    std::string(sizeof(T) == 4 ? "float32" : "float64") +
+                                    " on these rows; scale the features or lower gamma or degree");
+}
+
+/// out[i] = K(i, i) from the squared norms of the rows.
+template <class T> void kernel_diagonal(const Kernel& kernel, const Wiped<T>& norms, T* out) {
+    const Index n = norms.size(), room = (n + line_step - 1) / line_step * line_step;
+    if (kernel.kind == KernelKind::rbf) {
+        std::fill_n(out, n, T(1));
+        return;
+    }
+    Aligned<T> dots;
+    std::copy(norms.begin(), norms.end(), dots.reserve(room));
+    std::fill(dots.data() + n, dots.data() + room, T(0));
+    tile_ops<T>().to_line(kernel, dots.data(), n, dots.data(), T(0), out);
+}
+
 template <class T> class Gram {
   public:
     using Value = T;
@@ -69,7 +96,7 @@ template <class T> class Gram {
     /// An upper bound of |K| over the base rows.
     double largest() const {
         if (kernel_.kind == KernelKind::linear) return largest_norm_;
-        return kernel_.kind == KernelKind::poly ? poly_bound(largest_norm_) : 1.0;
+        return kernel_.kind == KernelKind::poly ? poly_bound(kernel_, largest_norm_, largest_norm_) : 1.0;
     }
     static int block() { return tile_ops<T>().lanes * tile_ops<T>().max_vectors; }
     /// Queries fill a strip of rows (short rows), the lanes of a register (dense rows), or are taken one by one.
@@ -107,23 +134,24 @@ template <class T> class Gram {
     }
 
     /// out[i] = K(i, i) of all base rows.
-    void diagonal(T* out) const {
-        if (kernel_.kind == KernelKind::rbf) {
-            std::fill_n(out, size(), T(1));
-            return;
-        }
-        const Index n = size(), room = (n + line_step - 1) / line_step * line_step;
-        Aligned<T> dots;
-        std::copy(norms_.begin(), norms_.end(), dots.reserve(room));
-        std::fill(dots.data() + n, dots.data() + room, T(0));
-        tile_ops<T>().to_line(kernel_, dots.data(), n, dots.data(), T(0), out);
-    }
+    void diagonal(T* out) const { kernel_diagonal(kernel_, norms_, out); }
 
     /// Lay the queries out in the panel of `s`.
     template <class S> void load(const Rows<S>& queries, Ids ids, Scratch<T>& s) const {
         s.panel.fill(queries, ids, std::holds_alternative<DenseRows<T>>(base_));
         const T* norms = s.panel.norms();
         require_finite_kernel(static_cast<double>(*std::max_element(norms, norms + s.panel.count())));
+    }
+    /// Kernel values of at most block() other rows against all base rows: columns[q][j]. False when interrupted.
+    template <class S> bool against(const Rows<S>& queries, Ids ids, T* const* columns, Scratch<T>& s) const {
+        load(queries, ids, s);
+        return tiles(
+            Ids::run(0, size()), s,
+            [&](Index at, int rows) {
+                tile_ops<T>().to_columns(kernel_, s.tile.data(), s.panel.vectors(), rows, s.panel.count(),
+                                         s.row_norms.data(), s.panel.norms(), columns, at);
+            },
+            [](Index, int) {});
     }
     /// Tiles of kernel values between the rows `base` and the queries loaded: calls sink(at, rows) with the values in
     /// s.tile. False when interrupted.
@@ -289,21 +317,8 @@ template <class T> class Gram {
 #endif
     }
 
-    /// Since |x.z| <= |x||z|, a polynomial that is in range at the product of the norms is in range for all pairs.
     /// `norm` is the largest squared norm on the other side.
-    void require_finite_kernel(double norm) const {
-        if (kernel_.kind != KernelKind::poly) return;
-        if (!(poly_bound(norm) <=
-              (sizeof(T) == 4 ? static_cast<double>(std::numeric_limits<T>::max()) : largest_value)))
-            throw std::invalid_argument("the polynomial kernel leaves the range of " +
-                                        std::string(sizeof(T) == 4 ? "float32" : "float64") +
-                                        " on these rows; scale the features or lower gamma or degree");
-    }
-
-    double poly_bound(double norm) const {
-        const double product = std::sqrt(norm) * std::sqrt(largest_norm_);
-        return std::pow(std::abs(kernel_.gamma) * product + std::abs(kernel_.coef0), kernel_.degree);
-    }
+    void require_finite_kernel(double norm) const { require_finite_poly<T>(kernel_, norm, largest_norm_); }
 
     Kernel kernel_;
     Rows<T> rows_;  // queries are read from here

@@ -15,7 +15,8 @@
 //         source
 #pragma once
 
-#include "hingeline/kernel/gram.hpp"
+#include "hingeline/data/modes.hpp"
+#include "hingeline/kernel/byte_gram.hpp"
 
 namespace hingeline {
 
@@ -23,13 +24,25 @@ namespace hingeline {
 template <class S> struct RowKernel {
     Kernel kernel;
     Rows<S> rows;
+    ByteUnit bytes{};   // unit of rows that fit bytes
+    Array<S> origin{};  // of the features, for kernels that do not depend on it; empty: zero
     Index size() const { return row_count(rows); }
 };
+
+/// With the cheapest form of the rows that gives the same kernel values.
+template <class S> RowKernel<S> row_kernel(const Kernel& kernel, const Rows<S>& rows) {
+    RowKernel<S> out{kernel, rows};
+    out.bytes = byte_unit(rows);
+    if (!out.bytes && kernel.kind == KernelKind::rbf) out.origin = common_values(rows);
+    return out;
+}
 
 /// Buffers of one thread.
 template <class T> struct SumScratch {
     Scratch<T> tiles;
+    ByteScratch<T> bytes;
     Aligned<double> sums;
+    Wiped<T> rows;
 };
 
 template <class Source, class T> class Local;
@@ -38,30 +51,56 @@ template <class S, class T> class Local<RowKernel<S>, T> {
   public:
     void take(const RowKernel<S>& source, Ids rows) {
         gram_.reset();
-        std::visit([&](const auto& x) { copy(x, rows); }, source.rows);
+        in_bytes_ = source.bytes.template fits<T>();
+        if (in_bytes_) return bytes_.take(source.kernel, source.bytes.unit, source.rows, rows);
+        if (source.origin.empty())
+            std::visit([&](const auto& x) { copy(x, rows); }, source.rows);
+        else
+            view_ = shifted(source, rows, dense_);
         constexpr std::size_t own_size = std::size_t{1} << 62;  // a compressed copy is smaller than the rows
         gram_.emplace(source.kernel, view_, own_size);
     }
-    Index size() const { return gram_->size(); }
-    static int block() { return Gram<T>::block(); }
-    int grain() const { return gram_->grain(); }
-    void diagonal(T* out) const { gram_->diagonal(out); }
-    bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
-        return gram_->columns(queries, base, columns, s);
+    Index size() const { return in_bytes_ ? bytes_.size() : gram_->size(); }
+    int block() const { return in_bytes_ ? bytes_.block() : Gram<T>::block(); }
+    int grain() const { return in_bytes_ ? bytes_.grain() : gram_->grain(); }
+    void diagonal(T* out) const { in_bytes_ ? bytes_.diagonal(out) : gram_->diagonal(out); }
+    bool columns(Ids queries, Ids base, T* const* columns, SumScratch<T>& s) const {
+        if (in_bytes_) return bytes_.columns(queries, base, columns, s.tiles, s.bytes);
+        return gram_->columns(queries, base, columns, s.tiles);
     }
     void sums(const RowKernel<S>& source, Ids queries, const double* coef, SumScratch<T>& s, double* out) const {
         const auto& op = tile_ops<T>();
-        gram_->load(source.rows, queries, s.tiles);
-        const int width = s.tiles.panel.vectors() * op.lanes;
-        double* sum = s.sums.reserve(width);
-        std::fill(sum, sum + width, 0.0);
-        gram_->values(Ids::run(0, size()), s.tiles, [&](Index at, int rows) {
-            op.accumulate(s.tiles.tile.data(), width, rows, coef + at, size(), 1, sum);
-        });
+        double* sum = s.sums.reserve(Gram<T>::block());
+        if (in_bytes_) {
+            bytes_.sums(source.rows, queries, coef, s.tiles, s.bytes, sum);
+        } else {
+            if (source.origin.empty())
+                gram_->load(source.rows, queries, s.tiles);
+            else
+                gram_->load(Rows<T>(shifted(source, queries, s.rows)), Ids::run(0, queries.count), s.tiles);
+            const int width = s.tiles.panel.vectors() * op.lanes;
+            std::fill(sum, sum + width, 0.0);
+            gram_->values(Ids::run(0, size()), s.tiles, [&](Index at, int rows) {
+                op.accumulate(s.tiles.tile.data(), width, rows, coef + at, size(), 1, sum);
+            });
+        }
         std::copy_n(sum, queries.count, out);
     }
 
   private:
+    /// Rows relative to the origin, in `to`. The difference is rounded once.
+    static DenseRows<T> shifted(const RowKernel<S>& source, Ids rows, Wiped<T>& to) {
+        using Wide = std::conditional_t<(sizeof(S) > sizeof(T)), S, T>;
+        const Index d = column_count(source.rows);
+        to.resize(rows.count * d);
+        Array<S> line(d);
+        for (Index i = 0; i < rows.count; ++i) {
+            spread(source.rows, rows[i], line.data());
+            for (Index k = 0; k < d; ++k)
+                to[i * d + k] = static_cast<T>(static_cast<Wide>(line[k]) - static_cast<Wide>(source.origin[k]));
+        }
+        return {to.data(), rows.count, d, d, 1};
+    }
     void copy(const DenseRows<S>& x, Ids rows) {
         dense_.resize(rows.count * x.d);
         T* to = dense_.data();
@@ -88,6 +127,8 @@ template <class S, class T> class Local<RowKernel<S>, T> {
     std::tuple<OwnedCsr<T, std::int32_t, Wiped>, OwnedCsr<T, std::int64_t, Wiped>> sparse_;
     Rows<T> view_;
     std::optional<Gram<T>> gram_;
+    ByteGram<T> bytes_;
+    bool in_bytes_ = false;
 };
 
 template <class S, class T> class Local<Gathered<S>, T> {
@@ -103,9 +144,9 @@ template <class S, class T> class Local<Gathered<S>, T> {
     void diagonal(T* out) const {
         for (Index i = 0; i < size(); ++i) out[i] = static_cast<T>(source_->value(rows_[i], rows_[i]));
     }
-    bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
+    bool columns(Ids queries, Ids base, T* const* columns, SumScratch<T>& s) const {
         for (Index q = 0; q < queries.count; ++q) {
-            if (s.interrupted()) return false;
+            if (s.tiles.interrupted()) return false;
             const Index row = rows_[queries[q]];
             for (Index j = 0; j < base.count; ++j) columns[q][j] = static_cast<T>(source_->value(row, rows_[base[j]]));
         }

@@ -149,7 +149,7 @@ template <class T> class SelfGram {
     /// lines[q][j] = K(queries[q], ids[j]); the positions are divided among the threads. False when interrupted.
     template <class Source> static bool compute(const Source& source, Ids queries, Ids ids, Array<Aligned<T>>& lines,
                                                 std::vector<Scratch<T>>& scratch) {
-        constexpr Index fewest_values = 1 << 15;  // fewer are not worth a thread
+        constexpr Index fewest_values = 1 << 17;  // fewer take less time than starting a thread
         const Index threads = std::clamp<Index>(queries.count * ids.count / fewest_values, 1, scratch.size());
         std::atomic<bool> complete{true};
         run_team(static_cast<int>(threads), scratch[0].interrupt, [&](int rank, int size) {

@@ -93,7 +93,7 @@ class Incremental {
         prepare();
         const Index size = chunk.size();
         std::optional<Before> b;  // not needed for one point: the algorithm undoes it
-        if (size > 1 || model.crowded() || !chunk.arrivals.empty()) b = before();
+        if (size > 1 || model.crowded() >= 0 || !chunk.arrivals.empty()) b = before();
         const Index stored = store_.size();
         std::optional<Store<double>> rows;  // copy needed if points may be removed during the call
         Wiped<double> lengths;

@@ -55,7 +55,7 @@ inline void check(const Machine& m) {
 class KernelSgd : public Ensemble<Machine> {
   public:
     static constexpr const char* kind = "kernel_sgd";
-    static constexpr Index version = 1;
+    static constexpr Index version = 2;
 
     explicit KernelSgd(bool one_vs_rest) : Ensemble(one_vs_rest) {}
     KernelSgd like() const {

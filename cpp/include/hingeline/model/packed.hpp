@@ -3,18 +3,19 @@
 #pragma once
 
 #include "hingeline/kernel/expansion.hpp"
+#include "hingeline/kernel/landmarks.hpp"
 #include "hingeline/model/source.hpp"
 
 namespace hingeline {
 
 /// Coefficients in LIBSVM's layout: `lines` lines over groups of support vectors that follow one another, group g
 /// feeding output outputs[g][m] from line m.
-struct Lines {
+struct SupportLines {
     Array<double> values;
     Coefficients coefficients;
 
-    Lines(Array<double> coef, Index support, const Array<Index>& group_sizes, const Array<Index>& outputs,
-          Array<double> bias)
+    SupportLines(Array<double> coef, Index support, const Array<Index>& group_sizes, const Array<Index>& outputs,
+                 Array<double> bias)
         : values(std::move(coef)) {
         const Index groups = group_sizes.size();
         const Index lines = support ? values.size() / support : outputs.size() / std::max<Index>(groups, 1);
@@ -38,12 +39,12 @@ struct Lines {
         }
         if (first != support) throw std::invalid_argument("group sizes must add up to the support vectors");
     }
-    Lines(const Lines&) = delete;
+    SupportLines(const SupportLines&) = delete;
 };
 
 /// Weights of the features with a linear kernel: out[o * columns + k] = sum_s coef[o][s] x[s][k], in the order of the
 /// support vectors, so that dense rows and CSR rows give the same bits.
-inline Array<double> feature_weights(const Lines& lines, const AnyRows& support) {
+inline Array<double> feature_weights(const SupportLines& lines, const AnyRows& support) {
     const Coefficients& c = lines.coefficients;
     if (row_count(support) != c.support) throw std::invalid_argument("one coefficient per support vector expected");
     const Index d = column_count(support);
@@ -75,11 +76,21 @@ class Packed {
                    support);
         n_ = row_count(support), d_ = column_count(support);
     }
+    /// f(rows of x as vectors of kernel values against the support vectors).
+    template <class F> decltype(auto) with_rows(const AnyRows& x, F&& f) const {
+        require_features(x);
+        return std::visit(
+            [&](const auto& gram, const auto& rows) -> decltype(auto) {
+                return f(KernelRows<typename std::decay_t<decltype(*gram)>::Value>(*gram, rows));
+            },
+            gram_, x);
+    }
+    Index size() const { return n_; }
     /// Decision values of rows, one line each: out[i * outputs + o]. False when interrupted.
-    bool decide(const Lines& lines, const AnyRows& x, int threads, Interrupt* interrupt, double* out) const {
+    bool decide(const SupportLines& lines, const AnyRows& x, int threads, Interrupt* interrupt, double* out) const {
         if (n_ != lines.coefficients.support)
             throw std::invalid_argument("one coefficient per support vector expected");
-        if (d_ != column_count(x)) throw std::invalid_argument("queries and support vectors differ in their features");
+        require_features(x);
         return std::visit(
             [&](const auto& gram, const auto& rows) {
                 using T = typename std::decay_t<decltype(*gram)>::Value;
@@ -91,12 +102,15 @@ class Packed {
     }
 
   private:
+    void require_features(const AnyRows& x) const {
+        if (d_ != column_count(x)) throw std::invalid_argument("queries and support vectors differ in their features");
+    }
     std::variant<std::unique_ptr<Gram<float>>, std::unique_ptr<Gram<double>>> gram_;
     Index n_ = 0, d_ = 0;
 };
 
 /// Decision values from precomputed kernel values: x[i][columns[s]] for support vector s.
-inline bool decide_gathered(const Lines& lines, const AnyRows& x, Ids columns, int threads, Interrupt* interrupt,
+inline bool decide_gathered(const SupportLines& lines, const AnyRows& x, Ids columns, int threads, Interrupt* interrupt,
                             double* out) {
     if (columns.count != lines.coefficients.support)
         throw std::invalid_argument("one column per support vector expected");

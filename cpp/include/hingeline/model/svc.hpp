@@ -14,7 +14,7 @@ class RowValues {
     /// The rows must outlive this.
     RowValues(const Source& source, const AnyRows& rows) {
         if (const auto* kernel = std::get_if<0>(&source.from))
-            std::visit([&](const auto& x) { values_ = RowKernel<ValueOf<decltype(x)>>{*kernel, x}; }, rows);
+            std::visit([&](const auto& x) { values_ = form(*kernel, x); }, rows);
         else if (const auto* matrix = std::get_if<1>(&source.from))
             std::visit([&](const auto& k) { values_ = Gathered<ValueOf<decltype(k)>>(kernel_matrix(k)); }, *matrix);
         else
@@ -29,6 +29,11 @@ class RowValues {
     bool single() const { return single_; }
 
   private:
+    /// Few rows stay as they are: there is little to gain, and other forms round differently.
+    template <class S> static RowKernel<S> form(const Kernel& kernel, const Rows<S>& rows) {
+        constexpr Index few = 1000;
+        return row_count(rows) < few ? RowKernel<S>{kernel, rows} : row_kernel(kernel, rows);
+    }
     template <class S> static bool single_suffices(const Gathered<S>&) { return false; }
     /// The errors of products of rows, relative to single precision, must not dominate the kernel values. Throws if
     /// rows are too large in double.

@@ -20,7 +20,8 @@ enum class Reason : int {
     steps,
     precision,
     tolerance,
-    indefinite
+    indefinite,
+    unbounded
 };
 
 inline const char* name(Reason r) {
@@ -47,6 +48,8 @@ inline const char* name(Reason r) {
             return "tol";
         case Reason::indefinite:
             return "indefinite";
+        case Reason::unbounded:
+            return "unbounded";
     }
     return "unknown";
 }

@@ -53,7 +53,7 @@ class DaskProblem:
 
         Rounds are dear, so all solvers start from the sample, which is solved to its end.
         """
-        X, found, weights = self.survey.sample()
+        X, found, weights = self._sample()
         if len(found) < ROWS_PER_WEIGHT * self.length:
             return []
         which = np.arange(self.n_machines)
@@ -62,6 +62,10 @@ class DaskProblem:
             Sample(machines, problem, problem.n_rows / max(problem.n_rows, self._rows_of(machines)), "auto", None)
             for machines, problem in small
         ]
+
+    def _sample(self) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Rows, indices into the survey's labels, weights."""
+        return self.survey.sample()
 
     def _rows_of(self, machines: np.ndarray) -> int:
         """Number of rows that take part in a machine."""

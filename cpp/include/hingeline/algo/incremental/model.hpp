@@ -11,6 +11,7 @@ namespace hingeline::incremental {
 
 enum class Problem : int { classes, sphere, plane };
 enum class Rule : int { relevance, oldest };
+enum class Scope : int { all, each_class };
 
 /// One machine: class `positive` against all others.
 struct Unit {
@@ -24,8 +25,9 @@ struct Model {
     double nu = 0;     // above 0: C = 1 / (nu n)
     Index window = 0;  // 0: none
     Rule rule = Rule::relevance;
-    Index n = 0;      // positions that have been added; the positions behind are pending
-    Index last = -1;  // serial number of the last point
+    Scope scope = Scope::all;  // one window for all points, or one for each class
+    Index n = 0;               // positions that have been added; the positions behind are pending
+    Index last = -1;           // serial number of the last point
     Points points;
     Array<Unit> units;
     SelfGram<double> kernel{0};
@@ -67,15 +69,33 @@ struct Model {
         kernel_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         for (Index c = all - fresh; c < all; ++c)
             points.diagonal[c] = kernel.row(c, source, Ids::run(0, all), scratch)[c];
-        while (crowded()) forget(source, scratch, {victim()});
+        for (Index g = crowded(); g >= 0; g = crowded()) forget(source, scratch, {victim(g)});
         if (fresh > 1 && window == 0 && nu <= 0) take_in_all(source, scratch, fresh);
         while (n < all) take_in(source, scratch);
         for (Index c = all - fresh; c < all; ++c)
             if (!supports(c)) kernel.release(c);
     }
 
-    /// Whether more points are held than the window allows.
-    bool crowded() const { return window > 0 && live() > window; }
+    /// Number of the window that counts position i.
+    Index group(Index i) const { return scope == Scope::all ? 0 : points.code[i]; }
+    /// Points held that window `which` counts.
+    Index live(Index which) const {
+        if (scope == Scope::all) return live();
+        Index count = 0;
+        for (Index i = 0; i < n; ++i) count += !points.dead[i] && group(i) == which;
+        return count;
+    }
+    /// Number of a window with more points than allowed, or -1.
+    Index crowded() const {
+        if (window == 0) return -1;
+        Array<Index> held;
+        for (Index i = 0; i < n; ++i) {
+            if (points.dead[i]) continue;
+            held.resize(std::max(std::ssize(held), group(i) + 1), 0);
+            if (++held[group(i)] > window) return group(i);
+        }
+        return -1;
+    }
 
     /// Remove these positions from all machines and mark them dead. Removing all positions needs no kernel value.
     template <class Source>
@@ -243,9 +263,9 @@ struct Model {
                        y > 0 ? w : 0.0, y > 0 ? 0.0 : w);
     }
 
-    /// The point that leaves when the window is full and another comes, or -1.
-    Index victim() const {
-        if (window == 0 || live() < window) return -1;
+    /// The point that leaves window `which` if it is full and another point comes, or -1.
+    Index victim(Index which) const {
+        if (window == 0 || live(which) < window) return -1;
         Index best = -1;
         double least = 0, widest = 0;
         const auto relevance = [&](Index i) {
@@ -256,7 +276,7 @@ struct Model {
         double most = 0;
         for (Index i = 0; i < n; ++i) most = std::max(most, relevance(i));
         for (Index i = 0; i < n; ++i) {
-            if (points.dead[i]) continue;
+            if (points.dead[i] || group(i) != which) continue;
             const double size = relevance(i);
             double slack = 0;
             if (rule == Rule::relevance)
@@ -274,7 +294,7 @@ struct Model {
 
     /// Add the next point, remove one if the window is full, adapt C to nu: all or nothing.
     template <class Source> void take_in(const Source& source, std::vector<Scratch<double>>& scratch) {
-        const Index c = n, out = victim(), held = live() + (out < 0);
+        const Index c = n, out = victim(group(c)), held = live() + (out < 0);
         const auto undo = [&]() noexcept {
             for (Unit& u : units) u.state.truncate(c);
         };

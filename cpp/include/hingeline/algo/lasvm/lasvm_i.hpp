@@ -2,8 +2,9 @@
 //
 // Paper. Ertekin, Bottou, Giles 2011, section 6.
 //
-// Where we differ. At the start f = 0, so with s > 0 every example would be ignored forever. Nothing is ignored until
-// both labels occur among the support vectors and there are more than `warm_support` of them.
+// Where we differ. At the start f = 0, so with s > 0 every example would be ignored forever, and with s < 0 perhaps
+// nearly all of one label after some steps on the other. Nothing is ignored until both labels occur among the support
+// vectors and there are more than `warm_support` of them.
 #pragma once
 
 #include "hingeline/algo/lasvm/lasvm_g.hpp"

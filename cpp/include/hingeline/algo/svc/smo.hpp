@@ -10,6 +10,7 @@
 
 #include "hingeline/algo/svc/state.hpp"
 #include "hingeline/algo/svc/working_rows.hpp"
+#include "hingeline/algo/svc/working_set.hpp"
 #include "hingeline/vector/parallel.hpp"
 #include "hingeline/vector/passes.hpp"
 
@@ -28,7 +29,8 @@ template <class T> class Smo {
         const auto row_of = [&](Index p) {
             const T* row = rows_.find(p);
             if (row) return row;
-            rows_.fetch(wanted(p, rows_.block(local.block(), local.grain())), local, scratch);
+            const Index threads = rows_.threads(local.block(), std::ssize(scratch));
+            rows_.fetch(wanted(p, rows_.block(local.block(), local.grain(), threads)), local, scratch);
             s.kernel_evals += fetched_ * size_;
             return rows_.find(p);
         };
@@ -78,7 +80,7 @@ template <class T> class Smo {
         centre_ = centre;
         arrays_.resize(0);
         arrays_.resize(size_);
-        rows_.reset(size_, bytes);
+        rows_.reset(size_, std::max(size_, std::min(s.n(), largest_block)), bytes);
         local.diagonal(diagonal());
         for (Index p = 0; p < size_; ++p) {
             v()[p] = static_cast<T>(s.v[positions[p]] - centre);

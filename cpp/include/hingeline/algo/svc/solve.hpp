@@ -53,7 +53,9 @@ template <class Source> struct Workspace {
 template <class Source> class Solver {
   public:
     Solver(State& state, const Params& p, const Source& source, const Stop& stop, int threads, Workspace<Source>& work)
-        : s(state), p_(p), source_(source), stop_(stop), threads_(threads), w(work) {}
+        : s(state), p_(p), source_(source), stop_(stop), threads_(threads), w(work) {
+        endless_ = std::any_of(s.bound.begin(), s.bound.end(), [](double c) { return std::isinf(c); });
+    }
 
     /// Make outer steps until the tolerance is reached or the budget is spent.
     void run() {
@@ -67,8 +69,9 @@ template <class Source> class Solver {
     }
 
   private:
-    static constexpr Index rows_at_once = 4096;  // copied for one sweep
-    static constexpr Index patience = 20;        // outer steps without progress
+    static constexpr Index rows_at_once = 4096;          // copied for one sweep
+    static constexpr Index patience = 20;                // outer steps without progress
+    static constexpr Index first_look = Index{1} << 19;  // steps; few problems that have a solution need as many
 
     void interrupt() { s.reason = Reason::interrupted; }
 
@@ -187,6 +190,7 @@ template <class Source> class Solver {
             s.reason = Reason::tolerance;
         } else {
             if (!watch()) return false;
+            if (endless_) inspect();
             if (p_.shrinking && s.outer >= 3 && s.n() > smallest_block) shrink(l_);
         }
         return true;
@@ -236,6 +240,16 @@ template <class Source> class Solver {
         return refresh();
     }
 
+    /// With infinite bounds and points that no function of the kernel separates, the objective has no maximum: it grows
+    /// as the number of steps.
+    void inspect() {
+        if (s.reason != Reason::running || s.steps < s.next_look) return;
+        const double dual = objectives(s).dual;
+        if (dual > 1.5 * s.dual_at_look && s.violation > 0.5 * s.violation_at_look) s.reason = Reason::unbounded;
+        if (s.next_look > 0) s.dual_at_look = dual, s.violation_at_look = s.violation;
+        s.next_look = std::max({first_look, 20 * s.n(), 2 * s.steps});
+    }
+
     // ---- one outer step --------------------------------------------------------------------------------
 
     template <class T> bool step(Tools<Source, T>& tools) {
@@ -252,7 +266,8 @@ template <class Source> class Solver {
         prepare(tools);
         Array<double> before;
         for (const Index i : w.positions) before.push_back(s.beta[i]);
-        const Index most = std::min(whole ? p_.max_steps : 20 * q, p_.max_steps - s.steps);
+        const Index most =
+            std::min(whole ? (endless_ ? s.next_look - s.steps : p_.max_steps) : 20 * q, p_.max_steps - s.steps);
         const Index steps_before = s.steps;
         const SmoEnd end =
             tools.smo.solve(s, w.positions, tools.local, l_.middle(), std::max(finest, fraction * l_.gap()), most,
@@ -305,6 +320,7 @@ template <class Source> class Solver {
     const Source& source_;
     const Stop& stop_;
     const int threads_;
+    bool endless_ = false;  // a bound is infinite
     Workspace<Source>& w;
     Look l_;
 };

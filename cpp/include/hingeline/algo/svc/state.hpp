@@ -49,6 +49,9 @@ struct State {
     // Smallest violation and largest dual objective so far, over all points; outer steps since one of them improved.
     double best = infinity, best_dual = -infinity;
     Index waiting = 0;
+    // Steps at which the objective is compared with that of half as many, with infinite bounds.
+    Index next_look = 0;
+    double dual_at_look = infinity, violation_at_look = infinity;
     bool filling = true;  // the last working set held random violators
     bool single = false;  // kernel values are in single precision
     std::uint64_t random = 0;

@@ -10,15 +10,17 @@ namespace hingeline::svc {
 
 template <class T> class WorkingRows {
   public:
-    /// Forget all rows and prepare for `size` positions.
-    void reset(Index size, std::size_t bytes) {
+    /// Forget all rows and prepare for `size` positions; `most` is the largest number that any working set may have.
+    void reset(Index size, Index most, std::size_t bytes) {
         size_ = size;
         stride_ = padded(size);
         const Index fit = static_cast<Index>(bytes / (static_cast<std::size_t>(stride_) * sizeof(T)));
         capacity_ = std::min(size, std::max(fit, fewest));
         if (capacity_ * stride_ > memory_.size()) {
+            // All that may ever be needed: pages that are never written take no memory, but new ones must be cleared.
+            const Index room = std::min(static_cast<Index>(bytes / sizeof(T)), most * padded(most));
             memory_ = Memory();  // never both
-            memory_ = Memory(capacity_ * stride_);
+            memory_ = Memory(std::max(capacity_ * stride_, room));
         }
         slot_.assign(size, -1);
         used_.assign(size, 0);
@@ -33,10 +35,12 @@ template <class T> class WorkingRows {
         return memory_.data() + slot_[p] * stride_;
     }
     bool holds(Index p) const { return slot_[p] >= 0; }
-    /// Number of rows to compute at a time: many while there is room for rows that may be needed later, else as few as
-    /// is worth a call.
-    Index block(Index widest, Index fewest_at_once) const {
-        return held_.size() + widest <= capacity_ ? widest : std::min(fewest_at_once, capacity_ / 2);
+    /// Number of rows to compute at a time: a block for every thread while there is room for rows that may be needed
+    /// later, else as few as is worth a call.
+    Index block(Index widest, Index fewest_at_once, Index threads) const {
+        for (; threads > 0; threads /= 2)
+            if (held_.size() + threads * widest <= capacity_ / (threads > 1 ? 2 : 1)) return threads * widest;
+        return std::min(fewest_at_once, capacity_ / 2);
     }
 
     /// Compute the rows of positions that are not held, at most `block`.
@@ -50,21 +54,17 @@ template <class T> class WorkingRows {
             rows.push_back(memory_.data() + slot_[p] * stride_);
             std::fill(rows.back() + size_, rows.back() + stride_, T(0));
         }
-        // Threads divide the columns; the share of one must take longer than starting it.
-        constexpr Index fewest_values = Index{1} << 18;
-        const Index values = positions.size() * size_;
-        const Index threads = std::clamp<Index>(values / fewest_values, 1, std::ssize(scratch));
-        run_team(static_cast<int>(threads), nullptr, [&](int rank, int team) {
-            const auto cut = [&](int r) { return r == team ? size_ : size_ * r / team / tile_rows * tile_rows; };
-            const Index from = cut(rank), count = cut(rank + 1) - from;
-            if (count == 0) return;
-            Array<T*> to = rows;
-            for (T*& row : to) row += from;
-            local.columns(Ids::of(positions), Ids::run(from, count), to.data(), scratch[rank].tiles);
+        const Index widest = local.block(), blocks = (positions.size() + widest - 1) / widest;
+        run_tasks(blocks, static_cast<int>(std::ssize(scratch)), nullptr, [&](Index block, int rank) {
+            const Index at = block * widest, some = std::min(widest, positions.size() - at);
+            local.columns(Ids::of(positions).part(at, some), Ids::run(0, size_), rows.data() + at, scratch[rank]);
         });
     }
+    /// Threads that are worth starting, each for a block of `widest` rows.
+    Index threads(Index widest, Index most) const { return widest * size_ >= fewest_values ? most : 1; }
 
   private:
+    static constexpr Index fewest_values = Index{1} << 17;  // of a thread: fewer take less time than starting it
     static constexpr Index fewest = 8;  // rows held in any case: a pair, and a block computed beside it
 
     /// Memory that is neither initialised nor overwritten.

@@ -1,0 +1,338 @@
+"""Support vector machines on the features of the Nystroem map."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
+
+from ..base import params
+from ..base.fit import run, with_callbacks
+from ..base.kernel import entry_variance
+from ..base.labels import read_only
+from ..base.rows import finite
+from .estimator import LINEAR_RULES, require_memory, require_room
+from .finite_newton import LinearClassifier
+from .landmarks import problems_of
+from .minimiser import Minimiser
+from .nystroem_map import MAP_RULES, NystroemMap
+from .path import checked_Cs
+from .training import explained, in_partitions, large_gaps, one_blas_thread
+
+#: Rows per coordinate from which a sketch of the Hessian pays.
+SKETCHED_ROWS = 200
+
+
+class MappedMinimiser(Minimiser):
+    """A minimiser whose Hessians have all rows unless these are very many.
+
+    Few rows stay active at large C, and systems are ill-conditioned: a sketch would save little and cost many steps.
+    """
+
+    def _sketch(self) -> tuple[int, bool]:
+        few = self.problem.n_rows < SKETCHED_ROWS * self.problem.length
+        return (1, False) if few else super()._sketch()
+
+
+class NystroemSVC(LinearClassifier):
+    """Support vector classifier with an approximate kernel, for up to millions of samples.
+
+    Minimises ``|w|^2 / 2 + b'^2 / 2 + C sum_i s_i L(1 - t_i (w.z_i + b))`` with ``b = intercept_scaling * b'``, where
+    z_i are the features of :class:`NystroemMap`: the problem of :class:`FiniteNewtonSVC` on these. The features
+    themselves are never computed. Time and memory grow linearly with the number of samples.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses. The squared losses carry a half, as in :class:`FiniteNewtonSVC`.
+    kernel : str or callable, default='rbf'
+        Kernel, as in :class:`NystroemMap`.
+    gamma : {'scale', 'auto'} or float, default='scale'
+        Parameter of several kernels: ``1 / (n_features * X.var())``, ``1 / n_features``, or a number.
+    coef0 : float, default=0.0
+        Parameter of 'poly' and 'sigmoid'.
+    degree : float, default=3
+        Degree of 'poly'.
+    kernel_params : dict, default=None
+        Further parameters of the kernel.
+    n_components : int, default=500
+        Number of landmarks, the training samples that the map is made from; at most all samples. More are more
+        accurate, and take more time.
+    landmarks : {'uniform', 'kmeans++'}, default='uniform'
+        How landmarks are chosen, as in :class:`NystroemMap`. Samples of weight zero are never landmarks.
+    loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
+        Loss, as in :class:`FiniteNewtonSVC`.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept.
+    intercept_scaling : float, default=1.0
+        Value of the constant feature that represents the intercept.
+    tol : float, default=1e-3
+        Training stops when the duality gap is at most `tol` times the objective.
+    max_iter : int, default=1000
+        Newton iterations of a machine.
+    class_weight : dict or 'balanced', default=None
+        Factor on the weights of the samples of a class.
+    solver : {'auto', 'gram', 'cg'}, default='auto'
+        How to solve Newton's systems, as in :class:`FiniteNewtonSVC`.
+    cache_size : float, default=4096
+        Memory for kernel values between samples and landmarks in MB. If they take more, they are computed again in each
+        pass over the samples. With two classes the results have the same bits, with more they are equal up to `tol`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the choice of landmarks. None gives the same choice in every fit.
+    n_jobs : int, default=None
+        Threads; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all processors. The results have
+        the same bits.
+
+    Attributes
+    ----------
+    map_ : NystroemMap
+        The map.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    class_weight_ : ndarray of shape (n_classes,)
+        Weight of each class.
+    coef_ : ndarray of shape (n_machines, n_components)
+        Weights of the features of the map; one machine for two classes, otherwise one for each class.
+    intercept_ : ndarray of shape (n_machines,)
+        Intercepts.
+    landmark_coef_ : ndarray of shape (n_machines, n_components)
+        Weights of the kernel values against the landmarks ``map_.components_``. Predictions use these.
+    n_iter_ : ndarray of shape (n_machines,)
+        Newton iterations.
+    n_passes_ : float
+        Passes over the rows; partial passes count by their share of the rows.
+    objective_ : ndarray of shape (n_machines,)
+        Primal objectives.
+    duality_gap_ : ndarray of shape (n_machines,)
+        Duality gaps: upper bounds of the distance of the objectives from their minima.
+    solver_ : str
+        Solver that was used.
+    stop_reason_ : ndarray of str of shape (n_machines,)
+        As in :class:`FiniteNewtonSVC`.
+    history_ : dict of ndarray
+        As in :class:`FiniteNewtonSVC`.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string names.
+
+    See Also
+    --------
+    SVC : The exact solution.
+    nystroem_path : Models for many values of C.
+
+    Notes
+    -----
+    Kernel values are in single precision where that suffices for the kernel and the data.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from hingeline import NystroemSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = NystroemSVC(C=10.0, n_components=200).fit(X, y)
+    >>> round(model.score(X, y), 1)
+    1.0
+    """
+
+    _rules = {
+        **{name: rule for name, rule in LINEAR_RULES.items() if name != "warm_start"},
+        **MAP_RULES,
+        "gamma": params.one_of("scale", "auto") | params.real(least=0.0),
+        "coef0": params.real(),
+        "degree": params.real(least=1.0),
+        "solver": params.one_of("auto", "gram", "cg"),
+        "fit_intercept": params.boolean(),
+        "intercept_scaling": params.real(above=0.0, most=1e50),
+        "cache_size": params.real(least=0.0, most=1e12),
+    }
+    _needed = (*LinearClassifier._needed, "landmark_coef_", "map_")
+    #: Fixed options of the linear classifiers.
+    multi_class, decision_function_shape, warm_start = "ovr", "ovr", False
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        degree: float = 3,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int = 500,
+        landmarks: str = "uniform",
+        loss: str = "squared_hinge",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        class_weight: Any = None,
+        solver: str = "auto",
+        cache_size: float = 4096,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        params.assign(self, locals())
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NystroemSVC:
+        """Learn from all training data. Ctrl-C ends training, keeps the model and raises KeyboardInterrupt.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Training samples.
+        y : array-like or dask array or series of shape (n_samples,)
+            Labels.
+        sample_weight : array-like or dask array or series of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        NystroemSVC
+            The fitted estimator.
+        """
+        run(self, self._prepare, X, y, sample_weight)
+        return self
+
+    # ---- from data to machines -----------------------------------------------------------------------
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:
+        if in_partitions(X):
+            from .dask.landmarks import mapped_problem_of
+
+            return X, y, [mapped_problem_of(self, X, y, sample_weight)]
+        X, codes, weights = self._validate_fit(X, y, sample_weight)
+        assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
+        some = np.flatnonzero(weights) if sample_weight is not None else None
+        scaled = self.gamma == "scale" and not callable(self.kernel)
+        variance = entry_variance(X, None if sample_weight is None else weights) if scaled else None
+        self._new_map(variance, X.shape[1])
+        attributes, found = self.map_._found(X, some)
+        self._set_map(attributes, found)
+        landmarks = self.map_._landmarks(np.float32)
+        layout = self._layout(landmarks.rows.shape[0])
+        require_room(layout)
+        limits = {"threads": self._threads(), "most_bytes": self.cache_size * 2**20}
+        problems = problems_of(layout, X, codes, weights, landmarks, self._coordinates[1], **limits)
+        return X, self.classes_[codes], problems
+
+    def _new_map(self, variance: float | None, n_features: int) -> None:
+        """Set ``map_`` to an unfitted map with the parameters of this estimator; `variance` is for gamma='scale'."""
+        own = {name: getattr(self, name) for name in ("kernel", "coef0", "degree", "kernel_params", "n_components")}
+        own |= {"landmarks": self.landmarks, "random_state": self.random_state, "n_jobs": self.n_jobs}
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            spread = 1.0 if variance is None else variance
+            gamma = 1.0 / (n_features * spread) if spread > 0 else 1.0
+        own |= {"coef0": None, "degree": None} if callable(self.kernel) else {"gamma": float(gamma)}
+        self.map_ = NystroemMap(**own)
+
+    def _set_map(self, attributes: dict[str, Any], found: Any) -> None:
+        """Set the fitted attributes of ``map_``, and the coordinates of the machines."""
+        names = {name: vars(self)[name] for name in ("n_features_in_", "feature_names_in_") if name in vars(self)}
+        self.map_.__dict__.update(attributes | names)
+        self._coordinates = found.coordinates()
+
+    def _minimiser(self, problem: Any, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
+        options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter")}
+        solver = self.solver
+        if solver == "auto":  # ill-conditioned systems: conjugate gradients only where Hessians do not fit
+            solver = "gram" if 8 * problem.n_machines * problem.length**2 <= problem.hessian_bytes else "cg"
+        return MappedMinimiser(problem, lam, points, many=many, solver=solver, **options)
+
+    # ---- from machines to attributes -----------------------------------------------------------------
+
+    def _split(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        coef, intercept = super()._split(points)
+        return read_only(coef @ self._coordinates[0]), intercept
+
+    def _fitted_attributes(
+        self, points: np.ndarray, attributes: dict[str, np.ndarray], minimisers: list[Minimiser]
+    ) -> dict[str, Any]:
+        return self._weights(points) | attributes
+
+    def _weights(self, points: np.ndarray) -> dict[str, np.ndarray]:
+        """``coef_``, ``intercept_`` and ``landmark_coef_``."""
+        coef, intercept = self._split(points)
+        made = points[:, : len(self._coordinates[1])] @ self._coordinates[1]
+        return {"coef_": coef, "intercept_": intercept, "landmark_coef_": read_only(made)}
+
+    def _decisions(self, X: Any) -> np.ndarray:
+        with one_blas_thread():
+            landmarks = self.map_._landmarks(np.float32)
+            return finite(landmarks.outputs(X, self.landmark_coef_, self.intercept_, self._threads()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_coordinates", None)  # needed in training only
+        return state
+
+
+def nystroem_path(
+    X: Any, y: Any, *, Cs: Sequence[float] | np.ndarray, sample_weight: Any = None, **parameters: Any
+) -> list[NystroemSVC]:
+    """Fit :class:`NystroemSVC` for many values of C, each fit starting from the result of the last.
+
+    The map, the kernel values and their Hessians are shared.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Training samples.
+    y : array-like of shape (n_samples,)
+        Labels.
+    Cs : array-like of shape (n_Cs,)
+        Values of C, in any order.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples.
+    **parameters
+        Other parameters of :class:`NystroemSVC`.
+
+    Returns
+    -------
+    list of NystroemSVC
+        A fitted model for each value of C, in the order given. They share ``map_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hingeline import nystroem_path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> [round(model.score(X, y), 1) for model in nystroem_path(X, y, Cs=[1.0, 10.0])]
+    [1.0, 1.0]
+    """
+    require_memory(X, "nystroem_path")
+    values = checked_Cs(Cs)
+    model = NystroemSVC(**parameters)
+    params.check(model, model._rules)
+    with one_blas_thread(), explained(X, "nystroem_path"):
+        X, _, problems = model._problems(X, y, sample_weight)
+        n_machines = sum(problem.n_machines for problem in problems)
+        points = np.empty((len(values), n_machines, problems[0].length))
+        results = {name: np.empty((len(values), n_machines)) for name in ("objective_", "duality_gap_")}
+        results["n_iter_"] = np.empty((len(values), n_machines), dtype=np.int64)
+        results["stop_reason_"] = np.empty((len(values), n_machines), dtype=object)
+        for k, of, minimiser in model._walk(problems, values):
+            points[k, of] = minimiser.points
+            results["n_iter_"][k, of] = minimiser.newton.n_iter
+            results["duality_gap_"][k, of] = values[k] * minimiser.gap()
+            results["objective_"][k, of] = values[k] * minimiser.objective()
+            results["stop_reason_"][k, of] = minimiser.reason
+    gaps = large_gaps(results["stop_reason_"].ravel(), results["duality_gap_"], results["objective_"], model.tol)
+    for text in gaps:
+        warnings.warn(text, ConvergenceWarning, stacklevel=2)
+    shared = {name: vars(model)[name] for name in vars(model) if name.endswith("_") and name != "_coordinates"}
+    models = []
+    for k, C in enumerate(values):
+        own = NystroemSVC(**{**parameters, "C": float(C)})
+        found = {
+            name: column[k].astype(str) if column.dtype == object else column[k] for name, column in results.items()
+        }
+        own.__dict__.update(shared | found | model._weights(points[k]))
+        models.append(own)
+    return models

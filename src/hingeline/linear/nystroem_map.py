@@ -1,0 +1,240 @@
+"""The Nystroem map: features whose inner products approximate a kernel."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import params
+from ..base.fit import Training, run, with_callbacks
+from ..base.rows import RowEstimator
+from ..base.state import snapshot
+from .landmarks import LandmarkKernel, Landmarks, Spectrum, choose, single_suffices, spectrum
+from .training import one_blas_thread
+
+MAP_RULES = {
+    "kernel": params.one_of(*sorted(PAIRWISE_KERNEL_FUNCTIONS)) | params.function(),
+    "gamma": params.real(least=0.0) | params.nothing(),
+    "coef0": params.real() | params.nothing(),
+    "degree": params.real(least=1.0) | params.nothing(),
+    "kernel_params": params.mapping() | params.nothing(),
+    "n_components": params.integer(least=1),
+    "landmarks": params.one_of("uniform", "kmeans++"),
+    "n_jobs": params.jobs(),
+}
+
+
+class MapTraining(Training):
+    """Choice of the landmarks and their spectrum, in one step."""
+
+    def __init__(self, estimator: NystroemMap, X: Any) -> None:
+        self.estimator, self.X = estimator, X
+        self.found: dict[str, Any] = {}
+
+    def learnt(self) -> bool:
+        return bool(self.found)
+
+    def advance(self, steps: int | None) -> bool:
+        """Choose landmarks and decompose their kernel matrix."""
+        self.found = self.estimator._found(self.X, None)[0]
+        return False
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        return self.found
+
+
+class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator):
+    """Approximate a kernel map using a subset of the training data.
+
+    A replacement of :class:`sklearn.kernel_approximation.Nystroem` with the same parameters and attributes. Kernel
+    values and their product with the normalization are computed block by block, on all cores.
+
+    Parameters
+    ----------
+    kernel : str or callable, default='rbf'
+        Kernel by the rules of :func:`sklearn.metrics.pairwise.pairwise_kernels`; a callable takes two rows. The core
+        computes 'rbf', 'poly', 'sigmoid' and 'linear'; scikit-learn computes the others.
+    gamma : float, default=None
+        Parameter of several kernels; None means 1 / n_features.
+    coef0 : float, default=None
+        Parameter of 'poly' and 'sigmoid'; None means 1.
+    degree : float, default=None
+        Degree of 'poly'; None means 3.
+    kernel_params : dict, default=None
+        Further parameters of the kernel.
+    n_components : int, default=100
+        Number of features, and of training samples that the map is made from.
+    landmarks : {'uniform', 'kmeans++'}, default='uniform'
+        How these samples are chosen: at random, as in scikit-learn; or far from one another, among ten random samples
+        for each.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the choice. With an int and 'uniform' it is the choice of scikit-learn; None gives the same choice in
+        every fit.
+    n_jobs : int, default=None
+        Threads; None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all processors. The results have
+        the same bits.
+
+    Attributes
+    ----------
+    components_ : {ndarray, sparse matrix} of shape (n_components, n_features)
+        Training samples that the map is made from.
+    component_indices_ : ndarray of shape (n_components,)
+        Their indices in the training data.
+    normalization_ : ndarray of shape (n_components, n_components)
+        Inverse square root of the kernel matrix of ``components_``. Directions with eigenvalues that the precision of
+        the data does not resolve are zero, so repeated samples do no harm.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string names.
+
+    See Also
+    --------
+    NystroemSVC : Support vector classifier on these features, without computing them.
+
+    References
+    ----------
+    Williams and Seeger, "Using the Nystroem method to speed up kernel machines", NIPS 13, 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from hingeline import FiniteNewtonSVC, NystroemMap
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = make_pipeline(NystroemMap(gamma=0.001, n_components=200), FiniteNewtonSVC())
+    >>> round(model.fit(X, y).score(X, y), 1)
+    1.0
+    """
+
+    _rules = MAP_RULES
+    _needed = ("components_", "normalization_", "_single")
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | None = None,
+        coef0: float | None = None,
+        degree: float | None = None,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int = 100,
+        landmarks: str = "uniform",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        params.assign(self, locals())
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> NystroemMap:
+        """Choose samples and compute the normalization.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        NystroemMap
+            The fitted map.
+        """
+        run(self, self._prepare_map, X)
+        return self
+
+    def _prepare_map(self, X: Any) -> MapTraining:
+        self._kernel()  # raises before the rows are read
+        X = self._check_rows(X, reset=True)
+        if self.n_components > X.shape[0]:
+            warnings.warn(
+                f"n_components={self.n_components} is more than the {X.shape[0]} samples; all samples are used.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return MapTraining(self, X)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Map samples to features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Features, in the precision of X.
+        """
+        self.__dict__.setdefault("_cache", {})
+        self = snapshot(self)
+        check_is_fitted(self)
+        X = self._check_rows(X, reset=False)
+        with one_blas_thread():
+            Z = self._landmarks(X.dtype).products(X, self.normalization_, self._threads())
+        return Z.astype(X.dtype, copy=False)
+
+    # ---- shared with NystroemSVC ---------------------------------------------------------------------
+
+    def _kernel(self) -> LandmarkKernel:
+        """Kernel and parameters by the rules of scikit-learn's Nystroem."""
+        given = dict(self.kernel_params or {})
+        own = {name: getattr(self, name) for name in ("gamma", "coef0", "degree") if getattr(self, name) is not None}
+        if callable(self.kernel):
+            if own:
+                raise ValueError("gamma, coef0 and degree must be None with a callable kernel. Use kernel_params.")
+            return LandmarkKernel(self.kernel, given)
+        return LandmarkKernel(self.kernel, given | {k: v for k, v in own.items() if k in KERNEL_PARAMS[self.kernel]})
+
+    def _found(self, X: Any, candidates: np.ndarray | None) -> tuple[dict[str, Any], Spectrum]:
+        """Fitted attributes, with landmarks out of the rows `candidates` (None: all), and the spectrum behind them."""
+        rows = X if candidates is None else X[candidates]
+        chosen = choose(
+            rows, min(self.n_components, rows.shape[0]), self.landmarks, params.generator(self.random_state)
+        )
+        return self._attributes(rows[chosen], chosen if candidates is None else candidates[chosen], X)
+
+    def _attributes(self, components: Any, indices: np.ndarray, X: Any) -> tuple[dict[str, Any], Spectrum]:
+        """Fitted attributes for given landmarks; X are the rows that decide on the precision of kernel values."""
+        kernel = self._kernel()
+        single = single_suffices(kernel, X)
+        with one_blas_thread():
+            found = spectrum(Landmarks(kernel, components, np.float64), self._threads())
+            normalization = found.normalization(np.float32 if X.dtype == np.float32 else np.float64)
+        attributes = {
+            "components_": components,
+            "component_indices_": indices,
+            "normalization_": normalization,
+            "_single": single,
+            "_n_features_out": components.shape[0],
+            "_cache": {},
+        }
+        return attributes, found
+
+    def _landmarks(self, dtype: Any) -> Landmarks:
+        """Landmarks that give kernel values in a precision, or in double where single precision does not suffice."""
+        dtype = np.dtype(dtype if self._single else np.float64)
+        cache = self.__dict__.setdefault("_cache", {})
+        kernel = self._kernel()
+        kept = cache.get(dtype.char)
+        if kept is None or kept.rows is not self.components_ or kept.kernel != kernel:
+            kept = cache[dtype.char] = Landmarks(kernel, self.components_, dtype)
+        return kept
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_cache", None)
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,125 @@
+"""kkt_tol of the finite Newton estimators: the stopping rule of section 4.7, checked by the naive violation."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
+
+from hingeline import FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
+
+from .finite_newton_cases import SMOOTH, assert_certified, machine_problems, problem, weights
+from .oracle import naive_finite_newton as naive
+from .oracle.naive_finite_newton import LOSSES, augment
+
+SOLVERS = ["gram", "cg", "dual", "paper", "plain"]
+
+
+def violations(model, X, y, sample_weight=None):
+    """Of the multipliers that the model publishes, from the definition."""
+    found = []
+    for k, (of, rows, t, c) in enumerate(machine_problems(model, X, y, sample_weight)):
+        signed = np.zeros(len(y))
+        signed[model.support_] = model.dual_coef_[k]
+        found.append(naive.kkt_violation(model.loss, rows, t, c, signed[of] * t))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_the_violation_is_within_kkt_tol(loss, solver, multi_class):
+    X, y = problem(n=150, d=6, n_classes=3, seed=51)
+    s = weights(150, 51)
+    options = {"C": 20.0, "loss": loss, "solver": solver, "multi_class": multi_class, "tol": 1e-2}
+    model = FiniteNewtonSVC(kkt_tol=1e-5, **options).fit(X, y, s)
+    assert set(model.stop_reason_) == {"kkt"}
+    assert (model.kkt_violation_ <= 1e-5).all()
+    assert (violations(model, X, y, s) <= 1.01e-5).all()
+    assert_certified(model, X, y, s)
+    if solver != "gram":  # whose last step is exact
+        assert (FiniteNewtonSVC(**options).fit(X, y, s).kkt_violation_ > 1e-5).any()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("solver", ["gram", "cg", "paper"])
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e2, 1e4])
+def test_breast_cancer(C, solver, scaled):
+    """Features from 1e-3 to 4e3: the gap alone leaves violations up to 100."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = scale(X) if scaled else X
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        model = FiniteNewtonSVC(C=C, solver=solver, kkt_tol=1e-3).fit(X, y)
+    reached = model.kkt_violation_[0] <= 1e-3
+    assert model.stop_reason_[0] == ("kkt" if reached else "precision")
+    assert reached or (C == 1e4 and not scaled)  # rounding errors of the gradient times C |x| = 4e7
+    if not scaled and solver == "cg":
+        assert FiniteNewtonSVC(C=C, solver=solver).fit(X, y).kkt_violation_[0] > 0.1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_coordinate_descent_goes_on_to_the_violation(loss):
+    rng = np.random.default_rng(56)
+    X, y = rng.standard_normal((40, 80)) / 9, np.tile([0, 1], 20)
+    options = {"loss": loss, "solver": "dual", "tol": 1e-2}
+    model, rough = (FiniteNewtonSVC(kkt_tol=k, **options).fit(X, y) for k in (1e-5, None))
+    assert model.solver_ == "dual" and model.stop_reason_[0] == "kkt"
+    assert violations(model, X, y)[0] <= 1.01e-5 < rough.kkt_violation_[0]
+
+
+def test_the_duality_gap_still_counts():
+    X, y = problem(n=150, d=6, seed=52)
+    model = FiniteNewtonSVC(C=5.0, solver="cg", tol=1e-12, kkt_tol=1e3).fit(X, y)
+    assert model.stop_reason_[0] == "kkt"
+    assert model.duality_gap_[0] <= 1e-12 * model.objective_[0]
+
+
+@pytest.mark.parametrize("solver", ["gram", "cg", "dual"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_rounding_prevents_is_said(loss, solver):
+    X, y = problem(n=100, d=5, seed=53)
+    with pytest.warns(ConvergenceWarning, match=r"precision.*kkt_tol=0\."):
+        model = FiniteNewtonSVC(loss=loss, solver=solver, kkt_tol=0.0).fit(X, y)
+    assert model.stop_reason_[0] == "precision"
+    assert 0 < model.kkt_violation_[0] < 1e-4
+    assert model.duality_gap_[0] <= model.tol * model.objective_[0]
+
+
+def test_max_iter_ends_the_search_for_a_smaller_violation():
+    X, y = problem(n=150, d=6, seed=54)
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol and kkt_tol"):
+        model = FiniteNewtonSVC(C=100.0, solver="cg", tol=1e-1, kkt_tol=1e-9, max_iter=4).fit(X, y)
+    assert model.stop_reason_[0] == "max_iter"
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_path_and_search(loss):
+    X, y = problem(n=150, d=6, seed=55)
+    Cs, t, rows = [0.1, 1.0, 50.0], np.where(y == 1, 1.0, -1.0), augment(X)
+    for kkt_tol in (1e-6, None):
+        path = finite_newton_path(X, y, Cs=Cs, loss=loss, solver="cg", tol=1e-1, kkt_tol=kkt_tol)
+        worst = 0.0
+        for C, coef, intercept in zip(Cs, path.coefs, path.intercepts, strict=True):
+            alpha = C * np.clip(1 - t * (X @ coef[0] + intercept[0]), *naive.SLOPES[loss])
+            worst = max(worst, naive.kkt_violation(loss, rows, t, np.full(len(y), C), alpha))
+        assert (worst <= 1.01e-6) == (kkt_tol is not None)
+    options = {"loss": loss, "solver": "cg", "tol": 1e-1, "kkt_tol": 1e-6}
+    search = FiniteNewtonSVCCV(Cs=Cs, **options).fit(X, y)
+    direct = FiniteNewtonSVC(C=search.C_, **options).fit(X, y)
+    np.testing.assert_array_equal(search.coef_, direct.coef_)
+
+
+@pytest.mark.parametrize("value", [-1e-3, np.nan, np.inf, "1e-3", True])
+def test_values_that_are_refused(value):
+    X, y = problem(n=30)
+    with pytest.raises(ValueError, match="kkt_tol"):
+        FiniteNewtonSVC(kkt_tol=value).fit(X, y)
+
+
+def test_partitions_have_no_violation():
+    da = pytest.importorskip("dask.array")
+    X, y = problem(n=30)
+    with pytest.raises(TypeError, match=r"kkt_tol=0\.001 needs X in memory"):
+        FiniteNewtonSVC(kkt_tol=1e-3).fit(da.from_array(X), da.from_array(y))
