@@ -289,6 +289,7 @@ def test_resting_rows_are_looked_at_again(machine, tol):
     r = 1 - k_hat(K, signs(y), 20.0) @ v
     left = violation(K, signs(y), v, 20.0) if machine is nnisda else r.max()
     assert left <= tol
+    # Newton's method may leave 1e-10: the oracle rounds K differently.
     np.testing.assert_allclose(clf.kkt_violation_[0], left, rtol=1e-4, atol=1e-12)
     assert -1e-9 * exact.dual <= exact.dual - clf.dual_objective_[0] < 3 * tol * exact.dual
     assert (r < -0.1).mean() > 0.5, "rows could rest"
@@ -316,22 +317,36 @@ def test_all_classes_at_once_on_unscaled_features_take_few_steps():
     clf = MinNormSVC(kernel="linear", multi_class="all").fit(X, np.argmax(X[:, :3] + 9 * rng.normal(size=(600, 3)), 1))
     assert clf.stop_reason_.tolist() == ["tol"]
     assert clf.n_iter_[0] < 100_000
-    assert -1e-12 <= clf.duality_gap_[0] < 3e-3 * clf.dual_objective_[0]  # zero, but for rounding
+    assert 0 <= clf.duality_gap_[0] < 3e-3 * clf.dual_objective_[0]
 
 
 @each_machine
 @pytest.mark.parametrize("C", [8.0, 1e4])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_very_different_size_end(machine, C, seed):
-    # Q has elements from 1e-16 to 1e16. Without a bound some of these take more than 8 million steps.
+    # Q has elements from 1e-16 to 1e16, and rounding makes it indefinite. Without a bound some of these take more than
+    # 8 million steps; steps alone end at a dual objective of 0.5.
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 2)) * 10.0 ** rng.uniform(-8, 8, (40, 1))
+    y = rng.integers(0, 2, 40)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        clf = machine(C=C, kernel="linear").fit(X, rng.integers(0, 2, 40))
-    assert clf.stop_reason_[0] in ("tol", "precision")
+        clf = machine(C=C, kernel="linear").fit(X, y)
     assert clf.n_iter_[0] < 1_000_000
-    assert np.isfinite(clf.dual_coef_).all()
+    rounding = np.finfo(float).eps * (X**2).sum(axis=1).max() * np.abs(clf.dual_coef_).sum()
+    if clf.stop_reason_[0] != "tol":
+        assert clf.stop_reason_[0] == "precision" and clf.kkt_violation_[0] <= rounding
+    assert clf.kkt_violation_[0] <= 100
+    assert clf.dual_objective_[0] > 0.2 * C * 40 / 2  # the optimum is above 0.8 of this
+
+
+@pytest.mark.parametrize("machine, steps", [(imdm, 100_000), (mdm, 100_000)])
+def test_newton_follows_when_steps_are_lost_in_rounding(machine, steps):
+    # After the first run no step on two rows changes a coefficient, and the violation is 1e-2.
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2)) * 10.0 ** rng.uniform(-8, 8, (40, 1))
+    clf = machine(C=8.0, kernel="linear").fit(X, rng.integers(0, 2, 40))
+    assert clf.stop_reason_.tolist() == ["tol"] and clf.kkt_violation_[0] <= 1e-3 and clf.n_iter_[0] < steps
 
 
 @pytest.mark.parametrize("n, gamma", [(1300, 1e-3), (1300, 300.0)], ids=["low rank", "factor"])

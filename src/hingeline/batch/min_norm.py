@@ -79,8 +79,9 @@ class MinNormSVC(L2Classifier):
     dual_objective_ : ndarray of shape (n_machines,)
         Dual objective of each machine.
     duality_gap_ : ndarray of shape (n_machines,)
-        Primal objective minus dual objective, an upper bound of the distance from the optimum. NaN if training was
-        interrupted before it was computed.
+        Primal objective minus dual objective, an upper bound of the distance from the optimum. A difference between
+        -1e-12 times the dual objective and 0 is a rounding error and given as 0. NaN if training was interrupted before
+        it was computed.
     kkt_violation_ : ndarray of shape (n_machines,)
         Largest KKT violation, in units of the margin. NaN if training was interrupted before it was computed.
     n_kernel_evals_ : int

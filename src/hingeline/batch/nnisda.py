@@ -72,8 +72,9 @@ class NNISDAClassifier(L2Classifier):
     dual_objective_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Dual objective of each class pair.
     duality_gap_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Primal objective minus dual objective, an upper bound of the distance from the optimum. NaN if training was
-        interrupted before it was computed.
+        Primal objective minus dual objective, an upper bound of the distance from the optimum. A difference between
+        -1e-12 times the dual objective and 0 is a rounding error and given as 0. NaN if training was interrupted before
+        it was computed.
     kkt_violation_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Largest KKT violation, in units of the margin. NaN if training was interrupted before it was computed.
     n_kernel_evals_ : int

@@ -179,7 +179,7 @@ struct L2Kind {
         Numeric<double> scale, dual, gap, violation;
         for (const l2::Solution& s : found) {
             scale.values.insert(scale.values.end(), at_once ? classes : 1, s.largest);
-            dual.values.push_back(s.dual), gap.values.push_back(s.primal - s.dual);
+            dual.values.push_back(s.dual), gap.values.push_back(l2::gap(s));
             violation.values.push_back(s.violation);
         }
         out.put("decision_scale", std::move(scale));

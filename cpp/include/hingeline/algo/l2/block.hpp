@@ -1,7 +1,7 @@
 // Block: Q of some positions of a machine, scaled to a unit diagonal, as an operator.
 //
 //     A = Q without its penalties: A_ij = sign (K_ij + 1);  Q = A + 1 / c
-//     block = scale A scale + diag(own),  scale_i = Q_ii^(-1/2),  own_i = scale_i^2 / c_i
+//     block = scale A scale + diag(own),  scale_i = Q_ii^(-1/2),  own_i = scale_i^2 / c_i + damping
 //
 // Form. `exact`: kernel values are held in the precision of the source; `single`: in single precision, half the memory;
 // `none`: they are computed again for every product. The caller chooses by the number of positions alone, so that
@@ -26,14 +26,14 @@ template <class Source> class Block {
     Index size() const { return at.size(); }
 
     /// False when interrupted.
-    bool take(Array<Index> positions, Form form) {
+    bool take(Array<Index> positions, Form form, double damping) {
         at = std::move(positions);
-        form_ = form;
+        form_ = form, damping_ = damping;
         if (!walk_.columns.diagonals(at)) return false;
         scale.clear(), own.clear();
         for (const Index i : at) {
             scale.push_back(1 / std::sqrt(s.q[i]));
-            own.push_back(1 / (s.q[i] * s.c[i]));
+            own.push_back(1 / (s.q[i] * s.c[i]) + damping);
         }
         return form == Form::none || (form == Form::exact ? hold(exact_) : hold(single_));
     }
@@ -43,7 +43,7 @@ template <class Source> class Block {
         return scale[i] * scale[j] * sign * (static_cast<double>(column[at[i]]) + (bias_ ? 1.0 : 0.0));
     }
     /// Diagonal element without `own`.
-    double diagonal(Index i) const { return std::max(0.0, 1 - own[i]); }
+    double diagonal(Index i) const { return std::max(0.0, 1 - (own[i] - damping_)); }
     /// f(j, column) for members j of the block; false when interrupted.
     template <class F> bool each(const Array<Index>& members, F&& f) {
         Array<Index> positions;
@@ -86,7 +86,7 @@ template <class Source> class Block {
         Array<double> given(s.n(), 0.0), product;
         for (Index i = 0; i < size(); ++i) given[at[i]] = scale[i] * p[i];
         if (!walk_.multiply(given, product)) return false;
-        for (Index i = 0; i < size(); ++i) out[i] = scale[i] * product[at[i]] - own[i] * p[i];
+        for (Index i = 0; i < size(); ++i) out[i] = scale[i] * product[at[i]] - (own[i] - damping_) * p[i];
         return true;
     }
 
@@ -94,6 +94,7 @@ template <class Source> class Block {
     State& s;
     const bool bias_;
     Form form_ = Form::none;
+    double damping_ = 0.0;
     Triangle<T> exact_;
     Triangle<float> single_;
 };

@@ -19,6 +19,10 @@
 // Inexact solutions. The residual is reduced to a fraction of its start, since S will change. A line search that does
 // not reach b may be due to the error of b: then the fraction is lowered.
 //
+// Damping. Where rounding errors of the kernel values exceed 1 / c, Q may have negative eigenvalues and conjugate
+// gradients break down. Then each round maximises D less damping (v - start)'diag(Q)(v - start) / 2, which has the same
+// maximum, and the round with the smallest violation counts.
+//
 // State. r = 1 - Qv, so z = 1 - r - v / c.
 #pragma once
 
@@ -38,23 +42,31 @@ template <class Source> class Newton {
 
     /// Move v and r. Stuck: nothing has changed.
     Step move(double goal) {
-        Array<double> v(s.v), r(s.r);
-        double before = std::numeric_limits<double>::infinity();
+        Array<double> v(s.v), r(s.r), best_v, best_r;
+        double before = std::numeric_limits<double>::infinity(), least = before;
         bool precise = false;
+        damping_ = 0.0;
         for (Index round = 0; round < most_rounds; ++round) {
             const double left = violation(v, r);
             if (left <= goal) break;
             if (!(left <= before / 2)) {
-                if (precise) break;
+                if (precise && damping_ == 0) break;
                 precise = true;  // single precision does not suffice
             }
             before = std::min(before, left);
-            const Step step = improve(v, r, goal, precise);
-            if (step != Step::taken) return step;
+            Step step = improve(v, r, goal, precise);
+            if (step == Step::stuck && damping_ == 0) {
+                damping_ = rounding(s.n());
+                step = improve(v, r, goal, precise);
+            }
+            if (step == Step::interrupted) return step;
+            if (step == Step::stuck) break;
+            const double reached = violation(v, r);
+            if (reached < least) least = reached, best_v = v, best_r = r;
         }
-        const auto dual = [](const Array<double>& x, const Array<double>& g) { return (sum(x) + dot(x, g)) / 2; };
-        if (!(dual(v, r) > dual(s.v, s.r))) return Step::stuck;
-        s.v = std::move(v), s.r = std::move(r);
+        const bool rises = !best_v.empty() && dual(best_v, best_r) > dual(s.v, s.r);
+        if (!rises && !(damping_ > 0 && least < violation(s.v, s.r) / 2)) return Step::stuck;
+        s.v = std::move(best_v), s.r = std::move(best_r);
         return Step::taken;
     }
 
@@ -72,6 +84,12 @@ template <class Source> class Newton {
     /// The line search goes to b if the slope there is at most this fraction of the first one.
     static constexpr double flat = 1e-3;
 
+    /// Error of the eigenvalues of a scaled block of this order due to rounding of its elements.
+    static double rounding(Index order) {
+        return 4 * std::sqrt(static_cast<double>(order)) * std::numeric_limits<T>::epsilon();
+    }
+
+    static double dual(const Array<double>& v, const Array<double>& r) { return (sum(v) + dot(v, r)) / 2; }
     static double violation(const Array<double>& v, const Array<double>& r) {
         double worst = 0;
         for (Index i = 0; i < v.size(); ++i) worst = std::max({worst, r[i], v[i] > 0 ? -r[i] : 0.0});
@@ -88,7 +106,7 @@ template <class Source> class Newton {
         if (m == 0) return Step::stuck;
         const bool exact = m <= std::min(most_held_, precise ? most_precise : most_exact);
         const Form form = exact ? Form::exact : m <= most_held_ ? Form::single : Form::none;
-        if (!block_.take(std::move(rows), form)) return Step::interrupted;
+        if (!block_.take(std::move(rows), form, damping_)) return Step::interrupted;
         x_.assign(m, 0.0), r_.assign(padded(m), 0.0), on_.assign(m, 0);
         for (Index i = 0; i < m; ++i) x_[i] = v[block_.at[i]], r_[i] = r[block_.at[i]], on_[i] = has_loss(i);
         if (!inverse_.build(on_)) return Step::interrupted;
@@ -102,7 +120,8 @@ template <class Source> class Newton {
 
     // ---- on U ----------------------------------------------------------------------------------------
 
-    double penalty(Index i) const { return s.c[block_.at[i]]; }
+    /// c of the damped problem.
+    double penalty(Index i) const { return damping_ > 0 ? 1 / (block_.own[i] * s.q[block_.at[i]]) : s.c[block_.at[i]]; }
     bool has_loss(Index i) const { return r_[i] + x_[i] / penalty(i) > 0; }
 
     /// Move x_ >= 0 and r_ towards the minimum.
@@ -142,17 +161,22 @@ template <class Source> class Newton {
         if (!inverse_.restrict(on_)) return Step::interrupted;
         double rho = 0, limit = 0;
         std::fill(p.begin(), p.end(), 0.0);
-        Index count = 0;
-        for (; count < most_products; ++count) {
+        bool first = true;
+        for (Index count = 0; count < most_products; ++count) {
             double worst = 0, fresh = 0;
             for (Index i = 0; i < m; ++i)
                 if (on_[i]) worst = std::max(worst, std::abs(r_b[i])), residual[i] = block_.scale[i] * r_b[i];
             if (count == 0) limit = most > 0 ? std::min(fraction * worst, most) : fraction * worst;
             if (worst <= limit) break;
+            if (inverse_.took(count)) {
+                if (!inverse_.restrict(on_)) return Step::interrupted;
+                first = true;
+            }
             inverse_.apply(residual.data(), z.data());
             for (Index i = 0; i < m; ++i)
                 if (on_[i]) fresh += residual[i] * z[i];
-            for (Index i = 0; i < m; ++i) p[i] = z[i] + (count > 0 ? fresh / rho * p[i] : 0.0);
+            for (Index i = 0; i < m; ++i) p[i] = z[i] + (first ? 0.0 : fresh / rho * p[i]);
+            first = false;
             rho = fresh;
             if (!block_.multiply(p.data(), product.data())) return Step::interrupted;
             const double length = rho / std::inner_product(p.begin(), p.begin() + m, product.begin(), 0.0);
@@ -160,7 +184,6 @@ template <class Source> class Newton {
             for (Index i = 0; i < m; ++i)
                 b[i] += length * block_.scale[i] * p[i], r_b[i] -= length * product[i] / block_.scale[i];
         }
-        inverse_.took(count);
         return Step::taken;
     }
     /// r -= Q p; p is changed. False when interrupted.
@@ -213,6 +236,7 @@ template <class Source> class Newton {
     const Index most_held_;
     Block<Source> block_;
     Preconditioner<Source> inverse_;
+    double damping_ = 0.0;
     Array<double> x_, r_;  // on U; r_ = 1 - Q x_
     Array<char> on_;       // S
 };

@@ -11,8 +11,8 @@
 // L L' is A up to rounding if the kernel has rank k or less on the rows, as a linear kernel of k features, or if all
 // rows are landmarks: then few products are needed, however ill-conditioned Q is.
 //
-// Factor. If many products were needed all the same, the Cholesky factor of the block on S takes its place, for this
-// and later blocks that are not too large.
+// Factor. If many products are needed all the same, the Cholesky factor of the block on S takes its place, for this
+// solution and for later ones, also of other blocks that are not too large.
 #pragma once
 
 #include <random>
@@ -215,11 +215,11 @@ template <class Source> class Preconditioner {
         std::fill_n(out, block_.size(), 0.0);
         for (Index k = 0; k < members_.size(); ++k) out[members_[k]] = x_[k];
     }
-    /// The last solution took so many products: factorise from now on if that is cheaper.
-    void took(Index products) {
-        if (whole_ || !can_factorise(members_.size()) || members_.size() > rows_per_product * products) return;
-        whole_ = true;
+    /// A solution has taken so many products. If a factor costs less, use it from the next `restrict` on: then true.
+    bool took(Index products) {
+        if (whole_ || !can_factorise(members_.size()) || members_.size() > rows_per_product * products) return false;
         members_.clear();
+        return whole_ = true;
     }
 
   private:

@@ -2,13 +2,18 @@
 //
 // Rule. `begin(walk)` prepares v and r, `step(walk)` takes one step; `violation`, `measure` (sets value), `dual`,
 // `level` (r of a row with v = 0 and a given violation), `sound` and `better` (value compared with an earlier one)
-// describe the objective; `start` is r at v = 0. `to_dual` and `from_dual` convert v and r to the form r = 1 - Qv.
+// describe the objective; `start` is r at v = 0; `slow` is a violation above which steps converge slowly (measured).
+// `to_dual` and `from_dual` convert v and r to the form r = 1 - Qv.
 //
 // Shrinking. Rows with v = 0 that are far from a violation are left out for a while: an inner machine over the other
 // rows takes the steps, then r of all rows is computed again. The inner machine is part of the state, so that a call
 // may end in between.
 //
 // Newton. If many steps were not enough, Newton's method on all rows (newton.hpp) comes in between, as one step.
+//
+// Precision. Training ends early only after a run of Newton's method that did not halve the violation: if steps change
+// nothing and the violation is within the rounding errors of r, or after several such runs. It then returns to the run
+// with the smallest violation.
 #pragma once
 
 #include "hingeline/algo/l2/newton.hpp"
@@ -67,6 +72,15 @@ template <class Rule> class Run {
         : book_(book), p_(p), rule_(rule), last_(last), interrupt_(interrupt) {}
 
     template <class Source> Reason whole(Walk<Source>& walk) {
+        const Reason reason = loop(walk);
+        if (reason == Reason::precision && 2 * walk.s.best_violation < walk.s.violation) return put_back_best(walk);
+        return reason;
+    }
+
+  private:
+    static constexpr Index most_doubts = 20;
+
+    template <class Source> Reason loop(Walk<Source>& walk) {
         State& s = walk.s;
         if (s.row.empty()) return Reason::tolerance;
         if (!s.begun) {
@@ -91,7 +105,8 @@ template <class Rule> class Run {
             }
             if (s.since >= refresh_period(s)) {
                 if (const Reason reason = again(walk, false); reason != Reason::running) return reason;
-                if (!rule_.better(s.value, s.last_value)) return Reason::precision;
+                if (!rule_.better(s.value, s.last_value))
+                    if (const Reason reason = last_resort(walk); reason != Reason::running) return reason;
                 s.last_value = s.value;
             }
             if (s.violation <= p_.tol) {
@@ -106,8 +121,28 @@ template <class Rule> class Run {
         }
     }
 
-  private:
-    static constexpr Index most_doubts = 20;
+    /// Steps in rounding errors may have made it worse: return to the best v, if a fresh r confirms that it is better.
+    template <class Source> Reason put_back_best(Walk<Source>& walk) {
+        State& s = walk.s;
+        const Array<double> r(s.r);
+        const double value = s.value, violation = s.violation;
+        bool done = false;
+        std::swap(s.v, s.best);
+        try {
+            done = walk.refresh(Rule::start);
+        } catch (...) {
+            std::swap(s.v, s.best);
+            throw;
+        }
+        if (done) rule_.measure(s);
+        if (!done || !rule_.sound(s) || !(rule_.violation(s) < violation)) {
+            std::swap(s.v, s.best), s.r = r, s.value = value;
+            walk.look();
+        }
+        s.violation = rule_.violation(s);
+        if (!done) return Reason::interrupted;
+        return s.violation <= p_.tol ? Reason::tolerance : Reason::precision;
+    }
 
     /// One step.
     template <class Source> Reason one(Walk<Source>& walk) {
@@ -116,12 +151,13 @@ template <class Rule> class Run {
         const Index columns = book_.kernel_evals;
         const bool newton_now = newton_is_due(s);
         const Step step = newton_now ? newton(walk) : rule_.step(walk);
-        if (newton_now && s.pace.failures > most_failures) return Reason::precision;
+        if (newton_now && s.pace.failures > most_failures && s.violation > p_.tol) return Reason::precision;
         if (newton_now && step == Step::stuck) return Reason::running;
         if (step == Step::interrupted) return Reason::interrupted;
         // Rounding errors of many steps may look like an indefinite kernel: refresh r first.
-        if (step == Step::indefinite) return s.since == 0 ? Reason::indefinite : again(walk, true);
-        if (step == Step::stuck) return s.since == 0 ? Reason::precision : again(walk, true);  // in rounding errors
+        if (step == Step::indefinite && s.since == 0 && rounding(walk) < 1) return Reason::indefinite;
+        if (step == Step::indefinite) return s.since == 0 ? last_resort(walk) : again(walk, true);
+        if (step == Step::stuck) return s.since == 0 ? last_resort(walk) : again(walk, true);  // in rounding errors
         ++book_.steps, ++s.since, ++s.pace.rest;
         s.violation = rule_.violation(s);
         if (book_.steps % book_.note_every == 0) {
@@ -134,10 +170,29 @@ template <class Rule> class Run {
         return Reason::running;
     }
 
+    /// Where steps converge, the violation falls below `Rule::slow` by the time that they are 1.5 for each support
+    /// vector.
     static bool newton_is_due(const State& s) {
         if (s.pace.rest < fewest_steps(s) || s.pace.rest % 256) return false;
         const Index supports = std::count_if(s.v.begin(), s.v.end(), [](double v) { return v > 0; });
-        return s.pace.rest >= s.pace.patience * supports;
+        const bool first = std::isinf(s.pace.best), slow = s.violation > Rule::slow && 2 * s.pace.rest >= 3 * supports;
+        return s.pace.rest >= s.pace.patience * supports || (first && slow);
+    }
+    /// Rounding errors of r = 1 - Qv; sum v = 2 D at the optimum.
+    template <class Source> double rounding(const Walk<Source>& walk) const {
+        const double largest = *std::max_element(walk.s.q.begin(), walk.s.q.end());
+        return std::numeric_limits<typename Source::Value>::epsilon() * largest * 2 * std::abs(rule_.dual(walk.s));
+    }
+    /// Steps on one or two rows do not help any more, r is fresh: Newton's method. If it does not help either and what
+    /// is left may be due to rounding errors, training ends.
+    template <class Source> Reason last_resort(Walk<Source>& walk) {
+        State& s = walk.s;
+        const Step step = newton(walk);
+        if (step == Step::interrupted) return Reason::interrupted;
+        if (step == Step::taken) ++book_.steps, ++s.since;
+        if (s.pace.failures == 0 || s.violation <= p_.tol) return Reason::running;
+        const bool ends = s.violation <= std::min(rounding(walk), 2 * s.pace.best) || s.pace.failures > most_failures;
+        return ends ? Reason::precision : Reason::running;
     }
     /// Newton's method; unless the step is taken, v and r keep their bits.
     template <class Source> Step newton(Walk<Source>& walk) {
@@ -157,7 +212,9 @@ template <class Rule> class Run {
         if (step != Step::taken) put_back();
         if (step == Step::interrupted) return step;
         walk.look();
-        keep_pace(s.pace, rule_.violation(s));
+        s.violation = rule_.violation(s);
+        if (s.violation < s.best_violation) s.best = s.v, s.best_violation = s.violation;
+        keep_pace(s.pace, s.violation);
         return step;
     }
 

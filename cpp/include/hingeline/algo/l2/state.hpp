@@ -67,6 +67,8 @@ struct State {
     Index steps = 0;
     Index since = 0;  // steps since r was computed from v
     Pace pace;
+    Array<double> best;  // v after the run of Newton's method that left the smallest violation
+    double best_violation = std::numeric_limits<double>::infinity();
     Index doubts = 0;       // number of times that a refreshed r was not converged after all
     double last_value = 0;  // when r was last refreshed before convergence
     Index note_every = 64;
@@ -118,6 +120,11 @@ struct Solution {
     Array<double> v;
     double dual = 0, primal = 0, largest = 0, violation = 0;
 };
+/// Primal minus dual objective; 0 if it is negative by rounding errors of the two sums only.
+inline double gap(const Solution& s) {
+    const double gap = s.primal - s.dual, rounding = 1e-12 * std::abs(s.dual);
+    return gap < 0 && gap >= -rounding ? 0.0 : gap;
+}
 /// The solution `v` with outputs Qv and value D(v).
 inline Solution solution(const State& s, Array<double> v, const Array<double>& outputs, double dual) {
     constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
