@@ -162,13 +162,17 @@ def test_a_start_that_is_given():
     y = labels(score, 2)
     local = FiniteNewtonSVC(tol=1e-9).fit(X, y)
     guess = local.coef_ * 17
-    ours = FiniteNewtonSVC(tol=1e-4, max_iter=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ours.fit(chunked(X), y, coef_init=guess)
-        here = FiniteNewtonSVC(tol=1e-4, max_iter=0).fit(X, y, coef_init=guess)
-    np.testing.assert_allclose(ours.coef_, here.coef_, rtol=1e-9)
-    np.testing.assert_allclose(ours.intercept_, here.intercept_, rtol=1e-9)
+    # Without an intercept the guess is scaled; in memory for the rows that have a loss, which are all with 'squared'.
+    starts = [("squared", {}), ("squared_hinge", {"intercept_init": [0.3]})]
+    for loss, intercept in starts:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ours, here = (
+                FiniteNewtonSVC(tol=1e-4, max_iter=0, loss=loss).fit(Z, y, coef_init=guess, **intercept)
+                for Z in (chunked(X), X)
+            )
+        np.testing.assert_allclose(ours.coef_, here.coef_, rtol=1e-9)
+        np.testing.assert_allclose(ours.intercept_, here.intercept_, rtol=1e-9)
     again = FiniteNewtonSVC(tol=1e-4, warm_start=True).fit(chunked(X), y)
     assert again.fit(chunked(X), y).n_iter_[0] == 0
 

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics import pairwise
 
 from hingeline import FiniteNewtonSVC, NystroemMap, NystroemSVC, nystroem_path
+from hingeline.linear.landmarks import KERNEL_PARAMS
 
 from .signals import interrupt
 from .watching import Recorder
@@ -55,9 +56,16 @@ def same_bits(a, b, rows=X):
 # ---- the map -------------------------------------------------------------------------------------------
 
 
+def test_kernels_are_those_of_scikit_learn():
+    known = {name: set(pairwise.KERNEL_PARAMS[name]) for name in pairwise.PAIRWISE_KERNEL_FUNCTIONS}
+    assert {name: set(names) for name, names in KERNEL_PARAMS.items()} == known
+
+
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csr_array])
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-8), (np.float32, 2e-3)])
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: str(getattr(kernel.get("kernel", "rbf"), "__name__", kernel)))
+@pytest.mark.parametrize(
+    "kernel", KERNELS, ids=lambda kernel: str(getattr(kernel.get("kernel", "rbf"), "__name__", kernel))
+)
 def test_the_map_is_that_of_scikit_learn(kernel, dtype, rtol, container):
     rows = container(X.astype(dtype))
     if callable(kernel.get("kernel")) and sp.issparse(rows):
@@ -109,7 +117,7 @@ def test_repeated_landmarks_do_no_harm(dtype):
     rows = np.tile(X[:20], (5, 1)).astype(dtype)
     model = NystroemMap(gamma=0.3, n_components=100).fit(rows)
     Z = model.transform(rows)
-    np.testing.assert_allclose(Z @ Z.T, pairwise_kernels(rows, metric="rbf", gamma=0.3), atol=1e-4)
+    np.testing.assert_allclose(Z @ Z.T, pairwise.pairwise_kernels(rows, metric="rbf", gamma=0.3), atol=1e-4)
     assert np.abs(model.normalization_).max() < 10
 
 

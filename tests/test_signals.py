@@ -74,7 +74,7 @@ BATCH = {
 for name, machine in {"nnisda": NNISDAClassifier, "min norm": MinNormSVC}.items():
     BATCH[f"{name}, columns"] = (machine(C=100.0), noise)
     BATCH[f"{name}, no cache"] = (machine(C=100.0, cache_size=1), noise)
-    BATCH[f"{name}, steps"] = (machine(C=1e8, gamma=0.2, tol=1e-12), lambda: easy(3_000))
+    BATCH[f"{name}, steps"] = (machine(C=1e8, gamma=0.2, tol=1e-12), lambda: easy(5_000))
     BATCH[f"{name}, newton"] = (machine(C=1e3, gamma=3.0), lambda: noise(4_000, 2))
     BATCH[f"{name}, pairs"] = (machine(C=100.0, n_jobs=2), lambda: noise(n_classes=4))
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
-from sklearn.metrics.pairwise import KERNEL_PARAMS, pairwise_kernels
 
 from .. import _core
 from ..base.kernel import COMPUTED
@@ -36,6 +35,19 @@ BLOCK_BYTES = 64 << 20
 
 
 # ---- kernel values ---------------------------------------------------------------------------------
+
+#: Kernels of scikit-learn and their parameters.
+KERNEL_PARAMS = {
+    "additive_chi2": (),
+    "chi2": ("gamma",),
+    "cosine": (),
+    "laplacian": ("gamma",),
+    "linear": (),
+    "poly": ("gamma", "degree", "coef0"),
+    "polynomial": ("gamma", "degree", "coef0"),
+    "rbf": ("gamma",),
+    "sigmoid": ("gamma", "coef0"),
+}
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,8 @@ class LandmarkKernel:
         options = (
             self.params if not known else {k: v for k, v in self.params.items() if k in KERNEL_PARAMS[self.metric]}
         )
+        from sklearn.metrics.pairwise import pairwise_kernels  # when needed: it imports much
+
         A, B = narrow(A), narrow(B)
         values: np.ndarray = pairwise_kernels(A, B, metric=self.metric, n_jobs=n_jobs, **options)
         if values.dtype.kind != "f" or not np.isfinite(values).all():

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import params
 from ..base.fit import Training, run, with_callbacks
 from ..base.rows import RowEstimator
 from ..base.state import snapshot
-from .landmarks import LandmarkKernel, Landmarks, Spectrum, choose, single_suffices, spectrum
+from .landmarks import KERNEL_PARAMS, LandmarkKernel, Landmarks, Spectrum, choose, single_suffices, spectrum
 from .training import one_blas_thread
 
 MAP_RULES = {
-    "kernel": params.one_of(*sorted(PAIRWISE_KERNEL_FUNCTIONS)) | params.function(),
+    "kernel": params.one_of(*KERNEL_PARAMS) | params.function(),
     "gamma": params.real(least=0.0) | params.nothing(),
     "coef0": params.real() | params.nothing(),
     "degree": params.real(least=1.0) | params.nothing(),
