@@ -408,7 +408,7 @@ def test_a_cluster(cluster):
             FiniteNewtonSVC().fit(Z, y + 0.123)
 
 
-@pytest.mark.parametrize("solver", ["gram", "cg"])
+@pytest.mark.parametrize("solver", [pytest.param("gram", marks=pytest.mark.slow), "cg"])
 def test_a_worker_dies(cluster, solver, tmp_path, monkeypatch):
     flag = str(tmp_path / "flag")
     with dask.config.set(scheduler=None), cluster.as_current():

@@ -401,7 +401,7 @@ template <class T> void epochs_in_any_calls(Index n, Index epochs) {
         again(called, 100'000, n / 2, "called");
     }
 }
-CASE(one_epoch_float) { epochs_in_any_calls<float>(1100, 1); }
+CASE_ONCE(one_epoch_float) { epochs_in_any_calls<float>(1100, 1); }
 CASE(one_epoch_double) { epochs_in_any_calls<double>(330, 1); }
 CASE(epochs_float) { epochs_in_any_calls<float>(150, 3); }
 CASE_ONCE(epochs_double) { epochs_in_any_calls<double>(280, 4); }
@@ -466,7 +466,7 @@ CASE_ONCE(after_an_interrupt_it_goes_on_as_if_there_had_been_none) {
             }
 }
 
-CASE(interrupts_between_chunks) {
+CASE_ONCE(interrupts_between_chunks) {
     const Problem<double> p(200, 3, 12);
     for (const Params& params : some_params()) {
         State known;

@@ -124,7 +124,7 @@ CASE(same_optimum_as_naive_smo) {
 }
 
 /// Several outer steps, shrinking, single precision: the tolerance holds in double.
-CASE(blocks_meet_the_tolerance_in_double) {
+CASE_ONCE(blocks_meet_the_tolerance_in_double) {
     const Kernel kernel{KernelKind::rbf, 2.0, 0.0, 3};
     const Clouds<double> data(5000, 3, 0.7, 5.0);
     const RowKernel<double> source{kernel, data.view()};
@@ -143,7 +143,7 @@ CASE(blocks_meet_the_tolerance_in_double) {
     }
 }
 
-CASE(same_bits_for_threads_caches_slices_and_sparse_rows) {
+CASE_ONCE(same_bits_for_threads_caches_slices_and_sparse_rows) {
     const Kernel kernel{KernelKind::rbf, 1.0, 0.0, 3};
     Clouds<float> data(4500, 20, 0.7, 3.0);
     Random random(3);
