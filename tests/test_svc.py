@@ -136,6 +136,14 @@ def test_hard_margin_of_samples_that_no_function_separates_ends(twins):
     assert np.isfinite(model.decision_function(X)).all()
 
 
+def test_objective_that_grows_without_end():
+    """Rounding errors do not exceed the violation here: the growth of the objective ends training."""
+    X, y = noisy(300, 2)
+    with pytest.warns(ConvergenceWarning, match="1 of 1 machines .* grows without end: with C=inf"):
+        model = SVC(C=np.inf, gamma=0.1).fit(X, y)
+    assert model.stop_reason_.tolist() == ["unbounded"] and model.n_iter_[0] <= 2**20
+
+
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 @pytest.mark.parametrize("n, C", [(200, 1e6), (1000, 1e5)])
 def test_few_steps_with_a_large_C(kernel, n, C):
