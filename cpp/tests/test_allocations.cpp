@@ -1,6 +1,6 @@
 // Allocations of every operation of a model fail in turn, each of the first ones and every fourth later (`make torture`
-// has all): the call throws std::bad_alloc, the model is as before to the bit, and the same call then gives the result of
-// a model that never failed.
+// has all): the call throws std::bad_alloc, the model is as before to the bit, and the same call then gives the result
+// of a model that never failed.
 #include "failing_new.hpp"
 #include "hingeline/model/packed.hpp"
 #include "models.hpp"
