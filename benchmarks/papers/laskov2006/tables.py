@@ -129,7 +129,7 @@ def digits_alone(summary: Summary) -> str:
     rows = []
     for kernel in SCALING_KERNELS:
         for at, result in sorted(summary.of("grow", kernel=kernel), key=lambda run: run[0]["digit"]):
-            last, points = result["sizes"][-1], [(s["n"], s["cpu_seconds"]) for s in result["sizes"]]
+            last, points = result["sizes"][-1], [(s["n"], s["seconds"]) for s in result["sizes"]]
             if last["n"] == SIZES[-1]:
                 row = [f"{KERNELS[kernel].title}, digit {at['digit']}", *(number(seconds) for _, seconds in points)]
                 share = f"{100 * last['n_support'] / last['n']:.1f}"
