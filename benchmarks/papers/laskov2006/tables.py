@@ -41,6 +41,13 @@ def profile(summary: Summary) -> str:
     return table(header, rows)
 
 
+def wall_per_cpu(summary: Summary) -> str:
+    """Wall time over CPU time of the runs in the profile, smallest and largest."""
+    runs = [at for kernel in PROFILE_KERNELS for n in SIZES if (at := summary.grown(kernel, n).get(PROFILED))]
+    ratios = [at["wall_seconds"] / at["seconds"] for at in runs]
+    return f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else "-"
+
+
 def scaling(summary: Summary) -> str:
     """Times, and the exponent of n."""
     rows = []
