@@ -1,0 +1,1 @@
+"""Study of Melki 2018, chapter 1."""

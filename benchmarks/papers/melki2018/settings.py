@@ -1,0 +1,5 @@
+"""Every number of the reproduction."""
+
+from benchmarks.papers.frame import published
+
+PUBLISHED = published(__file__)
