@@ -14,7 +14,7 @@ from scipy import stats
 
 from hingeline.compare import critical_distance, rank_methods
 from hingeline.compare.diagram import groups, levels
-from hingeline.compare.ranks import _studentized_range_sf
+from hingeline.compare.ranks import _holm, _studentized_range_sf
 
 SVMS = ["OLLAWV", "NNISDA", "MNSVM"]
 OTHERS = ["OLLAWV", "KNN", "J48", "JRip", "naive Bayes", "logistic"]
@@ -148,6 +148,8 @@ def test_holm_by_hand():
         largest = max(largest, min(1.0, left * plain[name]))
         assert next(p.p_value for p in pairs if p.other == name) == pytest.approx(largest)
     assert len(result.holm(all_pairs=True)) == 15
+    # values of R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")
+    assert _holm(np.array([0.01, 0.04, 0.03, 0.005])) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
 # ---- laws -------------------------------------------------------------------------------------------------
