@@ -108,9 +108,9 @@ $(BIN)/python:
 	$(PIP) install --quiet --upgrade "pip>=25.1"
 
 $(GROUP)%: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --group $*
+	$(PIP) install --quiet --no-compile --group $*
 	@touch $@
 
 $(INSTALLED): $(SOURCES) | $(GROUP)build
-	$(PIP) install --quiet --no-build-isolation .
+	$(PIP) install --quiet --no-compile --no-build-isolation .
 	@touch $@
