@@ -44,6 +44,8 @@ SETS = {
 }
 
 FOLDS = INNER = 5
+#: Megabytes for the kernel matrix of a search.
+MEMORY_MB = 3000
 #: Equations 1.7a and 1.7b.
 CS = tuple(4.0**k for k in range(-2, 6))
 GAMMAS = tuple(4.0**k for k in range(-5, 3))
