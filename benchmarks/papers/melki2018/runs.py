@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
+from benchmarks.papers.frame import cpu_timed
 from hingeline.model_selection import KernelSearchCV
 
-from ..frame import cpu_timed
 from . import data, settings
 from .methods import MACHINES, make
 
