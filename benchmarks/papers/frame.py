@@ -110,6 +110,16 @@ class Summary:
         return found
 
 
+# ---- the clock of all runs ------------------------------------------------------------------------------
+
+
+def cpu_timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What `work` returns, and its CPU seconds: those of this process, whatever else the machine does."""
+    start = time.process_time()
+    done = work()
+    return done, time.process_time() - start
+
+
 # ---- pieces that tables and claims share --------------------------------------------------------------
 
 
@@ -155,7 +165,10 @@ def what(summary: Summary) -> str:
         kinds = "; ".join(f"{build}: {', '.join(sorted(kinds))}" for build, kinds in summary.builds.items())
         several = f"\n- **Several builds of the core made the runs.** Kinds of runs by build: {kinds}"
     packages = dict.fromkeys(job.package for job, _ in summary.results if job.package not in PACKAGES)
-    return machine_lines(machine(*packages), summary.threads) + several
+    clock = (
+        "\n- Seconds are CPU seconds. Other programs that share the machine slow a run only through caches and memory"
+    )
+    return machine_lines(machine(*packages), summary.threads) + clock + several
 
 
 def write_report(key: str, summary: Summary, folder: Path, note: str) -> Path:

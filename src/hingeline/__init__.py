@@ -9,6 +9,7 @@ from .batch.ollawv import WorstViolatorSVC
 from .batch.svc import SVC
 from .exact.incremental import IncrementalSVC
 from .exact.one_class import IncrementalOneClassSVM
+from .files import load, load_libsvm, save, save_libsvm
 from .linear.cv import FiniteNewtonSVCCV
 from .linear.finite_newton import FiniteNewtonSVC
 from .linear.nystroem import NystroemSVC, nystroem_path
@@ -38,6 +39,10 @@ __all__ = [
     "compare",
     "datasets",
     "finite_newton_path",
+    "load",
+    "load_libsvm",
     "metrics",
     "nystroem_path",
+    "save",
+    "save_libsvm",
 ]

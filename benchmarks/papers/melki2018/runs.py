@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
+from benchmarks.papers.frame import cpu_timed
 from hingeline.model_selection import KernelSearchCV
 
 from . import data, settings
@@ -27,14 +27,12 @@ def warm_up() -> None:
 def nested(name: str, method: str, fold: int, n_jobs: int) -> dict[str, Any]:
     """One outer fold: choose a cell by inner cross-validation, fit it to the training part, predict the test part."""
     X, y, X_test, y_test = data.fold(name, fold)
-    start = time.process_time()
-    cell, inner = _search(method, X, y, n_jobs)
-    middle = time.process_time()
-    model = _quiet_fit(make(method, n_jobs, **cell), X, y)
-    correct = int(np.sum(model.predict(X_test) == y_test))
-    end = time.process_time()
+    (cell, inner), searching = cpu_timed(lambda: _search(method, X, y, n_jobs))
+    model, fitting = cpu_timed(lambda: _quiet_fit(make(method, n_jobs, **cell), X, y))
+    predicted, predicting = cpu_timed(lambda: model.predict(X_test))
+    correct = int(np.sum(predicted == y_test))
     told = {"correct": correct, "rows": len(y_test), "n_train": len(y), "chosen": cell, "inner": inner}
-    told |= {"searching": middle - start, "seconds": end - start}
+    told |= {"searching": searching, "seconds": searching + fitting + predicting}
     if method in MACHINES:
         told["n_support"] = len(model.support_)
     return told

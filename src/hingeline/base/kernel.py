@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from .. import _core
 from . import params
+from .labels import read_only
 from .progress import warn_of_long_fit
 from .rows import LARGEST, RowEstimator, finite
 from .state import snapshot
@@ -225,6 +226,12 @@ class KernelEstimator(RowEstimator):
         state = super().__getstate__()
         state.pop("_cache", None)
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for name in ("dual_coef_", "support_vectors_"):
+            if name in vars(self):
+                read_only(vars(self)[name])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -63,9 +63,8 @@ class Course:
     def advance(self, outs: list[dict[str, Any]]) -> None:
         """Take the results of the current cells and prepare the next ones; none are left at the end."""
         self.outs += outs
-        scores = [out["test_scores"] for out in outs]
-        if scores and isinstance(scores[0], dict):
-            scores = [score.get(self.metric, np.nan) for score in scores]
+        found = (out["test_scores"] for out in outs)
+        scores = [one.get(self.metric, np.nan) if isinstance(one, dict) else one for one in found]
         means = np.array(scores, dtype=float).reshape(-1, max(len(self.splits), 1)).mean(axis=1)
         self.rounds += 1
         try:

@@ -75,6 +75,7 @@ class Evaluator:
             and KNOWN_PARAMS.issuperset(p.fit_params)
             and KNOWN_PARAMS.issuperset(p.score_params)
             and p.y is not None
+            and hasattr(p.X, "shape")  # scikit-learn refuses other kernel matrices, and lists are small
         )
         if not suits:
             return None

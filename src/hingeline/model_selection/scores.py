@@ -39,7 +39,11 @@ def needs_answers_only(scorer: Any) -> bool:
         return all(needs_answers_only(one) for one in scorer._scorers.values())
     if isinstance(scorer, _PassthroughScorer):
         return True
-    return isinstance(scorer, _BaseScorer) and "predict_proba" not in np.ravel(scorer._response_method)
+    if not isinstance(scorer, _BaseScorer):
+        return False
+    method = scorer._response_method
+    wanted = (method,) if isinstance(method, str) else method
+    return any(name in ("predict", "decision_function") for name in wanted)
 
 
 def is_accuracy(scorer: Any) -> bool:

@@ -222,9 +222,11 @@ class KernelSearchCV(GridSearchCV):
                 f"Fitting {self.n_splits_} folds for each of {size // max(self.n_splits_, 1)} candidates, "
                 f"totalling {size} fits"
             )
-        task = context.subcontext(task_name="search", max_subtasks=size, sequential_subtasks=False)
+        most = size if self.search == "grid" else None
+        task = context.subcontext(task_name="search", max_subtasks=most, sequential_subtasks=False)
         task.call_on_fit_task_begin(estimator=self)
-        course = Course(self._strategy(splits, problem.y), splits, problem.y, metric, task)
+        watched = task if getattr(self, "_skl_callbacks", None) else None
+        course = Course(self._strategy(splits, problem.y), splits, problem.y, metric, watched)
         evaluate = Evaluator(
             problem,
             n_jobs=self.n_jobs,

@@ -67,9 +67,7 @@ def _ordered(name: str, values: Any) -> list[Any]:
 
 def _star(at: tuple[int, ...], step: int) -> list[tuple[int, ...]]:
     """Neighbours along each axis."""
-    return [
-        (*at[:axis], at[axis] + move, *at[axis + 1 :]) for axis in range(len(at)) for move in (-step, step)
-    ]
+    return [(*at[:axis], at[axis] + move, *at[axis + 1 :]) for axis in range(len(at)) for move in (-step, step)]
 
 
 def halving(grid: Any, n_rows: int, n_classes: int) -> Strategy:
