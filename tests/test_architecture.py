@@ -28,7 +28,7 @@ INCLUDES = {
 # Sub-packages and the modules of hingeline that they may import besides their own. Families do not import one another.
 SHARED = {"_core", "base"}
 FAMILIES = ("batch", "online", "exact", "linear")
-IMPORTS = {"base": {"_core"}, "files": {"base", *FAMILIES}} | dict.fromkeys(FAMILIES, SHARED)
+IMPORTS = {"base": {"_core"}, "compare": set(), "files": {"base", *FAMILIES}} | dict.fromkeys(FAMILIES, SHARED)
 
 
 def includes(path: Path) -> list[str]:
@@ -90,6 +90,11 @@ def test_sub_packages_import_only_what_lies_below(folder):
         others = (name for name in ours if len(name) < 2 or name[1] not in IMPORTS[folder] | {folder})
         wrong += [f"{path.relative_to(PACKAGE)}: {'.'.join(name)}" for name in others]
     assert not wrong, "\n".join(wrong)
+
+
+def test_matplotlib_is_imported_in_one_module():
+    found = {path for path in PACKAGE.rglob("*.py") if any(name[0] == "matplotlib" for name in imports(path))}
+    assert found == {PACKAGE / "compare" / "diagram.py"}
 
 
 def test_dask_is_imported_in_one_folder():
