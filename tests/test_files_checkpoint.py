@@ -253,7 +253,7 @@ CALLS = {
 
 @pytest.mark.parametrize(
     ("name", "step"),
-    [("learn", 50), ("forget", 190), *(pytest.param(name, 5, marks=pytest.mark.slow) for name in CALLS)],
+    [("learn", 40), ("forget", 190), *(pytest.param(name, 5, marks=pytest.mark.slow) for name in CALLS)],
 )
 def test_ctrl_c_anywhere(name, step, tmp_path):
     """The next calls, and a crash after them, find model and folder consistent."""

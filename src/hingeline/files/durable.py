@@ -41,7 +41,7 @@ def write_atomically(path: Path, pieces: Iterable[Any]) -> None:
             os.close(descriptor)
         os.replace(part, path)
     except BaseException:
-        os.unlink(part)
+        part.unlink(missing_ok=True)  # Ctrl-C may come when it has been renamed
         raise
     sync_folder(path.parent)
 
