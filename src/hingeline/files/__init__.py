@@ -2,6 +2,6 @@
 
 from .checkpoint import Checkpoint
 from .libsvm import load_libsvm, save_libsvm
-from .models import load, save
+from .models import TRUSTED_TYPES, load, save
 
-__all__ = ["Checkpoint", "load", "load_libsvm", "save", "save_libsvm"]
+__all__ = ["TRUSTED_TYPES", "Checkpoint", "load", "load_libsvm", "save", "save_libsvm"]

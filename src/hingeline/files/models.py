@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from ..online.kernel_sgd import KernelSGDClassifier
 from ..online.lasvm import LASVC
 from . import layout
 from .durable import mapped_file, write_atomically
-from .tree import Decoder, Encoder
+from .tree import SPARSE, Decoder, Encoder
 
 #: Name and version of the format, in the header of each file.
 FORMAT, VERSION = "hingeline", 1
@@ -55,6 +56,14 @@ ESTIMATORS: dict[str, Any] = {
 }
 #: Classes of objects inside estimators.
 PARTS: dict[str, Any] = {part.__name__: part for part in (ExactEnsemble, StreamEnsemble, NystroemMap)}
+#: Names of all types in saved estimators that skops does not trust by itself: ``skops.io.load(path, trusted=...)``.
+TRUSTED_TYPES: list[str] = sorted(
+    {
+        f"{kind.__module__}.{kind.__qualname__}"
+        for kind in (*ESTIMATORS.values(), *PARTS.values(), *SPARSE.values(), UUID)
+    }
+    | {"numpy.dtype"}
+)
 #: Attributes that are not saved: callbacks are code.
 UNSAVED = ("_skl_callbacks", "_skl_callbacks_to_teardown", "_parent_callback_ctx")
 
