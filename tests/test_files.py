@@ -2,8 +2,11 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
+from collections import Counter
 from uuid import UUID
 
 import numpy as np
@@ -30,6 +33,7 @@ from hingeline import (
 from hingeline.files import layout, models
 
 from .estimators import ESTIMATORS, MODELS
+from .fuzz_models import outcome
 from .golden.make import FIRST, X, learn_on, outputs, y
 from .private import saved
 
@@ -419,3 +423,18 @@ def test_memory_of_a_file_is_bounded(k, tmp_path):
     finally:
         tracemalloc.stop()
     assert peak < 16 * len(content) + (2 << 20)
+
+
+# ---- fuzzing -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_files_of_the_fuzzer():
+    """A part of ``python -m tests.fuzz_models``: no exception but ValueError, bounded memory."""
+    found = Counter(outcome(number) for number in range(400))
+    assert {"own refused", "own used", "libsvm refused", "libsvm used"} <= found.keys()
+
+
+@pytest.mark.slow
+def test_fuzzing_in_processes():
+    assert subprocess.run([sys.executable, "-m", "tests.fuzz_models", "--count", "20000"], check=False).returncode == 0
