@@ -14,6 +14,7 @@ from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..base.progress import progress as progress_of
+from .loo import ExactLeaveOneOut
 from .journal import Journal, fingerprint
 from .scores import needs_answers_only
 from .shared import Cell, Problem, SharedKernel, counterpart, effective
@@ -37,6 +38,8 @@ class Evaluator:
         File of the journal.
     progress : bool or callable
         As in :func:`hingeline.base.progress.progress`.
+    leave_one_out : bool, default=False
+        Whether the splits leave out one sample each, so that exact leave-one-out may replace training.
     caller : estimator, default=None
         Search whose callbacks are invoked.
     """
@@ -51,11 +54,12 @@ class Evaluator:
         progress: Any = False,
         verbose: int = 0,
         pre_dispatch: Any = "2*n_jobs",
+        leave_one_out: bool = False,
         caller: Any = None,
     ) -> None:
         self.problem, self.n_jobs, self.pre_dispatch = problem, n_jobs, pre_dispatch
         self.verbose, self.progress, self.caller = verbose, progress, caller
-        self.memory_limit = memory_limit
+        self.memory_limit, self.leave_one_out = memory_limit, leave_one_out
         self.journal = None if checkpoint is None else Journal(checkpoint, self._identity())
         self.shared = self._shared()
         #: Cells by the way they were evaluated.
@@ -134,7 +138,13 @@ class Evaluator:
         if self.shared is not None:
             n_before, before = len(cells), len(self.shared.complaints)
             runs, others = self.shared.runs(cells)
-            failed = self.shared.evaluate(runs, lambda cell, out: self._watch(cell, lambda: done(cell, out)))
+
+            def finish(cell: Cell, out: dict[str, Any]) -> None:
+                self._watch(cell, lambda: done(cell, out))
+
+            if self.leave_one_out:
+                runs = ExactLeaveOneOut(self.shared).evaluate(runs, finish)
+            failed = self.shared.evaluate(runs, finish)
             cells = others + failed
             self.n_shared += n_before - len(cells)
             self._warn(self.shared.complaints[before:], n_before)

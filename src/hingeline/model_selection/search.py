@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
-from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, ParameterGrid, check_cv
 from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -53,7 +53,9 @@ class KernelSearchCV(GridSearchCV):
     refit : bool, str or callable, default=True
         As in GridSearchCV.
     cv : int, cross-validation generator, iterable or 'loo', default=None
-        As in GridSearchCV.
+        As in GridSearchCV. 'loo': leave-one-out. With ``SVC`` and the accuracy as score it is computed by removing the
+        support vectors from one model, exactly (:class:`hingeline.IncrementalSVC`); gamma must be a number, and
+        `class_weight` not 'balanced', which would change with the sample that is left out.
     verbose : int, default=0
         As in GridSearchCV. Cells that share kernel values print nothing.
     pre_dispatch : int or str, default='2*n_jobs'
@@ -104,6 +106,7 @@ class KernelSearchCV(GridSearchCV):
     _parameter_constraints: dict[str, Any] = {
         **GridSearchCV._parameter_constraints,
         "param_grid": [dict, list, None],
+        "cv": [*GridSearchCV._parameter_constraints["cv"], StrOptions({"loo"})],
         "search": [StrOptions(set(STRATEGIES))],
         "memory_limit": [Interval(Real, 0, None, closed="neither")],
         "checkpoint": [str, PathLike, None],
@@ -199,7 +202,8 @@ class KernelSearchCV(GridSearchCV):
         return None if weight is None else {"sample_weight": weight}
 
     def _splits(self, X: Any, y: Any, params: dict[str, Any]) -> list[tuple[Any, Any]]:
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        cv = LeaveOneOut() if isinstance(self.cv, str) else self.cv
+        splitter = check_cv(cv, y, classifier=is_classifier(self.estimator))
         self.n_splits_ = splitter.get_n_splits(X, y, **params)
         splits = list(splitter.split(X, y, **params))
         if len(splits) != self.n_splits_:
@@ -235,6 +239,7 @@ class KernelSearchCV(GridSearchCV):
             progress=self.progress,
             verbose=self.verbose,
             pre_dispatch=self.pre_dispatch,
+            leave_one_out=isinstance(self.cv, str),
             caller=self,
         )
         with evaluate:

@@ -198,8 +198,8 @@ class SharedKernel:
         if not runs:
             return []
         backend, workers = get_active_backend(prefer="threads")
-        if not backend.supports_sharedmem and workers > 1:
-            return self._elsewhere(runs, done)
+        if not getattr(backend, "supports_sharedmem", False) and workers != 1:
+            return self._elsewhere(runs, done, getattr(backend, "supports_return_generator", False))
         failed = []
         begin = perf_counter()
         failed += self._attempt(runs[0], done)
@@ -215,10 +215,13 @@ class SharedKernel:
                     failed += cells
         return failed
 
-    def _elsewhere(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
-        """Train runs in other processes, those of one kernel together."""
+    def _elsewhere(
+        self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool
+    ) -> list[Cell]:
+        """Train runs in other processes, those of one kernel together; `one_by_one`: take results as they come."""
         parts = list(_by_key(runs))
-        found = Parallel(n_jobs=None)(delayed(_remotely)(self.problem, self.limit, part) for part in parts)
+        parallel = Parallel(return_as="generator" if one_by_one else "list")
+        found = parallel(delayed(_remotely)(self.problem, self.limit, part) for part in parts)
         failed: list[Cell] = []
         for part, (outs, complaints, in_blocks) in zip(parts, found, strict=True):
             cells = [cell for run in part for some in run.members.values() for cell in some]
