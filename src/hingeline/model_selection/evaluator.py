@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..base.progress import progress as progress_of
-from .loo import ExactLeaveOneOut
 from .journal import Journal, fingerprint
+from .loo import ExactLeaveOneOut
 from .scores import needs_answers_only
 from .shared import Cell, Problem, SharedKernel, counterpart, effective
 
@@ -109,8 +110,9 @@ class Evaluator:
 
             left = []
             for cell in cells:
-                if self.journal is not None and names[id(cell)] in self.journal.cells:
-                    self._watch(cell, lambda cell=cell: done(cell, self._stored(cell, names), known=True))
+                stored = self.journal and self.journal.cells.get(names[id(cell)])
+                if stored:
+                    self._watch(cell, partial(done, cell, dict(stored), known=True))
                 else:
                     left.append(cell)
             self.n_read += len(cells) - len(left)
@@ -130,17 +132,13 @@ class Evaluator:
             out[id(cell)] = fingerprint(cell.params, splits[key])
         return out
 
-    def _stored(self, cell: Cell, names: dict[int, str]) -> dict[str, Any]:
-        assert self.journal is not None
-        return dict(self.journal.cells[names[id(cell)]])
-
     def _evaluate(self, cells: list[Cell], done: Callable[..., None]) -> None:
         if self.shared is not None:
             n_before, before = len(cells), len(self.shared.complaints)
             runs, others = self.shared.runs(cells)
 
             def finish(cell: Cell, out: dict[str, Any]) -> None:
-                self._watch(cell, lambda: done(cell, out))
+                self._watch(cell, partial(done, cell, out))
 
             if self.leave_one_out:
                 runs = ExactLeaveOneOut(self.shared).evaluate(runs, finish)

@@ -52,7 +52,8 @@ class ExactLeaveOneOut:
 
     def evaluate(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> list[Run]:
         """Score the runs that suit, those of all splits together. Returns the other runs."""
-        others, groups = [], {}
+        others: list[Run] = []
+        groups: dict[int, list[Run]] = {}
         for run in runs:
             if self.suits(run):
                 groups.setdefault(id(run.estimator), []).append(run)
@@ -82,9 +83,12 @@ class ExactLeaveOneOut:
     def _machines(self, run: Run) -> list[tuple[np.ndarray, IncrementalSVC]]:
         """Rows of each pair of classes, and a machine for them that has learnt nothing yet."""
         assert run.key is not None
-        own = dict(zip(("kernel", "gamma", "coef0", "degree"), run.key, strict=True))
+        kernel, gamma, coef0, degree = run.key
         return [
-            (np.flatnonzero((self.codes == i) | (self.codes == j)), IncrementalSVC(n_jobs=1, **own))
+            (
+                np.flatnonzero((self.codes == i) | (self.codes == j)),
+                IncrementalSVC(kernel=kernel, gamma=gamma, coef0=coef0, degree=degree, n_jobs=1),
+            )
             for i, j in zip(*pairs(len(self.classes)), strict=True)
         ]
 

@@ -144,7 +144,10 @@ def nested_cross_validate(
         drive(courses, evaluate)
         chosen = [_judged(judge, course, metric) for course in courses]
         outs = evaluate(
-            [Cell(best["best_params"], *fold, k) for k, (best, fold) in enumerate(zip(chosen, folds, strict=True))]
+            [
+                Cell(best["best_params"], train, test, k)
+                for k, (best, (train, test)) in enumerate(zip(chosen, folds, strict=True))
+            ]
         )
     evaluate.storage(stacklevel=3)
     _warn_or_raise_about_fit_failures(outs, error_score)

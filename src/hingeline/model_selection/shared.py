@@ -41,6 +41,8 @@ from .scores import Decided, accuracy, is_accuracy
 SHARED = (SVC, WorstViolatorSVC, L2Classifier)
 #: Seconds of a run from which threads pay: shorter ones are mostly Python, which has one thread at a time.
 WORTH_THREADS = 2e-3
+#: Share of the memory that kernel matrices may take; the rest is for the caches of the solvers.
+MATRIX_SHARE = 0.75
 #: Stop reasons of machines that are finished.
 FINISHED = {"tol", "margin", "exhausted"}
 
@@ -123,7 +125,7 @@ class SharedKernel:
         self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         self.accuracy = is_accuracy(problem.scorer)
         self.templates: dict[Hashable, Any] = {}
-        self.folds: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self.folds: dict[int, tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         self.complaints: list[str] = []
         #: Whether kernel values were computed in blocks because a matrix would have exceeded the limit.
         self.in_blocks = False
@@ -131,7 +133,7 @@ class SharedKernel:
         #: Parameter along which a run goes.
         self.path = "margin" if isinstance(checker, WorstViolatorSVC) else "C"
         self.X, self.y = snapshot(checker)._validate_rows(problem.X, problem.y)
-        self.kernels = Kernels(self.X, limit, threads)
+        self.kernels = Kernels(self.X, MATRIX_SHARE * limit, threads)
 
     # ---- planning ------------------------------------------------------------------------------------
 
@@ -215,9 +217,7 @@ class SharedKernel:
                     failed += cells
         return failed
 
-    def _elsewhere(
-        self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool
-    ) -> list[Cell]:
+    def _elsewhere(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool) -> list[Cell]:
         """Train runs in other processes, those of one kernel together; `one_by_one`: take results as they come."""
         parts = list(_by_key(runs))
         parallel = Parallel(return_as="generator" if one_by_one else "list")
@@ -249,14 +249,16 @@ class SharedKernel:
             classes, codes = np.unique(self.y[train], return_inverse=True)
             require_two(classes)
             rows = np.ascontiguousarray(train, dtype=np.int64)
-            self.folds[id(train)] = rows, classes, np.ascontiguousarray(codes, dtype=np.int64)
-        return self.folds[id(train)]
+            found = rows, classes, np.ascontiguousarray(codes, dtype=np.int64)
+            self.folds[id(train)] = train, found  # kept, so that no other array has its id
+        return self.folds[id(train)][1]
 
     def train(self, run: Run) -> Iterator[tuple[list[Cell], dict[str, Any]]]:
         """Yield cells of a run with equal parameters and their scores."""
         rows, classes, codes = self.fold(run.train)
         estimator = snapshot(run.estimator)
         estimator.classes_ = classes
+        estimator.cache_size = min(estimator.cache_size, self._cache_size())
         machine = (Gathered if self._in_matrix(run) else Computed)(self, run, estimator, rows, codes)
         training = None
         for value in sorted(run.members):
@@ -300,6 +302,10 @@ class SharedKernel:
             self.complaints += training.complaints()
 
     # ---- memory --------------------------------------------------------------------------------------
+
+    def _cache_size(self) -> float:
+        """Megabytes for the cache of a solver: half of what the matrices leave, divided among the threads."""
+        return max(0.5 * (self.limit - self.kernels.held()) / self.threads / 2**20, 0.1)
 
     def _dtypes(self, estimator: Any) -> tuple[Any, Any]:
         """Precisions of kernel values in training and in predictions."""
@@ -361,9 +367,7 @@ class Computed:
     def __init__(self, shared: SharedKernel, run: Run, estimator: Any, rows: np.ndarray, codes: np.ndarray) -> None:
         self.shared, self.estimator, self.codes = shared, estimator, codes
         self.X = shared.X[rows]
-        share = shared.limit / 2**20 / shared.threads
         estimator._gamma = estimator._resolve_gamma(self.X)
-        estimator.cache_size = min(estimator.cache_size, max(share, 1.0))
 
     def training(self, weights: np.ndarray | None) -> BatchTraining:
         return self.estimator._training(self.X, self.codes, weights)

@@ -13,10 +13,10 @@ from .shared import counterpart
 
 #: Rows that the distances are computed from, at most.
 ROWS = 1000
-#: gamma times the median squared distance.
-WIDTHS = tuple(2.0**k for k in range(-2, 6, 1))
-MARGINS = (0.001, 0.01, 0.1, 0.3, 1.0)
-PENALTIES = tuple(10.0**k for k in range(-1, 4))
+#: gamma times the median squared distance, for C and for margins. Larger spaces do not score better: with few samples
+#: the choice among many candidates is left to chance.
+WIDTHS = {"C": (0.125, 0.5, 2.0, 8.0), "margin": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)}
+VALUES = {"C": (1.0, 10.0, 100.0), "margin": (0.1, 0.3, 1.0)}
 
 
 def median_distance(X: Any, random_state: int = 0) -> float:
@@ -84,12 +84,9 @@ def default_param_grid(estimator: Any, X: Any) -> dict[str, list[Any]]:
             f"param_grid is needed for {type(estimator).__name__}: there is a default search space for SVC, "
             "WorstViolatorSVC, MinNormSVC and NNISDAClassifier only."
         )
-    grid: dict[str, list[Any]] = {}
-    if isinstance(ours, WorstViolatorSVC):
-        grid["margin"] = list(MARGINS)
-    else:
-        grid["C"] = list(PENALTIES)
+    other = "margin" if isinstance(ours, WorstViolatorSVC) else "C"
+    grid: dict[str, list[Any]] = {other: list(VALUES[other])}
     if ours.kernel in ("rbf", "poly", "sigmoid"):
         scale = median_distance(X)
-        grid["gamma"] = [width / scale for width in WIDTHS]
+        grid["gamma"] = [width / scale for width in WIDTHS[other]]
     return grid
