@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..base.progress import progress as progress_of
 from .journal import Journal, fingerprint
 from .loo import ExactLeaveOneOut
+from .pipelines import PipelineKernels, is_kernel_pipeline
 from .scores import needs_answers_only
 from .shared import Cell, Problem, SharedKernel, counterpart, effective
 
@@ -70,11 +71,11 @@ class Evaluator:
         p = self.problem
         return fingerprint(p.estimator, p.X, p.y, p.scorer, p.fit_params, p.score_params, p.return_train_score)
 
-    def _shared(self) -> SharedKernel | None:
+    def _shared(self) -> SharedKernel | PipelineKernels | None:
         """Training from shared kernel values; None if the estimator or the scoring does not allow it."""
         p = self.problem
         suits = (
-            counterpart(p.estimator) is not None
+            (counterpart(p.estimator) is not None or is_kernel_pipeline(p.estimator))
             and not getattr(p.estimator, "_skl_callbacks", None)
             and needs_answers_only(p.scorer)
             and KNOWN_PARAMS.issuperset(p.fit_params)
@@ -85,7 +86,8 @@ class Evaluator:
         if not suits:
             return None
         try:
-            return SharedKernel(p, self.memory_limit * 2**20, int(effective_n_jobs(self.n_jobs)))
+            kind = PipelineKernels if is_kernel_pipeline(p.estimator) else SharedKernel
+            return kind(p, self.memory_limit * 2**20, int(effective_n_jobs(self.n_jobs)))
         except Exception:  # the fit of each cell reports it
             return None
 
@@ -135,15 +137,14 @@ class Evaluator:
     def _evaluate(self, cells: list[Cell], done: Callable[..., None]) -> None:
         if self.shared is not None:
             n_before, before = len(cells), len(self.shared.complaints)
-            runs, others = self.shared.runs(cells)
 
             def finish(cell: Cell, out: dict[str, Any]) -> None:
                 self._watch(cell, partial(done, cell, out))
 
-            if self.leave_one_out:
-                runs = ExactLeaveOneOut(self.shared).evaluate(runs, finish)
-            failed = self.shared.evaluate(runs, finish)
-            cells = others + failed
+            if self.leave_one_out and isinstance(self.shared, SharedKernel):
+                cells = ExactLeaveOneOut(self.shared).work(cells, finish)
+            else:
+                cells = self.shared.work(cells, finish)
             self.n_shared += n_before - len(cells)
             self._warn(self.shared.complaints[before:], n_before)
         self.n_fitted += len(cells)
@@ -162,12 +163,12 @@ class Evaluator:
         """How kernel values were kept: 'matrix', 'blocks' (with a warning) or 'none'."""
         if self.shared is None:
             return "none"
-        if not self.shared.in_blocks:
+        if not self.shared.too_large:
             return "matrix"
         warnings.warn(
-            f"The kernel matrix of {self.shared.X.shape[0]:,} samples takes {self.shared.kernels.bytes() / 2**20:,.0f} "
-            f"MB, more than memory_limit={self.memory_limit:g}: kernel values are computed for each split, in blocks. "
-            "Raise memory_limit if there is memory.",
+            f"A kernel matrix takes {self.shared.too_large / 2**20:,.3g} MB, more than three quarters of "
+            f"memory_limit={self.memory_limit:g}: kernel values are computed for each split, in blocks. Raise "
+            "memory_limit if there is memory.",
             UserWarning,
             stacklevel=stacklevel,
         )

@@ -50,8 +50,9 @@ class ExactLeaveOneOut:
             and (self.shared.sample_weight is None or self.shared.sample_weight.min() > 0)
         )
 
-    def evaluate(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> list[Run]:
-        """Score the runs that suit, those of all splits together. Returns the other runs."""
+    def work(self, cells: list[Cell], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
+        """Score cells, those of all splits together; by training if they do not suit. Returns the cells left."""
+        runs, left = self.shared.runs(cells)
         others: list[Run] = []
         groups: dict[int, list[Run]] = {}
         for run in runs:
@@ -62,7 +63,7 @@ class ExactLeaveOneOut:
         with ThreadPoolExecutor(self.shared.threads) as pool:
             for _ in pool.map(lambda group: self._score(group, done), groups.values()):
                 pass
-        return others
+        return left + self.shared.evaluate(others, done)
 
     def _score(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> None:
         """Scores of runs that differ only in their splits."""

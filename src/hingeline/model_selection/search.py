@@ -31,7 +31,8 @@ class KernelSearchCV(GridSearchCV):
     dot products of the samples are computed once, the kernel matrix once for each kernel, and each split is a view of
     it. Margins of ``WorstViolatorSVC`` are points of one sequence of steps, which is made once. Machines of ``SVC`` in
     which no coefficient has reached C are not trained again for larger C. Other estimators are fitted as GridSearchCV
-    does it.
+    does it. Pipelines that end with one of these are fast too if only parameters of the last step are searched: the
+    steps before it are fitted once for each split.
 
     Scores of estimators of this package are those of separate fits, to the bit. Scores of :class:`sklearn.svm.SVC`
     come from :class:`hingeline.SVC`, which solves the same problem to the same tolerance.
@@ -174,7 +175,7 @@ class KernelSearchCV(GridSearchCV):
         told = self._metadata(params)
         context = self._init_callback_context(max_subtasks=1 + (self.refit is not False))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=told)
-        self.param_grid_ = default_param_grid(self.estimator, X) if self.param_grid is None else self.param_grid
+        self.param_grid_ = default_param_grid(self.estimator, X, y) if self.param_grid is None else self.param_grid
         splits = self._splits(X, y, routed.splitter.split)
         problem = Problem(
             clone(self.estimator),

@@ -22,6 +22,7 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.model_selection._validation import _score
+from sklearn.pipeline import Pipeline
 
 from .. import _core
 from ..base import params as rules
@@ -87,7 +88,11 @@ class Run:
 
 def effective(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Parameters without those that have no effect on an estimator and that it therefore does not have."""
-    ignored = getattr(type(estimator), "_without_effect", ())
+    prefix = ""
+    if isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix = f"{name}__"
+    ignored = {prefix + name for name in getattr(type(estimator), "_without_effect", ())}
     return {name: value for name, value in params.items() if name not in ignored}
 
 
@@ -127,8 +132,8 @@ class SharedKernel:
         self.templates: dict[Hashable, Any] = {}
         self.folds: dict[int, tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         self.complaints: list[str] = []
-        #: Whether kernel values were computed in blocks because a matrix would have exceeded the limit.
-        self.in_blocks = False
+        #: Size of a kernel matrix if it exceeded the limit, and kernel values were computed in blocks therefore.
+        self.too_large = 0
         checker = counterpart(problem.estimator)
         #: Parameter along which a run goes.
         self.path = "margin" if isinstance(checker, WorstViolatorSVC) else "C"
@@ -195,6 +200,11 @@ class SharedKernel:
 
     # ---- training ------------------------------------------------------------------------------------
 
+    def work(self, cells: list[Cell], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
+        """Train cells; `done` gets each cell and its scores. Returns the cells that are left."""
+        runs, others = self.runs(cells)
+        return others + self.evaluate(runs, done)
+
     def evaluate(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
         """Train all runs; `done` gets each cell and its scores. Returns the cells that failed."""
         if not runs:
@@ -223,12 +233,12 @@ class SharedKernel:
         parallel = Parallel(return_as="generator" if one_by_one else "list")
         found = parallel(delayed(_remotely)(self.problem, self.limit, part) for part in parts)
         failed: list[Cell] = []
-        for part, (outs, complaints, in_blocks) in zip(parts, found, strict=True):
+        for part, (outs, complaints, too_large) in zip(parts, found, strict=True):
             cells = [cell for run in part for some in run.members.values() for cell in some]
             for cell, out in zip(cells, outs, strict=True):
                 failed.append(cell) if out is None else done(cell, out)
             self.complaints += complaints
-            self.in_blocks = self.in_blocks or in_blocks
+            self.too_large = max(self.too_large, too_large)
         return failed
 
     def _attempt(self, run: Run, done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
@@ -320,7 +330,8 @@ class SharedKernel:
         if run.key is None:
             return False
         fits = self.kernels.fit(*set(map(np.dtype, self._dtypes(run.estimator))))
-        self.in_blocks = self.in_blocks or not fits
+        if not fits:
+            self.too_large = self.kernels.bytes()
         return fits
 
     def _matrices(self, run: Run) -> tuple[np.ndarray, np.ndarray]:
@@ -408,11 +419,11 @@ def _by_key(runs: list[Run]) -> Iterator[list[Run]]:
         yield some
 
 
-def _remotely(problem: Problem, limit: float, runs: list[Run]) -> tuple[list[Any], list[str], bool]:
-    """Scores of the cells of some runs, None for cells that failed; complaints; whether it worked in blocks."""
+def _remotely(problem: Problem, limit: float, runs: list[Run]) -> tuple[list[Any], list[str], int]:
+    """Scores of the cells of some runs, None for cells that failed; complaints; size of a matrix that did not fit."""
     shared = SharedKernel(problem, limit, 1)
     outs: dict[int, Any] = {}
     for run in runs:
         shared._attempt(run, lambda cell, out: outs.__setitem__(id(cell), out))
     cells = [cell for run in runs for some in run.members.values() for cell in some]
-    return [outs.get(id(cell)) for cell in cells], shared.complaints, shared.in_blocks
+    return [outs.get(id(cell)) for cell in cells], shared.complaints, shared.too_large

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
 from ..batch.ollawv import WorstViolatorSVC
@@ -46,7 +48,7 @@ def median_distance(X: Any, random_state: int = 0) -> float:
     return float(np.median(positive)) if len(positive) else 1.0
 
 
-def default_param_grid(estimator: Any, X: Any) -> dict[str, list[Any]]:
+def default_param_grid(estimator: Any, X: Any, y: Any = None) -> dict[str, list[Any]]:
     """Search space for a kernel classifier.
 
     gamma is spread around the reciprocal of the median squared distance between samples, so the space does not depend
@@ -56,9 +58,12 @@ def default_param_grid(estimator: Any, X: Any) -> dict[str, list[Any]]:
     Parameters
     ----------
     estimator : estimator
-        ``SVC`` of this package or of scikit-learn, ``WorstViolatorSVC``, ``MinNormSVC`` or ``NNISDAClassifier``.
+        ``SVC`` of this package or of scikit-learn, ``WorstViolatorSVC``, ``MinNormSVC`` or ``NNISDAClassifier``, or
+        a pipeline that ends with one of them.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Training samples.
+    y : array-like of shape (n_samples,), default=None
+        Labels, for the steps of a pipeline.
 
     Returns
     -------
@@ -78,6 +83,10 @@ def default_param_grid(estimator: Any, X: Any) -> dict[str, list[Any]]:
     >>> bool(np.allclose(np.multiply(grid["gamma"], 100), finer["gamma"]))
     True
     """
+    if isinstance(estimator, Pipeline):
+        (name, last), before = estimator.steps[-1], clone(estimator[:-1])
+        inner = default_param_grid(last, before.fit_transform(X, y) if len(before) else X)
+        return {f"{name}__{parameter}": values for parameter, values in inner.items()}
     ours = counterpart(estimator)
     if ours is None:
         raise ValueError(
