@@ -27,7 +27,7 @@ INCLUDES = {
 
 # Sub-packages and the modules of hingeline that they may import besides their own. Families do not import one another.
 SHARED = {"_core", "base"}
-IMPORTS = {"base": {"_core"}} | dict.fromkeys(("batch", "online", "exact", "linear"), SHARED)
+IMPORTS = {"base": {"_core"}, "active": {"base"}} | dict.fromkeys(("batch", "online", "exact", "linear"), SHARED)
 
 
 def includes(path: Path) -> list[str]:
@@ -91,10 +91,15 @@ def test_sub_packages_import_only_what_lies_below(folder):
     assert not wrong, "\n".join(wrong)
 
 
-def test_dask_is_imported_in_one_folder():
+@pytest.mark.parametrize(
+    "place, packages",
+    [(Path("linear", "dask"), ("dask", "distributed")), (Path("active", "scikit_activeml.py"), ("skactiveml",))],
+    ids=["dask", "skactiveml"],
+)
+def test_optional_packages_are_imported_in_one_place(place, packages):
     wrong = []
     for path in PACKAGE.rglob("*.py"):
-        if path.is_relative_to(PACKAGE / "linear" / "dask"):
+        if path.is_relative_to(PACKAGE / place):
             continue
-        wrong += [str(path.relative_to(PACKAGE)) for name in imports(path) if name[0] in ("dask", "distributed")]
+        wrong += [str(path.relative_to(PACKAGE)) for name in imports(path) if name[0] in packages]
     assert not wrong, "\n".join(wrong)

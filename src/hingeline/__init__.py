@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from . import datasets, metrics
+from . import active, datasets, metrics
 from .batch.min_norm import MinNormSVC
 from .batch.nnisda import NNISDAClassifier
 from .batch.ollawv import WorstViolatorSVC
@@ -35,6 +35,7 @@ __all__ = [
     "NystroemSVC",
     "WorstViolatorSVC",
     "__version__",
+    "active",
     "datasets",
     "finite_newton_path",
     "metrics",
