@@ -123,6 +123,8 @@ def test_rows_are_drawn_at_random_until_two_labels_are_known():
         assert event.predicted == () and event.changed is None
     rows = learner.ask()
     assert rows.tolist() == [min(learner.open_rows, key=lambda row: abs(learner.scores()[row]))]
+    first = ActiveLearner(exact(), Rule(near_boundary, ties="first"), pool=X, diversity=0.5)
+    assert first.ask(3).tolist() == [0, 1, 2]
 
 
 def test_a_fitted_estimator_goes_on():

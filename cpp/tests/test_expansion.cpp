@@ -115,7 +115,7 @@ template <class T> void expansion_case(const Problem<T>& p) {
         for (int threads = 1; threads <= 3; ++threads)
             for (const auto& rows : {by_rows, by_columns}) {
                 Array<double> gathered(out.size(), -77.0);
-                CHECK(decide<T>(GatheredTiles<T>{rows, Ids::of(columns)}, c, p.n, threads, nullptr, gathered.data()));
+                CHECK(decide<T>(GatheredTiles<T>{rows, Ids::run(0, p.n), Ids::of(columns)}, c, p.n, threads, nullptr, gathered.data()));
                 CHECK(same_bits(gathered, out), shape.name, threads);
             }
     }

@@ -2,13 +2,14 @@
 
 from importlib.metadata import version
 
-from . import active, datasets, metrics
+from . import active, compare, datasets, metrics
 from .batch.min_norm import MinNormSVC
 from .batch.nnisda import NNISDAClassifier
 from .batch.ollawv import WorstViolatorSVC
 from .batch.svc import SVC
 from .exact.incremental import IncrementalSVC
 from .exact.one_class import IncrementalOneClassSVM
+from .files import load, load_libsvm, save, save_libsvm
 from .linear.cv import FiniteNewtonSVCCV
 from .linear.finite_newton import FiniteNewtonSVC
 from .linear.nystroem import NystroemSVC, nystroem_path
@@ -36,8 +37,13 @@ __all__ = [
     "WorstViolatorSVC",
     "__version__",
     "active",
+    "compare",
     "datasets",
     "finite_newton_path",
+    "load",
+    "load_libsvm",
     "metrics",
     "nystroem_path",
+    "save",
+    "save_libsvm",
 ]

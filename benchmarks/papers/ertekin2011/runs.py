@@ -1,9 +1,9 @@
-"""One run: train, test, count."""
+"""One run: train, test, count. Seconds are CPU seconds."""
 
 from __future__ import annotations
 
 import os
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
 from benchmarks.papers.data import smoothed, stored
+from benchmarks.papers.frame import cpu_timed
 from hingeline import LASVC
 from hingeline.metrics import g_mean_score, prbep_score
 
@@ -95,9 +96,7 @@ def _memory_mb() -> float:
 def _fit(model: LASVC, known: Set, data: Split) -> dict[str, Any]:
     """One epoch by `fit`, which ends with a cleaning."""
     X, X_test = data.as_ours(known.dense)
-    start = time.perf_counter()
-    model.fit(X, data.y)
-    seconds = time.perf_counter() - start
+    _, seconds = cpu_timed(lambda: model.fit(X, data.y))
     return {"seconds": seconds, **_counts(model), **scores(model, X_test, data.y_test)}
 
 
@@ -109,9 +108,7 @@ def _stream(model: LASVC, known: Set, data: Split, minutes: float) -> dict[str, 
     for fraction in CHECKPOINTS:
         part = order[seen : round(fraction * len(order))]
         rows, labels = X[part], data.y[part]
-        start = time.perf_counter()
-        model.partial_fit(rows, labels, classes=[-1, 1])
-        seconds += time.perf_counter() - start
+        seconds += cpu_timed(partial(model.partial_fit, rows, labels, classes=[-1, 1]))[1]
         seen += len(part)
         counts = {key: value for key, value in _counts(model).items() if not isinstance(value, dict)}
         curve.append({"examples": seen, "seconds": seconds, **counts, **scores(model, X_test, data.y_test)})
@@ -143,18 +140,14 @@ def _counts(model: LASVC) -> dict[str, Any]:
 def _libsvm(known: Set, data: Split) -> dict[str, Any]:
     """LIBSVM in scikit-learn: float64, rows as stored."""
     model = SVC(C=known.C, gamma=known.gamma, cache_size=CACHE_MB)
-    start = time.perf_counter()
-    model.fit(data.X, data.y)
-    seconds = time.perf_counter() - start
+    _, seconds = cpu_timed(lambda: model.fit(data.X, data.y))
     n_support = int(model.n_support_.sum())
     return {"seconds": seconds, "n_support": n_support, **scores(model, data.X_test, data.y_test)}
 
 
 def scores(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
     """The paper's scores, and the seconds that the decision values took."""
-    start = time.perf_counter()
-    values = model.decision_function(X)
-    seconds = time.perf_counter() - start
+    values, seconds = cpu_timed(lambda: model.decision_function(X))
     predicted = np.where(values > 0, 1, -1)
     return {
         "accuracy": float(np.mean(predicted == y)),

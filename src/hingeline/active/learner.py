@@ -16,7 +16,7 @@ from ..base.kernel import KernelEstimator
 from ..base.state import lock_of
 from .advice import Advice, Watch, advise, share_inside
 from .memory import Forgetting, Memory, Snapshots, checked_pool, is_fitted, take
-from .rules import Rule, as_rule, pick, pick_diverse
+from .rules import RULES, Rule, as_rule, pick, pick_diverse
 from .scoring import scores_of, similarity_of
 
 __all__ = ["ActiveLearner", "Event"]
@@ -174,7 +174,8 @@ class ActiveLearner:
     def ask(self, n: int = 1) -> np.ndarray:
         """Rows whose labels are wanted next.
 
-        While fewer than two labels have been seen and the estimator was not fitted before, rows are drawn at random.
+        While fewer than two labels have been seen and the estimator was not fitted before, there are no scores: all rows
+        are equal, and the ties of the rule decide. Ties are broken at random unless the rule says otherwise.
 
         Parameters
         ----------
@@ -194,15 +195,16 @@ class ActiveLearner:
 
     def _choose(self, n: int) -> np.ndarray:
         rows, draws = self.open_rows, self._draws(1 + len(self._history))
-        if not self.is_ready or not len(rows):
-            return draws.choice(rows, min(n, len(rows)), replace=False)
-        if not isinstance(self.rule, Rule):
-            return self.rule.query(self, rows, min(n, len(rows)), draws)
-        if self.rule.candidates is not None and len(rows) > n * self.rule.candidates:
-            rows = np.sort(draws.choice(rows, n * self.rule.candidates, replace=False))
-        utilities = self.rule.utility(self.scores(rows))
-        ties = None if self.rule.ties == "first" else draws
-        if n == 1 or not self.diversity:
+        if not len(rows):
+            return rows
+        rule = self.rule if self.is_ready or isinstance(self.rule, Rule) else RULES["random"]
+        if not isinstance(rule, Rule):
+            return rule.query(self, rows, min(n, len(rows)), draws)
+        if rule.candidates is not None and len(rows) > n * rule.candidates:
+            rows = np.sort(draws.choice(rows, n * rule.candidates, replace=False))
+        utilities = rule.utility(self.scores(rows)) if self.is_ready else np.zeros(len(rows))
+        ties = None if rule.ties == "first" else draws
+        if n == 1 or not self.diversity or not self.is_ready:
             return rows[pick(utilities, n, ties)]
         few = pick(utilities, SHORTLIST * n, ties)
         similarity = similarity_of(self.estimator, take(self.pool, rows[few]))

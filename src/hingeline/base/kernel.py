@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from .. import _core
 from . import params
+from .labels import read_only
 from .progress import warn_of_long_fit
 from .rows import LARGEST, RowEstimator, finite
 from .state import snapshot
@@ -97,13 +98,16 @@ class KernelEstimator(RowEstimator):
     def _kernel(self) -> _core.Kernel:
         return _core.Kernel(self.kernel, self._gamma, float(self.coef0), int(self.degree))
 
-    def _source(self, matrix: _core.Matrix | None, take: Callable[[np.ndarray], Any]) -> _core.Source:
+    def _source(
+        self, matrix: _core.Matrix | None, take: Callable[[np.ndarray], Any], rows: np.ndarray | None = None
+    ) -> _core.Source:
         """Source of kernel values in training: computed, precomputed (in `matrix`), or a function of rows.
 
-        `take` returns the rows with given numbers.
+        `take` returns the rows with given numbers. `rows` are the rows and columns of a precomputed matrix that take
+        part (None: all).
         """
         if self.kernel == "precomputed":
-            return _core.Source(matrix)
+            return _core.Source(matrix, rows)
         if callable(self.kernel):
             return _core.Source(lambda queries, base: self._call_kernel(take(queries), take(base)))
         return _core.Source(self._kernel())
@@ -222,6 +226,12 @@ class KernelEstimator(RowEstimator):
         state = super().__getstate__()
         state.pop("_cache", None)
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for name in ("dual_coef_", "support_vectors_"):
+            if name in vars(self):
+                read_only(vars(self)[name])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

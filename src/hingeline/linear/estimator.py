@@ -25,6 +25,7 @@ LINEAR_RULES = {
     "C": params.real(least=1 / LARGEST, most=LARGEST),
     "loss": params.one_of("squared_hinge", "huber", "hinge", "squared"),
     "tol": params.real(least=0.0, most=1.0),
+    "kkt_tol": params.real(least=0.0) | params.nothing(),
     "max_iter": params.integer(least=0),
     "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
     "solver": params.one_of("auto", "gram", "cg", "paper", "plain"),
@@ -156,7 +157,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
 
     _rules: dict[str, params.Rule] = LINEAR_RULES
     _needed: tuple[str, ...] = ("coef_", "classes_")
-    #: Whether ``support_``, ``dual_coef_`` and ``kkt_violation_`` are attributes.
+    #: Whether ``support_`` and ``dual_coef_``, and ``kkt_violation_`` also without `kkt_tol`, are attributes.
     _publishes_multipliers = False
     #: KKT violation to reach as well; a parameter of some estimators.
     kkt_tol: float | None = None
@@ -213,10 +214,6 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         if in_partitions(X):
             from .dask.problem import problem_of
 
-            if self.kkt_tol is not None:
-                raise TypeError(
-                    f"kkt_tol={self.kkt_tol} needs X in memory. Got a Dask collection. Set kkt_tol=None and lower tol."
-                )
             return X, y, [problem_of(self, X, y, sample_weight)]
         X, codes, weights = self._validate_fit(X, y, sample_weight)
         return X, self.classes_[codes], self._local_problems(X, codes, weights)

@@ -36,6 +36,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     tol : float, default=1e-4
         Training stops when the duality gap is at most `tol` times the objective; for 'paper' and 'plain' see
         :class:`FiniteNewtonSVC`.
+    kkt_tol : float, default=None
+        If given, training also goes on until ``kkt_violation_`` is at most `kkt_tol`, as in :class:`FiniteNewtonSVC`.
     max_iter : int, default=1000
         Newton iterations.
     class_weight : dict or 'balanced', default=None
@@ -59,6 +61,9 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         Thresholds, ascending.
     objective_, duality_gap_ : float
         Primal objective, and an upper bound of its distance from the minimum.
+    kkt_violation_ : float
+        Largest KKT violation of the multipliers, one for each sample and threshold, in units of the margin. It is
+        computed only with `kkt_tol`.
     n_iter_ : int
         Newton iterations.
     n_passes_ : float
@@ -98,6 +103,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         loss: str = "squared_hinge",
         classes: Any = None,
         tol: float = 1e-4,
+        kkt_tol: float | None = None,
         max_iter: int = 1000,
         class_weight: Any = None,
         solver: str = "auto",
