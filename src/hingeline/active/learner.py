@@ -174,8 +174,8 @@ class ActiveLearner:
     def ask(self, n: int = 1) -> np.ndarray:
         """Rows whose labels are wanted next.
 
-        While fewer than two labels have been seen and the estimator was not fitted before, there are no scores: all rows
-        are equal, and the ties of the rule decide. Ties are broken at random unless the rule says otherwise.
+        While fewer than two labels have been seen and the estimator was not fitted before, there are no scores. All
+        rows are equal then, and the ties of the rule decide: a random row, unless the rule has ``ties='first'``.
 
         Parameters
         ----------
