@@ -357,6 +357,14 @@ def test_advice():
     assert not advice.stop and "still change" in advice.reason and advice.surprise > 0.5
 
 
+def test_no_advice_to_stop_while_all_predictions_are_equal():
+    y = np.zeros(200, dtype=int)
+    y[0] = 1
+    learner = labelled(started(exact(C=0.1), y=y), 30, y)
+    advice = learner.advice(window=10)
+    assert not advice.stop and advice.agreement == 1 and "same prediction" in advice.reason
+
+
 def test_advice_after_undo_is_that_of_before():
     learner = labelled(started(exact()), 30)
     before = learner.advice(window=10)

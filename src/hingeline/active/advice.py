@@ -22,7 +22,8 @@ class Advice:
     Attributes
     ----------
     stop : bool
-        Whether `agreement` is at least the required one and `expected_change` is at most 1 minus it.
+        Whether `agreement` is at least the required one, `expected_change` is at most 1 minus it, and the predictions
+        for the watched rows are not all equal: a model that has hardly seen a rare class is stable, but not finished.
     reason : str
         The same in words.
     agreement : float
@@ -70,6 +71,11 @@ class Watch:
         if self.seen:
             self.seen.pop()
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows have the same prediction."""
+        return not self.seen or bool(np.all(self.seen[-1][1] == self.seen[-1][1][0]))
+
     def movement(self, window: int) -> tuple[float, float]:
         """Agreement with the model `window` labels ago, and the sum of the changes since; NaN if it is not known."""
         if not self.seen:
@@ -109,6 +115,8 @@ def advise(watch: Watch, window: int, agreement: float, surprise: float, inside_
     found, moved = watch.movement(window)
     if np.isnan(found):
         stop, reason = False, f"there are fewer than {window} answers since the first model"
+    elif watch.is_constant:
+        stop, reason = False, "all watched rows have the same prediction"
     elif found < agreement:
         stop, reason = False, f"predictions still change: kappa is {found:.3f}, below {agreement:g}"
     elif moved > 1 - agreement:

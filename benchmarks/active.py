@@ -1,0 +1,263 @@
+"""Active learning: learning curves of query rules, the cost of a question and its answer, large pools.
+
+``python -m benchmarks.active`` writes a Markdown page, a JSON file and a figure. Seconds are CPU seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.svm import SVC
+
+from benchmarks import environment, writing
+from benchmarks.papers.data import stored
+from benchmarks.papers.frame import cpu_timed
+from hingeline import IncrementalSVC
+from hingeline.active import ActiveLearner
+
+NAME = "active"
+#: Rows of the pool and of the test part, labels given at the start (random rows) and at the end, labels between tests.
+POOL, TEST, START, LABELS, EVERY = 4000, 2000, 20, 300, 20
+SEEDS = 10
+#: Title: rule, rows asked together, diversity.
+RULES = {
+    "random": ("random", 1, 0.0),
+    "margin": ("margin", 1, 0.0),
+    "small pool (59)": ("small_pool", 1, 0.0),
+    "margin, 10 at a time": ("margin", 10, 0.5),
+}
+#: Points held when questions are timed, questions, fits of SVC.
+HELD, QUESTIONS, FITS = 5000, 30, 3
+TIMED_RULES = ("small_pool", "margin")
+#: Rows and features of the large pool, and labels given before questions are timed.
+LARGE, LARGE_FEATURES, LARGE_LABELS = 100_000, 50, 300
+LARGE_RULES = ("random", "small_pool", "margin")
+
+
+@dataclass(frozen=True)
+class Set:
+    """A data set and its setting. `positive`: this label against the rest in the timings; `scale`: of the features."""
+
+    name: str
+    C: float
+    gamma: float
+    scale: float = 1.0
+    positive: int | None = None
+    balanced: bool = False
+
+    @property
+    def score(self) -> Any:
+        return balanced_accuracy_score if self.balanced else accuracy_score
+
+    def load(self, binary: bool) -> tuple[np.ndarray, np.ndarray]:
+        data = stored(self.name)
+        X = (data.X.toarray() if sp.issparse(data.X) else data.X) * self.scale
+        return X, (data.y == self.positive).astype(int) if binary and self.positive is not None else data.y
+
+
+#: C and gamma of banana, adult, mnist and usps: Ertekin et al. 2011, table 2. 3 % of w8a are positive.
+CURVES = (
+    Set("banana", 10, 1.0),
+    Set("adult", 100, 0.005),
+    Set("w8a", 10, 0.05, balanced=True),
+    Set("usps", 10, 2.0, scale=1 / 16),
+)
+COSTS = (Set("adult", 100, 0.005), Set("mnist", 100, 0.001, 1 / 255, positive=8), Set("w8a", 10, 0.05))
+
+
+# ---- learning curves ---------------------------------------------------------------------------------
+
+
+def curve(one: Set, title: str, seed: int, X: np.ndarray, y: np.ndarray, n_labels: int) -> dict[str, Any]:
+    """Scores on the test part after so many labels, and the number of labels at which the learner advised to stop."""
+    rule, together, diversity = RULES[title]
+    order = np.random.default_rng(seed).permutation(len(y))
+    pool, test = order[:POOL], order[POOL : POOL + TEST]
+    model = IncrementalSVC(C=one.C, gamma=one.gamma)
+    how = {"classes": np.unique(y), "diversity": diversity, "random_state": seed}
+    learner = ActiveLearner(model, rule, pool=X[pool], **how)
+    learner.answer(np.arange(START), y[pool[:START]])
+    labels, scores, stop, seconds = [], [], None, 0.0
+    while True:
+        if learner.n_labelled % EVERY == 0:
+            labels.append(learner.n_labelled)
+            scores.append(100 * float(one.score(y[test], model.predict(X[test]))))
+            if stop is None and learner.advice().stop:
+                stop = learner.n_labelled
+        if learner.n_labelled >= n_labels:
+            return {"labels": labels, "scores": scores, "stop": stop, "seconds": seconds}
+        rows, took = cpu_timed(lambda: learner.ask(together))
+        seconds += took + cpu_timed(lambda rows=rows: learner.answer(rows, y[pool[rows]]))[1]
+
+
+def curves(quick: bool) -> dict[str, Any]:
+    """Learning curves of all rules on all sets."""
+    found: dict[str, Any] = {}
+    for one in CURVES:
+        X, y = one.load(binary=False)
+        for title in RULES:
+            print(one.name, title, flush=True)
+            runs = [curve(one, title, s, X, y, 60 if quick else LABELS) for s in range(2 if quick else SEEDS)]
+            found.setdefault(one.name, {})[title] = runs
+    return found
+
+
+# ---- costs -------------------------------------------------------------------------------------------
+
+
+def costs(quick: bool) -> list[dict[str, Any]]:
+    """Question and answer with a model of `HELD` points, and fitting SVC to these points again."""
+    rows = []
+    held, fits = (500, 1) if quick else (HELD, FITS)
+    for one in COSTS:
+        print(one.name, flush=True)
+        X, y = one.load(binary=True)
+        order = np.random.default_rng(0).permutation(len(y))[: held + 20_000]
+        X, y = X[order], y[order]
+        svc = SVC(C=one.C, gamma=one.gamma, cache_size=1000)
+        refit = min(cpu_timed(lambda svc=svc, X=X, y=y: svc.fit(X[:held], y[:held]))[1] for _ in range(fits))
+        for rule in TIMED_RULES:
+            n = 3 if quick else QUESTIONS
+            model = IncrementalSVC(C=one.C, gamma=one.gamma).fit(X[:held], y[:held])
+            ask, answer = loop(ActiveLearner(model, rule, pool=X[held:]), y[held:], n)
+            seen = X[held : held + 59] if rule == "small_pool" else X[held:]
+            score = cpu_timed(lambda svc=svc, seen=seen: svc.decision_function(seen))[1]
+            more = {"ask": ask, "answer": answer, "refit": refit, "score": score, "margin": int(model.n_margin_[0])}
+            rows.append({"set": one.name, "rule": rule, "n_support": len(model.support_), **more})
+    return rows
+
+
+def loop(learner: ActiveLearner, y: np.ndarray, n: int) -> tuple[float, float]:
+    """Mean seconds of a question and of an answer."""
+    ask = answer = 0.0
+    for _ in range(n):
+        rows, took = cpu_timed(learner.ask)
+        ask += took
+        answer += cpu_timed(lambda rows=rows: learner.answer(rows, y[rows]))[1]
+    return ask / n, answer / n
+
+
+def large(quick: bool) -> list[dict[str, Any]]:
+    """Questions to a pool of 100,000 rows."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(LARGE // 20 if quick else LARGE, LARGE_FEATURES))
+    y = (np.sum(X[:, :10] ** 2, axis=1) > 10).astype(int)
+    rows = []
+    for rule in LARGE_RULES:
+        print("large", rule, flush=True)
+        learner = ActiveLearner(IncrementalSVC(C=10, gamma=0.01), rule, pool=X, classes=[0, 1])
+        learner.answer(np.arange(LARGE_LABELS), y[:LARGE_LABELS])
+        ask, answer = loop(learner, y, 3 if quick else QUESTIONS)
+        rows.append({"rule": rule, "ask": ask, "answer": answer, "n_support": len(learner.estimator.support_)})
+    return rows
+
+
+# ---- page --------------------------------------------------------------------------------------------
+
+
+def figure(path: Path, found: dict[str, Any]) -> None:
+    """Scores against labels: mean and standard deviation over the seeds."""
+    from benchmarks.plots import BLACK, BLUE, GREEN, RED, legend, plt
+
+    fig, axes = plt.subplots(1, len(found), figsize=(3.1 * len(found), 3.4), layout="constrained")
+    for axis, (name, rules) in zip(axes, found.items(), strict=True):
+        for (title, runs), colour in zip(rules.items(), (BLACK, BLUE, RED, GREEN), strict=True):
+            scores = np.array([run["scores"] for run in runs])
+            labels, mean, sd = runs[0]["labels"], scores.mean(axis=0), scores.std(axis=0, ddof=1)
+            axis.plot(labels, mean, color=colour, label=title, linestyle="--" if title == "random" else "-")
+            axis.fill_between(labels, mean - sd, mean + sd, color=colour, alpha=0.13, linewidth=0)
+        axis.set(title=name, xlabel="labels")
+    balanced = [one.name for one in CURVES if one.balanced]
+    axes[0].set(ylabel=f"test accuracy, % ({', '.join(balanced)}: balanced)")
+    legend(fig, *axes[0].get_legend_handles_labels())
+    fig.savefig(path)
+
+
+def markdown(result: dict[str, Any], name: str) -> str:
+    """The page."""
+    many = len(next(iter(next(iter(result["curves"].values())).values())))
+    return "\n\n".join(
+        [
+            "# Active learning",
+            writing.machine_lines(result["machine"], 1),
+            "Program: `python -m benchmarks.active`. Seconds are CPU seconds of one thread. `IncrementalSVC` learns.",
+            "## Learning curves",
+            f"Pool of {POOL:,} rows, {START} random labels at the start; then each rule asks up to {LABELS} labels. "
+            f"Accuracy in % on {TEST:,} other rows (w8a, 3 % positive: balanced accuracy), mean ± standard deviation "
+            f"over {many} random splits. usps has ten classes. *10 at a time*: batches with `diversity=0.5`.",
+            f"![Test accuracy against the number of labels]({name}.png)",
+            curve_table(result["curves"]),
+            "*stop*: median number of labels at which `advice()` (checked every 20 labels) first advised to stop, in "
+            "brackets the number of runs in which it did; *at stop*: mean score at that moment.",
+            "## A question and its answer with 5,000 points",
+            f"The model holds {HELD:,} points. Mean of {QUESTIONS} questions and answers. `small_pool` looks at 59 "
+            "rows of the pool, `margin` at all 20,000. *SVC*: `sklearn.svm.SVC` fitted to the same 5,000 points "
+            f"(fastest of {FITS}) and the decision values of the same rows. *ratio to the fit alone*: as if these "
+            "decision values cost nothing. *on the margin*: points whose coefficient is between its bounds.",
+            cost_table(result["costs"]),
+            "## A pool of 100,000 rows",
+            f"{LARGE_FEATURES} features, two classes, {LARGE_LABELS} labels given before.",
+            writing.table(
+                ["rule", "question, ms", "answer, ms", "support vectors"],
+                [
+                    [r["rule"], f"{1e3 * r['ask']:.2f}", f"{1e3 * r['answer']:.2f}", str(r["n_support"])]
+                    for r in result["large"]
+                ],
+            ),
+        ]
+    )
+
+
+def curve_table(found: dict[str, Any]) -> str:
+    rows = []
+    for name, rules in found.items():
+        for title, runs in rules.items():
+            labels, scores = runs[0]["labels"], np.array([run["scores"] for run in runs])
+            at = [labels.index(n) for n in shown(labels)]
+            cells = [f"{scores[:, k].mean():.1f} ± {scores[:, k].std(ddof=1):.1f}" for k in at]
+            stops = [(run["stop"], run["scores"][labels.index(run["stop"])]) for run in runs if run["stop"]]
+            stop = f"{np.median([s for s, _ in stops]):.0f} ({len(stops)})" if stops else "-"
+            rows.append([f"{name}: {title}", *cells, stop, f"{np.mean([s for _, s in stops]):.1f}" if stops else "-"])
+    return writing.table(["", *(f"{n} labels" for n in shown(labels)), "stop", "at stop"], rows)
+
+
+def shown(labels: list[int]) -> list[int]:
+    """Numbers of labels in the table."""
+    return [n for n in (40, 60, 100, 200, 300) if n in labels]
+
+
+def cost_table(found: list[dict[str, Any]]) -> str:
+    header = ["", "question, ms", "answer, ms", "SVC, ms", "ratio", "ratio to the fit alone"]
+    rows = []
+    for r in found:
+        ours, theirs = r["ask"] + r["answer"], r["refit"] + r["score"]
+        times = [f"{1e3 * r[key]:.2f}" for key in ("ask", "answer")]
+        rows.append(
+            [f"{r['set']}: {r['rule']}", *times, f"{1e3 * theirs:,.0f}", f"{theirs / ours:.0f}",
+             f"{r['refit'] / ours:.0f}", str(r["n_support"]), str(r["margin"])]
+        )  # fmt: skip
+    return writing.table([*header, "support vectors", "on the margin"], rows)
+
+
+def main() -> int:
+    """Run, write, say where."""
+    args = environment.command_line(NAME, __doc__).parse_args()
+    try:
+        result = {"machine": environment.machine(), "costs": costs(args.quick), "large": large(args.quick)}
+        result["curves"] = curves(args.quick)
+    except OSError as error:
+        print(f"Nothing to do: {error}")
+        return 0
+    writing.write(args.output, NAME, result, markdown(result, NAME))
+    figure(args.output / f"{NAME}.png", result["curves"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
