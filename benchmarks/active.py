@@ -1,12 +1,15 @@
 """Active learning: learning curves of query rules, the cost of a question and its answer, large pools.
 
-``python -m benchmarks.active`` writes a Markdown page, a JSON file and a figure. Seconds are CPU seconds.
+``python -m benchmarks.active`` writes a Markdown page and a figure. Seconds are CPU seconds. Each run is stored when it
+is done, so an interrupted program goes on where it was.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +20,14 @@ from sklearn.svm import SVC
 
 from benchmarks import environment, writing
 from benchmarks.papers.data import stored
-from benchmarks.papers.frame import cpu_timed
+from benchmarks.papers.frame import Job, cpu_timed
+from benchmarks.store import Store
 from hingeline import IncrementalSVC
 from hingeline.active import ActiveLearner
 
 NAME = "active"
 #: Rows of the pool and of the test part, labels given at the start (random rows) and at the end, labels between tests.
-POOL, TEST, START, LABELS, EVERY = 4000, 2000, 20, 300, 20
+POOL, TEST, START, LABELS, EVERY = 3000, 2000, 20, 200, 20
 SEEDS = 10
 #: Title: rule, rows asked together, diversity.
 RULES = {
@@ -55,6 +59,7 @@ class Set:
     def score(self) -> Any:
         return balanced_accuracy_score if self.balanced else accuracy_score
 
+    @lru_cache(maxsize=1)  # noqa: B019  (sets are constants)
     def load(self, binary: bool) -> tuple[np.ndarray, np.ndarray]:
         data = stored(self.name)
         X = (data.X.toarray() if sp.issparse(data.X) else data.X) * self.scale
@@ -62,75 +67,72 @@ class Set:
 
 
 #: C and gamma of banana, adult, mnist and usps: Ertekin et al. 2011, table 2. 3 % of w8a are positive.
-CURVES = (
-    Set("banana", 10, 1.0),
-    Set("adult", 100, 0.005),
-    Set("w8a", 10, 0.05, balanced=True),
-    Set("usps", 10, 2.0, scale=1 / 16),
-)
-COSTS = (Set("adult", 100, 0.005), Set("mnist", 100, 0.001, 1 / 255, positive=8), Set("w8a", 10, 0.05))
+CURVES = {
+    "banana": Set("banana", 10, 1.0),
+    "adult": Set("adult", 100, 0.005),
+    "w8a": Set("w8a", 10, 0.05, balanced=True),
+    "usps": Set("usps", 10, 2.0, scale=1 / 16),
+}
+COSTS = {
+    "adult": CURVES["adult"],
+    "mnist": Set("mnist", 100, 0.001, scale=1 / 255, positive=8),
+    "w8a": CURVES["w8a"],
+}
 
 
 # ---- learning curves ---------------------------------------------------------------------------------
 
 
-def curve(one: Set, title: str, seed: int, X: np.ndarray, y: np.ndarray, n_labels: int) -> dict[str, Any]:
+def curve(name: str, rule: str, seed: int, quick: bool) -> dict[str, Any]:
     """Scores on the test part after so many labels, and the number of labels at which the learner advised to stop."""
-    rule, together, diversity = RULES[title]
+    one, (way, together, diversity) = CURVES[name], RULES[rule]
+    X, y = one.load(binary=False)
     order = np.random.default_rng(seed).permutation(len(y))
     pool, test = order[:POOL], order[POOL : POOL + TEST]
     model = IncrementalSVC(C=one.C, gamma=one.gamma)
     how = {"classes": np.unique(y), "diversity": diversity, "random_state": seed}
-    learner = ActiveLearner(model, rule, pool=X[pool], **how)
+    learner = ActiveLearner(model, way, pool=X[pool], **how)
     learner.answer(np.arange(START), y[pool[:START]])
-    labels, scores, stop, seconds = [], [], None, 0.0
+    labels, scores, stop = [], [], None
     while True:
         if learner.n_labelled % EVERY == 0:
             labels.append(learner.n_labelled)
             scores.append(100 * float(one.score(y[test], model.predict(X[test]))))
             if stop is None and learner.advice().stop:
                 stop = learner.n_labelled
-        if learner.n_labelled >= n_labels:
-            return {"labels": labels, "scores": scores, "stop": stop, "seconds": seconds}
-        rows, took = cpu_timed(lambda: learner.ask(together))
-        seconds += took + cpu_timed(lambda rows=rows: learner.answer(rows, y[pool[rows]]))[1]
-
-
-def curves(quick: bool) -> dict[str, Any]:
-    """Learning curves of all rules on all sets."""
-    found: dict[str, Any] = {}
-    for one in CURVES:
-        X, y = one.load(binary=False)
-        for title in RULES:
-            print(one.name, title, flush=True)
-            runs = [curve(one, title, s, X, y, 60 if quick else LABELS) for s in range(2 if quick else SEEDS)]
-            found.setdefault(one.name, {})[title] = runs
-    return found
+        if learner.n_labelled >= (3 * EVERY if quick else LABELS):
+            return {"labels": labels, "scores": scores, "stop": stop}
+        rows = learner.ask(together)
+        learner.answer(rows, y[pool[rows]])
 
 
 # ---- costs -------------------------------------------------------------------------------------------
 
 
-def costs(quick: bool) -> list[dict[str, Any]]:
+def cost(name: str, rule: str, quick: bool) -> dict[str, Any]:
     """Question and answer with a model of `HELD` points, and fitting SVC to these points again."""
-    rows = []
-    held, fits = (500, 1) if quick else (HELD, FITS)
-    for one in COSTS:
-        print(one.name, flush=True)
-        X, y = one.load(binary=True)
-        order = np.random.default_rng(0).permutation(len(y))[: held + 20_000]
-        X, y = X[order], y[order]
-        svc = SVC(C=one.C, gamma=one.gamma, cache_size=1000)
-        refit = min(cpu_timed(lambda svc=svc, X=X, y=y: svc.fit(X[:held], y[:held]))[1] for _ in range(fits))
-        for rule in TIMED_RULES:
-            n = 3 if quick else QUESTIONS
-            model = IncrementalSVC(C=one.C, gamma=one.gamma).fit(X[:held], y[:held])
-            ask, answer = loop(ActiveLearner(model, rule, pool=X[held:]), y[held:], n)
-            seen = X[held : held + 59] if rule == "small_pool" else X[held:]
-            score = cpu_timed(lambda svc=svc, seen=seen: svc.decision_function(seen))[1]
-            more = {"ask": ask, "answer": answer, "refit": refit, "score": score, "margin": int(model.n_margin_[0])}
-            rows.append({"set": one.name, "rule": rule, "n_support": len(model.support_), **more})
-    return rows
+    one, (held, fits, n) = COSTS[name], (500, 1, 3) if quick else (HELD, FITS, QUESTIONS)
+    X, y = one.load(binary=True)
+    order = np.random.default_rng(0).permutation(len(y))[: held + 20_000]
+    X, y = X[order], y[order]
+    svc = SVC(C=one.C, gamma=one.gamma, cache_size=1000)
+    refit = min(cpu_timed(lambda: svc.fit(X[:held], y[:held]))[1] for _ in range(fits))
+    score = cpu_timed(lambda: svc.decision_function(X[held : held + 59] if rule == "small_pool" else X[held:]))[1]
+    model = IncrementalSVC(C=one.C, gamma=one.gamma).fit(X[:held], y[:held])
+    ask, answer = loop(ActiveLearner(model, rule, pool=X[held:]), y[held:], n)
+    counts = {"n_support": len(model.support_), "margin": int(model.n_margin_[0])}
+    return {"ask": ask, "answer": answer, "refit": refit, "score": score, **counts}
+
+
+def large(rule: str, quick: bool) -> dict[str, Any]:
+    """Questions to a pool of 100,000 rows."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(LARGE // 20 if quick else LARGE, LARGE_FEATURES))
+    y = (np.sum(X[:, :10] ** 2, axis=1) > 10).astype(int)
+    learner = ActiveLearner(IncrementalSVC(C=10, gamma=0.01), rule, pool=X, classes=[0, 1])
+    learner.answer(np.arange(LARGE_LABELS), y[:LARGE_LABELS])
+    ask, answer = loop(learner, y, 3 if quick else QUESTIONS)
+    return {"ask": ask, "answer": answer, "n_support": len(learner.estimator.support_)}
 
 
 def loop(learner: ActiveLearner, y: np.ndarray, n: int) -> tuple[float, float]:
@@ -143,19 +145,17 @@ def loop(learner: ActiveLearner, y: np.ndarray, n: int) -> tuple[float, float]:
     return ask / n, answer / n
 
 
-def large(quick: bool) -> list[dict[str, Any]]:
-    """Questions to a pool of 100,000 rows."""
-    random = np.random.default_rng(0)
-    X = random.normal(size=(LARGE // 20 if quick else LARGE, LARGE_FEATURES))
-    y = (np.sum(X[:, :10] ** 2, axis=1) > 10).astype(int)
-    rows = []
-    for rule in LARGE_RULES:
-        print("large", rule, flush=True)
-        learner = ActiveLearner(IncrementalSVC(C=10, gamma=0.01), rule, pool=X, classes=[0, 1])
-        learner.answer(np.arange(LARGE_LABELS), y[:LARGE_LABELS])
-        ask, answer = loop(learner, y, 3 if quick else QUESTIONS)
-        rows.append({"rule": rule, "ask": ask, "answer": answer, "n_support": len(learner.estimator.support_)})
-    return rows
+def jobs(quick: bool) -> list[Job]:
+    """All runs: costs first, then the curves of one set after the other."""
+    seeds = range(2 if quick else SEEDS)
+    sizes = {"quick": quick, "sizes": (POOL, TEST, START, LABELS, EVERY, HELD, QUESTIONS, LARGE, LARGE_LABELS)}
+    found = [Job("cost", {"name": name, "rule": rule}) for name in COSTS for rule in TIMED_RULES]
+    found += [Job("large", {"rule": rule}) for rule in LARGE_RULES]
+    found += [
+        Job("curve", {"name": name, "rule": rule, "seed": seed})
+        for name, seed, rule in product(CURVES, seeds, RULES)
+    ]  # fmt: skip
+    return [replace(job, how={"quick": quick}, more=sizes) for job in found]
 
 
 # ---- page --------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def figure(path: Path, found: dict[str, Any]) -> None:
             axis.plot(labels, mean, color=colour, label=title, linestyle="--" if title == "random" else "-")
             axis.fill_between(labels, mean - sd, mean + sd, color=colour, alpha=0.13, linewidth=0)
         axis.set(title=name, xlabel="labels")
-    balanced = [one.name for one in CURVES if one.balanced]
+    balanced = [one.name for one in CURVES.values() if one.balanced]
     axes[0].set(ylabel=f"test accuracy, % ({', '.join(balanced)}: balanced)")
     legend(fig, *axes[0].get_legend_handles_labels())
     fig.savefig(path)
@@ -229,7 +229,7 @@ def curve_table(found: dict[str, Any]) -> str:
 
 def shown(labels: list[int]) -> list[int]:
     """Numbers of labels in the table."""
-    return [n for n in (40, 60, 100, 200, 300) if n in labels]
+    return [n for n in (40, 60, 100, 200) if n in labels]
 
 
 def cost_table(found: list[dict[str, Any]]) -> str:
@@ -239,23 +239,41 @@ def cost_table(found: list[dict[str, Any]]) -> str:
         ours, theirs = r["ask"] + r["answer"], r["refit"] + r["score"]
         times = [f"{1e3 * r[key]:.2f}" for key in ("ask", "answer")]
         rows.append(
-            [f"{r['set']}: {r['rule']}", *times, f"{1e3 * theirs:,.0f}", f"{theirs / ours:.0f}",
+            [f"{r['name']}: {r['rule']}", *times, f"{1e3 * theirs:,.0f}", f"{theirs / ours:.0f}",
              f"{r['refit'] / ours:.0f}", str(r["n_support"]), str(r["margin"])]
         )  # fmt: skip
     return writing.table([*header, "support vectors", "on the margin"], rows)
 
 
+def gathered(store: Store, quick: bool) -> dict[str, Any]:
+    """Stored results in the form of the page."""
+    found: dict[str, Any] = {"machine": environment.machine(), "costs": [], "large": [], "curves": {}}
+    for job in jobs(quick):
+        result = store.get(job)
+        if result is not None and job.kind == "curve":
+            runs = found["curves"].setdefault(job.at["name"], {}).setdefault(job.at["rule"], [])
+            runs.append(result)
+        elif result is not None:
+            found["costs" if job.kind == "cost" else "large"].append({**job.at, **result})
+    return found
+
+
 def main() -> int:
-    """Run, write, say where."""
+    """Make the runs that are missing, write the page and the figure."""
     args = environment.command_line(NAME, __doc__).parse_args()
+    store = Store(Path("out") / (f"{NAME}-quick" if args.quick else NAME))
     try:
-        result = {"machine": environment.machine(), "costs": costs(args.quick), "large": large(args.quick)}
-        result["curves"] = curves(args.quick)
-    except OSError as error:
+        for job in jobs(args.quick):
+            if store.get(job) is None:
+                print(job.path, flush=True)
+                store.put(job, globals()[job.kind](**job.at, **job.how))
+    except FileNotFoundError as error:
         print(f"Nothing to do: {error}")
         return 0
-    writing.write(args.output, NAME, result, markdown(result, NAME))
+    result = gathered(store, args.quick)
+    writing.write_whole(args.output / f"{NAME}.md", markdown(result, NAME).rstrip() + "\n")
     figure(args.output / f"{NAME}.png", result["curves"])
+    print(f"Written: {args.output / NAME}.md and .png")
     return 0
 
 
