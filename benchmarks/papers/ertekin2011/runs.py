@@ -24,6 +24,7 @@ from .settings import (
     FULL_MINUTES,
     METHODS,
     POOL_BEST,
+    POOL_COMPARED,
     POOL_LABELS,
     SETS,
     USPS_READINGS,
@@ -94,7 +95,7 @@ def warm(name: str, s: float, warm_sv: int, seed: int, n_jobs: int) -> dict[str,
 def pool(name: str, size: int | None, seed: int, n_jobs: int) -> dict[str, Any]:
     """LASVM-G with the labels that it asks for: near the boundary, among `size` random rows or all.
 
-    `among_best`: share of the questions whose row was among the best `POOL_BEST` of all rows.
+    `among_best`: share of the questions, among those compared, whose row was among the best `POOL_BEST` of all rows.
     """
     known = SETS[name]
     data = split(known, seed if known.is_random else 0)
@@ -106,7 +107,7 @@ def pool(name: str, size: int | None, seed: int, n_jobs: int) -> dict[str, Any]:
     while learner.n_labelled < POOL_LABELS[-1]:
         rows, took = cpu_timed(learner.ask)
         seconds += took
-        if learner.is_ready:
+        if learner.is_ready and learner.n_labelled % POOL_COMPARED == 0:
             everything = near_boundary(learner.scores(learner.open_rows))
             ranks.append(np.mean(everything > near_boundary(learner.scores(rows))[0]))
         learner.answer(rows, data.y[rows])
