@@ -31,6 +31,8 @@ def missing(code):
     """What a block needs and this machine does not have."""
     if "dask" in code and importlib.util.find_spec("distributed") is None:
         return "needs dask"
+    if "skactiveml" in code and importlib.util.find_spec("skactiveml") is None:
+        return "needs scikit-activeml"
     if "sklearn.callback" in code and importlib.util.find_spec("rich") is None:
         return "needs rich"
     if "datasets.load(" in code and not Path(os.environ.get("HINGELINE_DATA", "")).joinpath("adult.npz").exists():
