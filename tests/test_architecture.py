@@ -30,6 +30,7 @@ SHARED = {"_core", "base"}
 FAMILIES = ("batch", "online", "exact", "linear")
 IMPORTS = {
     "base": {"_core"},
+    "active": {"base"},
     "compare": set(),
     "files": {"base", *FAMILIES},
     "onnx": {"base", "files", *FAMILIES},
@@ -41,6 +42,7 @@ OPTIONAL = {
     "onnx": "onnx",
     "skl2onnx": "onnx",
     "matplotlib": "compare/diagram.py",
+    "skactiveml": "active/scikit_activeml.py",
     "onnxruntime": None,
     "safetensors": None,
     "skops": None,
