@@ -181,9 +181,10 @@ Record from_dict(const nb::dict& dict);
 struct PySource {
     nb::object keep;
     nb::callable function;
+    std::optional<Numbers> numbers;
     Source source;
-    /// From a Kernel, a Matrix of kernel values, or a function.
-    explicit PySource(nb::object from);
+    /// From a Kernel, a Matrix of kernel values (of which only `rows` are used, if given), or a function.
+    explicit PySource(nb::object from, std::optional<Numbers> rows = std::nullopt);
     template <class F> static void each_kept(PySource& s, F&& f) { f(s.keep), f(s.function); }
     PySource(const PySource&) = delete;
 };

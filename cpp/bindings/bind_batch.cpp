@@ -38,6 +38,10 @@ void bind_batch(nb::module_& m) {
         },
         nb::arg("codes"), nb::arg("class_weights"), nb::arg("first"), nb::arg("weights"), nb::kw_only(), nb::arg("C"),
         nb::arg("margin"), nb::arg("cap"), nb::arg("fit_intercept"), nb::arg("cache_bytes"), nb::arg("inverse"));
+    ollawv.def(
+        "raise_margin",
+        [](Locked<Ollawv>& l, double margin) { l.read([&](Ollawv& all) { raise_margin(all, margin); }); },
+        nb::arg("margin"), "Go on from the result for a smaller margin.");
     define(ollawv);
 
     nb::class_<Locked<L2Machines>> l2(m, "L2Machines", "L2-SVM of all class pairs, or of all classes at once.");

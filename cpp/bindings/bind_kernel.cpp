@@ -1,4 +1,5 @@
 // Kernel values and predictions for Python.
+#include "hingeline/kernel/dots.hpp"
 #include "packed.hpp"
 
 namespace hingeline::bindings {
@@ -32,7 +33,8 @@ Called<double>::Function called(const nb::callable* function) {
 
 }  // namespace
 
-PySource::PySource(nb::object from) {
+PySource::PySource(nb::object from, std::optional<Numbers> rows) : numbers(std::move(rows)) {
+    if (numbers) source.rows = ids(*numbers, nb::cast<const Matrix&>(from).n);
     if (nb::isinstance<Kernel>(from)) {
         source.from = nb::cast<const Kernel&>(from);
     } else if (nb::isinstance<Matrix>(from)) {
@@ -126,6 +128,15 @@ void mapped(const PyPacked& p, const Matrix& x, nb::object matrix, nb::object ou
     });
 }
 
+template <class T> bool mapped_dots(const Kernel& kernel, nb::object dots, nb::object out, int threads) {
+    Contiguous2<T> from;
+    if (!nb::try_cast(dots, from, false) || from.shape(0) != from.shape(1)) return false;
+    const Index n = static_cast<Index>(from.shape(0));
+    T* to = written<T>(out, n, n);
+    Session().run([&](Interrupt* interrupt) { map_dots(kernel, from.data(), n, threads, interrupt, to); });
+    return true;
+}
+
 }  // namespace
 
 void bind_kernel(nb::module_& m) {
@@ -142,7 +153,7 @@ void bind_kernel(nb::module_& m) {
             nb::arg("name"), nb::arg("gamma") = 1.0, nb::arg("coef0") = 0.0, nb::arg("degree") = 3);
     nb::class_<PySource>(m, "Source", nb::type_slots(Collected<PySource>::slots),
                          "Where kernel values come from: a Kernel, a Matrix of them, or a function.")
-        .def(nb::init<nb::object>(), nb::arg("origin"));
+        .def(nb::init<nb::object, std::optional<Numbers>>(), nb::arg("origin"), nb::arg("rows") = nb::none());
     nb::class_<PyChunk>(m, "Chunk", nb::type_slots(Collected<PyChunk>::slots),
                         "Examples: rows of x, their numbers, classes and boxes, and labels that arrive.")
         .def(nb::init<nb::object, Numbers, Numbers, Numbers, Contiguous1<double>, const Arrivals&>(), nb::arg("x"),
@@ -179,6 +190,14 @@ void bind_kernel(nb::module_& m) {
         .def("mapped", &mapped, nb::arg("x"), nb::arg("matrix"), nb::arg("out"), nb::arg("threads") = 1,
              "Write the products of `values` with the transposed `matrix` to `out`.");
     m.def(
+        "map_dots",
+        [](const Kernel& kernel, nb::object dots, nb::object out, int threads) {
+            if (!mapped_dots<double>(kernel, dots, out, threads) && !mapped_dots<float>(kernel, dots, out, threads))
+                throw std::invalid_argument("a square C-contiguous matrix of dot products expected");
+        },
+        nb::arg("kernel"), nb::arg("dots"), nb::arg("out"), nb::arg("threads") = 1,
+        "Write the kernel values of rows to `out`, given their dot products.");
+    m.def(
         "feature_weights",
         [](const SupportLines& lines, const Matrix& support) {
             return to_numpy(Session().run([&](Interrupt*) { return feature_weights(lines, support.rows); }),
@@ -187,14 +206,14 @@ void bind_kernel(nb::module_& m) {
         nb::arg("lines"), nb::arg("support"), "Weights of the features with a linear kernel, one row per machine.");
     m.def(
         "decide_gathered",
-        [](const SupportLines& lines, const Matrix& k, Contiguous1<std::int64_t> columns, int threads) {
-            const Ids wanted = ids(columns, k.d);
-            return decided(lines, k.n, [&](Interrupt* interrupt, double* out) {
-                decide_gathered(lines, k.rows, wanted, threads, interrupt, out);
+        [](const SupportLines& lines, const Matrix& k, Numbers columns, int threads, std::optional<Numbers> rows) {
+            const Ids wanted = ids(columns, k.d), queries = rows ? ids(*rows, k.n) : Ids::run(0, k.n);
+            return decided(lines, queries.count, [&](Interrupt* interrupt, double* out) {
+                decide_gathered(lines, k.rows, queries, wanted, threads, interrupt, out);
             });
         },
-        nb::arg("lines"), nb::arg("k"), nb::arg("columns"), nb::arg("threads") = 1,
-        "Decision values from precomputed kernel values.");
+        nb::arg("lines"), nb::arg("k"), nb::arg("columns"), nb::arg("threads") = 1, nb::arg("rows") = nb::none(),
+        "Decision values from precomputed kernel values, for all or some of their rows.");
 }
 
 }  // namespace hingeline::bindings

@@ -55,6 +55,12 @@ void bind_svc(nb::module_& m) {
                 l.read([&](Svc& model) { guess(model, machine, v.data(), static_cast<Index>(v.size())); });
             },
             nb::arg("machine"), nb::arg("v"), "Starting values of a machine, by row.")
+        .def(
+            "raise_bounds",
+            [](Locked<Svc>& l, Contiguous1<double> bounds, bool single) {
+                l.read([&](Svc& model) { raise_bounds(model, listed(bounds), single); });
+            },
+            nb::arg("bounds"), nb::arg("single"), "Prepare for larger bounds, keeping results that do not change.")
         .def_prop_ro("n_machines",
                      [](Locked<Svc>& l) { return l.read([](Svc& model) { return model.machines.size(); }); });
 }

@@ -23,7 +23,7 @@ from .labels import (
     read_only,
     require_two,
 )
-from .rows import LARGEST
+from .rows import LARGEST, require_array, require_labels
 
 CLASSIFIER_RULES = {
     **KERNEL_RULES,
@@ -102,10 +102,14 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """Checked X, classes, codes, weights times class weights, and the weights without these if any are given."""
         X, classes, codes = self._validate_fit(X, y)
         given = self._sample_weights(sample_weight, X)
-        weights = self._class_weights(classes, np.bincount(codes))[codes] * given
+        return X, classes, codes, self._weights(classes, codes, given), None if sample_weight is None else given
+
+    def _weights(self, classes: np.ndarray, codes: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
+        """Weights of the samples times those of their classes."""
+        weights: np.ndarray = self._class_weights(classes, np.bincount(codes))[codes] * sample_weight
         if len(np.unique(codes[weights > 0])) < 2:
             raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
-        return X, classes, codes, weights, None if sample_weight is None else given
+        return weights
 
     def _require_no_balance(self) -> None:
         if isinstance(self.class_weight, str):
@@ -120,6 +124,19 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return np.ones(len(y))
         self._check_class_weight()
         return np.array([self.class_weight.get(label, 1.0) for label in y.tolist()], dtype=np.float64)
+
+    def _check_saved(self) -> None:
+        own = vars(self)
+        if "dual_coef_" not in own:
+            return super()._check_saved()
+        n_classes = require_labels(self)
+        super()._check_saved()
+        n_pairs = len(pairs(n_classes)[0])
+        if n_classes > 2 and not is_one_vs_rest(self) and "decision_scale_" in own:
+            require_array(self, "decision_scale_", (n_pairs,))
+        if np.size(own.get("sigmoids_", ())):
+            require_array(self, "sigmoids_", (2, n_pairs))
+        return None
 
     # ---- decisions -----------------------------------------------------------------------------------
 
@@ -152,8 +169,11 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
-        decisions, n_classes = self._decide(X, fitted), len(fitted.classes_)
-        if n_classes == 2:
+        return self._shaped(self._decide(X, fitted), fitted)
+
+    def _shaped(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
+        """Decision values of the machines as `decision_function` returns them."""
+        if len(fitted.classes_) == 2:
             return decisions.ravel()
         if is_one_vs_rest(fitted) or self.decision_function_shape == "ovo":
             return decisions
@@ -183,9 +203,13 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
+        return fitted.classes_[self._chosen(self._decide(X, fitted), fitted)]
+
+    def _chosen(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
+        """Index of the class of each row, from the decision values of the machines."""
         n_classes = len(fitted.classes_)
         scale = fitted.decision_scale_ if n_classes > 2 and not is_one_vs_rest(fitted) else None
-        return fitted.classes_[chosen(self._decide(X, fitted), scale, n_classes)]
+        return chosen(decisions, scale, n_classes)
 
     @property
     def coef_(self) -> Any:

@@ -73,24 +73,32 @@ class L2Classifier(KernelClassifier):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> L2Training:
         begin = self._begin(dual_init)
-        X, self.classes_, codes, weights, given = self._validate_weighted(X, y, sample_weight)
+        X, self.classes_, codes = self._validate_fit(X, y)
+        given = None if sample_weight is None else self._sample_weights(sample_weight, X)
         self._gamma = self._resolve_gamma(X, given)
         self._require_moderate(X)
-        training = L2Training(self, X, codes)
-        training.core = _core.L2Machines(
+        training = self._training(X, codes, given)
+        for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes, training.core.n_machines)):
+            training.core.guess(k, guess)
+        return training
+
+    def _training(
+        self, X: Any, codes: np.ndarray, sample_weight: np.ndarray | None, rows: np.ndarray | None = None
+    ) -> L2Training:
+        weights = self._weights(self.classes_, codes, self._sample_weights(sample_weight, codes))
+        return L2Training(self, X, codes, self._penalties(weights), rows)
+
+    def _machines(self, codes: np.ndarray, penalties: np.ndarray, cache_bytes: int) -> _core.L2Machines:
+        return _core.L2Machines(
             *self._rule(),
             codes,
-            self._penalties(weights),
+            penalties,
             len(self.classes_),
             fit_intercept=bool(self.fit_intercept),
             tol=float(self.tol),
             max_iter=2**62 if self.max_iter < 0 else int(self.max_iter),
-            cache_bytes=training.cache_bytes,
+            cache_bytes=cache_bytes,
         )
-        for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes, training.core.n_machines)):
-            training.core.guess(k, guess)
-        training.n_steps = self.max_iter if self.max_iter >= 0 else STEPS_PER_SAMPLE * training.largest_pair
-        return training
 
     def _penalties(self, weights: np.ndarray) -> np.ndarray:
         """C of every sample."""
@@ -130,6 +138,13 @@ class L2Classifier(KernelClassifier):
 
 class L2Training(BatchTraining):
     """One fit of a solver of the L2-SVM."""
+
+    def __init__(
+        self, estimator: L2Classifier, X: Any, codes: np.ndarray, penalties: np.ndarray, rows: np.ndarray | None
+    ) -> None:
+        super().__init__(estimator, X, codes, rows=rows)
+        self.core = estimator._machines(codes, penalties, self.cache_bytes)
+        self.n_steps = estimator.max_iter if estimator.max_iter >= 0 else STEPS_PER_SAMPLE * self.largest_pair
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         return {**super().attributes(unfinished), "shape_fit_": self.X.shape}

@@ -144,6 +144,8 @@ class WorstViolatorSVC(KernelClassifier):
     ) -> None:
         params.assign(self, locals())
 
+    #: Parameters of other SVMs that this one does not have, because they would have no effect.
+    _without_effect = ("C",)
     _rules = {
         "margin": params.real(above=0.0, most=LARGEST),
         "cap": params.real(above=0.0, most=1.0),
@@ -155,24 +157,31 @@ class WorstViolatorSVC(KernelClassifier):
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> OllawvTraining:
         X, self.classes_, codes = self._validate_fit(X, y)
         given = self._sample_weights(sample_weight, X)
-        self._require_weighted(codes, given)
-        self.class_weight_ = self._class_weights(self.classes_, np.bincount(codes))
         self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
-        training = OllawvTraining(self, X, codes, given)
-        training.core = _core.Ollawv(
+        return self._training(X, codes, None if sample_weight is None else given)
+
+    def _training(
+        self, X: Any, codes: np.ndarray, sample_weight: np.ndarray | None, rows: np.ndarray | None = None
+    ) -> OllawvTraining:
+        weights = self._sample_weights(sample_weight, codes)
+        return OllawvTraining(self, X, codes, weights, weighted=sample_weight is not None, rows=rows)
+
+    def _machines(self, codes: np.ndarray, weights: np.ndarray, weighted: bool, cache_bytes: int) -> _core.Ollawv:
+        """Machines of the core; `weighted` says whether `weights` of the samples were given."""
+        self._require_weighted(codes, weights)
+        self.class_weight_ = self._class_weights(self.classes_, np.bincount(codes))
+        return _core.Ollawv(
             codes,
             self.class_weight_,
-            self._first_rows(np.where(given > 0, codes, -1)),
-            given if sample_weight is not None else np.empty(0),
+            self._first_rows(np.where(weights > 0, codes, -1)),
+            weights if weighted else np.empty(0),
             C=1.0,
             margin=float(self.margin),
             cap=float(self.cap),
             fit_intercept=bool(self.fit_intercept),
-            cache_bytes=training.cache_bytes,
+            cache_bytes=cache_bytes,
             inverse=self.learning_rate == "inverse",
         )
-        training.n_steps = math.ceil(self.cap * training.largest_pair)
-        return training
 
     def _require_weighted(self, codes: np.ndarray, weights: np.ndarray) -> None:
         absent = np.bincount(codes, weights=weights > 0) == 0
@@ -196,6 +205,25 @@ class WorstViolatorSVC(KernelClassifier):
 
 class OllawvTraining(BatchTraining):
     """One fit of WorstViolatorSVC."""
+
+    path = "margin"
+
+    def __init__(
+        self,
+        estimator: WorstViolatorSVC,
+        X: Any,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        *,
+        weighted: bool,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(estimator, X, codes, weights, rows)
+        self.core = estimator._machines(codes, weights, weighted, self.cache_bytes)
+        self.n_steps = math.ceil(estimator.cap * self.largest_pair)
+
+    def follow(self, value: float) -> None:
+        self.core.raise_margin(value)
 
     def complaints(self) -> Iterator[str]:
         """Class pairs that were stopped by the cap."""

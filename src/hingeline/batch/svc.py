@@ -241,6 +241,12 @@ class SVC(SvcProbabilities, KernelClassifier):
             training.core.guess(k, guess)
         return training
 
+    def _training(
+        self, X: Any, codes: np.ndarray, sample_weight: np.ndarray | None, rows: np.ndarray | None = None
+    ) -> SvcTraining:
+        self._set_class_weights(codes)
+        return SvcTraining(self, X, X, codes, self._bounds(codes, sample_weight), rows, sample_weight)
+
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Checked samples and labels. Callable kernels take samples of any kind."""
         if not callable(self.kernel):
@@ -260,9 +266,12 @@ class SVC(SvcProbabilities, KernelClassifier):
                 f"The number of classes has to be greater than one; got {len(self.classes_)} class "
                 f"({self.classes_[0]!r}). Give y at least two different labels."
             )
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        self.class_weight_ = np.asarray(weights, dtype=np.float64)
+        self._set_class_weights(codes)
         return np.ascontiguousarray(codes, dtype=np.int64)
+
+    def _set_class_weights(self, codes: np.ndarray) -> None:
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
+        self.class_weight_ = np.asarray(weights, dtype=np.float64)
 
     def _bounds(self, codes: np.ndarray, sample_weight: Any) -> np.ndarray:
         """C times the weights of each sample; zero for samples that are left out."""
@@ -370,18 +379,20 @@ class SVC(SvcProbabilities, KernelClassifier):
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        n_classes = len(self.classes_)
-        if self.break_ties and n_classes > 2:
-            return self.classes_[self.decision_function(X).argmax(axis=1)]
-        decisions = self._decide(self._validate_predict(X), self)
+        return self.classes_[self._chosen(self._decide(self._validate_predict(X), self), self)]
+
+    def _chosen(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
+        n_classes = len(fitted.classes_)
         if n_classes == 2:
-            return self.classes_[(decisions.ravel() >= 0).astype(np.intp)]
+            return (decisions.ravel() >= 0).astype(np.intp)
+        if self.break_ties:
+            return self._shaped(decisions, fitted).argmax(axis=1)
         votes = np.zeros((len(decisions), n_classes), dtype=np.intp)
         for k, (i, j) in enumerate(zip(*pairs(n_classes), strict=True)):
             first = decisions[:, k] > 0
             votes[:, i] += first
             votes[:, j] += ~first
-        return self.classes_[votes.argmax(axis=1)]
+        return votes.argmax(axis=1)
 
     @property
     def coef_(self) -> Any:
@@ -407,15 +418,31 @@ class SvcTraining(BatchTraining):
         Class of each row.
     bounds : ndarray
         C times the weight of each row.
+    rows : ndarray, default=None
+        Rows of a kernel matrix that are trained on; None: all.
+    sample_weight : ndarray, default=None
+        Weights in `bounds`, for `follow`.
     """
 
     n_steps = N_WORKING_SETS
+    path = "C"
 
-    def __init__(self, estimator: SVC, X: Any, matrix: Any, codes: np.ndarray, bounds: np.ndarray) -> None:
-        super().__init__(estimator, matrix, codes)
-        self.samples, self.codes, self.bounds = X, codes, bounds
+    def __init__(
+        self,
+        estimator: SVC,
+        X: Any,
+        matrix: Any,
+        codes: np.ndarray,
+        bounds: np.ndarray,
+        rows: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(estimator, matrix, codes, rows=rows)
+        self.samples, self.codes, self.bounds, self.sample_weight = X, codes, bounds, sample_weight
         self.sigmoids = np.empty((2, 0))
         self.threads = estimator._threads()
+        #: Whether kernel values are in single precision at first.
+        self.single = self.values.single and len(codes) >= SINGLE_ROWS and estimator.tol >= SINGLE_TOL
         self.core = _core.Svc(
             codes,
             bounds,
@@ -423,13 +450,18 @@ class SvcTraining(BatchTraining):
             tol=float(estimator.tol),
             max_iter=min(int(estimator.max_iter), 2**62),
             shrinking=bool(estimator.shrinking),
-            single=self.values.single and len(codes) >= SINGLE_ROWS and estimator.tol >= SINGLE_TOL,
+            single=self.single,
             cache_bytes=self.cache_bytes,
         )
 
     def _make_values(self, matrix: _core.Matrix) -> Any:
         given = self.estimator.kernel == "precomputed" or callable(self.estimator.kernel)
-        return _core.RowValues(_core.Source(matrix if given else self.estimator._kernel()), matrix)
+        source = _core.Source(matrix, self.rows) if given else _core.Source(self.estimator._kernel())
+        return _core.RowValues(source, matrix)
+
+    def follow(self, value: float) -> None:
+        self.estimator.C = value
+        self.core.raise_bounds(self.estimator._bounds(self.codes, self.sample_weight), self.single)
 
     def end(self, unfinished: str) -> None:
         est = self.estimator

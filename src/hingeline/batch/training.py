@@ -12,7 +12,9 @@ from ..base.labels import libsvm_layout, read_only
 
 
 class BatchTraining(Training):
-    """Machines over the rows of X. ``_prepare`` of the estimator sets `core` and `n_steps`.
+    """Machines over the rows of X. A subclass sets `core` and `n_steps`.
+
+    ``_training(X, codes, sample_weight, rows)`` of an estimator whose ``classes_`` and ``_gamma`` are set returns one.
 
     Parameters
     ----------
@@ -24,12 +26,23 @@ class BatchTraining(Training):
         Class of each row.
     weights : ndarray, default=None
         Weights of the rows; rows of weight zero are not counted in `largest_pair`.
+    rows : ndarray, default=None
+        With a precomputed kernel: rows and columns of X that are trained on; None: all. `codes` belong to these.
     """
 
     core: Any
+    #: Parameter of the estimator whose value `follow` can raise.
+    path: str | None = None
 
-    def __init__(self, estimator: Any, X: Any, codes: np.ndarray, weights: np.ndarray | None = None) -> None:
-        self.estimator, self.X, self.y = estimator, X, estimator.classes_[codes]
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        codes: np.ndarray,
+        weights: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        self.estimator, self.X, self.y, self.rows = estimator, X, estimator.classes_[codes], rows
         #: Bytes for kernel values.
         self.cache_bytes = int(estimator.cache_size * 2**20)
         self.values = self._make_values(_core.Matrix(X))
@@ -40,13 +53,17 @@ class BatchTraining(Training):
 
     def _make_values(self, matrix: _core.Matrix) -> Any:
         """Kernel values of the rows. A compressed copy of the rows takes part of the bytes."""
-        source = self.estimator._source(matrix, self.X.__getitem__)
+        source = self.estimator._source(matrix, self.X.__getitem__, self.rows)
         values = _core.Values(source, matrix, self.cache_bytes // 2)
         self.cache_bytes -= values.copy_bytes
         return values
 
     def advance(self, steps: int | None) -> bool:
         return self.core.learn(self.values, self.threads, 2**62 if steps is None else steps)
+
+    def follow(self, value: float) -> None:
+        """Go on with a larger value of the parameter `path`; the result is that of training with it from the start."""
+        raise NotImplementedError
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         found = self.core.attributes(unfinished or "stopped")

@@ -36,10 +36,10 @@ template <class T, class S> struct ComputedTiles {
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const { return gram.values(base, s, sink); }
 };
 
-/// Kernel values from a precomputed matrix: queries[q][columns[s]].
+/// Kernel values from a precomputed matrix: row rows[q] and column columns[s].
 template <class T> struct GatheredTiles {
     const DenseRows<T>& matrix;
-    Ids columns;
+    Ids rows, columns;
     mutable Ids current{};
     void load(Ids ids, Scratch<T>&) const { current = ids; }
     int vectors(const Scratch<T>&) const {
@@ -52,7 +52,7 @@ template <class T> struct GatheredTiles {
             if (s.interrupted()) return false;
             const int count = static_cast<int>(std::min<Index>(tile_rows, base.count - at));
             for (int q = 0; q < width; ++q) {
-                const T* row = matrix.row(current[std::min<Index>(q, current.count - 1)]);
+                const T* row = matrix.row(rows[current[std::min<Index>(q, current.count - 1)]]);
                 for (int r = 0; r < count; ++r) tile[r * width + q] = row[columns[base[at + r]] * matrix.column_stride];
             }
             sink(at, count);

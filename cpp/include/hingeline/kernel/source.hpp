@@ -35,13 +35,18 @@ template <class T> struct Scratch {
     bool interrupted() { return interrupt && interrupt->requested(); }
 };
 
-/// A precomputed kernel matrix: columns[q][j] = K[queries[q]][base[j]].
+/// A precomputed kernel matrix: columns[q][j] = K[queries[q]][base[j]]. With `rows`, which must outlive this, row
+/// number i of the source is rows[i] of the matrix.
 template <class T> class Gathered {
   public:
     using Value = T;
-    explicit Gathered(const DenseRows<T>& matrix) : matrix_(matrix) {}
-    Index size() const { return matrix_.n; }
-    T value(Index i, Index j) const { return matrix_.row(i)[j * matrix_.column_stride]; }
+    explicit Gathered(const DenseRows<T>& matrix) : Gathered(matrix, Ids::run(0, matrix.n)) {}
+    Gathered(const DenseRows<T>& matrix, Ids rows) : matrix_(matrix), rows_(rows) {}
+    Index size() const { return rows_.count; }
+    T value(Index i, Index j) const { return line(i)[place(j)]; }
+    /// K(i, j) = line(i)[place(j)].
+    const T* line(Index i) const { return matrix_.row(rows_[i]); }
+    Index place(Index j) const { return rows_[j] * matrix_.column_stride; }
     static int block() { return 1; }
     static int grain() { return 1; }
     static bool blocks_pay() { return false; }
@@ -49,14 +54,15 @@ template <class T> class Gathered {
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s) const {
         for (Index q = 0; q < queries.count; ++q) {
             if (s.interrupted()) return false;
-            const T* row = matrix_.row(queries[q]);
-            for (Index j = 0; j < base.count; ++j) columns[q][j] = row[base[j] * matrix_.column_stride];
+            const T* row = matrix_.row(rows_[queries[q]]);
+            for (Index j = 0; j < base.count; ++j) columns[q][j] = row[rows_[base[j]] * matrix_.column_stride];
         }
         return true;
     }
 
   private:
     DenseRows<T> matrix_;
+    Ids rows_;
 };
 
 /// A function that fills columns[q][j]. It runs on the calling thread only.

@@ -124,6 +124,15 @@ inline Ollawv start_ollawv(const ollawv::Params& params, Array<Index> codes, con
     return out;
 }
 
+/// Go on from the result for a smaller margin. The result is that of training with `margin` from the start: the margin
+/// only decides where the sequence of steps ends.
+inline void raise_margin(Ollawv& all, double margin) {
+    if (!(margin >= all.params.margin)) throw std::invalid_argument("the margin must not decrease");
+    all.params.margin = margin;
+    for (ollawv::State& s : all.machines)
+        if (s.reason == Reason::margin && s.v < margin * all.params.C) s.reason = Reason::running;
+}
+
 // ---- L2-SVM --------------------------------------------------------------------------------------------
 
 /// Pairwise summation with eight partial sums per block: the rounding error grows with log(n).

@@ -109,15 +109,15 @@ class Packed {
     Index n_ = 0, d_ = 0;
 };
 
-/// Decision values from precomputed kernel values: x[i][columns[s]] for support vector s.
-inline bool decide_gathered(const SupportLines& lines, const AnyRows& x, Ids columns, int threads, Interrupt* interrupt,
-                            double* out) {
+/// Decision values of some rows of precomputed kernel values: x[rows[i]][columns[s]] for support vector s.
+inline bool decide_gathered(const SupportLines& lines, const AnyRows& x, Ids rows, Ids columns, int threads,
+                            Interrupt* interrupt, double* out) {
     if (columns.count != lines.coefficients.support)
         throw std::invalid_argument("one column per support vector expected");
     return std::visit(
-        [&](const auto& rows) {
-            using T = ValueOf<decltype(rows)>;
-            return decide<T>(GatheredTiles<T>{kernel_matrix(rows), columns}, lines.coefficients, row_count(rows),
+        [&](const auto& matrix) {
+            using T = ValueOf<decltype(matrix)>;
+            return decide<T>(GatheredTiles<T>{kernel_matrix(matrix), rows, columns}, lines.coefficients, rows.count,
                              threads, interrupt, out);
         },
         x);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "hingeline/kernel/gram.hpp"
 
@@ -24,6 +25,7 @@ template <class R> using ValueOf =
 
 struct Source {
     std::variant<Kernel, AnyRows, Called<double>::Function> from;
+    std::optional<Ids> rows{};  // of a precomputed matrix; none: all
     bool computed() const { return from.index() == 0; }
     bool precomputed() const { return from.index() == 1; }
 };
@@ -33,6 +35,11 @@ template <class T> const DenseRows<T>& kernel_matrix(const Rows<T>& rows) {
     const auto* dense = std::get_if<0>(&rows);
     if (!dense) throw std::invalid_argument("a precomputed kernel must be dense");
     return *dense;
+}
+/// Precomputed kernel values of the rows of a source.
+template <class T> Gathered<T> gathered(const Source& source, const Rows<T>& matrix) {
+    const DenseRows<T>& dense = kernel_matrix(matrix);
+    return {dense, source.rows.value_or(Ids::run(0, dense.n))};
 }
 
 /// Kernel values of one of several kinds.
@@ -44,7 +51,7 @@ template <class... Kinds> class ValuesOf {
         if (const auto* kernel = std::get_if<0>(&source.from))
             std::visit([&](const auto& x) { set<Gram<ValueOf<decltype(x)>>>(*kernel, x, copy_bytes); }, rows);
         else if (const auto* matrix = std::get_if<1>(&source.from))
-            std::visit([&](const auto& k) { set<Gathered<ValueOf<decltype(k)>>>(kernel_matrix(k)); }, *matrix);
+            std::visit([&](const auto& k) { set<Gathered<ValueOf<decltype(k)>>>(gathered(source, k)); }, *matrix);
         else
             set<Called<double>>(row_count(rows), std::get<2>(source.from));
     }

@@ -16,7 +16,7 @@ class RowValues {
         if (const auto* kernel = std::get_if<0>(&source.from))
             std::visit([&](const auto& x) { values_ = form(*kernel, x); }, rows);
         else if (const auto* matrix = std::get_if<1>(&source.from))
-            std::visit([&](const auto& k) { values_ = Gathered<ValueOf<decltype(k)>>(kernel_matrix(k)); }, *matrix);
+            std::visit([&](const auto& k) { values_ = gathered(source, k); }, *matrix);
         else
             throw std::invalid_argument("a kernel function must be evaluated before training");
         single_ = std::visit([](const auto& v) { return single_suffices(v); }, values_);
@@ -139,6 +139,25 @@ inline Svc start_svc(const svc::Params& params, Array<Index> codes, Index classe
             out.machines.back().single = single;
         }
     return out;
+}
+
+/// Prepare for larger bounds. Machines in which no coefficient has reached its bound have their result already; the
+/// others start again from zero. The result is that of training with `bounds` from the start.
+inline void raise_bounds(Svc& all, const Array<double>& bounds, bool single) {
+    if (bounds.size() != all.codes().size()) throw std::invalid_argument("one bound per row expected");
+    for (svc::State& s : all.machines) {
+        svc::State fresh = svc::start(s.row, s.y, bounds.data());
+        for (Index i = 0; i < s.n(); ++i)
+            if (!(fresh.bound[i] >= s.bound[i])) throw std::invalid_argument("bounds must not decrease");
+        const bool endless =
+            std::any_of(fresh.bound.begin(), fresh.bound.end(), [](double c) { return std::isinf(c); });
+        if (!s.bounded && s.reason == Reason::tolerance && !endless) {
+            s.bound = std::move(fresh.bound);
+            continue;
+        }
+        fresh.single = single;
+        s = std::move(fresh);
+    }
 }
 
 /// Starting values of y beta, by row, of a machine that has made no step. They are clipped to the box, and those of the

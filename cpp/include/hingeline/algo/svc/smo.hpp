@@ -64,6 +64,7 @@ template <class T> class Smo {
             const double before = s.beta[a], other = s.beta[b];
             s.beta[a] = d == room_i ? s.high(a) : before + d;
             s.beta[b] = d == room_j ? s.low(b) : other - d;
+            s.bounded = s.bounded || std::abs(s.beta[a]) == s.bound[a] || std::abs(s.beta[b]) == s.bound[b];
             if (s.beta[a] == before && s.beta[b] == other) return SmoEnd::rounding;
             set_room(s, i, a), set_room(s, j, b);
             pace_.gain += d * ((e.high - static_cast<double>(v()[j])) - 0.5 * d * curve);

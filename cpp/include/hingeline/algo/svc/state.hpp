@@ -45,7 +45,8 @@ struct State {
     Array<double> y;      // labels
     Array<double> bound;  // c
     Array<double> beta, v;
-    bool stale = false;  // v does not belong to beta: compute it before the next step
+    bool stale = false;    // v does not belong to beta: compute it before the next step
+    bool bounded = false;  // a coefficient has reached its upper bound; if not, larger bounds give the same steps
 
     Array<Index> active;  // positions whose v is up to date, ascending; all of them unless `shrunk`
     bool shrunk = false;
@@ -78,18 +79,24 @@ struct State {
     bool is_free(Index i) const { return is_up(i) && is_low(i); }
 };
 
-inline State start(const Array<Index>& first, const Array<Index>& second, double first_label, const double* bounds) {
+/// Start from zero, with bounds by row of the source.
+inline State start(Array<Index> rows, Array<double> labels, const double* bounds) {
     State s;
-    s.row = first;
-    s.row.insert(s.row.end(), second.begin(), second.end());
-    s.y.assign(s.n(), -first_label);
-    std::fill_n(s.y.begin(), first.size(), first_label);
+    s.row = std::move(rows);
+    s.y = std::move(labels);
     for (const Index row : s.row) s.bound.push_back(bounds[row]);
     s.beta.assign(s.n(), 0.0);
     s.v = s.y;
     s.active.resize(s.n());
     std::iota(s.active.begin(), s.active.end(), Index{0});
     return s;
+}
+inline State start(const Array<Index>& first, const Array<Index>& second, double first_label, const double* bounds) {
+    Array<Index> rows = first;
+    rows.insert(rows.end(), second.begin(), second.end());
+    Array<double> labels(rows.size(), -first_label);
+    std::fill_n(labels.begin(), first.size(), first_label);
+    return start(std::move(rows), std::move(labels), bounds);
 }
 
 /// m, M and where they are, the number of free points among some positions and the mean of their v.

@@ -1,0 +1,130 @@
+"""Journal of a search: each finished cell is appended to a file, so that an interrupted search can be resumed.
+
+The first line identifies the data, the estimator and the versions; each further line is one cell. A line is JSON after
+its checksum. A process that is killed leaves at most one incomplete line, at the end, which is dropped on resuming.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+import joblib
+import numpy as np
+import scipy
+import sklearn
+
+#: Seconds between two calls of fsync. Lines survive the end of the process in any case, fsync a power failure.
+SYNC_EVERY = 1.0
+FORMAT = 1
+
+
+def fingerprint(*parts: Any) -> str:
+    """Hash of data, estimators and parameters."""
+    return str(joblib.hash(parts))
+
+
+def versions() -> dict[str, str]:
+    """Versions that scores may depend on."""
+    from .. import __version__
+
+    return {
+        "hingeline": __version__,
+        "scikit-learn": sklearn.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+class Journal:
+    """Append-only file of finished cells.
+
+    Parameters
+    ----------
+    path : path-like
+        File. It is created, or read if it exists.
+    identity : str
+        Fingerprint of the data, the estimator and the scoring.
+    """
+
+    def __init__(self, path: Any, identity: str) -> None:
+        self.path = Path(path)
+        self.cells: dict[str, dict[str, Any]] = {}
+        self._lock, self._synced = Lock(), monotonic()
+        header = {"format": FORMAT, "identity": identity, "versions": versions()}
+        length = self._read(header)
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        os.ftruncate(self._file, length)
+        os.lseek(self._file, length, os.SEEK_SET)
+        if length == 0:
+            self._append(header)
+            os.fsync(self._file)
+
+    def _read(self, header: dict[str, Any]) -> int:
+        """Read the complete lines; returns their length in bytes."""
+        data = self.path.read_bytes() if self.path.exists() else b""
+        length = 0
+        for number, line in enumerate(data.splitlines(keepends=True)):
+            record = _decoded(line)
+            if record is None:
+                break
+            if number == 0:
+                self._require(record, header)
+            else:
+                self.cells[record["cell"]] = record["out"]
+            length += len(line)
+        if data and length == 0 and b"\n" in data:
+            raise ValueError(f"checkpoint={str(self.path)!r} is not a journal of a search. Give another file name.")
+        return length
+
+    def _require(self, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+        reasons = {
+            "format": "by another version of hingeline",
+            "versions": f"with other versions ({found.get('versions')}, now {wanted['versions']})",
+            "identity": "for other data, another estimator or another scoring",
+        }
+        for name, reason in reasons.items():
+            if found.get(name) != wanted[name]:
+                raise ValueError(
+                    f"checkpoint={str(self.path)!r} was written {reason}. Delete the file or give another name."
+                )
+
+    def add(self, cell: str, out: dict[str, Any]) -> None:
+        """Append a finished cell."""
+        with self._lock:
+            self.cells[cell] = out
+            self._append({"cell": cell, "out": out})
+            if monotonic() - self._synced > SYNC_EVERY:
+                os.fsync(self._file)
+                self._synced = monotonic()
+
+    def _append(self, record: dict[str, Any]) -> None:
+        line = json.dumps(record, default=_plain).encode()
+        os.write(self._file, b"%08x %s\n" % (zlib.crc32(line), line))
+
+    def close(self) -> None:
+        """Write everything to the disk and close the file."""
+        os.fsync(self._file)
+        os.close(self._file)
+
+
+def _decoded(line: bytes) -> dict[str, Any] | None:
+    """Record of a line; None if the line is incomplete or damaged."""
+    sum_, _, text = line.rstrip(b"\n").partition(b" ")
+    try:
+        if not line.endswith(b"\n") or int(sum_, 16) != zlib.crc32(text):
+            return None
+        record = json.loads(text)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy for JSON."""
+    return value.item()

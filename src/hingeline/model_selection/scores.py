@@ -1,0 +1,58 @@
+"""Scores from decision values, without a fitted estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+
+
+class Decided(ClassifierMixin, BaseEstimator):
+    """Classifier whose answers for one set of samples are known. Scorers of scikit-learn take it for a fitted one.
+
+    Parameters
+    ----------
+    classes : ndarray
+        Labels.
+    labels : ndarray
+        Predicted label of each sample.
+    decisions : ndarray
+        Decision values of the samples, as ``decision_function`` returns them.
+    """
+
+    def __init__(self, classes: np.ndarray, labels: np.ndarray, decisions: np.ndarray) -> None:
+        self.classes_, self.labels, self.decisions = classes, labels, decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.labels
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self.decisions
+
+
+def needs_answers_only(scorer: Any) -> bool:
+    """Whether a scorer uses nothing of an estimator but its predictions and decision values."""
+    if isinstance(scorer, _MultimetricScorer):
+        return all(needs_answers_only(one) for one in scorer._scorers.values())
+    if isinstance(scorer, _PassthroughScorer):
+        return True
+    if not isinstance(scorer, _BaseScorer):
+        return False
+    method = scorer._response_method
+    wanted = (method,) if isinstance(method, str) else method
+    return any(name in ("predict", "decision_function") for name in wanted)
+
+
+def is_accuracy(scorer: Any) -> bool:
+    """Whether a scorer is the accuracy: ``scoring=None`` or 'accuracy'."""
+    if isinstance(scorer, _PassthroughScorer):
+        return True
+    return isinstance(scorer, _BaseScorer) and scorer._score_func is accuracy_score and not scorer._kwargs
+
+
+def accuracy(labels: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
+    """Accuracy with the bits of :func:`sklearn.metrics.accuracy_score`."""
+    return float(np.average(labels == y, weights=sample_weight))
