@@ -27,14 +27,7 @@ template <class T> class Smo {
                                     Interrupt* interrupt) {
         load(s, positions, local, centre, bytes);
         const auto& op = pass_ops<T>();
-        const auto row_of = [&](Index p) {
-            const T* row = rows_.find(p);
-            if (row) return row;
-            const Index threads = rows_.threads(local.block(), std::ssize(scratch));
-            rows_.fetch(wanted(p, rows_.block(local.block(), local.grain(), threads)), local, scratch);
-            s.kernel_evals += fetched_ * size_;
-            return rows_.find(p);
-        };
+        const auto row_of = [&](Index p) { return row(s, p, local, scratch); };
         Extremes e = op.ascend_pair(v(), nullptr, nullptr, 0.0, up(), low(), size_);
         for (Index step = 0;; ++step) {
             if (e.high_at < 0 || e.low_at < 0 || e.high - e.low <= tol) return SmoEnd::tolerance;
@@ -78,6 +71,26 @@ template <class T> class Smo {
 
     /// Newton steps of the last `solve`; they leave larger errors in v than pairs.
     Index newton_steps() const { return newton_steps_; }
+    /// Compute v from beta again after a `solve` of all points. Returns the largest error that it had. The bits are
+    /// those of the kernel values, whatever the source.
+    template <class L>
+    double renew(State& s, const Array<Index>& positions, const L& local, std::vector<SumScratch<T>>& scratch) {
+        Aligned<double> sums;
+        std::fill_n(sums.reserve(padded(size_)), padded(size_), 0.0);
+        for (Index p = 0; p < size_; ++p) {
+            const double coef = s.beta[positions[p]];
+            if (coef == 0) continue;
+            const T* const values = row(s, p, local, scratch);
+            pass_ops<T>().combine(&values, &coef, 1, 0, padded(size_), sums.data());
+        }
+        double error = 0;
+        for (Index p = 0; p < size_; ++p) {
+            const T fresh = static_cast<T>(s.y[positions[p]] - sums.data()[p] - centre_);
+            error = std::max(error, static_cast<double>(std::abs(fresh - v()[p])));
+            v()[p] = fresh;
+        }
+        return error;
+    }
 
   private:
     static constexpr double least_curve = 1e-12;  // as LIBSVM
@@ -140,6 +153,7 @@ template <class T> class Smo {
             const double before = s.beta[i], bound = direction[k] > 0 ? s.high(i) : s.low(i);
             const double after = std::clamp(before + out.length * direction[k], s.low(i), s.high(i));
             s.beta[i] = reach(k) <= out.length ? bound : after;
+            s.bounded = s.bounded || std::abs(s.beta[i]) == s.bound[i];
             set_room(s, free[k], i);
             change.push_back(s.beta[i] - before);
             count_gain(k);
@@ -153,6 +167,13 @@ template <class T> class Smo {
         return out;
     }
 
+    template <class L> const T* row(State& s, Index p, const L& local, std::vector<SumScratch<T>>& scratch) {
+        if (const T* held = rows_.find(p)) return held;
+        const Index threads = rows_.threads(local.block(), std::ssize(scratch));
+        rows_.fetch(wanted(p, rows_.block(local.block(), local.grain(), threads)), local, scratch);
+        s.kernel_evals += fetched_ * size_;
+        return rows_.find(p);
+    }
     T* v() { return arrays_[0]; }
     T* up() { return arrays_[1]; }
     T* low() { return arrays_[2]; }

@@ -312,15 +312,8 @@ template <class Source> class Solver {
     /// already, up to an `error` after Newton steps. False when interrupted.
     template <class T> bool update(Tools<Source, T>& tools, bool whole, const Array<Index>& changed, double& error) {
         if (!whole || sizeof(T) < 8) return apply(tools, s.active, changed, w.change);
-        const bool again = tools.smo.newton_steps() > 0;
-        if (again && !compute(s.active)) return false;
-        for (Index k = 0; k < w.positions.size(); ++k) {
-            double& v = s.v[w.positions[k]];
-            if (again)
-                error = std::max(error, std::abs(v - tools.smo.value(k)));
-            else
-                v = tools.smo.value(k);
-        }
+        if (tools.smo.newton_steps() > 0) error = tools.smo.renew(s, w.positions, tools.local, tools.scratch);
+        for (Index k = 0; k < w.positions.size(); ++k) s.v[w.positions[k]] = tools.smo.value(k);
         return true;
     }
 
