@@ -27,7 +27,8 @@ INCLUDES = {
 
 # Sub-packages and the modules of hingeline that they may import besides their own. Families do not import one another.
 SHARED = {"_core", "base"}
-IMPORTS = {"base": {"_core"}} | dict.fromkeys(("batch", "online", "exact", "linear"), SHARED)
+FAMILIES = ("batch", "online", "exact", "linear")
+IMPORTS = {"base": {"_core"}, "model_selection": SHARED | set(FAMILIES)} | dict.fromkeys(FAMILIES, SHARED)
 
 
 def includes(path: Path) -> list[str]:
