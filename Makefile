@@ -5,6 +5,8 @@
 # make paper-laskov2006     figures of the incremental SVM paper, the same way; about an hour
 # make paper-keerthi2005    tables and figure of the finite Newton paper, the same way; about 20 minutes
 # make paper-kecman2016     tables and figures of the OL SVM paper, the same way; about 90 minutes
+# make paper-melki2018     tables and figures of the OLLAWV chapter under nested cross-validation; hours, ARGS=--large: days
+# make report               all of these results, and the benchmarks, on one page: out/report.html
 # Each target sets itself up in .venv; the second time is quick.
 
 PYTHON ?= python3
@@ -19,7 +21,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-python test-cpp test-cpp-sanitize test-tsan test-asan-python test-slow bench bench-incremental bench-linear bench-distributed bench-cliffs ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 lint format stub clean
+.PHONY: demo test test-python test-cpp test-cpp-sanitize test-tsan test-asan-python test-slow bench bench-incremental bench-linear bench-distributed bench-cliffs ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 paper-melki2018 report lint format stub clean
 
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
@@ -72,8 +74,12 @@ bench-incremental bench-linear bench-distributed bench-cliffs: bench-%: $(INSTAL
 ceilings: $(INSTALLED) $(GROUP)bench
 	$(BIN)/python -m benchmarks.ceilings $(ARGS)
 
-paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016: paper-%: $(INSTALLED) $(GROUP)demo $(GROUP)bench
+paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 paper-melki2018: paper-%: $(INSTALLED) $(GROUP)demo $(GROUP)bench
 	$(BIN)/python -m benchmarks.papers $* $(ARGS)
+
+# One self-contained page with the pages and figures of benchmarks/results.
+report: $(GROUP)bench
+	$(BIN)/python -m benchmarks.report $(ARGS)
 
 # The hooks of .pre-commit-config.yaml are these three.
 .PHONY: lint-python lint-types lint-cpp
@@ -102,9 +108,9 @@ $(BIN)/python:
 	$(PIP) install --quiet --upgrade "pip>=25.1"
 
 $(GROUP)%: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --group $*
+	$(PIP) install --quiet --no-compile --group $*
 	@touch $@
 
 $(INSTALLED): $(SOURCES) | $(GROUP)build
-	$(PIP) install --quiet --no-build-isolation .
+	$(PIP) install --quiet --no-compile --no-build-isolation .
 	@touch $@

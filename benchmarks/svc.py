@@ -1,13 +1,14 @@
-"""SVC against scikit-learn's SVC and scikit-learn-intelex; growth, threads, small problems and memory.
+"""SVC against scikit-learn's SVC and scikit-learn-intelex; growth, small problems and memory. Threads: threads.py.
 
-    python -m benchmarks.svc [parts or patterns] [--list] [--fresh] [--only-report] [--repeats 3] [--quick]
+    python -m benchmarks.svc [parts or patterns] [--list] [--fresh] [--only-report] [--repeats 3] [--at-once 1]
 
-Parts: `peers` (float32, intelex), `multi` and `small` (scikit-learn, both precisions), `growth` (10,000 to 160,000
-rows), `threads`, `memory`. Every fit runs in a process of its own, contestants in turns. CPU seconds of `fit` are
-reported for one thread, since they do not depend on other programs of the machine, and wall seconds for several; the
-median of the repeats counts, for `threads` and `small` the best. Objective and violation are computed from the model in
+Parts: `import` (scikit-learn, float64: what changing the import gains), `peers` (intelex, float32), `multi` and `small`
+(scikit-learn, both precisions), `growth` (10,000 to 160,000 rows), `memory`. Every fit has one thread and a process of
+its own, contestants in turns. CPU seconds of `fit` are reported, since they depend little on other programs of the
+machine; the median of the repeats counts, for `small` the best. Objective and violation are computed from the model in
 double; with several classes they are the sum and the maximum over the pairs. Each job is stored under
-`benchmarks/results/svc` when it is done, and is not run again. The page there is written at the end.
+`benchmarks/results/svc` when it is done, and is not run again. The page there is written at the end. With `--at-once N`
+N jobs run side by side, each on a core of its own.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
-from benchmarks.environment import THREAD_VARIABLES
+from benchmarks.environment import THREAD_VARIABLES, machine
 from benchmarks.store import Store, chosen
 from benchmarks.writing import number, table, write_whole
 
@@ -50,19 +53,13 @@ CASES = {
     "forest-80000-hard": ("forest80000", 100.0, 0.25),
 }
 MULTI = ("letter", "usps", "pendigits", "satimage")
+IMPORT = ("adult-1", "adult-100", "ijcnn1", "forest-20000", *MULTI)
 GROWTH = (10_000, 20_000, 40_000, 80_000, 160_000)
 SMALL = (100, 300, 1000, 3000, 10_000, 20_000)
-#: Estimator, data and its parameters.
-THREADED = {
-    "SVC-forest": ("SVC", "forest80000", {"C": 10.0, "gamma": 0.05, "cache_size": 2000}),
-    "SVC-adult": ("SVC", "adult", {"C": 100.0, "gamma": 0.005}),
-    "WorstViolatorSVC-adult": ("WorstViolatorSVC", "adult", {"C": 100.0, "gamma": 0.005}),
-    "WorstViolatorSVC-forest": ("WorstViolatorSVC", "forest20000", {"C": 10.0, "gamma": 0.05}),
-    "LASVC-adult": ("LASVC", "adult", {"C": 100.0, "gamma": 0.005}),
-    "LASVC-letter": ("LASVC", "letter", {"C": 10.0, "gamma": 0.1}),
-}
 CACHE_MB = 2000
 BLOCK = 1024
+#: Drawn rows for testing.
+TESTED = 5000
 
 
 def forest_like(n, seed=0):
@@ -80,23 +77,26 @@ def forest_like(n, seed=0):
 
 
 def load(name):
+    """Return rows and labels for training, then for testing."""
     from hingeline import datasets
 
     if name.startswith("normal"):  # two classes with a curved border
         rng = np.random.default_rng(0)
-        X = rng.normal(size=(int(name[6:]), 20))
-        return X, (X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=len(X)) > 0).astype(int)
-    if name.startswith("forest"):
-        return forest_like(int(name[6:]))
-    data = datasets.load("mnist" if name == "mnist8" else name)
-    n = data.n_train or len(data.y)
-    X, y = data.X[:n], data.y[:n]
-    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+        n = int(name[6:])
+        X = rng.normal(size=(n + TESTED, 20))
+        y = (X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=len(X)) > 0).astype(int)
+    elif name.startswith("forest"):
+        n = int(name[6:])
+        X, y = forest_like(n + TESTED)
+    else:
+        data = datasets.load("mnist" if name == "mnist8" else name)
+        n, y = data.n_train or len(data.y), data.y
+        X = np.asarray(data.X.toarray() if hasattr(data.X, "toarray") else data.X, dtype=np.float64)
     if name == "mnist8":
-        return X / 255, (y == 8).astype(int)
+        X, y = X / 255, (y == 8).astype(int)
     if name in ("letter", "pendigits", "satimage"):
-        X = (X - X.mean(axis=0)) / X.std(axis=0)
-    return X, y
+        X = (X - X[:n].mean(axis=0)) / X[:n].std(axis=0)
+    return X[:n], y[:n], X[n:], y[n:]
 
 
 def contestant(name):
@@ -158,6 +158,9 @@ class Job:
 
 
 def jobs() -> Iterator[Job]:
+    for name in IMPORT:
+        data, C, gamma = CASES[name]
+        yield Job("import", name, ("hingeline", "sklearn"), task(data, C, gamma, "float64", check=True))
     for name, (data, C, gamma) in CASES.items():
         yield Job("peers", name, ("hingeline", "intelex"), task(data, C, gamma, check=True))
     for name in MULTI:
@@ -170,9 +173,6 @@ def jobs() -> Iterator[Job]:
             yield Job("small", f"{n}-{dtype}", ("hingeline", "sklearn"), task(f"normal{n}", 1.0, 0.05, dtype) | many)
     for n in GROWTH:
         yield Job("growth", str(n), ("hingeline",), task(f"forest{n}", 10.0, 0.05))
-    for name, (who, data, own) in THREADED.items():
-        counts = sorted({1, 2, 4, 8, 16} & set(range(1, (os.cpu_count() or 1) + 1)))
-        yield Job("threads", name, (who,), {"data": data, "dtype": "float32", "own": own, "threads": counts})
     for cache in (50, 200, 1000):
         own = {"C": 10.0, "gamma": 0.05, "cache_size": cache}
         yield Job("memory", str(cache), ("hingeline",), {"data": "forest80000", "dtype": "float32", "own": own})
@@ -195,11 +195,13 @@ def resident_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(who: str, task: dict[str, Any], n_jobs: int | None) -> dict[str, Any]:
-    X, y = load(task["data"])
-    X = np.ascontiguousarray(X, dtype=task["dtype"])
+def measure(who: str, task: dict[str, Any], core: int | None) -> dict[str, Any]:
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    X, y, X_test, y_test = load(task["data"])
+    X, X_test = (np.ascontiguousarray(rows, dtype=task["dtype"]) for rows in (X, X_test))
     warnings.simplefilter("ignore")
-    own = task["own"] | ({"n_jobs": n_jobs} if n_jobs else {})
+    own = task["own"]
     before = resident_mb()
     runs = []
     for _ in range(task.get("fits", 1)):
@@ -213,27 +215,46 @@ def measure(who: str, task: dict[str, Any], n_jobs: int | None) -> dict[str, Any
         out["kernel_evals"] = int(model.n_kernel_evals_)
     if task.get("check"):
         out["dual"], out["violation"] = optimality(model, X, y, own["C"], own["gamma"])
+        out["accuracy"] = 100 * float(model.score(X_test, y_test)) if len(y_test) else None
     return out
 
 
-def in_child(who: str, task: dict[str, Any], n_jobs: int | None = None) -> dict[str, Any]:
+def in_child(who: str, task: dict[str, Any], core: int | None) -> dict[str, Any]:
     environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
-    command = [sys.executable, "-m", "benchmarks.svc", "--child", json.dumps([who, task, n_jobs])]
+    command = [sys.executable, "-m", "benchmarks.svc", "--child", json.dumps([who, task, core])]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
-def run(job: Job, repeats: int) -> dict[str, Any]:
-    """Runs of each contestant, or of each number of threads."""
-    threads = job.task.get("threads")
-    entrants = [(who, None) for who in job.contestants] if not threads else [(job.contestants[0], n) for n in threads]
-    results: dict[str, Any] = {}
+def run(job: Job, repeats: int, core: int | None) -> dict[str, Any]:
+    """Runs of each contestant, in turns, on one core if it is given."""
+    results: dict[str, Any] = {who: [] for who in job.contestants}
     for repeat in range(repeats):
-        for who, n in entrants:
+        for who in job.contestants:
             task = job.task | {"check": job.task.get("check", False) and repeat == 0}
-            results.setdefault(str(n or who), []).append(in_child(who, task, n))
+            results[who].append(in_child(who, task, core))
     return results
+
+
+def run_side_by_side(todo: list[Job], store: Store, repeats: int, at_once: int) -> None:
+    """Run the jobs; `at_once` at a time, each on a core of its own."""
+    told = {key: value for key, value in machine().items() if key in ("cpu", "cores", "versions")}
+    cores: SimpleQueue[int] = SimpleQueue()
+    for core in sorted(os.sched_getaffinity(0))[:at_once]:
+        cores.put(core)
+
+    def one(job: Job) -> None:
+        core = cores.get() if at_once > 1 else None
+        try:
+            print(job.path, flush=True)
+            store.put(job, run(job, repeats, core) | {"machine": told | {"at_once": at_once}})
+        finally:
+            if core is not None:
+                cores.put(core)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(one, todo))
 
 
 # ---- the page -----------------------------------------------------------------------------------------
@@ -251,11 +272,15 @@ def compared(done: list[tuple[Job, dict[str, Any]]]) -> str:
     rows = []
     for job, results in done:
         ours = median(results["hingeline"])
-        for who, runs in results.items():
+        for who in job.contestants:
+            runs = results[who]
             cpu, first = median(runs), runs[0]
-            rest = [number(first.get(key), digits) for key, digits in (("dual", 10), ("violation", 2))]
+            columns = (("accuracy", 4), ("dual", 10), ("violation", 2))
+            rest = [number(first.get(key), digits) for key, digits in columns]
             rows.append([job.name, who, number(cpu), number(cpu / ours, 2), number(first["support"]), *rest])
-    return table(["case", "contestant", "CPU s", "ratio", "support vectors", "dual objective", "violation"], rows)
+    return table(
+        ["case", "contestant", "CPU s", "ratio", "support vectors", "accuracy %", "dual objective", "violation"], rows
+    )
 
 
 def smallest(done: list[tuple[Job, dict[str, Any]]]) -> str:
@@ -278,36 +303,37 @@ def growing(done: list[tuple[Job, dict[str, Any]]]) -> str:
     return table(["rows", "CPU s", "exponent", "support vectors", "kernel values / (SVs x n)"], rows)
 
 
-def threaded(done: list[tuple[Job, dict[str, Any]]]) -> str:
-    counts = sorted({int(n) for _, results in done for n in results})
-    rows = []
-    for job, results in done:
-        walls = {int(n): best(runs, "wall") for n, runs in results.items()}
-        gains = [f"{number(walls[1] / walls[n], 2)}" if n in walls else "-" for n in counts[1:]]
-        rows.append([job.name, number(walls[1]), *gains])
-    return table(["estimator, data", "1 thread, s", *(f"{n} threads, times as fast" for n in counts[1:])], rows)
-
-
 def memory(done: list[tuple[Job, dict[str, Any]]]) -> str:
     rows = [[job.name, number(best(results["hingeline"], "peak_mb"))] for job, results in done]
     return table(["cache_size, MB", "peak beyond the data, MB"], rows)
 
 
+def made_on(done: list[tuple[Job, dict[str, Any]]]) -> str:
+    """Processor and versions behind the results."""
+    lines = set()
+    for _, results in done:
+        told = results["machine"]
+        versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items() if number)
+        many = f"; {told['at_once']} jobs side by side" if told["at_once"] > 1 else ""
+        lines.add(f"{told['cpu']}, {told['cores']} cores{many}; {versions}.")
+    return "\n".join(sorted(lines))
+
+
 SECTIONS = {
+    "import": ("Changing the import: SVC against scikit-learn's SVC, float64, one thread", compared),
     "peers": ("SVC against scikit-learn-intelex, float32, one thread", compared),
     "multi": ("Several classes, against scikit-learn, one thread", compared),
     "small": ("Small problems, against scikit-learn, one thread (20 normal features, C = 1)", smallest),
     "growth": ("Growth (forest-like, C = 10)", growing),
-    "threads": ("Threads, wall seconds", threaded),
     "memory": ("Memory at 80,000 forest-like rows (17 MB)", memory),
 }
 
 
 def page(store: Store, all_jobs: list[Job]) -> str:
-    parts = ["# SVC: times, growth, threads, memory", "Written by `python -m benchmarks.svc`."]
+    parts = ["# SVC: times, growth, memory", "Written by `python -m benchmarks.svc`."]
     for kind, (title, section) in SECTIONS.items():
         done = [(job, found) for job in all_jobs if job.kind == kind and (found := store.get(job))]
-        parts += [f"## {title}", section(done) if done else "Not run."]
+        parts += [f"## {title}", *([made_on(done), section(done)] if done else ["Not run."])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -319,6 +345,7 @@ def main() -> None:
     parser.add_argument("--only-report", action="store_true", help="write the page from the stored results")
     parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, measures nothing")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--at-once", type=int, default=1, help="jobs side by side, each on its own core (default 1)")
     parser.add_argument("--output", type=Path, default=FOLDER)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -326,14 +353,13 @@ def main() -> None:
         print(json.dumps(measure(*json.loads(given.child))))
         return
     store, every = Store(given.output), [quick(job) if given.quick else job for job in jobs()]
-    for job in chosen(every, given.jobs):
-        if given.list:
-            print(job.path)
-        elif not given.only_report and (given.fresh or store.get(job) is None):
-            print(job.path, flush=True)
-            store.put(job, run(job, given.repeats))
-    if not given.list:
-        write_whole(given.output / "README.md", page(store, every))
+    asked = chosen(every, given.jobs)
+    if given.list:
+        print("\n".join(job.path for job in asked))
+        return
+    todo = [] if given.only_report else [job for job in asked if given.fresh or store.get(job) is None]
+    run_side_by_side(todo, store, given.repeats, given.at_once)
+    write_whole(given.output / "README.md", page(store, every))
 
 
 if __name__ == "__main__":

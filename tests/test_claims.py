@@ -204,7 +204,9 @@ def test_shares_are_compared_as_printed(small, large, holds):
 
     class Summary:
         def grown(self, kernel, n):
-            return {8: {"profile": {"kernel": small if n == 1000 else large}, "seconds": 1.0, "n_support": n // 10}}
+            return {
+                8: {"profile": {"kernel": small if n == 1000 else large}, "wall_seconds": 1.0, "n_support": n // 10}
+            }
 
         def middle(self, kernel, solver):
             return []

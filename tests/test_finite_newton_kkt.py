@@ -4,15 +4,16 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
-from hingeline import FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
+from hingeline import FiniteNewtonOrdinal, FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
 
 from .finite_newton_cases import SMOOTH, assert_certified, machine_problems, problem, weights
 from .oracle import naive_finite_newton as naive
-from .oracle.naive_finite_newton import LOSSES, augment
+from .oracle.naive_finite_newton import LOSSES, augment, ordinal_rows
 
 SOLVERS = ["gram", "cg", "dual", "paper", "plain"]
 
@@ -89,7 +90,7 @@ def test_what_rounding_prevents_is_said(loss, solver):
 
 def test_max_iter_ends_the_search_for_a_smaller_violation():
     X, y = problem(n=150, d=6, seed=54)
-    with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol and kkt_tol"):
+    with pytest.warns(ConvergenceWarning, match=r"Raise max_iter or tol and kkt_tol\.$"):
         model = FiniteNewtonSVC(C=100.0, solver="cg", tol=1e-1, kkt_tol=1e-9, max_iter=4).fit(X, y)
     assert model.stop_reason_[0] == "max_iter"
 
@@ -118,8 +119,53 @@ def test_values_that_are_refused(value):
         FiniteNewtonSVC(kkt_tol=value).fit(X, y)
 
 
-def test_partitions_have_no_violation():
+@pytest.mark.parametrize("solver", ["gram", "cg", "plain"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_ordered_classes(loss, solver):
+    """The violation over all virtual rows, one for each row and threshold."""
+    X, y = problem(n=150, d=6, n_classes=4, seed=56)
+    s = weights(150, 56)
+    options = {"C": 20.0, "loss": loss, "solver": solver, "tol": 1e-2}
+    model = FiniteNewtonOrdinal(kkt_tol=1e-5, **options).fit(X, y, s)
+    assert model.stop_reason_ == "kkt"
+    assert isinstance(model.kkt_violation_, float)
+    rows, t = ordinal_rows(X, y, 4)
+    c, beta = np.repeat(20.0 * s, 3), np.concatenate([model.coef_, model.thresholds_])
+    if loss != "hinge":  # whose multipliers are those of a smoothed loss
+        alpha = c * np.clip(1 - t * (rows @ beta), *naive.SLOPES[loss])
+        found = naive.kkt_violation(loss, rows, t, c, alpha)
+        np.testing.assert_allclose(model.kkt_violation_, found, rtol=1e-3, atol=1e-11)
+    assert model.kkt_violation_ <= 1e-5
+    rough = FiniteNewtonOrdinal(**options).fit(X, y, s)
+    assert not hasattr(rough, "kkt_violation_")
+    assert rough.n_iter_ <= model.n_iter_
+    if solver != "gram":  # whose last step is exact
+        assert FiniteNewtonOrdinal(kkt_tol=1e3, **options).fit(X, y, s).kkt_violation_ > 1e-5
+    again = model.set_params(kkt_tol=None).fit(X, y, s)
+    assert not hasattr(again, "kkt_violation_")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "model",
+    [FiniteNewtonSVC(), FiniteNewtonSVC(multi_class="ovo"), FiniteNewtonOrdinal()],
+    ids=["rest", "pairs", "ordinal"],
+)
+def test_partitions_have_the_violation_of_the_whole(model, loss):
     da = pytest.importorskip("dask.array")
-    X, y = problem(n=30)
-    with pytest.raises(TypeError, match=r"kkt_tol=0\.001 needs X in memory"):
-        FiniteNewtonSVC(kkt_tol=1e-3).fit(da.from_array(X), da.from_array(y))
+    dask = pytest.importorskip("dask")
+    X, y = problem(n=120, d=5, n_classes=3, seed=57)
+    y[:40] = np.minimum(y[:40], 1)  # a partition without one of the classes
+    parts = da.from_array(X, chunks=(40, -1)), da.from_array(y, chunks=40)
+    model = clone(model).set_params(C=20.0, loss=loss, solver="cg", tol=1e-2)
+    with dask.config.set(scheduler="sync"):
+        rough = clone(model).set_params(kkt_tol=1e3).fit(*parts)
+        ours = model.set_params(kkt_tol=1e-4).fit(*parts)
+    assert np.all(np.asarray(ours.stop_reason_) == "kkt")
+    assert np.all(ours.kkt_violation_ <= 1e-4)
+    assert np.max(rough.kkt_violation_) > 1e-4
+    assert not hasattr(ours, "support_")
+    if loss != "hinge" and isinstance(model, FiniteNewtonSVC):  # a start at the result takes no step
+        local = clone(model).fit(X, y, coef_init=ours.coef_, intercept_init=ours.intercept_)
+        assert (local.n_iter_ == 0).all()
+        np.testing.assert_allclose(local.kkt_violation_, ours.kkt_violation_, rtol=1e-6, atol=1e-11)

@@ -1,9 +1,11 @@
 """IncrementalSVC: leaving one out, paths in C, windows."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from hingeline import IncrementalSVC
 
@@ -313,3 +315,17 @@ def test_a_window_that_becomes_smaller():
         with pytest.raises(ValueError, match="features"):
             model.add(X[51:52, :1], y[51:52])
         assert fingerprint(model, X) == before
+
+
+@pytest.mark.parametrize("low", [1e-3, 1e-30, 5e-324])
+@pytest.mark.parametrize("high", [1e6, 1e100])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_far_smaller_C(kernel, high, low):
+    # Rounding errors of gradients at a large C are far above those of a small C.
+    for seed in range(8):
+        rng = np.random.RandomState(seed)
+        X, y = rng.randn(20, 2), np.arange(20) % 2
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of the large C
+            model = IncrementalSVC(C=high, kernel=kernel, gamma=0.5).fit(X, y)
+        assert model.set_C(low).kkt_violation_ <= 1e-8

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from benchmarks.papers import frame
 
 ROOT = Path(__file__).parents[1]
 #: Words of lines without a file.
@@ -81,3 +82,12 @@ def test_unknown_symbols_are_noticed():
     assert defines("cpp/include/hingeline/algo/lasvm/search.hpp", "clean")
     assert not defines("benchmarks/claims.py", "rounds")
     assert not defines("cpp/include/hingeline/algo/lasvm/search.hpp", "cleans")
+
+
+def test_runs_are_timed_by_the_processor(monkeypatch):
+    ticks = iter([3.0, 7.5])
+    monkeypatch.setattr(frame.time, "process_time", lambda: next(ticks))
+    assert frame.cpu_timed(lambda: "done") == ("done", 4.5)
+    timers = r"perf_counter|process_time\(|thread_time|monotonic"
+    found = [path for path in (ROOT / "benchmarks" / "papers").glob("*/*.py") if re.search(timers, path.read_text())]
+    assert found == []

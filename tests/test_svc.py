@@ -134,6 +134,17 @@ def test_hard_margin_of_samples_that_no_function_separates_ends(twins):
     assert np.isfinite(model.decision_function(X)).all()
 
 
+def test_badly_scaled_rows_end():
+    """Entries of rows from 1e-8 to 1e8: pairs of coefficients do not reach the optimum in days."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2)) * 10.0 ** rng.uniform(-8, 8, (40, 1))
+    y = rng.integers(0, 2, 40)
+    with pytest.warns(ConvergenceWarning, match="1 of 1 machines stopped after 10000000 steps with a violation of"):
+        model = SVC(kernel="linear", C=1e4).fit(X, y)
+    assert model.stop_reason_.tolist() == ["max_iter"] and model.fit_status_ == 1
+    assert optimality(model, X @ X.T, y, np.full(40, 1e4))[0] > 0
+
+
 @pytest.mark.parametrize("kernel", ["sigmoid", lambda A, B: np.tanh(A @ B.T - 1), lambda A, B: -(A @ B.T)])
 def test_indefinite_kernels_end_in_the_box(kernel):
     X, y = noisy(150, 3)

@@ -17,13 +17,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and sign
 
 #: Trials of the short version, over all cases of a campaign.
 SHORT = {"states": 1_120, "signals": 112, "numbers": 112, "threads": 74, "kernels": 180, "allocations": 580}
-#: Not tried: these take long on rows of very different size.
-OPEN = {"numbers": {"NNISDAClassifier", "SVC"}}
 
 
 @pytest.mark.parametrize("name", SHORT)
 def test_short_version(name, tmp_path):
-    cases = [case for case in campaign_module(name).cases() if case not in OPEN.get(name, ())]
+    cases = campaign_module(name).cases()
     campaign = Campaign(name, seed=1, folder=tmp_path, cases=cases).run(SHORT[name], limit=10.0)
     per_case = SHORT[name] // len(cases)
     assert all(tally.ended or tally.done >= per_case > 0 for tally in campaign.tallies.values())

@@ -37,6 +37,7 @@ PAPERS = {
     "laskov2006": "Figures of Laskov, Gehl, Krüger, Müller 2006 (IncrementalSVC)",
     "keerthi2005": "Tables and Figure 1 of Keerthi, DeCoste 2005 (FiniteNewtonSVC)",
     "kecman2016": "Tables and figures of Kecman, Melki 2016 (KernelSGDClassifier)",
+    "melki2018": "Tables and figures of Melki 2018 (WorstViolatorSVC), under nested cross-validation",
 }
 #: Ratios of times up to this are a tie.
 TIE = 1.1
@@ -48,6 +49,7 @@ class Job:
 
     `kind` names a function of runs.py and `at` holds its arguments; together they make the path of the file. `how` are
     further arguments, `more` other settings that the result depends on. `package`: the one whose version matters.
+    `large`: takes hours; made only with --large.
     """
 
     kind: str
@@ -55,6 +57,7 @@ class Job:
     package: str = "hingeline"
     how: dict[str, Any] = field(hash=False, default_factory=dict)
     more: dict[str, Any] = field(hash=False, default_factory=dict)
+    large: bool = False
 
     @property
     def path(self) -> str:
@@ -107,6 +110,16 @@ class Summary:
         return found
 
 
+# ---- the clock of all runs ------------------------------------------------------------------------------
+
+
+def cpu_timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What `work` returns, and its CPU seconds: those of this process, whatever else the machine does."""
+    start = time.process_time()
+    done = work()
+    return done, time.process_time() - start
+
+
 # ---- pieces that tables and claims share --------------------------------------------------------------
 
 
@@ -152,7 +165,10 @@ def what(summary: Summary) -> str:
         kinds = "; ".join(f"{build}: {', '.join(sorted(kinds))}" for build, kinds in summary.builds.items())
         several = f"\n- **Several builds of the core made the runs.** Kinds of runs by build: {kinds}"
     packages = dict.fromkeys(job.package for job, _ in summary.results if job.package not in PACKAGES)
-    return machine_lines(machine(*packages), summary.threads) + several
+    clock = (
+        "\n- Seconds are CPU seconds. Other programs that share the machine slow a run only through caches and memory"
+    )
+    return machine_lines(machine(*packages), summary.threads) + clock + several
 
 
 def write_report(key: str, summary: Summary, folder: Path, note: str) -> Path:
@@ -175,7 +191,7 @@ def write_report(key: str, summary: Summary, folder: Path, note: str) -> Path:
 
 def make(jobs: list[Job], runs: ModuleType, store: Store, args: argparse.Namespace) -> None:
     """Make the chosen runs that are missing; leave out those whose data or package is absent."""
-    wanted = chosen(jobs, args.jobs)
+    wanted = [job for job in chosen(jobs, args.jobs) if args.large or not job.large]
     todo = wanted if args.fresh else [job for job in wanted if store.get(job) is None]
     print(f"{len(wanted)} runs, {len(wanted) - len(todo)} of them done before.", flush=True)
     if todo:
@@ -199,6 +215,7 @@ def make(jobs: list[Job], runs: ModuleType, store: Store, args: argparse.Namespa
 def main() -> int:
     parser = command_line("papers", "Make the runs of a paper that are missing, then its figures and the report.")
     parser.add_argument("paper", choices=PAPERS, help="; ".join(f"{key}: {title}" for key, title in PAPERS.items()))
+    parser.add_argument("--large", action="store_true", help="also the jobs that take hours")
     parser.add_argument("--note", default="", help="remark for the report, such as what else the machine did")
     parser.add_argument("--store", type=Path, help="one file per run; default out/paper-PAPER")
     args = resumable(parser)

@@ -64,7 +64,7 @@ template <class T> void all_lines_case() {
     }
 }
 
-CASE(blocks_of_rows) {
+CASE_ONCE(blocks_of_rows) {
     all_lines_case<float>();
     all_lines_case<double>();
 }
@@ -397,7 +397,7 @@ template <class T> void many_rows_case() {  // several pieces
         }
 }
 
-CASE(many_rows) {
+CASE_ONCE(many_rows) {
     many_rows_case<float>();
     many_rows_case<double>();
 }
@@ -414,7 +414,7 @@ template <class T> void wide_rows_case() {  // the blocks are smaller, and the s
     }
 }
 
-CASE(wide_rows) {
+CASE_ONCE(wide_rows) {
     wide_rows_case<float>();
     wide_rows_case<double>();
 }

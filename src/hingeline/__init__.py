@@ -2,13 +2,14 @@
 
 from importlib.metadata import version
 
-from . import datasets, metrics
+from . import active, compare, datasets, metrics
 from .batch.min_norm import MinNormSVC
 from .batch.nnisda import NNISDAClassifier
 from .batch.ollawv import WorstViolatorSVC
 from .batch.svc import SVC
 from .exact.incremental import IncrementalSVC
 from .exact.one_class import IncrementalOneClassSVM
+from .files import TRUSTED_TYPES, Checkpoint, load, load_libsvm, save, save_libsvm
 from .linear.cv import FiniteNewtonSVCCV
 from .linear.finite_newton import FiniteNewtonSVC
 from .linear.nystroem import NystroemSVC, nystroem_path
@@ -22,6 +23,8 @@ __version__ = version("hingeline")
 __all__ = [
     "LASVC",
     "SVC",
+    "TRUSTED_TYPES",
+    "Checkpoint",
     "FiniteNewtonOrdinal",
     "FiniteNewtonPath",
     "FiniteNewtonSVC",
@@ -35,8 +38,14 @@ __all__ = [
     "NystroemSVC",
     "WorstViolatorSVC",
     "__version__",
+    "active",
+    "compare",
     "datasets",
     "finite_newton_path",
+    "load",
+    "load_libsvm",
     "metrics",
     "nystroem_path",
+    "save",
+    "save_libsvm",
 ]

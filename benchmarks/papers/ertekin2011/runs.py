@@ -1,9 +1,9 @@
-"""One run: train, test, count."""
+"""One run: train, test, count. Seconds are CPU seconds."""
 
 from __future__ import annotations
 
 import os
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
 from benchmarks.papers.data import smoothed, stored
+from benchmarks.papers.frame import cpu_timed
 from hingeline import LASVC
+from hingeline.active import ActiveLearner, Rule, near_boundary
 from hingeline.metrics import g_mean_score, prbep_score
 
 from .data import Split, split
@@ -21,6 +23,9 @@ from .settings import (
     CHECKPOINTS,
     FULL_MINUTES,
     METHODS,
+    POOL_BEST,
+    POOL_COMPARED,
+    POOL_LABELS,
     SETS,
     USPS_READINGS,
     USPS_SCALINGS,
@@ -87,6 +92,31 @@ def warm(name: str, s: float, warm_sv: int, seed: int, n_jobs: int) -> dict[str,
     return _fit(_model(known, METHODS["i"], s, seed, n_jobs).set_params(warm_sv=warm_sv), known, data)
 
 
+def pool(name: str, size: int | None, seed: int, n_jobs: int) -> dict[str, Any]:
+    """LASVM-G with the labels that it asks for: near the boundary, among `size` random rows or all.
+
+    `among_best`: share of the questions, among those compared, whose row was among the best `POOL_BEST` of all rows.
+    """
+    known = SETS[name]
+    data = split(known, seed if known.is_random else 0)
+    X, X_test = data.as_ours(known.dense)
+    rule, model = Rule(near_boundary, candidates=size), _model(known, METHODS["g"], S, seed, n_jobs)
+    how = {"classes": [-1, 1], "n_snapshots": 0, "n_watched": 0, "random_state": seed}
+    learner = ActiveLearner(model, rule, pool=X, **how)
+    curve, ranks, seconds = [], [], 0.0
+    while learner.n_labelled < POOL_LABELS[-1]:
+        rows, took = cpu_timed(learner.ask)
+        seconds += took
+        if learner.is_ready and learner.n_labelled % POOL_COMPARED == 0:
+            everything = near_boundary(learner.scores(learner.open_rows))
+            ranks.append(np.mean(everything > near_boundary(learner.scores(rows))[0]))
+        learner.answer(rows, data.y[rows])
+        if learner.n_labelled in POOL_LABELS:
+            curve.append({"labels": learner.n_labelled, **scores(model, X_test, data.y_test)})
+    best = float(np.mean(np.array(ranks) < POOL_BEST))
+    return {"curve": curve, "among_best": best, "seconds_question": seconds / learner.n_labelled}
+
+
 def _memory_mb() -> float:
     """Physical memory of the machine; 8 GB where the system does not tell."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20 if hasattr(os, "sysconf") else 8000
@@ -95,9 +125,7 @@ def _memory_mb() -> float:
 def _fit(model: LASVC, known: Set, data: Split) -> dict[str, Any]:
     """One epoch by `fit`, which ends with a cleaning."""
     X, X_test = data.as_ours(known.dense)
-    start = time.perf_counter()
-    model.fit(X, data.y)
-    seconds = time.perf_counter() - start
+    _, seconds = cpu_timed(lambda: model.fit(X, data.y))
     return {"seconds": seconds, **_counts(model), **scores(model, X_test, data.y_test)}
 
 
@@ -109,9 +137,7 @@ def _stream(model: LASVC, known: Set, data: Split, minutes: float) -> dict[str, 
     for fraction in CHECKPOINTS:
         part = order[seen : round(fraction * len(order))]
         rows, labels = X[part], data.y[part]
-        start = time.perf_counter()
-        model.partial_fit(rows, labels, classes=[-1, 1])
-        seconds += time.perf_counter() - start
+        seconds += cpu_timed(partial(model.partial_fit, rows, labels, classes=[-1, 1]))[1]
         seen += len(part)
         counts = {key: value for key, value in _counts(model).items() if not isinstance(value, dict)}
         curve.append({"examples": seen, "seconds": seconds, **counts, **scores(model, X_test, data.y_test)})
@@ -143,18 +169,14 @@ def _counts(model: LASVC) -> dict[str, Any]:
 def _libsvm(known: Set, data: Split) -> dict[str, Any]:
     """LIBSVM in scikit-learn: float64, rows as stored."""
     model = SVC(C=known.C, gamma=known.gamma, cache_size=CACHE_MB)
-    start = time.perf_counter()
-    model.fit(data.X, data.y)
-    seconds = time.perf_counter() - start
+    _, seconds = cpu_timed(lambda: model.fit(data.X, data.y))
     n_support = int(model.n_support_.sum())
     return {"seconds": seconds, "n_support": n_support, **scores(model, data.X_test, data.y_test)}
 
 
 def scores(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
     """The paper's scores, and the seconds that the decision values took."""
-    start = time.perf_counter()
-    values = model.decision_function(X)
-    seconds = time.perf_counter() - start
+    values, seconds = cpu_timed(lambda: model.decision_function(X))
     predicted = np.where(values > 0, 1, -1)
     return {
         "accuracy": float(np.mean(predicted == y)),

@@ -1,10 +1,8 @@
-"""One run of each kind; the functions are named by Job.kind. Seconds are processor time."""
+"""One run of each kind; the functions are named by Job.kind. Seconds are CPU seconds."""
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
 from functools import partial
 from statistics import median
 from typing import Any
@@ -14,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from benchmarks.papers.frame import cpu_timed
 from hingeline import KernelSGDClassifier
 
 from . import data, settings
@@ -31,12 +30,6 @@ def _gamma(sigma: float) -> float:
     return 1 / (2 * sigma**2)
 
 
-def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.process_time()
-    done = work()
-    return done, time.process_time() - start
-
-
 def _model(method: str, C: float, sigma: float, n_jobs: int, limit: int = -1) -> Any:
     options = settings.METHODS[method].options
     if options is None:
@@ -48,8 +41,8 @@ def _model(method: str, C: float, sigma: float, n_jobs: int, limit: int = -1) ->
 def _fitted(model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> dict[str, Any]:
     """Fit and predict once."""
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        _, seconds = _timed(lambda: model.fit(X, y))
-    predicted, more = _timed(lambda: model.predict(X_test))
+        _, seconds = cpu_timed(lambda: model.fit(X, y))
+    predicted, more = cpu_timed(lambda: model.predict(X_test))
     steps = int(np.sum(model.n_iter_))
     told = {"seconds": seconds, "predicting": more, "wrong": int(np.sum(predicted != y_test)), "steps": steps}
     told |= {"rows": len(y_test), "n_support": len(model.support_), "ended": bool(getattr(model, "fit_status_", 0))}
@@ -83,11 +76,11 @@ def online(n: int, way: str, fold: int, method: str, n_jobs: int) -> dict[str, A
         return {"cells": cells}
     order = np.random.RandomState(settings.SEED).permutation(len(y))  # that of the estimator
     X, y = X[order], y[order]
-    kernels = {s: _timed(partial(rbf_kernel, X, gamma=_gamma(s))) for s in settings.SIGMAS}
+    kernels = {s: cpu_timed(partial(rbf_kernel, X, gamma=_gamma(s))) for s in settings.SIGMAS}
     seen = {s: rbf_kernel(X_test, X, gamma=_gamma(s)) for s in settings.SIGMAS}
     for C in settings.CS:
         for s in settings.SIGMAS:
-            alpha, seconds = _timed(partial(LISTS[method], kernels[s][0], y, C, settings.EPOCHS))
+            alpha, seconds = cpu_timed(partial(LISTS[method], kernels[s][0], y, C, settings.EPOCHS))
             wrong = int(np.sum(np.where(seen[s] @ alpha > 0, 1, -1) != y_test))
             told = {"C": C, "sigma": s, "seconds": seconds, "kernel": kernels[s][1], "wrong": wrong}
             cells.append({**told, "rows": len(y_test), "n_support": int(np.sum(alpha != 0))})

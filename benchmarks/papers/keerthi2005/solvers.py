@@ -1,6 +1,6 @@
 """The only file that calls a solver. C is the paper's everywhere: LIBLINEAR's is half of it for the squared hinge.
 
-Times are processor time: all solvers have one thread, and what else runs on the machine counts less.
+Times are CPU seconds: all solvers have one thread, and what else runs on the machine counts less.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import liblinear
+from benchmarks.papers.frame import cpu_timed
 from hingeline import FiniteNewtonSVC, finite_newton_path
 
 TOL = 1e-6
@@ -55,9 +56,7 @@ def fit(X: Any, y: np.ndarray, C: float, n_jobs: int, start: Fitted | None = Non
     """One call of the estimator, from zero or from an earlier solution."""
     model = FiniteNewtonSVC(C=C, n_jobs=n_jobs, **{"tol": TOL, **options})
     begin = {} if start is None else {"coef_init": start.w[np.newaxis], "intercept_init": np.array([start.b])}
-    clock = process_time()
-    quietly(model.fit, X, y, **begin)
-    seconds = process_time() - clock
+    _, seconds = cpu_timed(lambda: quietly(model.fit, X, y, **begin))
     return Fitted(
         model.coef_[0], float(model.intercept_[0]), seconds, float(model.n_passes_), int(model.n_iter_[0]),
         limit=model.stop_reason_[0] == "max_iter", dual=float(model.objective_[0] - model.duality_gap_[0]),
@@ -99,16 +98,17 @@ def path(
     X: Any, y: np.ndarray, Cs: Sequence[float], n_jobs: int, solver: str = "auto"
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Weights and intercepts for each C, each from the solution before it; seconds."""
-    start = process_time()
-    found = finite_newton_path(X, y, Cs=np.asarray(Cs), solver=solver, tol=TOL, n_jobs=n_jobs)
-    return found.coefs[:, 0], found.intercepts[:, 0], process_time() - start
+    found, seconds = cpu_timed(
+        lambda: finite_newton_path(X, y, Cs=np.asarray(Cs), solver=solver, tol=TOL, n_jobs=n_jobs)
+    )
+    return found.coefs[:, 0], found.intercepts[:, 0], seconds
 
 
 # ---- LIBLINEAR ---------------------------------------------------------------------------------------
 
 
 class Liblinear(liblinear.Liblinear):
-    """LIBLINEAR in processor time."""
+    """LIBLINEAR in CPU seconds."""
 
     def fit(self, C: float, s: int, e: float | None) -> Fitted:
         (w, b), seconds, said = self.train(C, s, e, process_time)

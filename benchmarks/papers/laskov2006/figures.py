@@ -50,8 +50,8 @@ def number(x: float) -> str:
 
 
 def shares(at_size: dict[str, Any]) -> dict[str, float]:
-    """Percent of the time by part."""
-    parts, total = at_size["profile"], at_size["seconds"]
+    """Percent of the wall time by part."""
+    parts, total = at_size["profile"], at_size["wall_seconds"]
     named = {part: 100 * parts.get(part, 0.0) / total for part in PARTS if part != "other"}
     return {**named, "other": max(0.0, 100 - sum(named.values()))}
 

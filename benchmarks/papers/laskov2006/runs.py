@@ -1,8 +1,8 @@
-"""One run of each kind; the functions are named by Job.kind."""
+"""One run of each kind; the functions are named by Job.kind. Seconds are CPU seconds."""
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,11 @@ from sklearn.linear_model import lars_path_gram
 from sklearn.metrics import pairwise_kernels, roc_auc_score, roc_curve
 from sklearn.svm import SVC
 
+from benchmarks.harness import timed
 from benchmarks.incremental.designs import Machine, kernel_of
+from benchmarks.papers.frame import cpu_timed
 from hingeline import IncrementalOneClassSVM, IncrementalSVC
+from hingeline.active import ActiveLearner, Rule, largest_positive, near_boundary
 
 from . import data
 from .settings import (
@@ -45,18 +48,18 @@ def grow(kernel: str, digit: int, n: int, n_jobs: int) -> dict[str, Any]:
     """One pass; times and counts when it comes by each size. What comes later does not change what was before."""
     X, y, X_test, y_test = data.mnist(digit, n)
     model = IncrementalSVC(**KERNELS[kernel].parameters, **ONE_BY_ONE, cache_size=CACHE_MB, n_jobs=n_jobs)
-    seconds, cpu_seconds, seen, sizes = 0.0, 0.0, 0, []
+    seconds, wall_seconds, seen, sizes = 0.0, 0.0, 0, []
     for size in (size for size in SIZES if size <= n):
-        start, cpu_start = time.perf_counter(), time.process_time()
-        model.partial_fit(X[seen:size], y[seen:size], classes=[-1, 1])
-        seconds += time.perf_counter() - start
-        cpu_seconds += time.process_time() - cpu_start
+        learn = partial(model.partial_fit, X[seen:size], y[seen:size], classes=[-1, 1])
+        wall, (_, cpu) = timed(partial(cpu_timed, learn))
+        seconds += cpu
+        wall_seconds += wall
         seen = size
         sizes.append(
             {
                 "n": size,
                 "seconds": seconds,
-                "cpu_seconds": cpu_seconds,
+                "wall_seconds": wall_seconds,  # the profile of the core is wall time
                 "profile": {part: float(value) for part, value in model.profile_.items()},
                 "bytes_touched": int(model.bytes_touched_),
                 "steps": int(np.sum(model.n_iter_)),
@@ -77,14 +80,12 @@ def batch(kernel: str, digit: int, n: int, solver: Any, n_jobs: int) -> dict[str
         model = IncrementalSVC(**KERNELS[kernel].parameters, cache_size=CACHE_MB, n_jobs=n_jobs)
     else:
         model = SVC(**KERNELS[kernel].parameters, tol=solver, cache_size=1000)
-    start = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - start
+    _, seconds = cpu_timed(lambda: model.fit(X, y))
     return {"seconds": seconds, "n_support": len(model.support_), "accuracy": float(model.score(X_test, y_test))}
 
 
 def design(kernel: str, digit: int, n: int, design: str, n_jobs: int) -> dict[str, Any]:
-    """One pass of Algorithm 1 with one way to compute gamma; CPU seconds when it comes by each size.
+    """One pass of Algorithm 1 with one way to compute gamma; seconds when it comes by each size.
 
     `differ_by` is the largest difference of a coefficient from `IncrementalSVC.fit`, in units of C.
     """
@@ -104,18 +105,17 @@ def design(kernel: str, digit: int, n: int, design: str, n_jobs: int) -> dict[st
 
 
 def capacity(kernel: str, digit: int, n: int, n_jobs: int) -> dict[str, Any]:
-    """Learn up to n rows one by one in the memory of the paper's program; CPU seconds and memory on the way."""
+    """Learn up to n rows one by one in the memory of the paper's program; seconds and memory on the way."""
     X, y, X_test, y_test = data.mnist(digit, n)
     model = IncrementalSVC(**KERNELS[kernel].parameters, **ONE_BY_ONE, cache_size=CAPACITY_MB, n_jobs=n_jobs)
     seconds, sizes, full = 0.0, [], False
     for at in range(0, n, 4000):
-        start = time.process_time()
+        learn = partial(model.partial_fit, X[at : at + 4000], y[at : at + 4000], classes=[-1, 1])
         try:
-            model.partial_fit(X[at : at + 4000], y[at : at + 4000], classes=[-1, 1])
+            seconds += cpu_timed(learn)[1]
         except MemoryError:
             full = True
             break
-        seconds += time.process_time() - start
         counts = {"n_support": len(model.support_), "n_margin": int(model.n_margin_[0])}
         sizes.append({"n": model.n_samples_, "seconds": seconds, "memory": int(model.memory_), **counts})
     kkt, accuracy = float(np.max(model.kkt_violation_)), float(model.score(X_test, y_test))
@@ -130,9 +130,7 @@ class _Core:
         self.seconds, self.gamma_seconds = 0.0, None  # the profile of the core is not CPU time
 
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
-        start = time.process_time()
-        self.model.partial_fit(X, y, classes=[-1, 1])
-        self.seconds += time.process_time() - start
+        self.seconds += cpu_timed(lambda: self.model.partial_fit(X, y, classes=[-1, 1]))[1]
 
     @property
     def steps(self) -> int:
@@ -155,26 +153,22 @@ class _Core:
 def window(way: str, window: int | None, order: int, n_jobs: int) -> dict[str, Any]:
     X, y, X_test, y_test = data.usps(order)
     parameters = {**USPS, "window": window, "window_rule": WAYS[way], "cache_size": CACHE_MB, "n_jobs": n_jobs}
-    start = time.perf_counter()
+    labels = [np.where(y == digit, 1, -1) for digit in range(10)] if way == "own" else [y]
+    models, seconds = cpu_timed(lambda: [IncrementalSVC(**parameters).fit(X, each) for each in labels])
     if way == "own":
-        models = [IncrementalSVC(**parameters).fit(X, np.where(y == digit, 1, -1)) for digit in range(10)]
         n_support = float(np.mean([len(model.support_) for model in models]))
+        predicted = np.column_stack([model.decision_function(X_test) for model in models]).argmax(axis=1)
     else:
-        model = IncrementalSVC(**parameters).fit(X, y)
-        n_support = float(np.mean(np.sum(model.dual_coef_ != 0, axis=1)))
-    seconds = time.perf_counter() - start
-    values = np.column_stack([m.decision_function(X_test) for m in models]) if way == "own" else None
-    predicted = model.predict(X_test) if values is None else values.argmax(axis=1)
+        n_support = float(np.mean(np.sum(models[0].dual_coef_ != 0, axis=1)))
+        predicted = models[0].predict(X_test)
     return {"error": float(np.mean(predicted != y_test)), "seconds": seconds, "n_support": n_support}
 
 
 def class_window(window: int, rule: str, order: int, n_jobs: int) -> dict[str, Any]:
-    """A window for each class; CPU seconds."""
+    """A window for each class."""
     X, y, X_test, y_test = data.usps(order)
     options = {"window": window, "window_rule": rule, "window_scope": "class", "cache_size": CACHE_MB}
-    start = time.process_time()
-    model = IncrementalSVC(**USPS, **options, n_jobs=n_jobs).fit(X, y)
-    seconds = time.process_time() - start
+    model, seconds = cpu_timed(lambda: IncrementalSVC(**USPS, **options, n_jobs=n_jobs).fit(X, y))
     error = float(np.mean(model.predict(X_test) != y_test))
     return {"error": error, "seconds": seconds, "n_held": model.n_samples_}
 
@@ -225,15 +219,14 @@ def active(kernel: str, draw: int, n_jobs: int) -> dict[str, Any]:
 
 def _ask(parameters: dict[str, Any], X: np.ndarray, y: np.ndarray, by_anomaly: np.ndarray, rule: str) -> Any:
     """The model after all questions, and the rows in the order in which their labels were asked for."""
-    asked, pool = list(by_anomaly[:FIRST]), list(by_anomaly[FIRST:])
-    model = IncrementalSVC(**parameters).partial_fit(X[asked], y[asked], classes=[-1, 1])
+    pool, labels = X[by_anomaly], y[by_anomaly]  # on ties the row with the higher anomaly score
+    asks = Rule(near_boundary if rule == "near boundary" else largest_positive, ties="first")
+    learner = ActiveLearner(IncrementalSVC(**parameters), asks, pool=pool, classes=[-1, 1], n_watched=0)
+    learner.answer(np.arange(FIRST), labels[:FIRST])
     for _ in range(QUERIES):
-        values = model.decision_function(X[pool])
-        # On ties the row with the higher anomaly score.
-        row = pool.pop(int(np.argmin(np.abs(values)) if rule == "near boundary" else np.argmax(values)))
-        model.add(X[[row]], y[[row]])
-        asked.append(row)
-    return model, np.array(asked)
+        row = learner.ask()
+        learner.answer(row, labels[row])
+    return learner.estimator, by_anomaly[list(learner.labels)]
 
 
 def _gram(shape: dict[str, Any], A: np.ndarray, B: np.ndarray) -> np.ndarray:

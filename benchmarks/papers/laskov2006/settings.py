@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.papers.frame import Job
 
 #: Changes when runs are made differently: results kept from before are then made again.
-PROTOCOL = 1
+PROTOCOL = 2
 #: Megabytes for kernel rows and inverses. The paper's ended at 3 GB.
 CACHE_MB = 6000
 
@@ -43,9 +43,9 @@ PROFILE_KERNELS = ("linear", "poly", "rbf", "narrow")
 SCALING_KERNELS = ("linear", "rbf", "narrow")
 #: A window that never fills: rows are learnt one at a time even if they come in one call, as the paper does it.
 ONE_BY_ONE: dict[str, Any] = {"window": 1_000_000}
-#: Beside it: `fit`, which takes all rows in at once, and SVC with these tolerances.
+#: Beside it: `fit`, which takes all rows in at once, and SVC with this tolerance (1e-6 took up to 11 % longer).
 FIT = "fit"
-SOLVERS: tuple[str | float, ...] = (FIT, 1e-3, 1e-6)
+SOLVERS: tuple[str | float, ...] = (FIT, 1e-3)
 TEST_ROWS = 2000
 
 # ---- figures 6 and 7: the design before; capacity ------------------------------------------------------

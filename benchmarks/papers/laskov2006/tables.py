@@ -41,6 +41,13 @@ def profile(summary: Summary) -> str:
     return table(header, rows)
 
 
+def wall_per_cpu(summary: Summary) -> str:
+    """Wall time over CPU time of the runs in the profile, smallest and largest."""
+    runs = [at for kernel in PROFILE_KERNELS for n in SIZES if (at := summary.grown(kernel, n).get(PROFILED))]
+    ratios = [at["wall_seconds"] / at["seconds"] for at in runs]
+    return f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else "-"
+
+
 def scaling(summary: Summary) -> str:
     """Times, and the exponent of n."""
     rows = []
@@ -129,7 +136,7 @@ def digits_alone(summary: Summary) -> str:
     rows = []
     for kernel in SCALING_KERNELS:
         for at, result in sorted(summary.of("grow", kernel=kernel), key=lambda run: run[0]["digit"]):
-            last, points = result["sizes"][-1], [(s["n"], s["cpu_seconds"]) for s in result["sizes"]]
+            last, points = result["sizes"][-1], [(s["n"], s["seconds"]) for s in result["sizes"]]
             if last["n"] == SIZES[-1]:
                 row = [f"{KERNELS[kernel].title}, digit {at['digit']}", *(number(seconds) for _, seconds in points)]
                 share = f"{100 * last['n_support'] / last['n']:.1f}"

@@ -73,7 +73,8 @@ class SVC(SvcProbabilities, KernelClassifier):
     verbose : bool, default=False
         Whether to print a line for each pair of classes after training.
     max_iter : int, default=-1
-        Limit of changes of pairs of coefficients for each pair of classes; -1 means none.
+        Limit of changes of pairs of coefficients for each pair of classes; -1 means 10 million, or 1000 times the number
+        of samples of the two classes if that is more.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes.
     break_ties : bool, default=False
@@ -443,7 +444,7 @@ class SvcTraining(BatchTraining):
             estimator._bounds(weights),
             len(estimator.classes_),
             tol=float(estimator.tol),
-            max_iter=2**62 if estimator.max_iter < 0 else int(estimator.max_iter),
+            max_iter=min(int(estimator.max_iter), 2**62),
             shrinking=bool(estimator.shrinking),
             single=self.single,
             cache_bytes=self.cache_bytes,
@@ -493,7 +494,14 @@ class SvcTraining(BatchTraining):
     def complaints(self) -> Iterator[str]:
         """Machines that did not reach the tolerance."""
         est = self.estimator
-        if (est.stop_reason_ == "max_iter").any():
+        limited = est.stop_reason_ == "max_iter"
+        if limited.any() and est.max_iter < 0:
+            yield (
+                f"{limited.sum()} of {len(limited)} machines stopped after {est.n_iter_[limited].max()} steps with a "
+                f"violation of {est.kkt_violation_[limited].max():.3g}, tol={est.tol:g}: the problem is badly scaled. "
+                "Scale the features, lower C, or set max_iter to a larger limit."
+            )
+        elif limited.any():
             yield (
                 f"Solver terminated early (max_iter={est.max_iter}).  Consider pre-processing your data with "
                 "StandardScaler or MinMaxScaler."

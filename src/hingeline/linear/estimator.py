@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..base import params
 from ..base.labels import WeightedLabels, require_two
-from ..base.rows import LARGEST, RowEstimator
+from ..base.rows import LARGEST, RowEstimator, require_labels
 from ..base.state import snapshot
 from .dual import DualMinimiser, prefers_dual
 from .layout import Layout
@@ -25,6 +25,7 @@ LINEAR_RULES = {
     "C": params.real(least=1 / LARGEST, most=LARGEST),
     "loss": params.one_of("squared_hinge", "huber", "hinge", "squared"),
     "tol": params.real(least=0.0, most=1.0),
+    "kkt_tol": params.real(least=0.0) | params.nothing(),
     "max_iter": params.integer(least=0),
     "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
     "solver": params.one_of("auto", "gram", "cg", "paper", "plain"),
@@ -156,7 +157,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
 
     _rules: dict[str, params.Rule] = LINEAR_RULES
     _needed: tuple[str, ...] = ("coef_", "classes_")
-    #: Whether ``support_``, ``dual_coef_`` and ``kkt_violation_`` are attributes.
+    #: Whether ``support_`` and ``dual_coef_``, and ``kkt_violation_`` also without `kkt_tol`, are attributes.
     _publishes_multipliers = False
     #: KKT violation to reach as well; a parameter of some estimators.
     kkt_tol: float | None = None
@@ -177,6 +178,15 @@ class LinearEstimator(WeightedLabels, RowEstimator):
 
     def _points(self) -> np.ndarray:
         """Weight vectors of the machines of the fitted model."""
+        raise NotImplementedError
+
+    def _check_saved(self) -> None:
+        super()._check_saved()
+        if "coef_" in vars(self):
+            self._check_weights(require_labels(self), self.n_features_in_)
+
+    def _check_weights(self, n_classes: int, width: int) -> None:
+        """Raise ValueError if weights that were saved do not fit together."""
         raise NotImplementedError
 
     # ---- from data to a training ---------------------------------------------------------------------
@@ -213,10 +223,6 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         if in_partitions(X):
             from .dask.problem import problem_of
 
-            if self.kkt_tol is not None:
-                raise TypeError(
-                    f"kkt_tol={self.kkt_tol} needs X in memory. Got a Dask collection. Set kkt_tol=None and lower tol."
-                )
             return X, y, [problem_of(self, X, y, sample_weight)]
         X, codes, weights = self._validate_fit(X, y, sample_weight)
         return X, self.classes_[codes], self._local_problems(X, codes, weights)

@@ -10,8 +10,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from ..base import params
 from ..base.fit import run, with_callbacks
-from ..base.labels import chosen, one_vs_rest_shape, read_only
-from ..base.rows import finite
+from ..base.labels import chosen, one_vs_rest_shape, pairs, read_only
+from ..base.rows import finite, require_array
 from .estimator import LINEAR_RULES, LinearEstimator, PartitionedClassifierMixin, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scaled
@@ -19,7 +19,6 @@ from .minimiser import Minimiser, scaled
 CLASSIFIER_RULES = {
     **LINEAR_RULES,
     "solver": params.one_of("auto", "gram", "cg", "dual", "paper", "plain"),
-    "kkt_tol": params.real(least=0.0) | params.nothing(),
     "fit_intercept": params.boolean(),
     "intercept_scaling": params.real(above=0.0, most=1e50),
     "multi_class": params.one_of("ovr", "ovo"),
@@ -63,6 +62,14 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
             for k in minimiser.walk(1.0 / Cs):
                 yield k, slice(first, first + problem.n_machines), minimiser
             first += problem.n_machines
+
+    def _check_weights(self, n_classes: int, width: int) -> None:
+        n_pairs = len(pairs(n_classes)[0])
+        n_machines = 1 if n_classes == 2 else n_pairs if self._by_pairs else n_classes
+        require_array(self, "coef_", (n_machines, width))
+        require_array(self, "intercept_", (n_machines,))
+        if self._by_pairs:
+            require_array(self, "decision_scale_", (n_machines,))
 
     # ---- decisions -----------------------------------------------------------------------------------
 
@@ -125,7 +132,7 @@ class FiniteNewtonSVC(LinearClassifier):
         Training stops when the duality gap is at most `tol` times the objective; for 'paper' and 'plain' see `solver`.
     kkt_tol : float, default=None
         If given, training also goes on until ``kkt_violation_`` is at most `kkt_tol`, which is a distance in units of
-        the margin: 1e-3 is common for solvers of the dual. Not for Dask collections.
+        the margin: 1e-3 is common for solvers of the dual.
     max_iter : int, default=1000
         Newton iterations of a machine.
     class_weight : dict or 'balanced', default=None
@@ -168,10 +175,11 @@ class FiniteNewtonSVC(LinearClassifier):
     duality_gap_ : ndarray of shape (n_machines,)
         Duality gaps: upper bounds of the distance of the objectives from their minima.
     kkt_violation_ : ndarray of shape (n_machines,)
-        Largest KKT violation of the multipliers, in units of the margin.
+        Largest KKT violation of the multipliers, in units of the margin. For Dask collections it is computed only with
+        `kkt_tol`.
     support_ : ndarray of shape (n_support,)
-        Training rows with a nonzero multiplier in any machine. This, ``dual_coef_`` and ``kkt_violation_`` are not
-        computed for Dask collections.
+        Training rows with a nonzero multiplier in any machine. This and ``dual_coef_`` are not computed for Dask
+        collections.
     dual_coef_ : ndarray of shape (n_machines, n_support)
         Multipliers times labels: ``coef_`` is ``dual_coef_ @ X[support_]`` up to the gap.
     solver_ : str

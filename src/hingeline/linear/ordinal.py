@@ -11,7 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import read_only
-from ..base.rows import finite
+from ..base.rows import finite, require_array
 from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
 from .layout import Layout
 from .minimiser import Minimiser
@@ -36,6 +36,8 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     tol : float, default=1e-4
         Training stops when the duality gap is at most `tol` times the objective; for 'paper' and 'plain' see
         :class:`FiniteNewtonSVC`.
+    kkt_tol : float, default=None
+        If given, training also goes on until ``kkt_violation_`` is at most `kkt_tol`, as in :class:`FiniteNewtonSVC`.
     max_iter : int, default=1000
         Newton iterations.
     class_weight : dict or 'balanced', default=None
@@ -59,6 +61,9 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         Thresholds, ascending.
     objective_, duality_gap_ : float
         Primal objective, and an upper bound of its distance from the minimum.
+    kkt_violation_ : float
+        Largest KKT violation of the multipliers, one for each sample and threshold, in units of the margin. It is
+        computed only with `kkt_tol`.
     n_iter_ : int
         Newton iterations.
     n_passes_ : float
@@ -98,6 +103,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         loss: str = "squared_hinge",
         classes: Any = None,
         tol: float = 1e-4,
+        kkt_tol: float | None = None,
         max_iter: int = 1000,
         class_weight: Any = None,
         solver: str = "auto",
@@ -210,10 +216,9 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     def _chosen(self, X: Any) -> np.ndarray:
         return np.searchsorted(self.thresholds_, self._scores(X), side="left")
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if np.size(state.get("thresholds_", ())) != max(np.size(state.get("classes_", ())) - 1, 0):
-            raise ValueError("the saved state is damaged: thresholds_ must lie between the classes")
+    def _check_weights(self, n_classes: int, width: int) -> None:
+        require_array(self, "coef_", (width,))
+        require_array(self, "thresholds_", (n_classes - 1,))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

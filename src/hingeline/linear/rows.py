@@ -80,6 +80,9 @@ class Source(Protocol):
     def diagonal(self, machine: int) -> np.ndarray:
         """Diagonal of a machine's Hessian."""
 
+    def violation(self, which: np.ndarray, points: np.ndarray, curved: bool) -> np.ndarray:
+        """Violations of the dual's optimality conditions; `points` are those that the multipliers make up."""
+
     def largest_output(self, machine: int) -> float:
         """Largest absolute decision value of a machine among the rows with a weight (at most one threshold)."""
 
@@ -89,9 +92,6 @@ class MultiplierSource(Source, Protocol):
 
     def pulls(self, machine: int) -> np.ndarray:
         """Slopes of the losses times weights and labels, one for each row."""
-
-    def violation(self, which: np.ndarray, points: np.ndarray, curved: bool) -> np.ndarray:
-        """Violations of the dual's optimality conditions; `points` are those that the multipliers make up."""
 
 
 class Sample(NamedTuple):

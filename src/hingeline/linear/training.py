@@ -65,7 +65,7 @@ def large_gaps(
     )
     yield (
         f"{len(late)} of {len(reasons)} machines stopped ({', '.join(sorted(set(reasons[late])))}) before the "
-        f"duality gap was below tol={tol:g} of the objective (largest {gap.max():.3g}){other}. {advice} {names}."
+        f"duality gap was below tol={tol:g} of the objective (largest {gap.max():.3g}){other}. {advice}"
     )
 
 
@@ -96,6 +96,7 @@ class LinearTraining(Training):
         self.stage: Newton | None = None
         self.farthest = 0.0  # largest gap shown, as in _show
         self.dual: dict[str, Any] = {}
+        self.violation: np.ndarray | None = None
 
     def advance(self, steps: int | None) -> bool:
         """Make at most `steps` Newton iterations (None: all). True if iterations are left."""
@@ -112,7 +113,7 @@ class LinearTraining(Training):
                     continue
                 self.stage = next(self.stages, None)
                 if self.stage is None:
-                    self.dual = self._dual()
+                    self._find_dual()
                     return False
             return True
 
@@ -130,7 +131,7 @@ class LinearTraining(Training):
         """Multipliers after a stop by a callback; attributes of an earlier fit that this one may lack are removed."""
         if unfinished == "stopped":
             with one_blas_thread():
-                self.dual = self._dual()
+                self._find_dual()
         for name in ("support_", "dual_coef_", "kkt_violation_", "decision_scale_"):
             self.estimator.__dict__.pop(name, None)
 
@@ -144,6 +145,8 @@ class LinearTraining(Training):
             "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]),
             "stop_reason_": np.where(reasons == "running", unfinished or "running", reasons),
         }
+        if self.violation is not None:
+            attributes["kkt_violation_"] = self.violation
         points = np.concatenate([m.points for m in minimisers])
         return self.estimator._fitted_attributes(points, attributes, minimisers) | {
             "solver_": minimisers[0].solver_name,
@@ -169,11 +172,16 @@ class LinearTraining(Training):
         columns = dict(zip(("machine", "step", "seconds", "objective", "duality_gap", "n_active"), table, strict=True))
         return columns | {name: columns[name].astype(np.int64) for name in ("machine", "step", "n_active")}
 
-    def _dual(self) -> dict[str, Any]:
+    def _find_dual(self) -> None:
         """Multipliers of the rows and their violation of the optimality conditions, where they are published."""
-        if not (self.estimator._publishes_multipliers and all(m.problem.in_memory for m in self.minimisers)):
-            return {}
-        lines, places, violation = [], [], []
+        published = self.estimator._publishes_multipliers and all(m.problem.in_memory for m in self.minimisers)
+        if published:
+            self.dual = self._multipliers()
+        if published or self.estimator.kkt_tol is not None:
+            self.violation = np.concatenate([m.violation() for m in self.minimisers])
+
+    def _multipliers(self) -> dict[str, np.ndarray]:
+        lines, places = [], []
         for minimiser in self.minimisers:
             for machine in range(minimiser.problem.n_machines):
                 pulls = minimiser.multipliers(machine)
@@ -181,7 +189,6 @@ class LinearTraining(Training):
                 rows = minimiser.problem.rows
                 lines.append(self.estimator.C * pulls[chosen])
                 places.append(chosen if rows is None else rows[chosen])
-            violation.append(minimiser.violation())
         if len(lines) == 1:
             support, dual_coef = places[0], lines[0][np.newaxis]
         else:
@@ -189,4 +196,4 @@ class LinearTraining(Training):
             dual_coef = np.zeros((len(lines), len(support)))
             for line, values, rows in zip(dual_coef, lines, places, strict=True):
                 line[np.searchsorted(support, rows)] = values
-        return {"support_": support, "dual_coef_": dual_coef, "kkt_violation_": np.concatenate(violation)}
+        return {"support_": support, "dual_coef_": dual_coef}

@@ -431,13 +431,13 @@ def check_memory(subject: Subject) -> None:
 
     tracemalloc.start()
     try:
-        some_work(4)
+        some_work(2)
         before = used()
-        some_work(20)
+        some_work(12)
         grown = used() - before
     finally:
         tracemalloc.stop()
-    limit = 10 * X.nbytes / megabytes
+    limit = 6 * X.nbytes / megabytes
     assert (grown < limit).all(), f"memory of Python and of the process has grown by {grown} MB, more than {limit}"
 
 

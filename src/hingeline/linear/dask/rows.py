@@ -69,6 +69,9 @@ class Question:
     deltas: np.ndarray | None = None
     hessians: bool = False
     diagonals: bool = False
+    #: Points that the multipliers make up, and whether the dual has the term of the curvature, for violations.
+    made: np.ndarray | None = None
+    curved: bool = False
 
 
 def _answer(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> Sums:
@@ -139,6 +142,23 @@ def _add_changes(
             matrices[k].fill(0.0)
             source.hessian(k, matrices[k])
             hessians[places[k]] += sign * matrices[k]
+
+
+def _violations(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.ndarray:
+    """Violations of the dual's optimality conditions by the rows of a partition."""
+    assert ask.made is not None
+    out = np.zeros(len(ask.which))
+    codes, weights = _codes_and_weights(kept, lookup)
+    matrix = _core.Matrix(as_rows(X))
+    for places, problem in ask.layout.problems(matrix, codes, weights, ask.which, threads=1):
+        source, machines = problem.source(ask.clip), np.arange(len(places))
+        source.start(machines, np.ascontiguousarray(ask.points[places]))
+        out[places] = source.violation(machines, np.ascontiguousarray(ask.made[places]), ask.curved)
+    return out
+
+
+def _largest(parts: list[np.ndarray]) -> np.ndarray:
+    return reduce(np.maximum, parts)
 
 
 def _row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
@@ -390,6 +410,12 @@ class DaskRows:
             which = np.arange(self.layout.n_machines)
             self.diagonals = _by_machine(which, self._round(which, diagonals=True).diagonals)
         return self.diagonals.pop(machine)
+
+    def violation(self, which: np.ndarray, points: np.ndarray, curved: bool) -> np.ndarray:
+        """Violations of the dual's optimality conditions, in one round; `points` are those of the multipliers."""
+        ask = Question(self.layout, self.clip, which, self.points[which], made=points, curved=curved)
+        self.n_passes += 1
+        return np.asarray(self.rounds.total(_violations, _largest, ask))
 
     def largest_output(self, machine: int) -> float:
         """Largest absolute decision value of the last round; only known for pairs of classes, which need it."""

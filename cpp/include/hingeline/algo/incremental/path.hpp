@@ -125,8 +125,6 @@ template <class Source> class Path {
             col[i] /= s.C;
             if (M.place(i) != Place::margin) first += alpha[i] / s.C;
         }
-        // Errors of G are in col too and grow with C: compute G again at the end.
-        if (target > 100 * s.C) G.drift = std::numeric_limits<double>::infinity();
         const auto joins = [&](Index k, double times) {  // times 1: k is at a bound from now on; -1: no longer
             const double rate = times * alpha[k] / s.C;
             if (rate == 0) return;

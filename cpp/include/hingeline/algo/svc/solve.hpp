@@ -53,7 +53,8 @@ template <class Source> struct Workspace {
 template <class Source> class Solver {
   public:
     Solver(State& state, const Params& p, const Source& source, const Stop& stop, int threads, Workspace<Source>& work)
-        : s(state), p_(p), source_(source), stop_(stop), threads_(threads), w(work) {
+        : s(state), p_(p), source_(source), stop_(stop), threads_(threads),
+          most_steps_(most_steps(p, state.n())), w(work) {
         endless_ = std::any_of(s.bound.begin(), s.bound.end(), [](double c) { return std::isinf(c); });
     }
 
@@ -184,7 +185,7 @@ template <class Source> class Solver {
         s.gap_at_sync = s.violation = l_.gap();
         if (s.violation <= p_.tol && !(s.single ? verify() : true)) return false;
         s.intercept = l_.intercept();
-        if (s.steps >= p_.max_steps) {  // even if the last step reached the tolerance, as LIBSVM
+        if (s.steps >= most_steps_) {  // even if the last step reached the tolerance, as LIBSVM
             s.reason = Reason::steps;
         } else if (s.violation <= p_.tol) {
             s.reason = Reason::tolerance;
@@ -267,7 +268,7 @@ template <class Source> class Solver {
         Array<double> before;
         for (const Index i : w.positions) before.push_back(s.beta[i]);
         const Index most =
-            std::min(whole ? (endless_ ? s.next_look - s.steps : p_.max_steps) : 20 * q, p_.max_steps - s.steps);
+            std::min(whole ? (endless_ ? s.next_look - s.steps : most_steps_) : 20 * q, most_steps_ - s.steps);
         const Index steps_before = s.steps;
         const SmoEnd end =
             tools.smo.solve(s, w.positions, tools.local, l_.middle(), std::max(finest, fraction * l_.gap()), most,
@@ -320,6 +321,7 @@ template <class Source> class Solver {
     const Source& source_;
     const Stop& stop_;
     const int threads_;
+    const Index most_steps_;
     bool endless_ = false;  // a bound is infinite
     Workspace<Source>& w;
     Look l_;

@@ -27,10 +27,16 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Params {
     double tol = 1e-3;
-    Index max_steps = std::numeric_limits<Index>::max();  // of one machine, over all calls
+    Index max_steps = -1;  // of one machine, over all calls; -1: the limit of `most_steps`
     bool shrinking = true;
     std::size_t cache_bytes = std::size_t{200} << 20;
 };
+
+/// Limit of steps of a machine of n points. Problems that are so badly scaled that pairs of coefficients do not solve
+/// them would run for days; LIBSVM has a limit of 1e7 steps or 100 n.
+inline Index most_steps(const Params& p, Index n) {
+    return p.max_steps >= 0 ? p.max_steps : std::max<Index>(10'000'000, 1000 * n);
+}
 
 /// One machine: everything that the next `learn` needs, and its result. Positions are the rows of the first class, then
 /// those of the second.

@@ -1,0 +1,86 @@
+"""One run of each kind; the functions are named by Job.kind. Seconds are processor time."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import ParameterGrid, StratifiedKFold
+
+from benchmarks.papers.frame import cpu_timed
+from hingeline.model_selection import KernelSearchCV
+
+from . import data, settings
+from .methods import MACHINES, make
+
+
+def warm_up() -> None:
+    """What is loaded at first use is not part of the first time."""
+    X, y = np.eye(8), np.tile([0, 1], 4)
+    for method in settings.METHODS:
+        cell = {key: values[0] for key, values in settings.METHODS[method].grid.items()}
+        _quiet_fit(make(method, 1, **cell | ({"n_neighbors": 1} if method == "knn" else {})), X, y).predict(X)
+
+
+def nested(name: str, method: str, fold: int, n_jobs: int) -> dict[str, Any]:
+    """One outer fold: choose a cell by inner cross-validation, fit it to the training part, predict the test part."""
+    X, y, X_test, y_test = data.fold(name, fold)
+    (cell, inner), searching = cpu_timed(lambda: _search(method, X, y, n_jobs))
+    model, fitting = cpu_timed(lambda: _quiet_fit(make(method, n_jobs, **cell), X, y))
+    predicted, predicting = cpu_timed(lambda: model.predict(X_test))
+    correct = int(np.sum(predicted == y_test))
+    told = {"correct": correct, "rows": len(y_test), "n_train": len(y), "chosen": cell, "inner": inner}
+    told |= {"searching": searching, "seconds": searching + fitting + predicting}
+    if method in MACHINES:
+        told["n_support"] = len(model.support_)
+    return told
+
+
+def _search(method: str, X: Any, y: np.ndarray, n_jobs: int) -> tuple[dict[str, Any], float]:
+    """First cell with the highest mean accuracy over the inner folds, and this accuracy."""
+    grid = settings.METHODS[method].grid
+    folds = StratifiedKFold(settings.INNER, shuffle=True, random_state=settings.SEED)
+    if method in MACHINES:
+        search = KernelSearchCV(
+            make(method, 1), grid, cv=folds, refit=False, n_jobs=n_jobs, memory_limit=settings.MEMORY_MB
+        )
+        _quiet_fit(search, X, y)
+        return search.best_params_, float(search.best_score_)
+    cells = list(ParameterGrid(grid))
+    scores = np.zeros((settings.INNER, len(cells)))
+    for k, (train, test) in enumerate(folds.split(np.zeros(len(y)), y)):
+        X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]
+        for place, cell in enumerate(cells):
+            model = _quiet_fit(make(method, n_jobs, **cell), X_train, y_train)
+            scores[k, place] = np.mean(model.predict(X_test) == y_test)
+    means = scores.mean(axis=0)
+    best = int(np.argmax(means))
+    return cells[best], float(means[best])
+
+
+def _quiet_fit(model: Any, X: Any, y: np.ndarray) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "Feature .* is constant", UserWarning)
+        return model.fit(X, y)
+
+
+def boundary(n: int, n_jobs: int) -> dict[str, Any]:
+    """Figure 1.1: decision values of OLLAWV and SVC on a grid of points, and errors on many new points."""
+    X, y = data.two_normals(n, settings.SEED)
+    X_test, y_test = data.two_normals(settings.TEST_POINTS, settings.SEED + 1)
+    x0, x1, y0, y1 = settings.PLANE
+    across, up = np.linspace(x0, x1, settings.GRID_POINTS), np.linspace(y0, y1, settings.GRID_POINTS)
+    plane = np.column_stack([part.ravel() for part in np.meshgrid(across, up)])
+    best = np.where(data.bayes_margin(X_test) > 0, 1, -1)
+    told: dict[str, Any] = {"bayes": float(np.mean(best != y_test))}
+    for method in (settings.OLLAWV, settings.SVC_):
+        cell, _ = _search(method, X, y, n_jobs)
+        model = _quiet_fit(make(method, n_jobs, **cell), X, y)
+        found = model.predict(X_test)
+        values = {"plane": [float(f"{v:.4g}") for v in model.decision_function(plane)], "chosen": cell}
+        values |= {"error": float(np.mean(found != y_test)), "unlike_bayes": float(np.mean(found != best))}
+        told[method] = {**values, "n_support": len(model.support_)}
+    return told

@@ -1,0 +1,104 @@
+"""Files that are complete or absent after a crash, also of the operating system."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+#: Pieces that are written at a time; systems allow 1024 or more.
+MANY = 1000
+#: Ending of files that are not complete yet.
+PART = ".part"
+
+
+def write_atomically(path: Path, pieces: Iterable[Any]) -> None:
+    """Write a file that appears under its name when all its bytes are on disk.
+
+    A temporary file in the same folder is written, flushed to disk and renamed; then the folder is flushed. An error
+    removes the temporary file and leaves an older file of that name as it was.
+
+    Parameters
+    ----------
+    path : Path
+        File. A symbolic link is followed. An existing file keeps its permissions.
+    pieces : iterable of bytes-like
+        Content.
+    """
+    path = Path(os.path.realpath(path))
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        try:
+            if path.exists() and hasattr(os, "fchmod"):
+                os.fchmod(descriptor, path.stat().st_mode & 0o7777)
+            write_all(descriptor, pieces)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)  # Ctrl-C may come when it has been renamed
+        raise
+    sync_folder(path.parent)
+
+
+def write_all(descriptor: int, pieces: Iterable[Any]) -> None:
+    """Write all bytes of several pieces: one call of the system may write a part only."""
+    rest = [memoryview(piece).cast("B") for piece in pieces if len(piece)]
+    while rest:
+        written = _write_some(descriptor, rest)
+        while rest and written >= len(rest[0]):
+            written -= len(rest.pop(0))
+        if written:
+            rest[0] = rest[0][written:]
+
+
+def _write_some(descriptor: int, pieces: list[memoryview]) -> int:
+    """Write the first pieces, or a part of them, and return the number of bytes."""
+    if hasattr(os, "writev"):
+        return os.writev(descriptor, pieces[:MANY])
+    return os.write(descriptor, pieces[0])
+
+
+def mapped_file(path: str | os.PathLike[str]) -> Any:
+    """Content of a file, mapped into memory and read-only; ValueError if it is empty.
+
+    Rows in it do not get into memory that the process writes to: forgetting must not leave copies.
+    """
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            raise ValueError("the file is empty")
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the names of a folder to disk, where the system allows it."""
+    if os.name == "nt":  # folders cannot be opened; the file system keeps its own journal of names
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def erase(path: Path) -> None:
+    """Overwrite a file with zeros, flush them to disk and remove the file.
+
+    File systems that copy on write, snapshots, and drives that level wear may keep the old bytes elsewhere.
+    """
+    zeros = bytes(1 << 20)
+    descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0))
+    try:
+        left = os.fstat(descriptor).st_size
+        while left > 0:
+            write_all(descriptor, [zeros[:left]])
+            left -= len(zeros)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.unlink(path)

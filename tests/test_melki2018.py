@@ -1,0 +1,120 @@
+"""The study of the OLLAWV chapter: jobs, what is made of results, and the corrections in its report."""
+
+import argparse
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from benchmarks.papers import frame
+from benchmarks.papers.melki2018 import claims, data, settings, tables
+from benchmarks.papers.melki2018.summary import Summary, recomputed
+from benchmarks.store import Store
+
+TEMPLATE = Path(settings.__file__).with_name("template.md")
+SETS = ("iris", "wine", "vote")
+
+
+def result(job, fold):
+    """A made-up result; OLLAWV is fast and has few support vectors, logistic regression is bad."""
+    place = list(settings.METHODS).index(job.at["method"])
+    correct = 90 - 5 * place if job.at["method"] in settings.SECOND else 80 + place
+    told = {"correct": correct + fold, "rows": 100, "n_train": 400, "inner": 0.9, "searching": 1.0 + place}
+    told |= {"seconds": 10.0 + place, "threads": 1, "chosen": {key: v[0] for key, v in job.more["grid"].items()}}
+    if job.package == "hingeline":
+        told["n_support"] = 40 * (1 + place)
+    return told
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("store"))
+    jobs = settings.jobs(False)
+    for job in jobs:
+        if job.kind == "nested" and job.at["name"] in SETS:
+            store.put(job, result(job, job.at["fold"]))
+        if job.kind == "nested" and job.at["name"] == "heart" and job.at["method"] == "svc" and job.at["fold"] < 4:
+            store.put(job, result(job, job.at["fold"]))
+    return Summary(store, jobs, False)
+
+
+def test_jobs_are_all_sets_methods_and_folds():
+    jobs = [job for job in settings.jobs(False) if job.kind == "nested"]
+    assert len(jobs) == len({job.path for job in jobs}) == 23 * len(settings.METHODS) * 5
+    assert {job.at["name"] for job in jobs if job.large} == {
+        "adult", "w3a", "shuttle", "web", "ijcnn1", "intrusion"
+    }  # fmt: skip
+    assert set(settings.SETS) == set(settings.PUBLISHED["sizes"])
+    assert {job.path for job in settings.jobs(True)} <= {job.path for job in settings.jobs(False)}
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_large_jobs_are_made_on_demand(large, tmp_path, capsys):
+    jobs = [frame.Job("short", {}), frame.Job("long", {}, large=True)]
+    made = []
+    runs = SimpleNamespace(warm_up=lambda: None)
+    for job in jobs:
+        setattr(runs, job.kind, lambda n_jobs, kind=job.kind: made.append(kind) or {})
+    args = argparse.Namespace(jobs=[], fresh=False, threads=1, large=large)
+    frame.make(jobs, runs, Store(tmp_path), args)
+    assert made == (["short", "long"] if large else ["short"])
+
+
+def test_a_row_needs_all_folds(summary):
+    assert summary.row("heart", "svc") is None
+    row = summary.row("iris", "ollawv")
+    assert row.accuracy == pytest.approx(92)
+    assert row.deviation == pytest.approx(np.std(range(5), ddof=1))
+    assert row.support == pytest.approx(10)
+    assert summary.row("iris", "knn").support is None
+
+
+def test_seconds_of_ollawv_are_those_of_all_cells(summary):
+    """The search is counted eight times: once for each C."""
+    assert summary.row("iris", "ollawv").seconds == pytest.approx(5 * (10 + 7 * 1))
+    assert summary.row("iris", "ollawv-margin").seconds == pytest.approx(5 * 14)
+
+
+def test_claims_are_judged_by_our_results(summary):
+    text = claims.claims(summary)
+    verdict = {line.split("|")[1].strip(): line.split("|")[3].strip() for line in text.splitlines()[2:]}
+    assert verdict["OLLAWV has the best mean rank in accuracy"] == "yes"
+    assert verdict["OLLAWV has significantly fewer support vectors"] == "no"  # three sets are too few for NNISDA
+    assert verdict["OLLAWV has the best mean rank among the other methods"] == "yes"
+    assert claims.claims(Summary(Store(Path("nowhere")), settings.jobs(False), False)) == "Not run."
+
+
+def test_the_report_says_what_is_missing(summary):
+    text = tables.missing(summary)
+    assert "have not been run: teach, cancer" in text
+    assert "iris" not in text
+    assert "heart" in text
+
+
+def test_tables_have_the_sets_that_were_run(summary):
+    for what in ("accuracy", "seconds", "support"):
+        lines = tables.first(summary, what).splitlines()
+        assert [line.split("|")[1].strip() for line in lines[2:]] == [*SETS, "average", "mean rank"]
+    assert tables.second(summary).count("±") == 3 * 6
+    assert "printed" in tables.tests(summary)
+    assert tables.others(summary).count("\n") == 6
+    assert "0.0625; 0.000976562 (5)" in tables.chosen(summary)
+
+
+def test_corrections_in_the_report_are_those_of_the_tables():
+    text = re.sub(r"\s+", " ", TEMPLATE.read_text(encoding="utf-8").partition("## Errors in the printed text")[2])
+    for what, methods in (("accuracy", settings.FIRST), ("accuracy", settings.SECOND)):
+        assert "correct " + ", ".join(f"{r:.3f}" for r in recomputed(what, methods).mean_ranks) in text
+    assert f"23 sets have {recomputed('accuracy', settings.SECOND).critical_distance('bonferroni-dunn'):.3f}" in text
+    p = recomputed("accuracy").iman_davenport.p_value
+    assert round(p, 4) == pytest.approx(settings.PUBLISHED["text"]["p_accuracy"], abs=1e-4)
+    assert p > 0.05
+
+
+def test_the_bayes_rule_of_the_figure_is_the_best():
+    X, y = data.two_normals(20_000, 0)
+    margin = data.bayes_margin(X)
+    errors = [np.mean(np.where(margin > shift, 1, -1) != y) for shift in (-0.7, 0.0, 0.7)]
+    assert errors[1] == min(errors)
+    assert 0.05 < errors[1] < 0.3
