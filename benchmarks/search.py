@@ -286,7 +286,7 @@ def report():
         )
         lines += [
             f"`cv='loo'`: {own['cpu']:.1f} CPU s. `GridSearchCV(SVC, cv=LeaveOneOut())`: {theirs['cpu']:.0f} CPU s (10"
-            f" of 1,000 splits, times 100): ratio {ratio(theirs, own)}. Of the 640 scores of these splits {wrong} differ.",
+            f" of 1,000 splits, times 100): ratio {ratio(theirs, own)}. Of the 640 scores of these {wrong} differ.",
         ]
     lines += ["", "## Search without arguments, 12 sets, nested 5 x 5, mean of 3 shuffles (one from 1,000 rows)", ""]
     lines += space_lines()

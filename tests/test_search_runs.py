@@ -224,3 +224,17 @@ def test_leave_one_out_removes_support_vectors_only(monkeypatch):
     monkeypatch.setattr(IncrementalSVC, "leave_one_out", lambda *a, **k: calls.append(1) or original(*a, **k))
     KernelSearchCV(SVC(), {"C": [0.3, 1.0, 3.0], "gamma": [0.1, 1.0]}, cv="loo").fit(X, y)
     assert len(calls) == 6  # one for each candidate
+
+
+def test_ctrl_c_in_threads_ends_the_search_soon(tmp_path):
+    X, y = samples(400)
+
+    def stop(done, total):
+        if done == 14:  # in the second run, which is in a thread
+            raise KeyboardInterrupt
+
+    grid = {"C": [10.0 * k for k in range(1, 13)], "gamma": np.linspace(0.1, 5.0, 12)}
+    search = KernelSearchCV(SVC(), grid, cv=2, n_jobs=2, checkpoint=tmp_path / "journal", progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert 14 <= len(lines_of(tmp_path / "journal")) < 100  # of 288

@@ -73,8 +73,8 @@ class SVC(SvcProbabilities, KernelClassifier):
     verbose : bool, default=False
         Whether to print a line for each pair of classes after training.
     max_iter : int, default=-1
-        Limit of changes of pairs of coefficients for each pair of classes; -1 means 10 million, or 1000 times the number
-        of samples of the two classes if that is more.
+        Limit of changes of pairs of coefficients for each pair of classes; -1 means 10 million, or 1000 times the
+        number of samples of the two classes if that is more.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes.
     break_ties : bool, default=False

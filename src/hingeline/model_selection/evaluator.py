@@ -64,8 +64,6 @@ class Evaluator:
         self.memory_limit, self.leave_one_out = memory_limit, leave_one_out
         self.journal = None if checkpoint is None else Journal(checkpoint, self._identity())
         self.shared = self._shared()
-        #: Cells by the way they were evaluated.
-        self.n_read = self.n_shared = self.n_fitted = 0
 
     def _identity(self) -> str:
         p = self.problem
@@ -117,7 +115,6 @@ class Evaluator:
                     self._watch(cell, partial(done, cell, dict(stored), known=True))
                 else:
                     left.append(cell)
-            self.n_read += len(cells) - len(left)
             self._evaluate(left, done)
         return [outs[id(cell)] for cell in cells]
 
@@ -145,9 +142,7 @@ class Evaluator:
                 cells = ExactLeaveOneOut(self.shared).work(cells, finish)
             else:
                 cells = self.shared.work(cells, finish)
-            self.n_shared += n_before - len(cells)
             self._warn(self.shared.complaints[before:], n_before)
-        self.n_fitted += len(cells)
         for cell, out in zip(cells, self._fit(cells), strict=True):
             done(cell, out)
 

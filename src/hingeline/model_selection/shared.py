@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from time import perf_counter
 from types import SimpleNamespace
@@ -132,6 +132,8 @@ class SharedKernel:
         self.templates: dict[Hashable, Any] = {}
         self.folds: dict[int, tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         self.complaints: list[str] = []
+        #: Set when the search is interrupted: threads end after their current fit.
+        self.stopped = False
         #: Size of a kernel matrix if it exceeded the limit, and kernel values were computed in blocks therefore.
         self.too_large = 0
         checker = counterpart(problem.estimator)
@@ -219,19 +221,25 @@ class SharedKernel:
             for run in runs[1:]:
                 failed += self._attempt(run, done)
             return failed
-        with ThreadPoolExecutor(self.threads) as pool:
+        pool = ThreadPoolExecutor(self.threads)
+        try:
             for some in _by_key(runs[1:]):
                 if self._in_matrix(some[0]):
                     self._matrices(some[0])  # before threads ask for it
                 for cells in pool.map(lambda run: self._attempt(run, done), some):
                     failed += cells
+        except BaseException:
+            self.stopped = True
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
         return failed
 
     def _elsewhere(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool) -> list[Cell]:
         """Train runs in other processes, those of one kernel together; `one_by_one`: take results as they come."""
         parts = list(_by_key(runs))
         parallel = Parallel(return_as="generator" if one_by_one else "list")
-        found = parallel(delayed(_remotely)(self.problem, self.limit, part) for part in parts)
+        found = parallel(delayed(_remotely)(self.problem, self.limit, list(map(_bare, part))) for part in parts)
         failed: list[Cell] = []
         for part, (outs, complaints, too_large) in zip(parts, found, strict=True):
             cells = [cell for run in part for some in run.members.values() for cell in some]
@@ -272,6 +280,8 @@ class SharedKernel:
         machine = (Gathered if self._in_matrix(run) else Computed)(self, run, estimator, rows, codes)
         training = None
         for value in sorted(run.members):
+            if self.stopped:
+                return
             begin = perf_counter()
             setattr(estimator, self.path, value)
             if training is None or training.path is None:
@@ -403,7 +413,7 @@ def _fitted(estimator: Any, training: BatchTraining) -> Any:
         decision_scale_=found.get("decision_scale"),
         row=found["row"],
         stop_reason_=found["stop_reason"],
-        more={f"{name}_": found[name] for name in ("worst_margin", "kkt_violation") if name in found},
+        more={f"{name}_": found[name] for name in ("worst_margin", "kkt_violation", "n_iter") if name in found},
     )
 
 
@@ -417,6 +427,12 @@ def _by_key(runs: list[Run]) -> Iterator[list[Run]]:
         some.append(run)
     if some:
         yield some
+
+
+def _bare(run: Run) -> Run:
+    """Copy of a run for another process: cells without parameters and contexts, which are not needed there."""
+    members = {value: [Cell({}, run.train, run.test) for _ in cells] for value, cells in run.members.items()}
+    return replace(run, members=members)
 
 
 def _remotely(problem: Problem, limit: float, runs: list[Run]) -> tuple[list[Any], list[str], int]:
