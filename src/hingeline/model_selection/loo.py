@@ -42,6 +42,7 @@ class ExactLeaveOneOut:
         return (
             isinstance(estimator, SVC)
             and self.shared.accuracy
+            and not self.shared.problem.return_train_score
             and run.key is not None
             and run.key[0] in COMPUTED
             and estimator.class_weight != "balanced"  # the weights change when a sample is left out
@@ -61,12 +62,23 @@ class ExactLeaveOneOut:
             else:
                 others.append(run)
         with ThreadPoolExecutor(self.shared.threads) as pool:
-            for _ in pool.map(lambda group: self._score(group, done), groups.values()):
-                pass
+            for group, scores in zip(groups.values(), pool.map(self._attempt, groups.values()), strict=True):
+                if scores is None:
+                    others += group
+                    continue
+                for cell, out in scores:
+                    done(cell, out)
         return left + self.shared.evaluate(others, done)
 
-    def _score(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> None:
-        """Scores of runs that differ only in their splits."""
+    def _attempt(self, runs: list[Run]) -> list[tuple[Cell, dict[str, Any]]] | None:
+        """Scores of the cells of runs that differ only in their splits; None after an error: training reports it."""
+        try:
+            return self._score(runs)
+        except Exception:
+            return None
+
+    def _score(self, runs: list[Run]) -> list[tuple[Cell, dict[str, Any]]]:
+        found = []
         estimator = snapshot(runs[0].estimator)
         estimator.classes_ = self.classes
         machines, weights = self._machines(runs[0]), self._weights(estimator)
@@ -79,7 +91,8 @@ class ExactLeaveOneOut:
                 for cell in run.members.get(C, ()):
                     score = float(right[run.test[0]])
                     out = {"fit_error": None, "fit_time": seconds, "score_time": 0.0, "n_test_samples": 1}
-                    done(cell, {**out, "test_scores": score})
+                    found.append((cell, {**out, "test_scores": score}))
+        return found
 
     def _machines(self, run: Run) -> list[tuple[np.ndarray, IncrementalSVC]]:
         """Rows of each pair of classes, and a machine for them that has learnt nothing yet."""

@@ -85,7 +85,7 @@ class KernelSearchCV(GridSearchCV):
         Grid that was searched.
     kernel_storage_ : {'matrix', 'blocks', 'none'}
         Whether kernel values were kept in a matrix of all samples or computed in blocks because of `memory_limit`;
-        'none' if no kernel values were shared.
+        'none' if none were kept: estimators that are fitted by themselves, ``SVC`` with 1,000 training rows or more.
 
     See Also
     --------

@@ -31,7 +31,8 @@ from ..base.labels import require_two
 from ..base.platt import wants_probability
 from ..base.rows import finite
 from ..base.state import snapshot
-from ..batch.l2 import L2Classifier
+from ..batch.min_norm import MinNormSVC
+from ..batch.nnisda import NNISDAClassifier
 from ..batch.ollawv import WorstViolatorSVC
 from ..batch.svc import SINGLE_ROWS, SVC
 from ..batch.training import BatchTraining
@@ -39,7 +40,7 @@ from .kernels import Kernels, Key
 from .scores import Decided, accuracy, is_accuracy
 
 #: Estimators whose machines are trained from a kernel matrix.
-SHARED = (SVC, WorstViolatorSVC, L2Classifier)
+SHARED = (SVC, WorstViolatorSVC, MinNormSVC, NNISDAClassifier)
 #: Seconds of a run from which threads pay: shorter ones are mostly Python, which has one thread at a time.
 WORTH_THREADS = 2e-3
 #: Share of the memory that kernel matrices may take; the rest is for the caches of the solvers.
@@ -100,7 +101,7 @@ def counterpart(estimator: Any) -> Any:
     """Estimator of this package that solves the problem of an estimator; None if there is none."""
     if type(estimator) is sklearn.svm.SVC:
         return SVC(**estimator.get_params(deep=False))
-    return estimator if isinstance(estimator, SHARED) else None
+    return estimator if type(estimator) in SHARED else None  # a subclass may have a fit of its own
 
 
 def _frozen(value: Any) -> Hashable:
@@ -108,7 +109,7 @@ def _frozen(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         return pickle.dumps(value)
-    return value
+    return type(value), value  # True is not 1
 
 
 class SharedKernel:
@@ -136,6 +137,8 @@ class SharedKernel:
         self.stopped = False
         #: Size of a kernel matrix if it exceeded the limit, and kernel values were computed in blocks therefore.
         self.too_large = 0
+        #: Whether a matrix was used.
+        self.in_matrix = False
         checker = counterpart(problem.estimator)
         #: Parameter along which a run goes.
         self.path = "margin" if isinstance(checker, WorstViolatorSVC) else "C"
@@ -214,16 +217,18 @@ class SharedKernel:
         backend, workers = get_active_backend(prefer="threads")
         if not getattr(backend, "supports_sharedmem", False) and workers != 1:
             return self._elsewhere(runs, done, getattr(backend, "supports_return_generator", False))
-        failed = []
-        begin = perf_counter()
-        failed += self._attempt(runs[0], done)
-        if self.threads == 1 or perf_counter() - begin < WORTH_THREADS:
-            for run in runs[1:]:
+        failed, seconds = [], 0.0
+        for run in runs[:2]:  # the first one also computes a matrix
+            begin = perf_counter()
+            failed += self._attempt(run, done)
+            seconds = perf_counter() - begin
+        if self.threads == 1 or seconds < WORTH_THREADS:
+            for run in runs[2:]:
                 failed += self._attempt(run, done)
             return failed
         pool = ThreadPoolExecutor(self.threads)
         try:
-            for some in _by_key(runs[1:]):
+            for some in _by_key(runs[2:]):
                 if self._in_matrix(some[0]):
                     self._matrices(some[0])  # before threads ask for it
                 for cells in pool.map(lambda run: self._attempt(run, done), some):
@@ -241,24 +246,29 @@ class SharedKernel:
         parallel = Parallel(return_as="generator" if one_by_one else "list")
         found = parallel(delayed(_remotely)(self.problem, self.limit, list(map(_bare, part))) for part in parts)
         failed: list[Cell] = []
-        for part, (outs, complaints, too_large) in zip(parts, found, strict=True):
+        for part, (outs, complaints, too_large, in_matrix) in zip(parts, found, strict=True):
             cells = [cell for run in part for some in run.members.values() for cell in some]
             for cell, out in zip(cells, outs, strict=True):
                 failed.append(cell) if out is None else done(cell, out)
             self.complaints += complaints
             self.too_large = max(self.too_large, too_large)
+            self.in_matrix = self.in_matrix or in_matrix
         return failed
 
     def _attempt(self, run: Run, done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
         """Train one run. Cells left when an error occurs are returned: a fit of their own reports it."""
         left = [cell for some in run.members.values() for cell in some]
-        try:
-            for some, out in self.train(run):
-                for cell in some:
-                    left.remove(cell)
-                    done(cell, dict(out))
-        except Exception:
-            return left
+        steps = self.train(run)
+        while left:
+            try:
+                some, out = next(steps)
+            except StopIteration:  # the search was interrupted
+                return []
+            except Exception:
+                return left
+            for cell in some:
+                left.remove(cell)
+                done(cell, dict(out))
         return []
 
     def fold(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -334,6 +344,7 @@ class SharedKernel:
     def _in_matrix(self, run: Run) -> bool:
         """Whether to gather kernel values from a matrix of all samples rather than compute them for the split."""
         if run.key is not None and run.key[0] == "precomputed":
+            self.in_matrix = True
             return True
         if isinstance(run.estimator, SVC) and len(run.train) >= SINGLE_ROWS:
             return False  # a fit would use single precision and other forms of the rows
@@ -342,6 +353,7 @@ class SharedKernel:
         fits = self.kernels.fit(*set(map(np.dtype, self._dtypes(run.estimator))))
         if not fits:
             self.too_large = self.kernels.bytes()
+        self.in_matrix = self.in_matrix or fits
         return fits
 
     def _matrices(self, run: Run) -> tuple[np.ndarray, np.ndarray]:
@@ -435,11 +447,11 @@ def _bare(run: Run) -> Run:
     return replace(run, members=members)
 
 
-def _remotely(problem: Problem, limit: float, runs: list[Run]) -> tuple[list[Any], list[str], int]:
-    """Scores of the cells of some runs, None for cells that failed; complaints; size of a matrix that did not fit."""
+def _remotely(problem: Problem, limit: float, runs: list[Run]) -> tuple[list[Any], list[str], int, bool]:
+    """Scores of the cells of some runs, None for cells that failed; and what the search tells about its work."""
     shared = SharedKernel(problem, limit, 1)
     outs: dict[int, Any] = {}
     for run in runs:
         shared._attempt(run, lambda cell, out: outs.__setitem__(id(cell), out))
     cells = [cell for run in runs for some in run.members.values() for cell in some]
-    return [outs.get(id(cell)) for cell in cells], shared.complaints, shared.too_large
+    return [outs.get(id(cell)) for cell in cells], shared.complaints, shared.too_large, shared.in_matrix
