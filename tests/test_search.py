@@ -135,8 +135,21 @@ def test_many_rows_in_single_precision():
     """SVC with 1000 training rows or more computes in single precision, and so does the search."""
     X, y = samples(1600, 2, seed=3)
     ours, theirs = both(SVC(), {"C": [1.0, 30.0], "gamma": [0.5]}, X, y, cv=3, scoring=SCORES, refit="accuracy")
-    assert ours.kernel_storage_ == "none"
+    assert ours.kernel_storage_ == "rows"
     assert_same(ours, theirs)
+
+
+def test_many_rows_in_a_matrix_and_without():
+    """A matrix pays if there are many features, or many splits of few samples."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2100)
+    for n_features, storage in ((3, "rows"), (600, "matrix")):
+        X = rng.normal(size=(2100, n_features)) + y[:, np.newaxis]
+        splits = [(np.arange(k, 300 + k), np.arange(400 + k, 500 + k)) for k in range(10)]
+        grid = {"margin": [0.1, 1.0], "gamma": [0.1 / n_features, 1.0 / n_features]}
+        ours, theirs = both(WorstViolatorSVC(), grid, X, y, cv=splits, scoring=SCORES, refit="accuracy")
+        assert ours.kernel_storage_ == storage
+        assert_same(ours, theirs)
 
 
 def test_options_of_the_estimators():

@@ -155,11 +155,11 @@ class Evaluator:
         cell.context.call_on_fit_task_end(estimator=self.caller)
 
     def storage(self, stacklevel: int) -> str:
-        """How kernel values were kept: 'matrix', 'blocks' (with a warning), or 'none' if they were not."""
+        """How kernel values were kept: 'matrix', 'rows', 'blocks' (with a warning), or 'none'."""
         if self.shared is None:
             return "none"
         if not self.shared.too_large:
-            return "matrix" if self.shared.in_matrix else "none"
+            return "matrix" if self.shared.in_matrix else "rows"
         warnings.warn(
             f"A kernel matrix takes {self.shared.too_large / 2**20:,.3g} MB, more than three quarters of "
             f"memory_limit={self.memory_limit:g}: kernel values are computed for each split, in blocks. Raise "

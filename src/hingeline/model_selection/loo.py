@@ -21,6 +21,9 @@ from ..batch.svc import SVC
 from ..exact.incremental import IncrementalSVC
 from .shared import Cell, Run, SharedKernel
 
+#: Margins above minus this are computed: their signs may be rounding errors.
+NEAR_ZERO = 1e-6
+
 
 class ExactLeaveOneOut:
     """Leave-one-out scores of ``SVC``.
@@ -45,6 +48,7 @@ class ExactLeaveOneOut:
             and not self.shared.problem.return_train_score
             and run.key is not None
             and run.key[0] in COMPUTED
+            and not (estimator.break_ties and len(self.classes) > 2)  # needs values, not only signs
             and estimator.class_weight != "balanced"  # the weights change when a sample is left out
             and np.isfinite(max(run.members))
             and np.bincount(self.codes).min() > 1
@@ -121,5 +125,21 @@ class ExactLeaveOneOut:
         else:
             machine.set_params(C=C).fit(X[rows], self.codes[rows], sample_weight=weights[rows])
         values = machine.decision_function(X)
-        values[rows] = machine.leave_one_out(progress=False).decision
+        values[rows] = self._left_out(machine, values[rows], self.codes[rows])
         return values if len(self.classes) == 2 else -values  # positive for the first class of the pair
+
+    @staticmethod
+    def _left_out(machine: IncrementalSVC, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Values with the signs of the decision values without the sample itself.
+
+        The margin of a sample does not grow while its coefficient falls to zero. So samples on the wrong side stay
+        there, samples that are not support vectors keep their value, and only the others are removed.
+        """
+        margins = np.where(codes == codes.max(), values, -values)
+        ensemble = machine._ready()
+        numbers = ensemble.numbers_held()
+        open_ = np.flatnonzero(np.isin(numbers, machine.support_) & (margins > -NEAR_ZERO))
+        if len(open_):
+            source = machine._points_source(ensemble)
+            values[open_] = ensemble.core.leave_one_out(source, numbers[open_], threads=1)[0]
+        return values

@@ -8,6 +8,7 @@ Decision values have the bits of a separate fit to the training rows of the spli
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn.svm
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
@@ -43,6 +45,8 @@ from .scores import Decided, accuracy, is_accuracy
 SHARED = (SVC, WorstViolatorSVC, MinNormSVC, NNISDAClassifier)
 #: Seconds of a run from which threads pay: shorter ones are mostly Python, which has one thread at a time.
 WORTH_THREADS = 2e-3
+#: Samples up to which kernel matrices stay in the processor's cache.
+FEW_SAMPLES = 2000
 #: Share of the memory that kernel matrices may take; the rest is for the caches of the solvers.
 MATRIX_SHARE = 0.75
 #: Stop reasons of machines that are finished.
@@ -131,6 +135,8 @@ class SharedKernel:
         self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         self.accuracy = is_accuracy(problem.scorer)
         self.templates: dict[Hashable, Any] = {}
+        #: Number of runs by kernel.
+        self.n_runs: Counter[Key] = Counter()
         self.folds: dict[int, tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         self.complaints: list[str] = []
         #: Set when the search is interrupted: threads end after their current fit.
@@ -193,6 +199,7 @@ class SharedKernel:
                 found[group] = Run(estimator, self._key(estimator), cell.train, cell.test, {})
             found[group].members.setdefault(value, []).append(cell)
         order = sorted(found.values(), key=lambda run: (run.key is None, run.key or ()))
+        self.n_runs = Counter(run.key for run in order if run.key is not None)
         return order, others
 
     def _key(self, estimator: Any) -> Key | None:
@@ -244,7 +251,9 @@ class SharedKernel:
         """Train runs in other processes, those of one kernel together; `one_by_one`: take results as they come."""
         parts = list(_by_key(runs))
         parallel = Parallel(return_as="generator" if one_by_one else "list")
-        found = parallel(delayed(_remotely)(self.problem, self.limit, list(map(_bare, part))) for part in parts)
+        found = parallel(
+            delayed(_remotely)(self.problem, self.limit, list(map(_bare, part)), self.n_runs) for part in parts
+        )
         failed: list[Cell] = []
         for part, (outs, complaints, too_large, in_matrix) in zip(parts, found, strict=True):
             cells = [cell for run in part for some in run.members.values() for cell in some]
@@ -348,13 +357,27 @@ class SharedKernel:
             return True
         if isinstance(run.estimator, SVC) and len(run.train) >= SINGLE_ROWS:
             return False  # a fit would use single precision and other forms of the rows
-        if run.key is None:
+        if run.key is None or not self._pays(run.key):
             return False
         fits = self.kernels.fit(*set(map(np.dtype, self._dtypes(run.estimator))))
         if not fits:
             self.too_large = self.kernels.bytes()
         self.in_matrix = self.in_matrix or fits
         return fits
+
+    def _pays(self, key: Key) -> bool:
+        """Whether a matrix is faster than computing the kernel values of each split.
+
+        Few samples: the matrix stays in the processor's cache. Many samples: reading a value takes longer than
+        computing it from few features, and the matrix has many values that no split needs.
+        """
+        n, d = self.X.shape
+        if n <= FEW_SAMPLES:
+            return True
+        entries = self.X.nnz / n if sp.issparse(self.X) else d
+        computed, read, needed = 1.5 + 0.08 * entries, 4.0, 0.2 * self.n_runs[key]  # ns, ns, shares of the matrix
+        made = 2.5 + 0.16 * entries / len(self.n_runs)  # the map, and a part of the dot products
+        return made + needed * read < needed * computed
 
     def _matrices(self, run: Run) -> tuple[np.ndarray, np.ndarray]:
         """Kernel matrices for training and for predictions."""
@@ -447,9 +470,12 @@ def _bare(run: Run) -> Run:
     return replace(run, members=members)
 
 
-def _remotely(problem: Problem, limit: float, runs: list[Run]) -> tuple[list[Any], list[str], int, bool]:
+def _remotely(
+    problem: Problem, limit: float, runs: list[Run], n_runs: Counter[Key]
+) -> tuple[list[Any], list[str], int, bool]:
     """Scores of the cells of some runs, None for cells that failed; and what the search tells about its work."""
     shared = SharedKernel(problem, limit, 1)
+    shared.n_runs = n_runs
     outs: dict[int, Any] = {}
     for run in runs:
         shared._attempt(run, lambda cell, out: outs.__setitem__(id(cell), out))
