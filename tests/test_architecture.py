@@ -30,15 +30,19 @@ SHARED = {"_core", "base"}
 FAMILIES = ("batch", "online", "exact", "linear")
 IMPORTS = {
     "base": {"_core"},
+    "active": {"base"},
+    "compare": set(),
     "files": {"base", *FAMILIES},
     "onnx": {"base", "files", *FAMILIES},
 } | dict.fromkeys(FAMILIES, SHARED)
-#: Optional libraries, and the only folder that imports each.
+#: Optional libraries, and the only folder or module that imports each.
 OPTIONAL = {
     "dask": "linear/dask",
     "distributed": "linear/dask",
     "onnx": "onnx",
     "skl2onnx": "onnx",
+    "matplotlib": "compare/diagram.py",
+    "skactiveml": "active/scikit_activeml.py",
     "onnxruntime": None,
     "safetensors": None,
     "skops": None,
@@ -107,7 +111,7 @@ def test_sub_packages_import_only_what_lies_below(folder):
 
 
 @pytest.mark.parametrize("library", OPTIONAL)
-def test_an_optional_library_is_imported_in_one_folder(library):
+def test_an_optional_library_is_imported_in_one_place(library):
     wrong = []
     for path in PACKAGE.rglob("*.py"):
         if OPTIONAL[library] is None or not path.is_relative_to(PACKAGE / OPTIONAL[library]):

@@ -31,8 +31,8 @@ def missing(code):
     """What a block needs and this machine does not have."""
     if "dask" in code and importlib.util.find_spec("distributed") is None:
         return "needs dask"
-    for library in ("onnx", "onnxruntime", "skl2onnx", "skops"):
-        if f"import {library}" in code and importlib.util.find_spec(library) is None:
+    for library in ("onnx", "onnxruntime", "skl2onnx", "skops", "skactiveml"):
+        if library in code and importlib.util.find_spec(library) is None:
             return f"needs {library}"
     if "sklearn.callback" in code and importlib.util.find_spec("rich") is None:
         return "needs rich"

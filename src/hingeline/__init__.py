@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from . import compare, datasets, metrics
+from . import active, compare, datasets, metrics
 from .batch.min_norm import MinNormSVC
 from .batch.nnisda import NNISDAClassifier
 from .batch.ollawv import WorstViolatorSVC
@@ -38,6 +38,7 @@ __all__ = [
     "NystroemSVC",
     "WorstViolatorSVC",
     "__version__",
+    "active",
     "compare",
     "datasets",
     "finite_newton_path",

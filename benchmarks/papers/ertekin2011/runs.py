@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from benchmarks.papers.data import smoothed, stored
 from benchmarks.papers.frame import cpu_timed
 from hingeline import LASVC
+from hingeline.active import ActiveLearner, Rule, near_boundary
 from hingeline.metrics import g_mean_score, prbep_score
 
 from .data import Split, split
@@ -22,6 +23,9 @@ from .settings import (
     CHECKPOINTS,
     FULL_MINUTES,
     METHODS,
+    POOL_BEST,
+    POOL_COMPARED,
+    POOL_LABELS,
     SETS,
     USPS_READINGS,
     USPS_SCALINGS,
@@ -86,6 +90,31 @@ def warm(name: str, s: float, warm_sv: int, seed: int, n_jobs: int) -> dict[str,
     known = SETS[name]
     data = split(known, seed if known.is_random else 0)
     return _fit(_model(known, METHODS["i"], s, seed, n_jobs).set_params(warm_sv=warm_sv), known, data)
+
+
+def pool(name: str, size: int | None, seed: int, n_jobs: int) -> dict[str, Any]:
+    """LASVM-G with the labels that it asks for: near the boundary, among `size` random rows or all.
+
+    `among_best`: share of the questions, among those compared, whose row was among the best `POOL_BEST` of all rows.
+    """
+    known = SETS[name]
+    data = split(known, seed if known.is_random else 0)
+    X, X_test = data.as_ours(known.dense)
+    rule, model = Rule(near_boundary, candidates=size), _model(known, METHODS["g"], S, seed, n_jobs)
+    how = {"classes": [-1, 1], "n_snapshots": 0, "n_watched": 0, "random_state": seed}
+    learner = ActiveLearner(model, rule, pool=X, **how)
+    curve, ranks, seconds = [], [], 0.0
+    while learner.n_labelled < POOL_LABELS[-1]:
+        rows, took = cpu_timed(learner.ask)
+        seconds += took
+        if learner.is_ready and learner.n_labelled % POOL_COMPARED == 0:
+            everything = near_boundary(learner.scores(learner.open_rows))
+            ranks.append(np.mean(everything > near_boundary(learner.scores(rows))[0]))
+        learner.answer(rows, data.y[rows])
+        if learner.n_labelled in POOL_LABELS:
+            curve.append({"labels": learner.n_labelled, **scores(model, X_test, data.y_test)})
+    best = float(np.mean(np.array(ranks) < POOL_BEST))
+    return {"curve": curve, "among_best": best, "seconds_question": seconds / learner.n_labelled}
 
 
 def _memory_mb() -> float:

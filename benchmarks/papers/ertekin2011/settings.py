@@ -23,6 +23,15 @@ S = -1.0
 WARM_SETS = {"adult": 5, "banana": 10, "usps-n": 10}
 WARM_S = (-1.0, -0.5, -0.1)
 WARM_SV = (0, 100)
+#: Section 8.1: LASVM-G asks for the label nearest to the boundary among so many random rows (None: all; 1: random).
+#: Sets, runs, and numbers of labels at which the model is tested. None of them is published.
+POOLS = (1, 59, None)
+POOL_SETS = ("banana", "usps")
+POOL_RUNS = 5
+POOL_LABELS = (50, 100, 200, 500)
+#: Fraction of the rows among which the chosen one should be, with probability 0.95 for 59 rows; and the number of
+#: questions between two such comparisons with all rows.
+POOL_BEST, POOL_COMPARED = 0.05, 5
 #: Figure 5: LASVM-NC and LASVM-I with these.
 S_GRID = (-4.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 0.3, 0.6, 0.9)
 #: Curves: the model is tested after these fractions of the training examples.
@@ -151,7 +160,11 @@ def jobs(quick: bool) -> list[Job]:
         for s, warm_sv, k in product(WARM_S, WARM_SV, range(1 if quick else runs))
         if not (quick and SETS[name].large)
     ]
-    return [*found, *gaps, *warm, Job("usps_readings", {}, "scikit-learn", more={"cases": USPS_READINGS})]
+    pools = [
+        Job("pool", {"name": name, "size": size, "seed": k}, more={"protocol": PROTOCOL, "labels": POOL_LABELS})
+        for name, size, k in product(POOL_SETS, POOLS, range(1 if quick else POOL_RUNS))
+    ]
+    return [*found, *gaps, *warm, *pools, Job("usps_readings", {}, "scikit-learn", more={"cases": USPS_READINGS})]
 
 
 def single_pass(data: Set, method: Method) -> bool:

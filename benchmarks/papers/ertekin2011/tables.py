@@ -12,7 +12,7 @@ from benchmarks.writing import number, table, write_csv
 
 from . import published
 from .published import METRICS, MISPRINTS, TABLE_1, TABLES, Metric
-from .settings import METHODS, SETS, WARM_S, WARM_SETS, WARM_SV, Method, Set
+from .settings import METHODS, POOL_LABELS, POOL_SETS, POOLS, SETS, WARM_S, WARM_SETS, WARM_SV, Method, Set
 from .summary import Cell, Summary, cell_of
 
 MISSING = "\N{EN DASH}"
@@ -232,6 +232,22 @@ def warm_up(summary: Summary) -> str:
         rows.append(row)
     heads = [f"{what}, warm_sv={n}" for n in WARM_SV for what in ("accuracy, %", "worst run, %", "# SV")]
     return table(["", *heads], rows)
+
+
+def pools(summary: Summary) -> str:
+    """Section 8.1: accuracy by the number of labels, and how good the rows of small pools are."""
+    rows = []
+    for name, size in product(POOL_SETS, POOLS):
+        found = [result for _, result in summary.of("pool", name=name, size=size)]
+        row = [f"{SETS[name].title}, {'all rows' if size is None else f'{size} row' + 's' * (size > 1)}"]
+        for k in range(len(POOL_LABELS)):
+            cell = cell_of([100 * result["curve"][k]["accuracy"] for result in found])
+            row.append(text(cell, None, 2, relative=False))
+        best = cell_of([100 * result["among_best"] for result in found])
+        times = cell_of([1000 * result["seconds_question"] for result in found])
+        rows.append([*row, text(best, None, 1, relative=False), f"{times.mean:.2f}" if times else MISSING])
+    heads = [f"accuracy, % ({n} labels)" for n in POOL_LABELS]
+    return table(["", *heads, "among the best 5 %, %", "question, ms"], rows)
 
 
 def usps_readings(summary: Summary) -> str:

@@ -14,6 +14,7 @@ from benchmarks.harness import timed
 from benchmarks.incremental.designs import Machine, kernel_of
 from benchmarks.papers.frame import cpu_timed
 from hingeline import IncrementalOneClassSVM, IncrementalSVC
+from hingeline.active import ActiveLearner, Rule, largest_positive, near_boundary
 
 from . import data
 from .settings import (
@@ -218,15 +219,14 @@ def active(kernel: str, draw: int, n_jobs: int) -> dict[str, Any]:
 
 def _ask(parameters: dict[str, Any], X: np.ndarray, y: np.ndarray, by_anomaly: np.ndarray, rule: str) -> Any:
     """The model after all questions, and the rows in the order in which their labels were asked for."""
-    asked, pool = list(by_anomaly[:FIRST]), list(by_anomaly[FIRST:])
-    model = IncrementalSVC(**parameters).partial_fit(X[asked], y[asked], classes=[-1, 1])
+    pool, labels = X[by_anomaly], y[by_anomaly]  # on ties the row with the higher anomaly score
+    asks = Rule(near_boundary if rule == "near boundary" else largest_positive, ties="first")
+    learner = ActiveLearner(IncrementalSVC(**parameters), asks, pool=pool, classes=[-1, 1], n_watched=0)
+    learner.answer(np.arange(FIRST), labels[:FIRST])
     for _ in range(QUERIES):
-        values = model.decision_function(X[pool])
-        # On ties the row with the higher anomaly score.
-        row = pool.pop(int(np.argmin(np.abs(values)) if rule == "near boundary" else np.argmax(values)))
-        model.add(X[[row]], y[[row]])
-        asked.append(row)
-    return model, np.array(asked)
+        row = learner.ask()
+        learner.answer(row, labels[row])
+    return learner.estimator, by_anomaly[list(learner.labels)]
 
 
 def _gram(shape: dict[str, Any], A: np.ndarray, B: np.ndarray) -> np.ndarray:

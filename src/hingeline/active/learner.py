@@ -1,0 +1,605 @@
+"""Loop of active learning: ask for rows, learn the answers, take them back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+
+from ..base.kernel import KernelEstimator
+from ..base.state import lock_of
+from .advice import Advice, Watch, advise, share_inside
+from .memory import Forgetting, Memory, Snapshots, checked_pool, is_fitted, take
+from .rules import RULES, Rule, as_rule, pick, pick_diverse
+from .scoring import scores_of, similarity_of
+
+__all__ = ["ActiveLearner", "Event"]
+
+#: Version of :meth:`ActiveLearner.state`.
+STATE_VERSION = 1
+#: Rows among which a diverse batch is chosen, for each row that is asked.
+SHORTLIST = 10
+#: What is known of a row.
+OPEN, LABELLED, SKIPPED, UNSURE = range(4)
+STATUS = ("open", "labelled", "skipped", "unsure")
+#: Status of the rows after an event.
+AFTER = {"answer": LABELLED, "relabel": LABELLED, "skip": SKIPPED, "unsure": UNSURE, "reopen": OPEN}
+
+F = TypeVar("F")
+
+
+def _alone(method: F) -> F:
+    """Decorator of a method during which other threads wait."""
+
+    @wraps(cast(Any, method))
+    def locked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with lock_of(self):
+            return cast(Any, method)(self, *args, **kwargs)
+
+    return cast(F, locked)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One entry of the history. All fields are plain Python objects, so that ``dataclasses.asdict`` can be saved.
+
+    Attributes
+    ----------
+    kind : {'answer', 'relabel', 'skip', 'unsure', 'reopen'}
+        What happened.
+    rows : tuple of int
+        Rows of the pool.
+    labels : tuple
+        Labels given; empty if none were given.
+    status_before, labels_before : tuple
+        Status and label (None: no label) of the rows before.
+    predicted : tuple
+        Labels predicted before the event; empty if there was no model.
+    changed : float or None
+        Share of the watched rows whose prediction the event has changed; None if it is not known.
+    n_labelled : int
+        Number of labelled rows after the event.
+    """
+
+    kind: str
+    rows: tuple[int, ...]
+    labels: tuple[Any, ...]
+    status_before: tuple[str, ...]
+    labels_before: tuple[Any, ...]
+    predicted: tuple[Any, ...]
+    changed: float | None
+    n_labelled: int
+
+
+class ActiveLearner:
+    """Asks for the labels of rows of a pool, and learns from the answers.
+
+    The model is never fitted again from the beginning: each answer is one call of ``partial_fit``. An estimator that
+    forgets exactly (:class:`hingeline.IncrementalSVC` without a window) takes back any answer at any time. For other
+    estimators copies of the last models are kept.
+
+    Questions depend on the answers and on `random_state` only: :meth:`ask` returns the same rows until something has
+    been answered, skipped, changed or undone, and after :meth:`undo` it asks the same question again.
+
+    Calls from several threads wait for one another.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Classifier with ``partial_fit``, of this package or another, and ``decision_function`` or ``predict_proba``. It
+        is changed, not copied. It may be fitted already. ``gamma='scale'`` of an estimator that is not fitted is
+        replaced by its value for the pool: the first answers alone would give a poor one.
+    rule : str, callable or Rule, default='margin'
+        'margin', 'near_boundary' or 'largest_positive' (two classes), 'small_pool', 'random'; a function of scores that
+        returns utilities; a :class:`Rule`; or an adapted query strategy of scikit-activeml.
+    pool : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+        Rows that may be asked. The pool is not copied.
+    classes : array-like, default=None
+        Labels that may occur. Required unless the estimator is fitted or has a method ``add``.
+    diversity : float, default=0.0
+        Weight of the similarity between rows asked together, in [0, 1]; see :func:`pick_diverse`.
+    n_snapshots : int, default=10
+        Number of models kept to take back answers, if the estimator cannot forget.
+    n_watched : int, default=500
+        Number of random rows whose predictions are compared after each answer, for :meth:`advice`. 0: no advice.
+    random_state : int, RandomState instance or None, default=None
+        Draws and ties. None means 0.
+
+    See Also
+    --------
+    hingeline.IncrementalSVC : Exact learning and forgetting.
+
+    References
+    ----------
+    P. Laskov, C. Gehl, S. Krueger, K.-R. Mueller, "Incremental support vector learning: analysis, implementation and
+    applications", JMLR 7, 2006, section 6.2.
+
+    S. Ertekin, L. Bottou, C. L. Giles, "Nonconvex online support vector machines", TPAMI 33, 2011, section 8.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hingeline import IncrementalSVC
+    >>> from hingeline.active import ActiveLearner
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> learner = ActiveLearner(IncrementalSVC(C=10, gamma=2.0), "near_boundary", pool=X, random_state=0)
+    >>> for _ in range(40):
+    ...     rows = learner.ask()
+    ...     event = learner.answer(rows, y[rows])
+    >>> learner.estimator.score(X, y) > 0.98
+    True
+    >>> learner.undo().rows == tuple(rows)
+    True
+    >>> learner.n_labelled
+    39
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        rule: Any = "margin",
+        *,
+        pool: Any,
+        classes: Any = None,
+        diversity: float = 0.0,
+        n_snapshots: int = 10,
+        n_watched: int = 500,
+        random_state: Any = None,
+    ) -> None:
+        if not is_classifier(estimator) or not hasattr(estimator, "partial_fit"):
+            raise TypeError(f"estimator must be a classifier with partial_fit. Got {type(estimator).__name__}.")
+        if not 0 <= diversity <= 1:
+            raise ValueError(f"diversity must be a number >= 0 and <= 1. Got {diversity!r}.")
+        self.rule, self.diversity = as_rule(rule), float(diversity)
+        self.pool = checked_pool(pool)
+        self.seed = int(check_random_state(0 if random_state is None else random_state).randint(2**31))
+        self._had_model = is_fitted(estimator)
+        self._memory = _memory(estimator, self.pool, self._had_model, classes, n_snapshots)
+        self._status = np.zeros(self.pool.shape[0], dtype=np.int8)
+        self._labels: dict[int, Any] = {}  # in the order of the answers
+        self._counts: Counter[Any] = Counter()
+        self._history: list[Event] = []
+        self._asked: np.ndarray | None = None
+        self._watch = self._new_watch(min(n_watched, self.pool.shape[0]))
+
+    # ---- questions -----------------------------------------------------------------------------------
+
+    @_alone
+    def ask(self, n: int = 1) -> np.ndarray:
+        """Rows whose labels are wanted next.
+
+        While fewer than two labels have been seen and the estimator was not fitted before, there are no scores. All
+        rows are equal then, and the ties of the rule decide: a random row, unless the rule has ``ties='first'``.
+
+        Parameters
+        ----------
+        n : int, default=1
+            Number of rows; fewer are returned if fewer are open.
+
+        Returns
+        -------
+        ndarray of int64
+            Numbers of the rows in the pool, the most useful first.
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ValueError(f"n must be an integer >= 1. Got {n!r}.")
+        if self._asked is None or len(self._asked) != min(n, self.n_open):
+            self._asked = self._choose(int(n))
+        return self._asked.copy()
+
+    def _choose(self, n: int) -> np.ndarray:
+        rows, draws = self.open_rows, self._draws(1 + len(self._history))
+        if not len(rows):
+            return rows
+        rule = self.rule if self.is_ready or isinstance(self.rule, Rule) else RULES["random"]
+        if not isinstance(rule, Rule):
+            return rule.query(self, rows, min(n, len(rows)), draws)
+        if rule.candidates is not None and len(rows) > n * rule.candidates:
+            rows = np.sort(draws.choice(rows, n * rule.candidates, replace=False))
+        utilities = rule.utility(self.scores(rows)) if self.is_ready else np.zeros(len(rows))
+        ties = None if rule.ties == "first" else draws
+        if n == 1 or not self.diversity or not self.is_ready:
+            return rows[pick(utilities, n, ties)]
+        few = pick(utilities, SHORTLIST * n, ties)
+        similarity = similarity_of(self.estimator, take(self.pool, rows[few]))
+        return rows[few[pick_diverse(utilities[few], n, similarity, self.diversity)]]
+
+    def _draws(self, purpose: int) -> np.random.Generator:
+        """Random numbers of the seed and of a purpose: 0 for the watched rows, 1 and more for questions."""
+        return np.random.default_rng([self.seed, purpose])
+
+    def _new_watch(self, n: int) -> Watch:
+        return Watch(np.sort(self._draws(0).choice(self.pool.shape[0], n, replace=False)))
+
+    @_alone
+    def scores(self, rows: Any = None) -> np.ndarray:
+        """Scores of rows of the pool: decision values, or probabilities if the estimator has no decision values.
+
+        Parameters
+        ----------
+        rows : array-like of int, default=None
+            Rows; None: all.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Scores: with two classes positive for the second class.
+        """
+        if rows is None:
+            return scores_of(self.estimator, self.pool)
+        if 2 * len(rows) > self.pool.shape[0]:  # cheaper than a copy of the rows
+            return scores_of(self.estimator, self.pool)[rows]
+        return scores_of(self.estimator, take(self.pool, rows))
+
+    # ---- answers -------------------------------------------------------------------------------------
+
+    @_alone
+    def answer(self, rows: Any, labels: Any) -> Event:
+        """Learn the labels of rows. They need not have been asked for.
+
+        An error or Ctrl-C leaves the learner as it was. This holds for all methods.
+
+        Parameters
+        ----------
+        rows : int or array-like of int
+            Rows without label.
+        labels : object or array-like
+            One label per row.
+
+        Returns
+        -------
+        Event
+            Entry of the history.
+        """
+        rows, labels = self._checked(rows), _label_list(labels)
+        known = [row for row in rows if row in self._labels]
+        if known:
+            raise ValueError(f"rows must have no label yet. Row {known[0]} has one; use relabel.")
+        return self._apply("answer", rows, labels)
+
+    @_alone
+    def relabel(self, rows: Any, labels: Any) -> Event:
+        """Replace the labels of rows.
+
+        Parameters
+        ----------
+        rows : int or array-like of int
+            Labelled rows.
+        labels : object or array-like
+            One label per row.
+
+        Returns
+        -------
+        Event
+            Entry of the history.
+        """
+        rows, labels = self._checked(rows), _label_list(labels)
+        unknown = [row for row in rows if row not in self._labels]
+        if unknown:
+            raise ValueError(f"rows must have a label. Row {unknown[0]} has none; use answer.")
+        return self._apply("relabel", rows, labels)
+
+    @_alone
+    def skip(self, rows: Any) -> Event:
+        """Do not ask for rows any more, until :meth:`reopen`. Labels that they have are forgotten.
+
+        Parameters
+        ----------
+        rows : int or array-like of int
+            Rows.
+
+        Returns
+        -------
+        Event
+            Entry of the history.
+        """
+        return self._apply("skip", self._checked(rows))
+
+    @_alone
+    def unsure(self, rows: Any) -> Event:
+        """Note that the label of rows cannot be told. They are treated as in :meth:`skip`.
+
+        Parameters
+        ----------
+        rows : int or array-like of int
+            Rows.
+
+        Returns
+        -------
+        Event
+            Entry of the history.
+        """
+        return self._apply("unsure", self._checked(rows))
+
+    @_alone
+    def reopen(self, rows: Any) -> Event:
+        """Allow to ask for rows again. Labels that they have are forgotten.
+
+        Parameters
+        ----------
+        rows : int or array-like of int
+            Rows.
+
+        Returns
+        -------
+        Event
+            Entry of the history.
+        """
+        return self._apply("reopen", self._checked(rows))
+
+    @_alone
+    def undo(self) -> Event:
+        """Take back the last event of the history, whatever its kind.
+
+        With an estimator that forgets exactly the model is the optimum without the event. With other estimators it is a
+        copy of the model before; ``estimator`` is then another object.
+
+        Returns
+        -------
+        Event
+            The event, which is no longer in the history.
+        """
+        if not self._history:
+            raise ValueError("There is nothing to undo: the history is empty.")
+        event, noted = self._history[-1], self.is_ready
+        status = [STATUS.index(name) for name in event.status_before]
+        if self._change(event.rows, status, event.labels_before) and noted:
+            self._watch.take_back()
+        return self._history.pop()
+
+    def _apply(self, kind: str, rows: Sequence[int], labels: Sequence[Any] = ()) -> Event:
+        if kind in ("answer", "relabel") and len(labels) != len(rows):
+            raise ValueError(f"labels must have one entry per row. Got {len(labels)} for {len(rows)} rows.")
+        before = tuple(STATUS[k] for k in self._status[list(rows)])
+        had = tuple(self._labels.get(row) for row in rows)
+        predicted = self.estimator.predict(take(self.pool, list(rows))).tolist() if labels and self.is_ready else ()
+        if not self._watch.seen:
+            self._note()
+        taught = self._change(rows, [AFTER[kind]] * len(rows), labels or [None] * len(rows))
+        changed = self._note() if taught else 0.0
+        event = Event(kind, tuple(rows), tuple(labels), before, had, tuple(predicted), changed, self.n_labelled)
+        self._history.append(event)
+        return event
+
+    def _change(self, rows: Sequence[int], status: Sequence[int], labels: Sequence[Any]) -> bool:
+        """Set status and labels (None: no label) of rows, first in the model. Returns whether the model changed."""
+        pairs = {row: (self._labels.get(row), label) for row, label in zip(rows, labels, strict=True)}
+        changes = {row: (old, new) for row, (old, new) in pairs.items() if old != new}
+        if changes:
+            self._memory.update(changes)
+        self._record(rows, status, labels)
+        return bool(changes)
+
+    def _record(self, rows: Sequence[int], status: Sequence[int], labels: Sequence[Any]) -> None:
+        """Set status and labels of rows that the model has learnt or forgotten."""
+        for row, label in zip(rows, labels, strict=True):
+            old = self._labels.pop(row, None)
+            if old is not None:
+                self._counts[old] -= 1
+            if label is not None:
+                self._counts[label] += 1
+                self._labels[row] = label
+        self._status[list(rows)] = status
+        self._asked = None
+
+    def _note(self) -> float | None:
+        """Keep the predictions of the watched rows, if there is a model. Returns the share that has changed."""
+        if not len(self._watch.rows) or not self.is_ready:
+            return None
+        return self._watch.note(self.n_labelled, self.estimator.predict(take(self.pool, self._watch.rows)))
+
+    def _checked(self, rows: Any) -> list[int]:
+        found = np.atleast_1d(np.asarray(rows))
+        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+            raise ValueError(f"rows must be integers in one dimension. Got {rows!r}.")
+        listed = found.tolist()
+        wrong = [row for row in listed if not 0 <= row < self.pool.shape[0]]
+        if wrong or len(set(listed)) < len(listed) or not listed:
+            what = f"Got {wrong[0]}" if wrong else "Got none" if not listed else "A row occurs twice"
+            raise ValueError(f"rows must be different rows of the pool, from 0 to {self.pool.shape[0] - 1}. {what}.")
+        return listed
+
+    # ---- what is known -------------------------------------------------------------------------------
+
+    @property
+    def estimator(self) -> Any:
+        """The model."""
+        return self._memory.estimator
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the model has scores: it was fitted before, or it has seen two labels."""
+        return self._had_model or sum(count > 0 for count in self._counts.values()) > 1
+
+    @property
+    def history(self) -> tuple[Event, ...]:
+        """Events, oldest first, without those that were undone."""
+        return tuple(self._history)
+
+    @property
+    def labels(self) -> dict[int, Any]:
+        """Labels by row."""
+        return dict(self._labels)
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """Number of labelled rows of each class that has any."""
+        return {label: count for label, count in self._counts.items() if count}
+
+    @property
+    def open_rows(self) -> np.ndarray:
+        """Rows that may be asked, in ascending order."""
+        return np.flatnonzero(self._status == OPEN)
+
+    @property
+    def n_open(self) -> int:
+        """Number of rows that may be asked."""
+        return int(np.count_nonzero(self._status == OPEN))
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of labelled rows."""
+        return len(self._labels)
+
+    def status_of(self, row: int) -> str:
+        """Status of a row.
+
+        Parameters
+        ----------
+        row : int
+            Row of the pool.
+
+        Returns
+        -------
+        {'open', 'labelled', 'skipped', 'unsure'}
+            Status.
+        """
+        return STATUS[self._status[self._checked(row)[0]]]
+
+    @_alone
+    def advice(self, window: int = 20, agreement: float = 0.99) -> Advice:
+        """Whether more answers are likely to change the predictions.
+
+        Parameters
+        ----------
+        window : int, default=20
+            Number of answers that the model is compared over.
+        agreement : float, default=0.99
+            Cohen's kappa from which on predictions count as stable.
+
+        Returns
+        -------
+        Advice
+            The advice, and the numbers behind it.
+        """
+        recent = [event for event in self._history if event.kind == "answer" and event.predicted]
+        pairs = [pair for event in recent[-window:] for pair in zip(event.predicted, event.labels, strict=True)]
+        surprise = float(np.mean([a != b for a, b in pairs[-window:]])) if pairs else np.nan
+        rows = self._watch.rows[self._status[self._watch.rows] != LABELLED]
+        inside = share_inside(self.scores(rows)) if self.is_ready and len(rows) else np.nan
+        return advise(self._watch, window, agreement, surprise, inside)
+
+    # ---- saved states --------------------------------------------------------------------------------
+
+    @_alone
+    def state(self) -> dict[str, Any]:
+        """State without the pool and the model, of plain objects that JSON can hold.
+
+        Save the model beside it. ``ActiveLearner.from_state`` continues from both.
+
+        Returns
+        -------
+        dict
+            The state.
+        """
+        ids = self._memory.ids if isinstance(self._memory, Forgetting) else {}
+        return {
+            "version": STATE_VERSION,
+            "n_rows": self.pool.shape[0],
+            "seed": self.seed,
+            "had_model": self._had_model,
+            "ids": [[row, ids[row]] for row in self._labels] if ids else [],
+            "history": [asdict(event) for event in self._history],
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], estimator: Any, rule: Any = "margin", **settings: Any) -> Any:
+        """Learner that continues from a state.
+
+        Questions and answers go on as if there had been no break. Models for undo of an estimator that cannot forget,
+        and the predictions that :meth:`advice` compares, are collected again from then on.
+
+        Parameters
+        ----------
+        state : dict
+            Result of :meth:`state`.
+        estimator : estimator
+            Model saved together with the state.
+        rule : object
+            As in the constructor.
+        **settings : object
+            Other arguments of the constructor: `pool` and, if they were given, the others. `random_state` is taken from
+            the state.
+
+        Returns
+        -------
+        ActiveLearner
+            The learner.
+        """
+        if state.get("version") != STATE_VERSION:
+            raise ValueError(f"state must have version {STATE_VERSION}. Got {state.get('version')!r}.")
+        learner = cls(estimator, rule, **settings)
+        if learner.pool.shape[0] != state["n_rows"]:
+            raise ValueError(f"pool must have {state['n_rows']} rows, as saved. Got {learner.pool.shape[0]}.")
+        learner._restore(state)
+        return learner
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.seed, self._had_model = int(state["seed"]), bool(state["had_model"])
+        self._watch = self._new_watch(len(self._watch.rows))
+        for saved in state["history"]:
+            fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in saved.items()}
+            event = Event(**fields)
+            rows = self._checked(event.rows)
+            self._record(rows, [AFTER[event.kind]] * len(rows), event.labels or [None] * len(rows))
+            self._history.append(event)
+        if isinstance(self._memory, Forgetting):
+            self._memory.ids = dict(state["ids"])
+        self._require_model()
+
+    def _require_model(self) -> None:
+        """Raise if the model cannot be the one saved with the state."""
+        held = is_fitted(self.estimator) or not self._labels
+        if held and isinstance(self._memory, Forgetting) and self._labels:
+            held = self._labels.keys() == self._memory.ids.keys()
+            held = held and set(self._memory.ids.values()) <= set(self.estimator.ids_.tolist())
+        if not held:
+            raise ValueError(
+                "estimator must be the model saved together with the state. Load it, or pass the history to replay."
+            )
+
+    @_alone
+    def replay(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Apply events of a journal in their order.
+
+        Parameters
+        ----------
+        events : iterable of dict
+            Dictionaries with 'kind', 'rows' and, for answers, 'labels'; kind 'undo' has no rows.
+        """
+        for event in events:
+            kind = event["kind"]
+            if kind not in (*AFTER, "undo"):
+                raise ValueError(f"kind must be one of {', '.join(map(repr, AFTER))} or 'undo'. Got {kind!r}.")
+            given = () if kind == "undo" else (event["rows"],)
+            getattr(self, kind)(*given, *((event["labels"],) if AFTER.get(kind) == LABELLED else ()))
+
+
+def _memory(estimator: Any, pool: Any, fitted: bool, classes: Any, n_snapshots: int) -> Memory:
+    """Checked model that learns answers and takes them back."""
+    if classes is None and not fitted and not hasattr(estimator, "add"):
+        raise ValueError(f"classes must be given, because {type(estimator).__name__} needs all labels at the start.")
+    if not fitted and isinstance(estimator, KernelEstimator) and estimator._uses_scale():
+        values = pool.to_numpy() if hasattr(pool, "to_numpy") else pool
+        estimator.set_params(gamma=estimator._resolve_gamma(values))
+    declared = None if classes is None else np.asarray(classes)
+    if Forgetting.suits(estimator):
+        return Forgetting(estimator, pool, declared)
+    return Snapshots(estimator, pool, declared, n_snapshots)
+
+
+def _label_list(labels: Any) -> list[Any]:
+    """Labels as Python objects."""
+    listed = [labels] if np.ndim(labels) == 0 else list(labels)
+    listed = [label.item() if isinstance(label, np.generic) else label for label in listed]
+    if any(label is None or label != label for label in listed):
+        raise ValueError("labels must not be None or NaN. Use skip or unsure for rows without label.")
+    if len({isinstance(label, str) for label in listed}) > 1:
+        raise ValueError(f"labels must be all numbers or all strings. Got {listed[:5]!r}.")
+    return listed
