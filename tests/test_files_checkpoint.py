@@ -375,6 +375,36 @@ def test_forgetting_reaches_the_files(name, every, tmp_path):
         assert not set(run.model.ids_) & {3, 5, 40}
 
 
+def test_ids_of_a_generator(tmp_path):
+    with Checkpoint(tmp_path, clone(MODELS["points"])) as run:
+        learn(run, "points", 0)
+        run.forget(number for number in (2, 4))
+        assert list(run.model.ids_) == [0, 1, 3, 5, 6]
+
+
+def test_a_damaged_generation_does_not_bring_points_back(tmp_path, monkeypatch):
+    """A crash after the first copy of the new generation, and this copy is damaged: the older one holds the points."""
+    folder, spare = tmp_path / "run", tmp_path / "spare"
+    spare.mkdir()
+    run = Checkpoint(folder, clone(MODELS["points"]))
+    for k in range(3):
+        learn(run, "points", k)
+    with power(monkeypatch, 13, spare) as disk, pytest.raises(PowerLoss):
+        run.forget([3, 15])
+    assert disk.count == 13
+    crash(run)
+    newest = max(folder.glob("model*"))
+    assert isinstance(hingeline.load(newest), IncrementalSVC)
+    assert held_in(folder, X[3])
+    newest.write_bytes(newest.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match="The generation before it"):
+        run = Checkpoint(folder)
+    assert not {3, 15} & set(run.model.ids_)
+    assert run.model.n_samples_ == 19
+    assert not held_in(folder, X[[3, 15]])
+    run.close()
+
+
 def test_points_that_leave_the_window_leave_the_files(tmp_path):
     with Checkpoint(tmp_path, clone(MODELS["window"]), every=14) as run:
         for k in range(10):
