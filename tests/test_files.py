@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.callback import ProgressBar
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -219,6 +221,24 @@ def test_an_error_while_writing_leaves_the_older_file(tmp_path, monkeypatch):
     hingeline.save(halfway(MODELS["LASVC"]), path)
     assert isinstance(hingeline.load(path), LASVC)
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_is_left_out(tmp_path):
+    with config_context(enable_metadata_routing=True):
+        model = halfway(MODELS["SVC"]).set_fit_request(sample_weight=True)
+    model.set_callbacks(ProgressBar())
+    other = again(model, tmp_path)
+    assert vars(model).keys() - vars(other).keys() == {"_metadata_request", "_skl_callbacks"}
+    np.testing.assert_array_equal(other.predict(X), model.predict(X))
+
+
+def test_systems_that_write_a_part_only(tmp_path, monkeypatch):
+    model = halfway(MODELS["IncrementalOneClassSVM"])
+    writev = os.writev
+    monkeypatch.setattr(os, "writev", lambda descriptor, pieces: writev(descriptor, [pieces[0][:1000]]))
+    assert same(model, again(model, tmp_path))
+    monkeypatch.delattr(os, "writev")
+    assert same(model, again(model, tmp_path))
 
 
 def test_a_link_stays_a_link(tmp_path):
