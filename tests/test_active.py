@@ -4,6 +4,7 @@ import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -417,6 +418,9 @@ def test_a_state_needs_its_model_and_its_pool():
     for model in (exact(), exact().fit(X[:5], Y[:5])):
         with pytest.raises(ValueError, match="saved together with the state"):
             ActiveLearner.from_state(state, model, pool=X)
+    other = labelled(started(lasvc()), 3).state()
+    with pytest.raises(ValueError, match="saved together with the state"):
+        ActiveLearner.from_state(other, lasvc().partial_fit(X[:12], Y[:12], classes=[0, 1]), pool=X)
     with pytest.raises(ValueError, match="pool must have 200 rows"):
         ActiveLearner.from_state(state, learner.estimator, pool=X[:50])
     with pytest.raises(ValueError, match="version"):
@@ -468,6 +472,19 @@ def test_an_interrupted_call_leaves_everything_as_it_was(model, method):
         assert not model.fails and learner.state() == before
         np.testing.assert_allclose(learner.scores(), scores, atol=1e-9)
     assert labelled(learner, 2).n_labelled == 15
+
+
+def test_ctrl_c_after_learning_leaves_an_event_that_can_be_undone(monkeypatch):
+    learner = labelled(started(exact()), 12)
+    scores, advice = learner.scores(), learner.advice(window=5)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(learner, "_note", Mock(side_effect=KeyboardInterrupt))
+        learner.answer(150, 1)
+    assert learner.labels[150] == 1 and learner.history[-1].rows == (150,) and learner.history[-1].changed is None
+    assert learner.history[-1].n_labelled == learner.n_labelled == learner.estimator.n_samples_ == 23
+    learner.undo()
+    np.testing.assert_allclose(learner.scores(), scores, atol=1e-9)
+    assert learner.advice(window=5) == advice
 
 
 def test_bad_arguments():
