@@ -474,6 +474,15 @@ def test_an_interrupted_call_leaves_everything_as_it_was(model, method):
     assert labelled(learner, 2).n_labelled == 15
 
 
+def test_a_copy_that_fails_leaves_everything_as_it_was(monkeypatch):
+    learner = labelled(started(lasvc()), 3)
+    scores, before, model = learner.scores(), learner.state(), learner.estimator
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr("hingeline.active.memory.deepcopy", Mock(side_effect=MemoryError))
+        learner.answer(150, 1)
+    assert learner.estimator is model and learner.state() == before and (learner.scores() == scores).all()
+
+
 def test_ctrl_c_after_learning_leaves_an_event_that_can_be_undone(monkeypatch):
     learner = labelled(started(exact()), 12)
     scores, advice = learner.scores(), learner.advice(window=5)
@@ -498,6 +507,9 @@ def test_bad_arguments():
             ActiveLearner(exact(), pool=pool)
     with pytest.raises(ValueError, match="diversity must be"):
         ActiveLearner(exact(), pool=X, diversity=2)
+    for name, value in (("n_snapshots", -1), ("n_watched", 1.5)):
+        with pytest.raises(ValueError, match=f"{name} must be an integer"):
+            ActiveLearner(exact(), pool=X, **{name: value})
     learner = started(exact())
     before = learner.state()
     wrong = [

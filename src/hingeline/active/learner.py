@@ -67,7 +67,8 @@ class ActiveLearner:
     diversity : float, default=0.0
         Weight of the similarity between rows asked together, in [0, 1]; see :func:`pick_diverse`.
     n_snapshots : int, default=10
-        Number of models kept to take back answers, if the estimator cannot forget.
+        Number of models kept to take back answers, if the estimator cannot forget. With 0 nothing can be taken back,
+        and Ctrl-C may leave part of an answer in the model.
     n_watched : int, default=500
         Number of random rows whose predictions are compared after each answer, for :meth:`advice`. 0: no advice.
     random_state : int, RandomState instance or None, default=None
@@ -118,6 +119,9 @@ class ActiveLearner:
             raise TypeError(f"estimator must be a classifier with partial_fit. Got {type(estimator).__name__}.")
         if not 0 <= diversity <= 1:
             raise ValueError(f"diversity must be a number >= 0 and <= 1. Got {diversity!r}.")
+        for name, value in (("n_snapshots", n_snapshots), ("n_watched", n_watched)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+                raise ValueError(f"{name} must be an integer >= 0. Got {value!r}.")
         self.rule, self.diversity = as_rule(rule), float(diversity)
         self.pool = checked_pool(pool)
         self.seed = int(check_random_state(0 if random_state is None else random_state).randint(2**31))

@@ -97,7 +97,7 @@ class Forgetting(Memory):
 
     def holds(self, rows: Mapping[int, Any], alone: bool) -> bool:
         held = set(self.estimator.ids_.tolist()) if is_fitted(self.estimator) else set()
-        return rows.keys() == self.ids.keys() and held.issuperset(self.ids.values()) and len(held) >= len(rows)
+        return rows.keys() == self.ids.keys() and held.issuperset(self.ids.values())
 
     def _n_seen(self) -> int:
         return self.estimator.n_samples_seen_ if is_fitted(self.estimator) else 0
@@ -136,14 +136,15 @@ class Snapshots(Memory):
             estimator, copies = deepcopy(self._copy(start)), list(self.copies)[: start - len(self.chunks)]
         else:
             estimator, copies = self.estimator, list(self.copies)
-        try:
-            for chunk in chunks:
-                copies.append(deepcopy(estimator) if self.copies.maxlen else None)
+        for chunk in chunks:
+            before = deepcopy(estimator) if self.copies.maxlen else None
+            copies.append(before)
+            try:
                 self._teach(estimator, chunk)
-        except BaseException:
-            if estimator is self.estimator and copies and copies[-1] is not None:
-                self.estimator = copies[-1]
-            raise
+            except BaseException:
+                if estimator is self.estimator and before is not None:
+                    self.estimator = before
+                raise
         self.estimator, self.chunks[start:] = estimator, chunks
         self.copies = deque(copies, maxlen=self.copies.maxlen)
 
