@@ -172,7 +172,8 @@ def test_ties():
 
 def test_equal_rows_are_not_asked_together():
     pool = np.vstack([X[:20], np.repeat(X[20:40], 3, axis=0)])
-    for model in (exact(), lasvc(kernel="poly", coef0=1.0), SGDClassifier(random_state=0)):
+    called = exact(kernel=lambda A, B: np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2)))
+    for model in (exact(), called, lasvc(kernel="poly", coef0=1.0), SGDClassifier(random_state=0)):
         alike = started(model, pool, Y, first=20).ask(5)
         differing = started(type(model)(**model.get_params()), pool, Y, first=20, diversity=0.7).ask(5)
         n_alike, n_differing = (len({tuple(row) for row in pool[rows]}) for rows in (alike, differing))
