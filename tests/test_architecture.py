@@ -28,7 +28,25 @@ INCLUDES = {
 # Sub-packages and the modules of hingeline that they may import besides their own. Families do not import one another.
 SHARED = {"_core", "base"}
 FAMILIES = ("batch", "online", "exact", "linear")
-IMPORTS = {"base": {"_core"}, "active": {"base"}, "files": {"base", *FAMILIES}} | dict.fromkeys(FAMILIES, SHARED)
+IMPORTS = {
+    "base": {"_core"},
+    "active": {"base"},
+    "compare": set(),
+    "files": {"base", *FAMILIES},
+    "onnx": {"base", "files", *FAMILIES},
+} | dict.fromkeys(FAMILIES, SHARED)
+#: Optional libraries, and the only folder or module that imports each.
+OPTIONAL = {
+    "dask": "linear/dask",
+    "distributed": "linear/dask",
+    "onnx": "onnx",
+    "skl2onnx": "onnx",
+    "matplotlib": "compare/diagram.py",
+    "skactiveml": "active/scikit_activeml.py",
+    "onnxruntime": None,
+    "safetensors": None,
+    "skops": None,
+}
 
 
 def includes(path: Path) -> list[str]:
@@ -92,15 +110,10 @@ def test_sub_packages_import_only_what_lies_below(folder):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize(
-    "place, packages",
-    [(Path("linear", "dask"), ("dask", "distributed")), (Path("active", "scikit_activeml.py"), ("skactiveml",))],
-    ids=["dask", "skactiveml"],
-)
-def test_optional_packages_are_imported_in_one_place(place, packages):
+@pytest.mark.parametrize("library", OPTIONAL)
+def test_an_optional_library_is_imported_in_one_place(library):
     wrong = []
     for path in PACKAGE.rglob("*.py"):
-        if path.is_relative_to(PACKAGE / place):
-            continue
-        wrong += [str(path.relative_to(PACKAGE)) for name in imports(path) if name[0] in packages]
+        if OPTIONAL[library] is None or not path.is_relative_to(PACKAGE / OPTIONAL[library]):
+            wrong += [str(path.relative_to(PACKAGE)) for name in imports(path) if name[0] == library]
     assert not wrong, "\n".join(wrong)

@@ -2,8 +2,11 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
+from collections import Counter
 from uuid import UUID
 
 import numpy as np
@@ -30,6 +33,7 @@ from hingeline import (
 from hingeline.files import layout, models
 
 from .estimators import ESTIMATORS, MODELS
+from .fuzz_models import outcome
 from .golden.make import FIRST, X, learn_on, outputs, y
 from .private import saved
 
@@ -112,7 +116,7 @@ def odd_models():
     calibrated.predict_proba(rows)
     yield "calibrated", calibrated
     ids = [f"row {k}" for k in range(60)]
-    ids[3:6] = [7, -(2**80), UUID(int=2**100 + 5)]
+    ids[53:56] = [7, -(2**80), UUID(int=2**100 + 5)]
     yield "ids", IncrementalSVC(gamma=0.5, window=40).fit(rows, labels, ids=ids)
     yield "sphere", IncrementalOneClassSVM(shape="sphere", kernel="linear").fit(rows, ids=np.arange(60)[::-1])
     yield "precomputed", SVC(kernel="precomputed").fit(rows @ rows.T, labels)
@@ -149,7 +153,8 @@ def test_other_types_of_rows_labels_and_parameters(name, odd, tmp_path):
         np.testing.assert_array_equal(other.random_state.uniform(size=9), model.random_state.uniform(size=9))
     if name == "ids":
         assert list(other.ids_) == list(model.ids_)
-        other.forget(UUID(int=2**100 + 5)) if UUID(int=2**100 + 5) in model.ids_ else None
+        other.forget([UUID(int=2**100 + 5), -(2**80)])
+        assert other.n_samples_ == 38
 
 
 def linear(A, B):
@@ -201,7 +206,7 @@ def test_an_error_while_writing_leaves_the_older_file(tmp_path, monkeypatch):
     hingeline.save(halfway(MODELS["SVC"]), path)
     path.chmod(0o640)
     before = path.read_bytes()
-    for name in ("write", "fsync", "replace"):
+    for name in ("writev", "fsync", "replace"):
 
         def fails(*_):
             raise OSError("no space left")
@@ -244,6 +249,27 @@ def test_a_model_is_saved_as_one_state_while_it_learns(tmp_path):
     thread.join()
     for other in loaded:
         assert bits(other) in states
+
+
+# ---- skops ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_skops_with_the_published_list_of_types(name):
+    skops = pytest.importorskip("skops.io", reason="skops is not installed")
+    model = make_pipeline(StandardScaler(), clone(MODELS[name])).fit(X[FIRST], y[FIRST])
+    other = skops.loads(skops.dumps(model), trusted=hingeline.TRUSTED_TYPES)
+    assert same(model[-1], other[-1])
+    model = halfway(MODELS[name])
+    other = skops.loads(skops.dumps(model), trusted=hingeline.TRUSTED_TYPES)
+    if hasattr(model, "partial_fit"):
+        assert outputs(learn_on(model)).tobytes() == outputs(learn_on(other)).tobytes()
+
+
+@pytest.mark.parametrize("name", ["sparse", "sparse matrix", "sparse stream", "sparse points", "ids", "object strings"])
+def test_skops_with_other_types(name, odd):
+    skops = pytest.importorskip("skops.io", reason="skops is not installed")
+    assert same(odd[name], skops.loads(skops.dumps(odd[name]), trusted=hingeline.TRUSTED_TYPES))
 
 
 # ---- the layout ----------------------------------------------------------------------------------------
@@ -397,3 +423,18 @@ def test_memory_of_a_file_is_bounded(k, tmp_path):
     finally:
         tracemalloc.stop()
     assert peak < 16 * len(content) + (2 << 20)
+
+
+# ---- fuzzing -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_files_of_the_fuzzer():
+    """A part of ``python -m tests.fuzz_models``: no exception but ValueError, bounded memory."""
+    found = Counter(outcome(number) for number in range(400))
+    assert {"own refused", "own used", "libsvm refused", "libsvm used"} <= found.keys()
+
+
+@pytest.mark.slow
+def test_fuzzing_in_processes():
+    assert subprocess.run([sys.executable, "-m", "tests.fuzz_models", "--count", "20000"], check=False).returncode == 0

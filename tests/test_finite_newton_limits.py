@@ -233,3 +233,14 @@ def test_many_products_in_single_precision_lead_to_the_same_minimum(loss, scale)
     assert dense.solver_ == sparse.solver_ == "gram"
     assert (dense.duality_gap_ <= 1e-13 * dense.objective_).all()
     np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=0, atol=1e-7 * np.abs(sparse.coef_).max())
+
+
+def test_few_rows_of_very_different_columns_take_few_steps():
+    # Conjugate gradients end after as many steps as rows, but for rounding errors; these are large here.
+    rng = np.random.RandomState(49)
+    n = rng.randint(3, 11)
+    X = rng.randn(n, rng.choice([5, 60])) * 10.0 ** rng.uniform(-8, 8, (1, 60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = FiniteNewtonSVC(solver="cg").fit(X, np.arange(n) < 1)
+    assert model.n_passes_ <= 250 * model.n_iter_[0]

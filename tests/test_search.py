@@ -12,6 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, StratifiedKFold, cross_validate
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from hingeline import LASVC, SVC, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
 from hingeline.model_selection import KernelSearchCV, default_param_grid, nested_cross_validate
@@ -179,10 +181,45 @@ def test_results_do_not_depend_on_threads_and_memory(n_jobs):
         expected = KernelSearchCV(estimator(), grid, scoring=SCORES, refit="accuracy").fit(X, y)
         assert expected.kernel_storage_ == "matrix"
         again = KernelSearchCV(estimator(), grid, scoring=SCORES, refit="accuracy", n_jobs=n_jobs, memory_limit=0.3)
-        with pytest.warns(UserWarning, match="more than memory_limit=0.3"):
+        with pytest.warns(UserWarning, match="three quarters of memory_limit=0.3"):
             again.fit(X, y)
         assert again.kernel_storage_ == "blocks"
         assert_same(again, expected)
+
+
+@pytest.mark.parametrize("estimator", [SVC, WorstViolatorSVC, sklearn.svm.SVC])
+def test_pipelines_are_fitted_once_for_each_split(estimator):
+    X, y = samples()
+    calls = []
+
+    class Scaler(StandardScaler):
+        def fit(self, X, y=None, sample_weight=None):
+            calls.append(len(X))
+            return super().fit(X, y, sample_weight)
+
+    grid = GRIDS.get(estimator, GRIDS[SVC])
+    grid = {f"machine__{name}": values for name, values in grid.items()}
+    pipe = Pipeline(
+        [("scale", Scaler()), ("machine", estimator(**({"tol": 1e-8} if estimator is sklearn.svm.SVC else {})))]
+    )
+    ours = KernelSearchCV(pipe, grid).fit(X * [1, 10, 100, 1], y)
+    assert len(calls) == 6  # 5 splits and the last fit
+    assert_same(ours, GridSearchCV(pipe, grid).fit(X * [1, 10, 100, 1], y))
+    mixed = {"scale__with_mean": [True, False], **grid}
+    assert_same(KernelSearchCV(pipe, mixed, cv=2).fit(X, y), GridSearchCV(pipe, mixed, cv=2).fit(X, y))
+
+
+def test_pipelines_without_arguments():
+    X, y = samples()
+    pipe = make_pipeline(StandardScaler(), WorstViolatorSVC())
+    search = KernelSearchCV(pipe).fit(X * [1, 10, 100, 1000], y)
+    assert search.kernel_storage_ == "matrix"
+    assert set(search.best_params_) == {"worstviolatorsvc__gamma", "worstviolatorsvc__margin"}
+    result = nested_cross_validate(pipe, X, y, outer=3, inner=3)
+    expected = cross_validate(KernelSearchCV(pipe, cv=3), X, y, cv=3)
+    np.testing.assert_array_equal(result.test_score, expected["test_score"])
+    both_names = {"worstviolatorsvc__C": [1.0, 2.0], "worstviolatorsvc__gamma": [0.1]}
+    assert KernelSearchCV(pipe, both_names).fit(X, y).best_params_["worstviolatorsvc__C"] == 1.0
 
 
 # ---- errors and other estimators ---------------------------------------------------------------------

@@ -31,8 +31,9 @@ def missing(code):
     """What a block needs and this machine does not have."""
     if "dask" in code and importlib.util.find_spec("distributed") is None:
         return "needs dask"
-    if "skactiveml" in code and importlib.util.find_spec("skactiveml") is None:
-        return "needs scikit-activeml"
+    for library in ("onnx", "onnxruntime", "skl2onnx", "skops", "skactiveml"):
+        if library in code and importlib.util.find_spec(library) is None:
+            return f"needs {library}"
     if "sklearn.callback" in code and importlib.util.find_spec("rich") is None:
         return "needs rich"
     if "datasets.load(" in code and not Path(os.environ.get("HINGELINE_DATA", "")).joinpath("adult.npz").exists():

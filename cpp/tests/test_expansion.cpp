@@ -115,8 +115,13 @@ template <class T> void expansion_case(const Problem<T>& p) {
         for (int threads = 1; threads <= 3; ++threads)
             for (const auto& rows : {by_rows, by_columns}) {
                 Array<double> gathered(out.size(), -77.0);
-                CHECK(decide<T>(GatheredTiles<T>{rows, Ids::run(0, p.n), Ids::of(columns)}, c, p.n, threads, nullptr, gathered.data()));
+                CHECK(decide<T>(GatheredTiles<T>{rows, Ids::run(0, p.n), Ids::of(columns)}, c, p.n, threads, nullptr,
+                                gathered.data()));
                 CHECK(same_bits(gathered, out), shape.name, threads);
+                const Index last = p.n - 1;  // one of the rows
+                CHECK(decide<T>(GatheredTiles<T>{rows, Ids::run(last, 1), Ids::of(columns)}, c, 1, threads, nullptr,
+                                gathered.data()));
+                CHECK(same_bits(gathered.data(), out.data() + last * c.outputs(), c.outputs()), shape.name);
             }
     }
 }

@@ -4,7 +4,7 @@
 
 #include "check.hpp"
 #include "data.hpp"
-#include "hingeline/kernel/gram.hpp"
+#include "hingeline/kernel/dots.hpp"
 
 namespace hingeline {
 namespace {
@@ -426,12 +426,50 @@ template <class T> void other_sources() {
     for (Index i = 0; i < n; ++i)
         for (Index j = 0; j < n; ++j) turned[j * n + i] = k[i * n + j];
     check(Gathered<T>(DenseRows<T>{turned.data(), n, n, 1, n}), expected);
+    const auto places = shuffled(random, 2 * n);  // the kernel matrix among the rows and columns of a larger one
+    Array<T> larger(4 * n * n, T(99));
+    for (Index i = 0; i < n; ++i)
+        for (Index j = 0; j < n; ++j) larger[places[i] * 2 * n + places[j]] = k[i * n + j];
+    const Gathered<T> part(dense_view(larger, 2 * n, 2 * n), Ids{places.data(), 0, n});
+    check(part, expected);
+    CHECK(part.value(4, 9) == k[4 * n + 9]);
     check(Called<T>(n,
                     [&](Ids q, Ids b, T* const* columns) {
                         for (Index i = 0; i < q.count; ++i)
                             for (Index j = 0; j < b.count; ++j) columns[i][j] = k[q[i] * n + b[j]];
                     }),
           expected);
+}
+
+/// Dot products, then a map, have the bits of kernel values computed at once.
+template <class T> void from_dots() {
+    Random random(5);
+    for (const Index n : {1, 7, 200}) {
+        const auto x = random_values<T>(random, n, 11);
+        const Rows<T> rows = dense_view(x, n, 11);
+        const Array<T> dots =
+            kernel_values(Gram<T>({KernelKind::linear, 1.0, 0.0, 3}, rows, 0), Ids::run(0, n), Ids::run(0, n));
+        for (const Kernel& kernel :
+             {Kernel{KernelKind::rbf, 0.3, 0.0, 3}, Kernel{KernelKind::poly, 0.2, 1.0, 3},
+              Kernel{KernelKind::sigmoid, 0.1, 0.5, 3}, Kernel{KernelKind::linear, 1.0, 0.0, 3}}) {
+            const auto expected = kernel_values(Gram<T>(kernel, rows, 0), Ids::run(0, n), Ids::run(0, n));
+            for (const int threads : {1, 3}) {
+                Array<T> out(n * n, T(99));
+                CHECK(map_dots(kernel, dots.data(), n, threads, nullptr, out.data()));
+                CHECK(same_bits(out, expected), n, threads, static_cast<int>(kernel.kind));
+            }
+        }
+    }
+    Interrupt interrupt([] { return true; });
+    T one = T(1);
+    CHECK(!map_dots({KernelKind::rbf, 1.0, 0.0, 3}, &one, 1, 1, &interrupt, &one));
+    T large = std::numeric_limits<T>::max();
+    CHECK_THROWS(map_dots({KernelKind::poly, 1.0, 0.0, 3}, &large, 1, 1, nullptr, &large), std::invalid_argument);
+}
+
+CASE(kernel_values_from_dot_products) {
+    from_dots<float>();
+    from_dots<double>();
 }
 
 CASE(gathered_and_called) {

@@ -279,6 +279,16 @@ CASE(batch_machines) {
     CHECK(!pairs.learn(values, 2, Index{1} << 60, nullptr));
     CHECK(pairs.attributes("stopped").get<Numeric<double>>("dual_coef").shape[0] == 2);
     CHECK_THROWS(start_ollawv({}, codes, {1.0, 1.0, 1.0}, {-1, 0, 0}), std::invalid_argument);
+    Ollawv at_once = start_ollawv({1.0, 0.8, 1.0, true, std::size_t{1} << 20}, codes, {1.0, 1.0, 1.0}, first);
+    CHECK(!at_once.learn(values, 1, Index{1} << 60, nullptr));
+    raise_margin(pairs, 0.8);  // goes on from margin 0.1
+    CHECK(!pairs.learn(values, 1, Index{1} << 60, nullptr));
+    for (Index m = 0; m < 3; ++m) {
+        CHECK(same_bits(pairs.machines[m].a, at_once.machines[m].a) && pairs.machines[m].b == at_once.machines[m].b);
+        CHECK(pairs.machines[m].chosen == at_once.machines[m].chosen);
+        CHECK(ollawv::largest_output(pairs.machines[m]) == ollawv::largest_output(at_once.machines[m]));
+    }
+    CHECK_THROWS(raise_margin(pairs, 0.5), std::invalid_argument);
     Array<double> penalties(60, 2.0);
     L2Machines all = start_l2(L2Rule::imdm, true, {true, 1e-3, 1 << 20, std::size_t{1} << 20}, codes, 3, penalties);
     CHECK(!all.learn(values, 1, Index{1} << 60, nullptr));

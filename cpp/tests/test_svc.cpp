@@ -178,6 +178,23 @@ CASE(gathered_values) {
     CHECK(s.steps == twin.steps && same_bits(s.beta, twin.beta), s.steps, twin.steps);
 }
 
+/// Without a coefficient at its bound, larger bounds give the same steps; with one they do not.
+CASE(bounds_that_are_not_reached) {
+    const Kernel kernel{KernelKind::rbf, 1.0, 0.0, 3};
+    for (const double distance : {0.7, 2.5}) {
+        Clouds<double> data(200, 3, distance, 30.0);
+        const RowKernel<double> source{kernel, data.view()};
+        const State s = solved(data.start(false), source, {});
+        bool reached = false;
+        for (Index i = 0; i < s.n(); ++i) reached = reached || std::abs(s.beta[i]) == s.bound[i];
+        CHECK(s.bounded == (distance < 1) && (s.bounded || !reached), distance);
+        for (double& c : data.bound) c *= 7;
+        const State larger = solved(data.start(false), source, {});
+        CHECK(same_bits(larger.beta, s.beta) == !s.bounded, distance);
+        CHECK((larger.steps == s.steps && larger.intercept == s.intercept) == !s.bounded, distance);
+    }
+}
+
 /// tanh is not positive semi-definite: the box is respected and the tolerance reached.
 CASE(indefinite_kernels_end) {
     for (const double coef0 : {-1.0, 0.5}) {

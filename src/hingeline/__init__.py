@@ -9,7 +9,7 @@ from .batch.ollawv import WorstViolatorSVC
 from .batch.svc import SVC
 from .exact.incremental import IncrementalSVC
 from .exact.one_class import IncrementalOneClassSVM
-from .files import load, load_libsvm, save, save_libsvm
+from .files import TRUSTED_TYPES, Checkpoint, load, load_libsvm, save, save_libsvm
 from .linear.cv import FiniteNewtonSVCCV
 from .linear.finite_newton import FiniteNewtonSVC
 from .linear.nystroem import NystroemSVC, nystroem_path
@@ -23,6 +23,8 @@ __version__ = version("hingeline")
 __all__ = [
     "LASVC",
     "SVC",
+    "TRUSTED_TYPES",
+    "Checkpoint",
     "FiniteNewtonOrdinal",
     "FiniteNewtonPath",
     "FiniteNewtonSVC",

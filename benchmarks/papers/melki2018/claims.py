@@ -43,7 +43,7 @@ def _accuracy(summary: Summary) -> Iterator[Claim]:
     yield "Differences in accuracy are not very large", "0.1 points", yes(abs(apart) < 1), f"{apart:+.2f} points"
     four = summary.compared("accuracy", (*FIRST, SVC_, SEARCHED))
     if four is not None:
-        words = "OLLAWV with the margin searched in place of C is as accurate as SVC (Holm)"
+        words = "Accuracies of SVC and of OLLAWV with the margin searched do not differ significantly (Holm)"
         pair = next(p for p in four.holm(all_pairs=True) if {p.method, p.other} == _titles(SVC_, SEARCHED))
         yield words, "not said", yes(not pair.significant), f"p = {pair.p_value:.3g}; {_ranks(four)}"
 

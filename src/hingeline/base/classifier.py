@@ -23,7 +23,7 @@ from .labels import (
     read_only,
     require_two,
 )
-from .rows import LARGEST
+from .rows import LARGEST, require_array, require_labels
 
 CLASSIFIER_RULES = {
     **KERNEL_RULES,
@@ -124,6 +124,19 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return np.ones(len(y))
         self._check_class_weight()
         return np.array([self.class_weight.get(label, 1.0) for label in y.tolist()], dtype=np.float64)
+
+    def _check_saved(self) -> None:
+        own = vars(self)
+        if "dual_coef_" not in own:
+            return super()._check_saved()
+        n_classes = require_labels(self)
+        super()._check_saved()
+        n_pairs = len(pairs(n_classes)[0])
+        if n_classes > 2 and not is_one_vs_rest(self) and "decision_scale_" in own:
+            require_array(self, "decision_scale_", (n_pairs,))
+        if np.size(own.get("sigmoids_", ())):
+            require_array(self, "sigmoids_", (2, n_pairs))
+        return None
 
     # ---- decisions -----------------------------------------------------------------------------------
 

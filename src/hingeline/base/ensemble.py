@@ -18,7 +18,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from .. import _core
 from .labels import libsvm_layout, read_only
-from .rows import as_damage
+from .rows import as_damage, require_sound
 from .state import lock_of, snapshot
 
 #: Attributes that scikit-learn reads in every call and ensembles do not have: no reason to read the core.
@@ -227,15 +227,20 @@ class Ensemble:
         with as_damage():
             rows, saved = state.pop("rows"), state.pop("state")
             vars(self).update(state, _read=None)
+            require_sound(isinstance(self.frozen, dict), "frozen must be a dictionary")
+            require_sound(isinstance(self.labels, np.ndarray) and self.labels.ndim == 1, "labels must be an array")
             self.core = self._new_core()
             self.core.restore(saved, None if rows is None else _core.Matrix(rows))
-            if not self._is_sound(saved, rows):
-                raise ValueError("the saved state is damaged: labels or rows are missing")
+            require_sound(self._is_sound(saved, rows), "labels or rows are missing")
+            self._configure_saved()
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
         """Whether all labels and rows that the machines refer to are present."""
         needs_rows = self.frozen["kernel"] != "precomputed" and any(len(m["row"]) for m in saved["machines"])
         return len(self.labels) == self.core.n_classes and (rows is not None or not needs_rows)
+
+    def _configure_saved(self) -> None:
+        """Set the options of the core after it was restored."""
 
     def _new_core(self) -> Any:
         """Empty machines of the core, for a saved state."""

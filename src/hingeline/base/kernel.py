@@ -14,7 +14,7 @@ from .. import _core
 from . import params
 from .labels import read_only
 from .progress import warn_of_long_fit
-from .rows import LARGEST, RowEstimator, finite
+from .rows import LARGEST, RowEstimator, finite, require_array, require_sound
 from .state import snapshot
 
 #: Kernels that the core computes.
@@ -232,6 +232,22 @@ class KernelEstimator(RowEstimator):
         for name in ("dual_coef_", "support_vectors_"):
             if name in vars(self):
                 read_only(vars(self)[name])
+
+    def _check_saved(self) -> None:
+        super()._check_saved()
+        own = vars(self)
+        if "_gamma" in own and self.kernel in COMPUTED:
+            self._kernel()  # raises for other types
+        if "dual_coef_" not in own:
+            return
+        n_support = own["dual_coef_"].shape[1]
+        if self.kernel in COMPUTED:
+            rows = own["support_vectors_"]
+            _core.Matrix(rows)  # raises for other types
+            require_sound(rows.shape == (n_support, own["n_features_in_"]), "support_vectors_ has another shape")
+        else:
+            require_array(self, "support_", (n_support,), "iu")
+        self._lines(self)  # raises if coefficients and intercepts do not fit together
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -39,6 +39,27 @@ def as_damage() -> Iterator[None]:
         raise ValueError(f"the saved state is damaged: {error}") from error
 
 
+def require_sound(sound: Any, what: str) -> None:
+    """Raise ValueError for a saved state that is not sound."""
+    if not sound:
+        raise ValueError(f"the saved state is damaged: {what}")
+
+
+def require_array(owner: Any, name: str, shape: tuple[int, ...], kinds: str = "f") -> None:
+    """Require that a saved attribute is an array of this shape and of one of these kinds of numbers."""
+    value = vars(owner).get(name)
+    sound = isinstance(value, np.ndarray) and value.shape == shape and value.dtype.kind in kinds
+    require_sound(sound, f"{name} must be an array of shape {shape}")
+
+
+def require_labels(owner: Any) -> int:
+    """Require that the saved ``classes_`` are different labels, and return their number."""
+    classes = vars(owner).get("classes_")
+    sound = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
+    require_sound(sound and len(set(classes.tolist())) == len(classes), "classes_ must be an array of different labels")
+    return len(classes)
+
+
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of all estimators: takes rows, dense or CSR. A subclass has the constructor parameter ``n_jobs``."""
 
@@ -62,8 +83,13 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
                     _require_places(name, value)
                 values = value.data if sp.issparse(value) else value
                 is_array = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
-                if not is_array or not np.isfinite(values).all():
-                    raise ValueError(f"the saved state is damaged: {name} must be an array of finite numbers")
+                require_sound(is_array and np.isfinite(values).all(), f"{name} must be an array of finite numbers")
+            self._check_saved()
+
+    def _check_saved(self) -> None:
+        """Raise ValueError if fitted attributes that were saved do not fit together. Errors of Python do so, too."""
+        width = vars(self).get("n_features_in_", 1)
+        require_sound(type(width) is int and width > 0, "n_features_in_ must be an integer > 0")
 
     @property
     def _takes_sparse(self) -> bool:

@@ -1,6 +1,7 @@
-"""Model files: without pickle, and in the text format of LIBSVM."""
+"""Model files: without pickle, and in the text format of LIBSVM; checkpoints of streams."""
 
+from .checkpoint import Checkpoint
 from .libsvm import load_libsvm, save_libsvm
-from .models import load, save
+from .models import TRUSTED_TYPES, load, save
 
-__all__ = ["load", "load_libsvm", "save", "save_libsvm"]
+__all__ = ["TRUSTED_TYPES", "Checkpoint", "load", "load_libsvm", "save", "save_libsvm"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+#: Pieces that are written at a time; systems allow 1024 or more.
+MANY = 1000
 #: Ending of files that are not complete yet.
 PART = ".part"
 
@@ -32,23 +35,44 @@ def write_atomically(path: Path, pieces: Iterable[Any]) -> None:
         try:
             if path.exists() and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, path.stat().st_mode & 0o7777)
-            for piece in pieces:
-                write_all(descriptor, piece)
+            write_all(descriptor, pieces)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(part, path)
     except BaseException:
-        part.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)  # Ctrl-C may come when it has been renamed
         raise
     sync_folder(path.parent)
 
 
-def write_all(descriptor: int, piece: Any) -> None:
-    """Write all bytes of a piece: one call of the system may write a part only."""
-    rest = memoryview(piece).cast("B") if memoryview(piece).nbytes else memoryview(b"")
-    while rest.nbytes:
-        rest = rest[os.write(descriptor, rest) :]
+def write_all(descriptor: int, pieces: Iterable[Any]) -> None:
+    """Write all bytes of several pieces: one call of the system may write a part only."""
+    rest = [memoryview(piece).cast("B") for piece in pieces if len(piece)]
+    while rest:
+        written = _write_some(descriptor, rest)
+        while rest and written >= len(rest[0]):
+            written -= len(rest.pop(0))
+        if written:
+            rest[0] = rest[0][written:]
+
+
+def _write_some(descriptor: int, pieces: list[memoryview]) -> int:
+    """Write the first pieces, or a part of them, and return the number of bytes."""
+    if hasattr(os, "writev"):
+        return os.writev(descriptor, pieces[:MANY])
+    return os.write(descriptor, pieces[0])
+
+
+def mapped_file(path: str | os.PathLike[str]) -> Any:
+    """Content of a file, mapped into memory and read-only; ValueError if it is empty.
+
+    Rows in it do not get into memory that the process writes to: forgetting must not leave copies.
+    """
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            raise ValueError("the file is empty")
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def sync_folder(folder: Path) -> None:
@@ -60,3 +84,21 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def erase(path: Path) -> None:
+    """Overwrite a file with zeros, flush them to disk and remove the file.
+
+    File systems that copy on write, snapshots, and drives that level wear may keep the old bytes elsewhere.
+    """
+    zeros = bytes(1 << 20)
+    descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0))
+    try:
+        left = os.fstat(descriptor).st_size
+        while left > 0:
+            write_all(descriptor, [zeros[:left]])
+            left -= len(zeros)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.unlink(path)

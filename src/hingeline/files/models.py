@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -30,8 +30,8 @@ from ..online.ensemble import StreamEnsemble
 from ..online.kernel_sgd import KernelSGDClassifier
 from ..online.lasvm import LASVC
 from . import layout
-from .durable import write_atomically
-from .tree import Decoder, Encoder
+from .durable import mapped_file, write_atomically
+from .tree import SPARSE, Decoder, Encoder
 
 #: Name and version of the format, in the header of each file.
 FORMAT, VERSION = "hingeline", 1
@@ -56,6 +56,14 @@ ESTIMATORS: dict[str, Any] = {
 }
 #: Classes of objects inside estimators.
 PARTS: dict[str, Any] = {part.__name__: part for part in (ExactEnsemble, StreamEnsemble, NystroemMap)}
+#: Names of all types in saved estimators that skops does not trust by itself: ``skops.io.load(path, trusted=...)``.
+TRUSTED_TYPES: list[str] = sorted(
+    {
+        f"{kind.__module__}.{kind.__qualname__}"
+        for kind in (*ESTIMATORS.values(), *PARTS.values(), *SPARSE.values(), UUID)
+    }
+    | {"numpy.dtype"}
+)
 #: Attributes that are not saved: callbacks are code.
 UNSAVED = ("_skl_callbacks", "_skl_callbacks_to_teardown", "_parent_callback_ctx")
 
@@ -143,24 +151,27 @@ def load(
     --------
     save : Write the file, with an example.
     """
-    with open(path, "rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            raise ValueError(f"{os.fspath(path)}: the file is empty")
-        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     try:
-        return unpacked(content, mapped=mapped, functions=functions or {})
+        content = mapped_file(path)
+        return unpacked(*layout.read(content), len(content), mapped=mapped, functions=functions or {})
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 
-def unpacked(content: Any, *, mapped: bool = False, functions: Mapping[str, Callable[..., Any]]) -> Any:
-    """Estimator from the bytes of a file. Its arrays are copies, or views if `mapped`."""
-    texts, arrays = layout.read(content)
+def unpacked(
+    texts: Mapping[str, str],
+    arrays: Mapping[str, np.ndarray],
+    size: int,
+    *,
+    functions: Mapping[str, Callable[..., Any]],
+    mapped: bool = False,
+) -> Any:
+    """Estimator from the texts and arrays of a file of `size` bytes. Its arrays are copies, or views if `mapped`."""
     learner = _class_of(texts)
     decoder = Decoder(arrays, PARTS, functions, mapped)
     state = {}
     for part in ("parameters", "state"):
-        node = layout.parse(texts.get(part, "null"), len(content))
+        node = layout.parse(texts.get(part, "null"), size)
         decoder.require(isinstance(node, dict) and node.keys() == {"dict"}, part, "expected a dictionary")
         state[part] = decoder(node, "")
     _require_names(learner, decoder, **state)

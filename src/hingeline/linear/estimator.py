@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..base import params
 from ..base.labels import WeightedLabels, require_two
-from ..base.rows import LARGEST, RowEstimator
+from ..base.rows import LARGEST, RowEstimator, require_labels
 from ..base.state import snapshot
 from .dual import DualMinimiser, prefers_dual
 from .layout import Layout
@@ -178,6 +178,15 @@ class LinearEstimator(WeightedLabels, RowEstimator):
 
     def _points(self) -> np.ndarray:
         """Weight vectors of the machines of the fitted model."""
+        raise NotImplementedError
+
+    def _check_saved(self) -> None:
+        super()._check_saved()
+        if "coef_" in vars(self):
+            self._check_weights(require_labels(self), self.n_features_in_)
+
+    def _check_weights(self, n_classes: int, width: int) -> None:
+        """Raise ValueError if weights that were saved do not fit together."""
         raise NotImplementedError
 
     # ---- from data to a training ---------------------------------------------------------------------

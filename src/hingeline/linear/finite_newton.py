@@ -10,8 +10,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from ..base import params
 from ..base.fit import run, with_callbacks
-from ..base.labels import chosen, one_vs_rest_shape, read_only
-from ..base.rows import finite
+from ..base.labels import chosen, one_vs_rest_shape, pairs, read_only
+from ..base.rows import finite, require_array
 from .estimator import LINEAR_RULES, LinearEstimator, PartitionedClassifierMixin, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scaled
@@ -62,6 +62,14 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
             for k in minimiser.walk(1.0 / Cs):
                 yield k, slice(first, first + problem.n_machines), minimiser
             first += problem.n_machines
+
+    def _check_weights(self, n_classes: int, width: int) -> None:
+        n_pairs = len(pairs(n_classes)[0])
+        n_machines = 1 if n_classes == 2 else n_pairs if self._by_pairs else n_classes
+        require_array(self, "coef_", (n_machines, width))
+        require_array(self, "intercept_", (n_machines,))
+        if self._by_pairs:
+            require_array(self, "decision_scale_", (n_machines,))
 
     # ---- decisions -----------------------------------------------------------------------------------
 

@@ -322,7 +322,8 @@ class Minimiser:
             self._solver = Exact(self.source, self.problem.n_machines, length, *self._sketch(), precise=precise)
         elif self._solver is None:
             cap = None if self.seeded or self.solver_name == "plain" else FIRST_CAP
-            self._solver = Conjugate(self.source, cap=cap, plain=self.solver_name != "cg")
+            smaller = min(self.problem.n_rows, self.problem.length)
+            self._solver = Conjugate(self.source, smaller, cap=cap, plain=self.solver_name != "cg")
         return self._solver
 
     def _sketch(self) -> tuple[int, bool]:

@@ -14,7 +14,7 @@ from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.kernel import entry_variance
 from ..base.labels import read_only
-from ..base.rows import finite
+from ..base.rows import finite, require_array, require_sound
 from .estimator import LINEAR_RULES, require_memory, require_room
 from .finite_newton import LinearClassifier
 from .landmarks import problems_of
@@ -244,6 +244,14 @@ class NystroemSVC(LinearClassifier):
         if solver == "auto":  # ill-conditioned systems: conjugate gradients only where Hessians do not fit
             solver = "gram" if 8 * problem.n_machines * problem.length**2 <= problem.hessian_bytes else "cg"
         return MappedMinimiser(problem, lam, points, many=many, solver=solver, **options)
+
+    def _check_weights(self, n_classes: int, width: int) -> None:
+        require_sound(isinstance(self.map_, NystroemMap), "map_ must be a NystroemMap")
+        params.check(self.map_, self.map_._rules)
+        require_sound(self.map_.n_features_in_ == width, "map_ has another number of features")
+        n_components = self.map_.components_.shape[0]
+        super()._check_weights(n_classes, n_components)
+        require_array(self, "landmark_coef_", self.coef_.shape)
 
     # ---- from machines to attributes -----------------------------------------------------------------
 

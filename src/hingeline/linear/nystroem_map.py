@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _core
 from ..base import params
 from ..base.fit import Training, run, with_callbacks
-from ..base.rows import RowEstimator
+from ..base.rows import RowEstimator, require_array, require_sound
 from ..base.state import snapshot
 from .landmarks import KERNEL_PARAMS, LandmarkKernel, Landmarks, Spectrum, choose, single_suffices, spectrum
 from .training import one_blas_thread
@@ -226,6 +227,17 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         if kept is None or kept.rows is not self.components_ or kept.kernel != kernel:
             kept = cache[dtype.char] = Landmarks(kernel, self.components_, dtype)
         return kept
+
+    def _check_saved(self) -> None:
+        super()._check_saved()
+        if "components_" not in vars(self):
+            return
+        self._kernel()  # raises for other types
+        rows = self.components_
+        _core.Matrix(rows)  # raises for other types
+        require_sound(rows.shape[1] == self.n_features_in_, "components_ has another number of features")
+        require_array(self, "normalization_", (rows.shape[0], rows.shape[0]))
+        require_sound(isinstance(self._single, bool | np.bool_), "_single must be a boolean")
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

@@ -11,7 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import read_only
-from ..base.rows import finite
+from ..base.rows import finite, require_array
 from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
 from .layout import Layout
 from .minimiser import Minimiser
@@ -216,10 +216,9 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     def _chosen(self, X: Any) -> np.ndarray:
         return np.searchsorted(self.thresholds_, self._scores(X), side="left")
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if np.size(state.get("thresholds_", ())) != max(np.size(state.get("classes_", ())) - 1, 0):
-            raise ValueError("the saved state is damaged: thresholds_ must lie between the classes")
+    def _check_weights(self, n_classes: int, width: int) -> None:
+        require_array(self, "coef_", (width,))
+        require_array(self, "thresholds_", (n_classes - 1,))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,8 +14,9 @@ from .rows import ACTIVE, Source
 if TYPE_CHECKING:
     from .newton import Newton
 
-#: Conjugate gradient steps for one system.
-MOST_STEPS = 5000
+#: Conjugate gradient steps for one system: at most, and per row or weight, whichever are fewer. Without rounding errors
+#: one step for each would do.
+MOST_STEPS, STEPS_PER_ROW = 5000, 20
 #: Residual of a Newton system, relative to the gradient, at which conjugate gradients stop: far from the minimum crude
 #: solutions are enough (heuristic 2 of the paper reaches the same with two rounds).
 FORCING = 0.1
@@ -191,6 +192,8 @@ class Conjugate:
     ----------
     source : Source
         The rows.
+    smaller : int
+        Number of rows or of weights, whichever is smaller.
     cap : int or None
         Steps of the first system at most.
     plain : bool, default=False
@@ -198,8 +201,9 @@ class Conjugate:
         paper does.
     """
 
-    def __init__(self, source: Source, *, cap: int | None, plain: bool = False) -> None:
+    def __init__(self, source: Source, smaller: int, *, cap: int | None, plain: bool = False) -> None:
         self.source = source
+        self.most = min(MOST_STEPS, 100 + STEPS_PER_ROW * smaller)
         self.cap = cap
         self.plain = plain
         self.forcing = 0.0 if plain else FORCING
@@ -226,7 +230,7 @@ class Conjugate:
     def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """Newton directions, to a residual of `goal` or `forcing` times the gradient, if that is larger."""
         goal = np.maximum(goal, self.forcing * np.sqrt(inner(gradient, gradient)))
-        cap = MOST_STEPS if self.cap is None else self.cap
+        cap = self.most if self.cap is None else self.cap
         self.cap = None
         if self.plain:
             return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: lines.copy(), cap)

@@ -41,7 +41,7 @@ class Course:
 
     def _cells(self, points: list[Any]) -> list[Cell]:
         """Cells of the next points."""
-        cells = []
+        cells: list[Cell] = []
         for params, share in points:
             for k, (train, test) in enumerate(self.splits):
                 rows = train if share == 1 else self._part(k, train, share)

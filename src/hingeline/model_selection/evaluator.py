@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..base.progress import progress as progress_of
 from .journal import Journal, fingerprint
+from .loo import ExactLeaveOneOut
+from .pipelines import PipelineKernels, is_kernel_pipeline
 from .scores import needs_answers_only
 from .shared import Cell, Problem, SharedKernel, counterpart, effective
 
@@ -37,6 +40,8 @@ class Evaluator:
         File of the journal.
     progress : bool or callable
         As in :func:`hingeline.base.progress.progress`.
+    leave_one_out : bool, default=False
+        Whether the splits leave out one sample each, so that exact leave-one-out may replace training.
     caller : estimator, default=None
         Search whose callbacks are invoked.
     """
@@ -51,11 +56,12 @@ class Evaluator:
         progress: Any = False,
         verbose: int = 0,
         pre_dispatch: Any = "2*n_jobs",
+        leave_one_out: bool = False,
         caller: Any = None,
     ) -> None:
         self.problem, self.n_jobs, self.pre_dispatch = problem, n_jobs, pre_dispatch
         self.verbose, self.progress, self.caller = verbose, progress, caller
-        self.memory_limit = memory_limit
+        self.memory_limit, self.leave_one_out = memory_limit, leave_one_out
         self.journal = None if checkpoint is None else Journal(checkpoint, self._identity())
         self.shared = self._shared()
         #: Cells by the way they were evaluated.
@@ -65,11 +71,11 @@ class Evaluator:
         p = self.problem
         return fingerprint(p.estimator, p.X, p.y, p.scorer, p.fit_params, p.score_params, p.return_train_score)
 
-    def _shared(self) -> SharedKernel | None:
+    def _shared(self) -> SharedKernel | PipelineKernels | None:
         """Training from shared kernel values; None if the estimator or the scoring does not allow it."""
         p = self.problem
         suits = (
-            counterpart(p.estimator) is not None
+            (counterpart(p.estimator) is not None or is_kernel_pipeline(p.estimator))
             and not getattr(p.estimator, "_skl_callbacks", None)
             and needs_answers_only(p.scorer)
             and KNOWN_PARAMS.issuperset(p.fit_params)
@@ -80,7 +86,8 @@ class Evaluator:
         if not suits:
             return None
         try:
-            return SharedKernel(p, self.memory_limit * 2**20, int(effective_n_jobs(self.n_jobs)))
+            kind = PipelineKernels if is_kernel_pipeline(p.estimator) else SharedKernel
+            return kind(p, self.memory_limit * 2**20, int(effective_n_jobs(self.n_jobs)))
         except Exception:  # the fit of each cell reports it
             return None
 
@@ -105,8 +112,9 @@ class Evaluator:
 
             left = []
             for cell in cells:
-                if self.journal is not None and names[id(cell)] in self.journal.cells:
-                    self._watch(cell, lambda cell=cell: done(cell, self._stored(cell, names), known=True))
+                stored = self.journal and self.journal.cells.get(names[id(cell)])
+                if stored:
+                    self._watch(cell, partial(done, cell, dict(stored), known=True))
                 else:
                     left.append(cell)
             self.n_read += len(cells) - len(left)
@@ -126,16 +134,17 @@ class Evaluator:
             out[id(cell)] = fingerprint(cell.params, splits[key])
         return out
 
-    def _stored(self, cell: Cell, names: dict[int, str]) -> dict[str, Any]:
-        assert self.journal is not None
-        return dict(self.journal.cells[names[id(cell)]])
-
     def _evaluate(self, cells: list[Cell], done: Callable[..., None]) -> None:
         if self.shared is not None:
             n_before, before = len(cells), len(self.shared.complaints)
-            runs, others = self.shared.runs(cells)
-            failed = self.shared.evaluate(runs, lambda cell, out: self._watch(cell, lambda: done(cell, out)))
-            cells = others + failed
+
+            def finish(cell: Cell, out: dict[str, Any]) -> None:
+                self._watch(cell, partial(done, cell, out))
+
+            if self.leave_one_out and isinstance(self.shared, SharedKernel):
+                cells = ExactLeaveOneOut(self.shared).work(cells, finish)
+            else:
+                cells = self.shared.work(cells, finish)
             self.n_shared += n_before - len(cells)
             self._warn(self.shared.complaints[before:], n_before)
         self.n_fitted += len(cells)
@@ -154,12 +163,12 @@ class Evaluator:
         """How kernel values were kept: 'matrix', 'blocks' (with a warning) or 'none'."""
         if self.shared is None:
             return "none"
-        if not self.shared.in_blocks:
+        if not self.shared.too_large:
             return "matrix"
         warnings.warn(
-            f"The kernel matrix of {self.shared.X.shape[0]:,} samples takes {self.shared.kernels.bytes() / 2**20:,.0f} "
-            f"MB, more than memory_limit={self.memory_limit:g}: kernel values are computed for each split, in blocks. "
-            "Raise memory_limit if there is memory.",
+            f"A kernel matrix takes {self.shared.too_large / 2**20:,.3g} MB, more than three quarters of "
+            f"memory_limit={self.memory_limit:g}: kernel values are computed for each split, in blocks. Raise "
+            "memory_limit if there is memory.",
             UserWarning,
             stacklevel=stacklevel,
         )

@@ -38,6 +38,10 @@ class Kernels:
         """Whether a matrix of each type fits the limit."""
         return sum(self.bytes(dtype) for dtype in dtypes) <= self.limit
 
+    def held(self) -> int:
+        """Bytes of the matrices held."""
+        return sum({id(matrix): matrix.nbytes for matrix in (*self._dots.values(), *self._held.values())}.values())
+
     def matrix(self, key: Key, dtype: Any) -> np.ndarray:
         """Kernel matrix in a precision. It is held until another kernel is asked for."""
         dtype = np.dtype(dtype)
@@ -49,8 +53,7 @@ class Kernels:
 
     def _compute(self, key: Key, dtype: np.dtype[Any]) -> np.ndarray:
         kernel, n = _core.Kernel(*key), self.X.shape[0]
-        others = sum(matrix.nbytes for matrix in (*self._dots.values(), *self._held.values()))
-        if dtype not in self._dots and others + 2 * self.bytes(dtype) <= self.limit:
+        if dtype not in self._dots and self.held() + 2 * self.bytes(dtype) <= self.limit:
             self._dots[dtype] = self._products(_core.Kernel("linear"), dtype)
         if dtype not in self._dots:
             return self._products(kernel, dtype)

@@ -144,7 +144,10 @@ def nested_cross_validate(
         drive(courses, evaluate)
         chosen = [_judged(judge, course, metric) for course in courses]
         outs = evaluate(
-            [Cell(best["best_params"], *fold, k) for k, (best, fold) in enumerate(zip(chosen, folds, strict=True))]
+            [
+                Cell(best["best_params"], train, test, k)
+                for k, (best, (train, test)) in enumerate(zip(chosen, folds, strict=True))
+            ]
         )
     evaluate.storage(stacklevel=3)
     _warn_or_raise_about_fit_failures(outs, error_score)
@@ -172,9 +175,11 @@ def _course(
     judge: KernelSearchCV, param_grid: Any, problem: Problem, rows: np.ndarray, splits: list[Any], metric: Any
 ) -> Course:
     """The search of one outer fold."""
-    part = _safe_indexing(problem.X, rows)
-    judge.param_grid_ = default_param_grid(problem.estimator, part) if param_grid is None else param_grid
-    return Course(judge._strategy(splits, _safe_indexing(problem.y, rows)), splits, problem.y, metric)
+    y = _safe_indexing(problem.y, rows)
+    if param_grid is None:
+        param_grid = default_param_grid(problem.estimator, _safe_indexing(problem.X, rows), y)
+    judge.param_grid_ = param_grid
+    return Course(judge._strategy(splits, y), splits, problem.y, metric)
 
 
 def _judged(judge: KernelSearchCV, course: Course, metric: Any) -> dict[str, Any]:

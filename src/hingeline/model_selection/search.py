@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
-from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, ParameterGrid, check_cv
 from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -31,7 +31,8 @@ class KernelSearchCV(GridSearchCV):
     dot products of the samples are computed once, the kernel matrix once for each kernel, and each split is a view of
     it. Margins of ``WorstViolatorSVC`` are points of one sequence of steps, which is made once. Machines of ``SVC`` in
     which no coefficient has reached C are not trained again for larger C. Other estimators are fitted as GridSearchCV
-    does it.
+    does it. Pipelines that end with one of these are fast too if only parameters of the last step are searched: the
+    steps before it are fitted once for each split.
 
     Scores of estimators of this package are those of separate fits, to the bit. Scores of :class:`sklearn.svm.SVC`
     come from :class:`hingeline.SVC`, which solves the same problem to the same tolerance.
@@ -53,7 +54,9 @@ class KernelSearchCV(GridSearchCV):
     refit : bool, str or callable, default=True
         As in GridSearchCV.
     cv : int, cross-validation generator, iterable or 'loo', default=None
-        As in GridSearchCV.
+        As in GridSearchCV. 'loo': leave-one-out. With ``SVC`` and the accuracy as score it is computed by removing the
+        support vectors from one model, exactly (:class:`hingeline.IncrementalSVC`); gamma must be a number, and
+        `class_weight` not 'balanced', which would change with the sample that is left out.
     verbose : int, default=0
         As in GridSearchCV. Cells that share kernel values print nothing.
     pre_dispatch : int or str, default='2*n_jobs'
@@ -104,6 +107,7 @@ class KernelSearchCV(GridSearchCV):
     _parameter_constraints: dict[str, Any] = {
         **GridSearchCV._parameter_constraints,
         "param_grid": [dict, list, None],
+        "cv": [*GridSearchCV._parameter_constraints["cv"], StrOptions({"loo"})],
         "search": [StrOptions(set(STRATEGIES))],
         "memory_limit": [Interval(Real, 0, None, closed="neither")],
         "checkpoint": [str, PathLike, None],
@@ -171,7 +175,7 @@ class KernelSearchCV(GridSearchCV):
         told = self._metadata(params)
         context = self._init_callback_context(max_subtasks=1 + (self.refit is not False))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=told)
-        self.param_grid_ = default_param_grid(self.estimator, X) if self.param_grid is None else self.param_grid
+        self.param_grid_ = default_param_grid(self.estimator, X, y) if self.param_grid is None else self.param_grid
         splits = self._splits(X, y, routed.splitter.split)
         problem = Problem(
             clone(self.estimator),
@@ -199,7 +203,8 @@ class KernelSearchCV(GridSearchCV):
         return None if weight is None else {"sample_weight": weight}
 
     def _splits(self, X: Any, y: Any, params: dict[str, Any]) -> list[tuple[Any, Any]]:
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        cv = LeaveOneOut() if isinstance(self.cv, str) else self.cv
+        splitter = check_cv(cv, y, classifier=is_classifier(self.estimator))
         self.n_splits_ = splitter.get_n_splits(X, y, **params)
         splits = list(splitter.split(X, y, **params))
         if len(splits) != self.n_splits_:
@@ -235,6 +240,7 @@ class KernelSearchCV(GridSearchCV):
             progress=self.progress,
             verbose=self.verbose,
             pre_dispatch=self.pre_dispatch,
+            leave_one_out=isinstance(self.cv, str),
             caller=self,
         )
         with evaluate:

@@ -22,6 +22,7 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.model_selection._validation import _score
+from sklearn.pipeline import Pipeline
 
 from .. import _core
 from ..base import params as rules
@@ -41,6 +42,8 @@ from .scores import Decided, accuracy, is_accuracy
 SHARED = (SVC, WorstViolatorSVC, L2Classifier)
 #: Seconds of a run from which threads pay: shorter ones are mostly Python, which has one thread at a time.
 WORTH_THREADS = 2e-3
+#: Share of the memory that kernel matrices may take; the rest is for the caches of the solvers.
+MATRIX_SHARE = 0.75
 #: Stop reasons of machines that are finished.
 FINISHED = {"tol", "margin", "exhausted"}
 
@@ -85,7 +88,11 @@ class Run:
 
 def effective(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Parameters without those that have no effect on an estimator and that it therefore does not have."""
-    ignored = getattr(type(estimator), "_without_effect", ())
+    prefix = ""
+    if isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix = f"{name}__"
+    ignored = {prefix + name for name in getattr(type(estimator), "_without_effect", ())}
     return {name: value for name, value in params.items() if name not in ignored}
 
 
@@ -123,15 +130,15 @@ class SharedKernel:
         self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         self.accuracy = is_accuracy(problem.scorer)
         self.templates: dict[Hashable, Any] = {}
-        self.folds: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self.folds: dict[int, tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         self.complaints: list[str] = []
-        #: Whether kernel values were computed in blocks because a matrix would have exceeded the limit.
-        self.in_blocks = False
+        #: Size of a kernel matrix if it exceeded the limit, and kernel values were computed in blocks therefore.
+        self.too_large = 0
         checker = counterpart(problem.estimator)
         #: Parameter along which a run goes.
         self.path = "margin" if isinstance(checker, WorstViolatorSVC) else "C"
         self.X, self.y = snapshot(checker)._validate_rows(problem.X, problem.y)
-        self.kernels = Kernels(self.X, limit, threads)
+        self.kernels = Kernels(self.X, MATRIX_SHARE * limit, threads)
 
     # ---- planning ------------------------------------------------------------------------------------
 
@@ -193,13 +200,18 @@ class SharedKernel:
 
     # ---- training ------------------------------------------------------------------------------------
 
+    def work(self, cells: list[Cell], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
+        """Train cells; `done` gets each cell and its scores. Returns the cells that are left."""
+        runs, others = self.runs(cells)
+        return others + self.evaluate(runs, done)
+
     def evaluate(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
         """Train all runs; `done` gets each cell and its scores. Returns the cells that failed."""
         if not runs:
             return []
         backend, workers = get_active_backend(prefer="threads")
-        if not backend.supports_sharedmem and workers > 1:
-            return self._elsewhere(runs, done)
+        if not getattr(backend, "supports_sharedmem", False) and workers != 1:
+            return self._elsewhere(runs, done, getattr(backend, "supports_return_generator", False))
         failed = []
         begin = perf_counter()
         failed += self._attempt(runs[0], done)
@@ -215,17 +227,18 @@ class SharedKernel:
                     failed += cells
         return failed
 
-    def _elsewhere(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
-        """Train runs in other processes, those of one kernel together."""
+    def _elsewhere(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool) -> list[Cell]:
+        """Train runs in other processes, those of one kernel together; `one_by_one`: take results as they come."""
         parts = list(_by_key(runs))
-        found = Parallel(n_jobs=None)(delayed(_remotely)(self.problem, self.limit, part) for part in parts)
+        parallel = Parallel(return_as="generator" if one_by_one else "list")
+        found = parallel(delayed(_remotely)(self.problem, self.limit, part) for part in parts)
         failed: list[Cell] = []
-        for part, (outs, complaints, in_blocks) in zip(parts, found, strict=True):
+        for part, (outs, complaints, too_large) in zip(parts, found, strict=True):
             cells = [cell for run in part for some in run.members.values() for cell in some]
             for cell, out in zip(cells, outs, strict=True):
                 failed.append(cell) if out is None else done(cell, out)
             self.complaints += complaints
-            self.in_blocks = self.in_blocks or in_blocks
+            self.too_large = max(self.too_large, too_large)
         return failed
 
     def _attempt(self, run: Run, done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
@@ -246,14 +259,16 @@ class SharedKernel:
             classes, codes = np.unique(self.y[train], return_inverse=True)
             require_two(classes)
             rows = np.ascontiguousarray(train, dtype=np.int64)
-            self.folds[id(train)] = rows, classes, np.ascontiguousarray(codes, dtype=np.int64)
-        return self.folds[id(train)]
+            found = rows, classes, np.ascontiguousarray(codes, dtype=np.int64)
+            self.folds[id(train)] = train, found  # kept, so that no other array has its id
+        return self.folds[id(train)][1]
 
     def train(self, run: Run) -> Iterator[tuple[list[Cell], dict[str, Any]]]:
         """Yield cells of a run with equal parameters and their scores."""
         rows, classes, codes = self.fold(run.train)
         estimator = snapshot(run.estimator)
         estimator.classes_ = classes
+        estimator.cache_size = min(estimator.cache_size, self._cache_size())
         machine = (Gathered if self._in_matrix(run) else Computed)(self, run, estimator, rows, codes)
         training = None
         for value in sorted(run.members):
@@ -298,6 +313,10 @@ class SharedKernel:
 
     # ---- memory --------------------------------------------------------------------------------------
 
+    def _cache_size(self) -> float:
+        """Megabytes for the cache of a solver: half of what the matrices leave, divided among the threads."""
+        return max(0.5 * (self.limit - self.kernels.held()) / self.threads / 2**20, 0.1)
+
     def _dtypes(self, estimator: Any) -> tuple[Any, Any]:
         """Precisions of kernel values in training and in predictions."""
         return (np.float64 if isinstance(estimator, SVC) else self.X.dtype), self.X.dtype
@@ -311,7 +330,8 @@ class SharedKernel:
         if run.key is None:
             return False
         fits = self.kernels.fit(*set(map(np.dtype, self._dtypes(run.estimator))))
-        self.in_blocks = self.in_blocks or not fits
+        if not fits:
+            self.too_large = self.kernels.bytes()
         return fits
 
     def _matrices(self, run: Run) -> tuple[np.ndarray, np.ndarray]:
@@ -358,9 +378,7 @@ class Computed:
     def __init__(self, shared: SharedKernel, run: Run, estimator: Any, rows: np.ndarray, codes: np.ndarray) -> None:
         self.shared, self.estimator, self.codes = shared, estimator, codes
         self.X = shared.X[rows]
-        share = shared.limit / 2**20 / shared.threads
         estimator._gamma = estimator._resolve_gamma(self.X)
-        estimator.cache_size = min(estimator.cache_size, max(share, 1.0))
 
     def training(self, weights: np.ndarray | None) -> BatchTraining:
         return self.estimator._training(self.X, self.codes, weights)
@@ -401,11 +419,11 @@ def _by_key(runs: list[Run]) -> Iterator[list[Run]]:
         yield some
 
 
-def _remotely(problem: Problem, limit: float, runs: list[Run]) -> tuple[list[Any], list[str], bool]:
-    """Scores of the cells of some runs, None for cells that failed; complaints; whether it worked in blocks."""
+def _remotely(problem: Problem, limit: float, runs: list[Run]) -> tuple[list[Any], list[str], int]:
+    """Scores of the cells of some runs, None for cells that failed; complaints; size of a matrix that did not fit."""
     shared = SharedKernel(problem, limit, 1)
     outs: dict[int, Any] = {}
     for run in runs:
         shared._attempt(run, lambda cell, out: outs.__setitem__(id(cell), out))
     cells = [cell for run in runs for some in run.members.values() for cell in some]
-    return [outs.get(id(cell)) for cell in cells], shared.complaints, shared.in_blocks
+    return [outs.get(id(cell)) for cell in cells], shared.complaints, shared.too_large

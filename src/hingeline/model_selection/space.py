@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
 from ..batch.ollawv import WorstViolatorSVC
@@ -13,10 +15,10 @@ from .shared import counterpart
 
 #: Rows that the distances are computed from, at most.
 ROWS = 1000
-#: gamma times the median squared distance.
-WIDTHS = tuple(2.0**k for k in range(-2, 6, 1))
-MARGINS = (0.001, 0.01, 0.1, 0.3, 1.0)
-PENALTIES = tuple(10.0**k for k in range(-1, 4))
+#: gamma times the median squared distance, for C and for margins. Larger spaces do not score better: with few samples
+#: the choice among many candidates is left to chance.
+WIDTHS = {"C": (0.125, 0.5, 2.0, 8.0), "margin": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)}
+VALUES = {"C": (1.0, 10.0, 100.0), "margin": (0.1, 0.3, 1.0)}
 
 
 def median_distance(X: Any, random_state: int = 0) -> float:
@@ -46,7 +48,7 @@ def median_distance(X: Any, random_state: int = 0) -> float:
     return float(np.median(positive)) if len(positive) else 1.0
 
 
-def default_param_grid(estimator: Any, X: Any) -> dict[str, list[Any]]:
+def default_param_grid(estimator: Any, X: Any, y: Any = None) -> dict[str, list[Any]]:
     """Search space for a kernel classifier.
 
     gamma is spread around the reciprocal of the median squared distance between samples, so the space does not depend
@@ -56,9 +58,12 @@ def default_param_grid(estimator: Any, X: Any) -> dict[str, list[Any]]:
     Parameters
     ----------
     estimator : estimator
-        ``SVC`` of this package or of scikit-learn, ``WorstViolatorSVC``, ``MinNormSVC`` or ``NNISDAClassifier``.
+        ``SVC`` of this package or of scikit-learn, ``WorstViolatorSVC``, ``MinNormSVC`` or ``NNISDAClassifier``, or
+        a pipeline that ends with one of them.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Training samples.
+    y : array-like of shape (n_samples,), default=None
+        Labels, for the steps of a pipeline.
 
     Returns
     -------
@@ -78,18 +83,19 @@ def default_param_grid(estimator: Any, X: Any) -> dict[str, list[Any]]:
     >>> bool(np.allclose(np.multiply(grid["gamma"], 100), finer["gamma"]))
     True
     """
+    if isinstance(estimator, Pipeline):
+        (name, last), before = estimator.steps[-1], clone(estimator[:-1])
+        inner = default_param_grid(last, before.fit_transform(X, y) if len(before) else X)
+        return {f"{name}__{parameter}": values for parameter, values in inner.items()}
     ours = counterpart(estimator)
     if ours is None:
         raise ValueError(
             f"param_grid is needed for {type(estimator).__name__}: there is a default search space for SVC, "
             "WorstViolatorSVC, MinNormSVC and NNISDAClassifier only."
         )
-    grid: dict[str, list[Any]] = {}
-    if isinstance(ours, WorstViolatorSVC):
-        grid["margin"] = list(MARGINS)
-    else:
-        grid["C"] = list(PENALTIES)
+    other = "margin" if isinstance(ours, WorstViolatorSVC) else "C"
+    grid: dict[str, list[Any]] = {other: list(VALUES[other])}
     if ours.kernel in ("rbf", "poly", "sigmoid"):
         scale = median_distance(X)
-        grid["gamma"] = [width / scale for width in WIDTHS]
+        grid["gamma"] = [width / scale for width in WIDTHS[other]]
     return grid

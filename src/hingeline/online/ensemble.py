@@ -70,8 +70,7 @@ class StreamEnsemble(Ensemble):
             state = {name: value for name, value in super().__getstate__().items() if name != "_all"}
             return {**state, "margins": (self.core.n_seen, self.last_margins(), NOTHING)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # rejects other versions, which may have other options
+    def _configure_saved(self) -> None:
         self.core.configure(**self.options)
 
     # ---- margins -------------------------------------------------------------------------------------

@@ -134,35 +134,41 @@ template <class S, class T> class Local<RowKernel<S>, T> {
 template <class S, class T> class Local<Gathered<S>, T> {
   public:
     void take(const Gathered<S>& source, Ids rows) {
-        source_ = &source;
-        rows_.clear();
-        for (Index i = 0; i < rows.count; ++i) rows_.push_back(rows[i]);
+        lines_.clear(), places_.clear();
+        for (Index i = 0; i < rows.count; ++i) {
+            lines_.push_back(source.line(rows[i]));
+            places_.push_back(source.place(rows[i]));
+        }
     }
-    Index size() const { return rows_.size(); }
-    static int block() { return 32; }
+    Index size() const { return places_.size(); }
+    static int block() { return 4; }  // reading values that may not be needed costs as much as reading needed ones
     static int grain() { return 1; }
     void diagonal(T* out) const {
-        for (Index i = 0; i < size(); ++i) out[i] = static_cast<T>(source_->value(rows_[i], rows_[i]));
+        for (Index i = 0; i < size(); ++i) out[i] = static_cast<T>(lines_[i][places_[i]]);
     }
     bool columns(Ids queries, Ids base, T* const* columns, SumScratch<T>& s) const {
         for (Index q = 0; q < queries.count; ++q) {
             if (s.tiles.interrupted()) return false;
-            const Index row = rows_[queries[q]];
-            for (Index j = 0; j < base.count; ++j) columns[q][j] = static_cast<T>(source_->value(row, rows_[base[j]]));
+            const S* line = lines_[queries[q]];
+            if (base.list)
+                for (Index j = 0; j < base.count; ++j) columns[q][j] = static_cast<T>(line[places_[base.list[j]]]);
+            else
+                for (Index j = 0; j < base.count; ++j) columns[q][j] = static_cast<T>(line[places_[base.first + j]]);
         }
         return true;
     }
     void sums(const Gathered<S>& source, Ids queries, const double* coef, SumScratch<T>&, double* out) const {
         for (Index q = 0; q < queries.count; ++q) {
             double sum = 0;
-            for (Index j = 0; j < size(); ++j) sum += coef[j] * static_cast<double>(source.value(queries[q], rows_[j]));
+            const S* line = source.line(queries[q]);
+            for (Index j = 0; j < size(); ++j) sum += coef[j] * static_cast<double>(line[places_[j]]);
             out[q] = sum;
         }
     }
 
   private:
-    const Gathered<S>* source_ = nullptr;
-    Array<Index> rows_;
+    Array<const S*> lines_;
+    Array<Index> places_;  // K(i, j) = lines_[i][places_[j]]
 };
 
 }  // namespace hingeline

@@ -43,7 +43,10 @@ template <class T> class Gathered {
     explicit Gathered(const DenseRows<T>& matrix) : Gathered(matrix, Ids::run(0, matrix.n)) {}
     Gathered(const DenseRows<T>& matrix, Ids rows) : matrix_(matrix), rows_(rows) {}
     Index size() const { return rows_.count; }
-    T value(Index i, Index j) const { return matrix_.row(rows_[i])[rows_[j] * matrix_.column_stride]; }
+    T value(Index i, Index j) const { return line(i)[place(j)]; }
+    /// K(i, j) = line(i)[place(j)].
+    const T* line(Index i) const { return matrix_.row(rows_[i]); }
+    Index place(Index j) const { return rows_[j] * matrix_.column_stride; }
     static int block() { return 1; }
     static int grain() { return 1; }
     static bool blocks_pay() { return false; }

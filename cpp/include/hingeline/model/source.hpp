@@ -25,7 +25,7 @@ template <class R> using ValueOf =
 
 struct Source {
     std::variant<Kernel, AnyRows, Called<double>::Function> from;
-    std::optional<Ids> rows;  // of a precomputed matrix; none: all
+    std::optional<Ids> rows{};  // of a precomputed matrix; none: all
     bool computed() const { return from.index() == 0; }
     bool precomputed() const { return from.index() == 1; }
 };

@@ -1,0 +1,346 @@
+"""KernelSearchCV and nested_cross_validate against scikit-learn's GridSearchCV: CPU seconds, scores, memory.
+
+    python -m benchmarks.search [jobs] [--fresh] [--list] [--only-report]
+
+Each job runs in a process of its own and is stored when it is done, so the program can be interrupted. Times are CPU
+seconds of one process with one thread (``n_jobs=None``) for both sides, which depend little on other programs of the
+machine; wall seconds with ``n_jobs=2`` are given beside them. Features are scaled to [0, 1], rows are shuffled, the
+grid is C = 4^-2 ... 4^5, gamma = 4^-5 ... 4^2, as in Melki's chapter on OLLAWV.
+
+Results: benchmarks/results/search/, page: benchmarks/results/search-2026-11-16.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from fnmatch import fnmatch
+from functools import partial
+from pathlib import Path
+
+from benchmarks.environment import THREAD_VARIABLES, machine
+from benchmarks.writing import machine_lines, table, write_whole
+
+FOLDER, PAGE = Path("benchmarks/results/search"), Path("benchmarks/results/search-2026-11-16.md")
+SMALL = ("iris", "wine", "sonar", "glass", "vote", "heart", "dermatology")
+#: Seconds of OLLAWV in Table 1.3 of the chapter, on two Xeon X5680.
+LARGE = {"optdigits": 411, "pendigits": 723, "letter": 5259, "usps": 10214}
+SPACE = (*SMALL, "cancer", "teach", "prokaryotic", "eukaryotic", "satimage")
+
+
+def load(name):
+    import numpy as np
+    from sklearn.preprocessing import minmax_scale
+
+    from hingeline import datasets
+
+    data = datasets.load(name, dtype=np.float64)
+    order = np.random.RandomState(0).permutation(len(data.y))
+    return minmax_scale(data.X)[order], data.y[order]
+
+
+def grid():
+    import numpy as np
+
+    return {"C": 4.0 ** np.arange(-2, 6), "gamma": 4.0 ** np.arange(-5, 3)}
+
+
+def estimator(name):
+    import sklearn.svm
+
+    import hingeline
+
+    return sklearn.svm.SVC() if name == "sklearn" else getattr(hingeline, name)()
+
+
+def timed(call):
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = call()
+    return result, {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+
+
+# ---- jobs: what runs in the child --------------------------------------------------------------------
+
+
+def peer(name, jobs=None):
+    """Measure cross_validate(GridSearchCV(sklearn.svm.SVC)); satimage: a sample of the grid, scaled."""
+    from sklearn.model_selection import GridSearchCV, cross_validate
+
+    X, y = load(name)
+    values = grid()
+    part = 1
+    if name == "satimage":  # one inner search of the five, every second value of C and gamma
+        values, part = {key: some[::2] for key, some in values.items()}, 20
+        search = GridSearchCV(estimator("sklearn"), values, cv=5, n_jobs=jobs, refit=False)
+        keep = slice(0, len(y) * 4 // 5)
+        found, times = timed(lambda: search.fit(X[keep], y[keep]))
+        scores = [float(found.cv_results_["mean_test_score"].max())]
+    else:
+        search = GridSearchCV(estimator("sklearn"), values, cv=5, n_jobs=jobs)
+        if jobs:
+            cross_validate(search, X[:60], y[:60], cv=2, error_score=0.0)  # start the workers
+        found, times = timed(lambda: cross_validate(search, X, y, cv=5))
+        scores = found["test_score"].tolist()
+    return {**{key: value * part for key, value in times.items()}, "scores": scores, "part": part}
+
+
+def ours(name, kind, jobs=None, search="grid", limit=1000.0):
+    from hingeline.model_selection import nested_cross_validate
+
+    X, y = load(name)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found, times = timed(
+        lambda: nested_cross_validate(
+            estimator(kind), X, y, grid(), n_jobs=jobs, search=search, memory_limit=limit, error_score="raise"
+        )
+    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {**times, "scores": found.test_score.tolist(), "extra_mb": (peak - before) / 1024, "rows": len(y)}
+
+
+def leave_one_out(side):
+    """Measure leave-one-out over the grid on 1,000 rows of banana; the peer fits every 100th sample."""
+    from sklearn.model_selection import GridSearchCV
+
+    from hingeline.model_selection import KernelSearchCV
+
+    X, y = load("banana")
+    X, y = X[:1000], y[:1000]
+    if side == "ours":
+        found, times = timed(lambda: KernelSearchCV(estimator("SVC"), grid(), cv="loo", refit=False).fit(X, y))
+        rights = {
+            f"split{i}_test_score": found.cv_results_[f"split{i}_test_score"].tolist() for i in range(0, 1000, 100)
+        }
+        return {**times, "part": 1, "rights": list(rights.values())}
+    splits = [([k for k in range(1000) if k != i], [i]) for i in range(0, 1000, 100)]
+    found, times = timed(lambda: GridSearchCV(estimator("sklearn"), grid(), cv=splits, refit=False).fit(X, y))
+    rights = [found.cv_results_[f"split{i}_test_score"].tolist() for i in range(10)]
+    return {**{key: 100 * value for key, value in times.items()}, "part": 100, "rights": rights}
+
+
+def space(name, side):
+    """Score the search without arguments, and the full grid of SVC, by 5 outer folds with 3 shuffles."""
+    import numpy as np
+    from sklearn.model_selection import StratifiedKFold
+
+    from hingeline.model_selection import nested_cross_validate
+
+    X, y = load(name)
+    scores, total = [], {"cpu": 0.0, "wall": 0.0}
+    for seed in range(3):
+        splits = {
+            "outer": StratifiedKFold(5, shuffle=True, random_state=seed),
+            "inner": StratifiedKFold(5, shuffle=True, random_state=100 + seed),
+        }
+        own = ("SVC", grid()) if side == "full" else (side, None)
+        call = partial(nested_cross_validate, estimator(own[0]), X, y, own[1], **splits)
+        found, times = timed(call)
+        scores.append(float(np.mean(found.test_score)))
+        total = {key: total[key] + times[key] for key in total}
+    return {**total, "scores": scores}
+
+
+def memory(limit):
+    """Measure the peak of a search on pendigits, whose kernel matrix takes 922 MB, above that before the search."""
+    from hingeline.model_selection import KernelSearchCV
+
+    X, y = load("pendigits")
+    X = X.copy()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    search = KernelSearchCV(estimator("WorstViolatorSVC"), {"gamma": [0.25, 1.0]}, cv=3, refit=False, n_jobs=2)
+    found, times = timed(lambda: search.set_params(memory_limit=float(limit)).fit(X, y))
+    extra = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return {**times, "limit": limit, "extra_mb": extra, "storage": found.kernel_storage_}
+
+
+KINDS = {"peer": peer, "ours": ours, "loo": leave_one_out, "space": space, "memory": memory}
+
+
+def jobs():
+    """Return names of all jobs and their arguments."""
+    found = {}
+    for name in (*SMALL, "satimage"):
+        found[f"nested-{name}-peer"] = ("peer", [name])
+        for kind in ("sklearn", "SVC", "WorstViolatorSVC"):
+            found[f"nested-{name}-{kind}"] = ("ours", [name, kind])
+    for name in SMALL:
+        found[f"wall-{name}-peer"] = ("peer", [name, 2])
+        for kind in ("SVC", "WorstViolatorSVC"):
+            found[f"wall-{name}-{kind}"] = ("ours", [name, kind, 2])
+    found |= {f"loo-{side}": ("loo", [side]) for side in ("ours", "peer")}
+    for name in SPACE:
+        for side in ("WorstViolatorSVC", "SVC", "full"):
+            found[f"space-{name}-{side}"] = ("space", [name, side])
+    found |= {f"memory-{limit}": ("memory", [limit]) for limit in (250, 500, 1000, 3000)}
+    found |= {f"large-{name}": ("ours", [name, "WorstViolatorSVC", 2, "grid", 3000.0]) for name in LARGE}
+    return found
+
+
+def child(name):
+    warnings.simplefilter("ignore")
+    kind, args = jobs()[name]
+    print(json.dumps(KINDS[kind](*args)))
+
+
+# ---- parent ------------------------------------------------------------------------------------------
+
+
+def stored(name):
+    path = FOLDER / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def run(name):
+    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, "1")}
+    command = [sys.executable, "-m", "benchmarks.search", "--child", name]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        print(done.stderr[-2000:])
+        return
+    result = json.loads(done.stdout.splitlines()[-1])
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    write_whole(FOLDER / f"{name}.json", json.dumps(result) + "\n")
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def ratio(peer, own, key="cpu"):
+    return f"{peer[key] / own[key]:.1f}" if peer and own else ""
+
+
+def nested_rows(names, prefix, key):
+    rows = []
+    for name in names:
+        theirs = stored(f"{prefix}-{name}-peer")
+        kinds = ("sklearn", "SVC", "WorstViolatorSVC") if prefix == "nested" else ("SVC", "WorstViolatorSVC")
+        own = [stored(f"{prefix}-{name}-{kind}") for kind in kinds]
+        if theirs is None or None in own:
+            continue
+        row = [name, f"{theirs[key]:.2f}"]
+        for one in own:
+            row += [f"{one[key]:.2f}", ratio(theirs, one, key)]
+        if prefix == "nested":
+            same = "-" if theirs["part"] > 1 else str(theirs["scores"] == own[0]["scores"])
+            row += [same, *(f"{100 * mean(one['scores']):.2f}" for one in own[1:])]
+        rows.append(row)
+    return rows
+
+
+def report():
+    lines = [
+        "# Searches: KernelSearchCV against GridSearchCV",
+        "",
+        "`python -m benchmarks.search`",
+        "",
+        machine_lines(machine(), 1),
+    ]
+    lines += ["", "## Nested 5 x 5 cross-validation, 8 x 8 grid, CPU seconds of one process", ""]
+    lines += [
+        "Peer: `cross_validate(GridSearchCV(sklearn.svm.SVC()))`, on satimage a quarter of the grid in one of five outer"
+        ' folds, times 20. "Equal": the outer scores with `sklearn.svm.SVC` inside are those of the peer.',
+        "",
+    ]
+    head = ["data", "peer"]
+    for kind in ("`sklearn.svm.SVC` inside", "`SVC`", "`WorstViolatorSVC`"):
+        head += [kind, "ratio"]
+    lines += [table([*head, "equal", "SVC %", "WorstViolator %"], nested_rows((*SMALL, "satimage"), "nested", "cpu"))]
+    lines += ["", "## The same, wall seconds, n_jobs=2 on both sides, on a machine busy with other work", ""]
+    lines += [
+        table(["data", "peer", "`SVC`", "ratio", "`WorstViolatorSVC`", "ratio"], nested_rows(SMALL, "wall", "wall"))
+    ]
+    lines += ["", "## The whole nested search, larger sets, `WorstViolatorSVC`, n_jobs=2", ""]
+    large = [(name, stored(f"large-{name}")) for name in LARGE]
+    lines += [
+        table(
+            ["data", "rows", "CPU s", "wall s", "chapter, s", "accuracy %"],
+            [
+                [
+                    n,
+                    f"{r['rows']:,}",
+                    f"{r['cpu']:.0f}",
+                    f"{r['wall']:.0f}",
+                    f"{LARGE[n]:,}",
+                    f"{100 * mean(r['scores']):.2f}",
+                ]
+                for n, r in large
+                if r
+            ],
+        )
+    ]
+    lines += ["", "## Leave-one-out over the grid, 1,000 rows of banana", ""]
+    own, theirs = stored("loo-ours"), stored("loo-peer")
+    if own and theirs:
+        wrong = sum(
+            a != b for x, y in zip(own["rights"], theirs["rights"], strict=True) for a, b in zip(x, y, strict=True)
+        )
+        lines += [
+            f"`cv='loo'`: {own['cpu']:.1f} CPU s. `GridSearchCV(SVC, cv=LeaveOneOut())`: {theirs['cpu']:.0f} CPU s (10 of"
+            f" 1,000 splits, times 100): ratio {ratio(theirs, own)}. Of the 640 scores of these splits {wrong} differ.",
+        ]
+    lines += ["", "## Search without arguments, 12 sets, nested 5 x 5, mean of 3 shuffles", ""]
+    lines += space_lines()
+    lines += [
+        "",
+        "## Memory",
+        "",
+        "pendigits, 10,992 rows (kernel matrix: 922 MB), two threads. Peak above that before the search.",
+        "",
+    ]
+    kept = [stored(f"memory-{limit}") for limit in (250, 500, 1000, 3000)]
+    lines += [
+        table(
+            ["memory_limit, MB", "peak, MB", "storage"],
+            [[str(r["limit"]), f"{r['extra_mb']:.0f}", r["storage"]] for r in kept if r],
+        )
+    ]
+    write_whole(PAGE, "\n".join(lines) + "\n")
+
+
+def space_lines():
+    rows, sums = [], []
+    for name in SPACE:
+        found = [stored(f"space-{name}-{side}") for side in ("full", "WorstViolatorSVC", "SVC")]
+        if None in found:
+            continue
+        theirs = stored(f"nested-{name}-peer")
+        own = [100 * mean(one["scores"]) for one in found]
+        sums.append(own)
+        share = [f"{one['cpu'] / 3 / theirs['cpu']:.3f}" if theirs else "" for one in found[1:]]
+        rows.append([name, *(f"{value:.2f}" for value in own), *share])
+    if sums:
+        rows.append(["mean", *(f"{mean(column):.2f}" for column in zip(*sums, strict=True)), "", ""])
+    head = ["data", "`SVC`, 8 x 8 grid, %", "`WorstViolatorSVC` %", "`SVC` %", "time / peer's", "time / peer's"]
+    return [table(head, rows)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("jobs", nargs="*", help="names or patterns; default all")
+    parser.add_argument("--fresh", action="store_true", help="make the chosen jobs again")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--only-report", action="store_true")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        return child(args.child)
+    chosen = [name for name in jobs() if not args.jobs or any(fnmatch(name, pattern) for pattern in args.jobs)]
+    for name in chosen:
+        if args.list:
+            print(name)
+        elif not args.only_report and (args.fresh or stored(name) is None):
+            run(name)
+            print(name, stored(name), flush=True)
+    if not args.list:
+        report()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,420 @@
+"""A model that learns from a stream and survives crashes.
+
+A folder holds generations, which are model files, and journals. Journal g holds the samples learnt since generation g.
+A sample is in the journal, on disk, before it is learnt. The last two generations and their journals are kept, so that
+a damaged generation loses nothing: the one before and both journals give the same model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import layout
+from .durable import PART, erase, mapped_file, sync_folder, write_atomically
+from .journal import Journal
+from .models import packed, unpacked
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing keeps two processes from using one folder
+    fcntl = None  # type: ignore[assignment]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Names of files. Numbers have ten digits, so that names and numbers have the same order.
+GENERATION, JOURNAL, LOCK, INTENT = "model-{:010d}.safetensors", "journal-{:010d}.log", "lock", "forget.json"
+#: Texts of a generation: the note of the user, and the number of the oldest generation that may stay in the folder.
+NOTE, OLDEST = "note", "oldest"
+
+
+def _in_turn(method: F) -> F:
+    """Decorator of a method that only one thread runs at a time, on a checkpoint that is open."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **keywords: Any) -> Any:
+        with self._lock:
+            if self._guard is None:
+                raise ValueError("the checkpoint is closed; open it again")
+            return method(self, *args, **keywords)
+
+    return call  # type: ignore[return-value]
+
+
+class Checkpoint:
+    """Keep a model that learns from a stream on disk.
+
+    What :meth:`learn` and :meth:`forget` have done when they return survives a crash of the process or of the system.
+    Opening the folder again gives the same model, to the bit.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Folder, which is created if it does not exist. One process can use it at a time.
+    model : estimator, default=None
+        Estimator to begin with. It is ignored, except for its class, if the folder holds a model already.
+    every : int, default=1000
+        Number of samples after which the whole model is written. In between, samples are appended to a journal. None:
+        only when :meth:`save` is called.
+    functions : dict of str to callable, default=None
+        Functions by the name of their parameter, as in :func:`hingeline.load`.
+
+    Attributes
+    ----------
+    model : estimator
+        The model. Use it for predictions; change it through this object.
+    note : object
+        The last note given to :meth:`learn` or :meth:`save`; None if there is none.
+
+    See Also
+    --------
+    hingeline.save : One file, written when you say so.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import make_moons
+    >>> from hingeline import LASVC, Checkpoint
+    >>> X, y = make_moons(300, random_state=0)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Checkpoint(folder.name, LASVC(gamma=2.0), every=100) as run:
+    ...     run.learn(X[:150], y[:150], classes=[0, 1])
+    >>> with Checkpoint(folder.name) as run:  # later, perhaps after a crash
+    ...     n = run.model.n_samples_seen_
+    ...     run.learn(X[n:], y[n:])
+    ...     run.model.n_samples_seen_
+    300
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        model: Any = None,
+        *,
+        every: int | None = 1000,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        if every is not None and (isinstance(every, bool) or int(every) != every or every < 1):
+            raise ValueError(f"every must be an integer >= 1 or None. Got {every!r}.")
+        self.path, self.every, self.functions = Path(path), every, dict(functions or {})
+        self.model: Any = None
+        self.note: Any = None
+        self._lock = RLock()
+        self._generation = 0  # number of the last one
+        self._seen: int | None = None  # samples, and points that have left, as the files describe them
+        self._gone = 0
+        self._since = 0  # samples in the journal
+        self._length = 0  # bytes of the journal that are acknowledged
+        self._wipe = False  # whether files hold points that have left the model
+        self._writing = False  # whether a generation was begun and not ended
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._guard: int | None = _locked(self.path / LOCK)
+        try:
+            self._open(model)
+        except BaseException:
+            self._release()
+            raise
+
+    # ---- what users call -----------------------------------------------------------------------------
+
+    @_in_turn
+    def learn(self, X: Any, y: Any = None, *, note: Any = None, **keywords: Any) -> None:
+        """Learn the next samples of the stream; they are on disk when this returns.
+
+        An error leaves the model and the folder as they were. After Ctrl-C or a crash the model has learnt none, some
+        or all samples of the chunk: ``model.n_samples_seen_`` says how many samples of the stream it has learnt.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Labels; None for one-class models.
+        note : object, default=None
+            Numbers, strings, lists and dicts of these, kept with the samples as `note`: for example counters of the
+            caller. None keeps the last note.
+        **keywords : object
+            Other arguments of ``partial_fit``: ``classes``, ``sample_weight``, ``ids``.
+        """
+        data = (X,) if y is None else (X, y)
+        keywords = {name: _array(value) for name, value in keywords.items()}
+        note = self.note if note is None else _plain(note)
+        if self._seen is None:  # the first samples: a generation knows the names of the features, a journal does not
+            self.model.partial_fit(*data, **keywords)
+            self.note = note
+            self._write()
+            return
+        self._catch_up()
+        self._journal.append({"X": _array(X), "y": _array(y), "keywords": keywords, NOTE: note})
+        try:
+            self.model.partial_fit(*data, **keywords)
+        except BaseException:
+            if _seen(self.model) == self._seen:  # nothing was learnt
+                self._journal.cut(self._length)
+            raise
+        self._acknowledge()
+        self.note = note
+        if self.every is not None and self._since >= self.every:
+            self._write()
+
+    @_in_turn
+    def forget(self, ids: Any) -> None:
+        """Forget points, in the model and in the folder, as ``model.forget(ids)`` does in the model.
+
+        When this returns, no file of the folder holds their rows. A crash meanwhile does not bring them back: opening
+        the folder again completes the work.
+
+        Parameters
+        ----------
+        ids : int, str, uuid.UUID or iterable of these
+            Ids of the points.
+        """
+        if not hasattr(self.model, "forget"):
+            raise TypeError(f"{type(self.model).__name__} cannot forget single points. IncrementalSVC can.")
+        ensemble = self.model._held()
+        numbers = ensemble.numbers(ids)
+        self._catch_up()
+        write_atomically(self.path / INTENT, [json.dumps(numbers.tolist()).encode()])
+        try:
+            self.model.forget(ids)
+        except BaseException:
+            if np.isin(numbers, ensemble.numbers_held()).any():  # nothing was forgotten
+                self._end_intent()
+            raise
+        self._write()
+
+    @_in_turn
+    def save(self, note: Any = None) -> None:
+        """Write the whole model now.
+
+        Parameters
+        ----------
+        note : object, default=None
+            As in :meth:`learn`.
+        """
+        self.note = self.note if note is None else _plain(note)
+        self._write()
+
+    def close(self) -> None:
+        """Write the model if it has changed since the last generation, and let others use the folder."""
+        with self._lock:
+            if self._guard is None:
+                return
+            try:
+                if self._since:
+                    self._write()
+                self._catch_up()
+            finally:
+                self._release()
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def _release(self) -> None:
+        """Let others use the folder."""
+        if self._guard is not None:
+            os.close(self._guard)
+        self._guard = None
+
+    # ---- generations ---------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        """Write a generation, and remove those that are not needed any more.
+
+        If points have left the model, older files may hold them. Then the generation is written twice, and all older
+        files are overwritten. The text `OLDEST` says which files may stay: a crash meanwhile changes nothing.
+        """
+        self._writing = True
+        self._wipe = wipe = self._wipe or _gone(self.model) != self._gone
+        texts, arrays = packed(self.model)
+        for copy in (0, 1) if wipe else (1,):
+            number = self._generation + 1
+            oldest = number - copy
+            own = {NOTE: json.dumps(self.note), OLDEST: json.dumps(oldest)}
+            write_atomically(self._file(GENERATION, number), layout.pieces({**texts, **own}, arrays))
+            self._generation = number
+        self._journal = Journal(self._file(JOURNAL, number))
+        self._since = self._length = 0
+        self._remember()
+        self._remove(oldest, wipe=wipe)
+        self._end_intent()
+        self._writing = self._wipe = False
+
+    def _file(self, name: str, number: int) -> Path:
+        return self.path / name.format(number)
+
+    def _numbers(self, name: str) -> list[int]:
+        """Numbers of the generations or journals in the folder, in ascending order."""
+        head, tail = name.split("{:010d}")
+        found = (path.name.removeprefix(head).removesuffix(tail) for path in self.path.glob(f"{head}*{tail}"))
+        return sorted(int(number) for number in found if number.isdecimal())
+
+    def _remove(self, oldest: int, *, wipe: bool) -> None:
+        """Remove generations and journals before number `oldest`, and files that a crash has left incomplete."""
+        old = [self._file(name, k) for name in (GENERATION, JOURNAL) for k in self._numbers(name) if k < oldest]
+        for path in (*old, *self.path.glob(f".*{PART}")):
+            erase(path) if wipe or path.suffix == PART else os.unlink(path)
+        sync_folder(self.path)
+
+    def _end_intent(self) -> None:
+        """Remove the list of points to forget."""
+        if (self.path / INTENT).exists():
+            os.unlink(self.path / INTENT)
+            sync_folder(self.path)
+
+    def _remember(self) -> None:
+        """Take down what the files of the folder describe."""
+        self._seen, self._gone = _seen(self.model), _gone(self.model)
+        self._parameters = self.model.get_params(deep=False)
+
+    def _catch_up(self) -> None:
+        """Write a generation if the model differs from what the files describe; else remove records not learnt.
+
+        It differs if it was changed without this object, after Ctrl-C in the middle of a chunk, and after an error
+        while a generation was written.
+        """
+        now = self.model.get_params(deep=False)
+        same = all(now[name] is value for name, value in self._parameters.items())
+        if self._writing or not same or _seen(self.model) != self._seen or _gone(self.model) != self._gone:
+            self._write()
+        self._journal.cut(self._length)
+
+    def _acknowledge(self) -> None:
+        """Take down that the model has learnt the last record of the journal."""
+        self._length = self._journal.length
+        before, self._seen = self._seen, _seen(self.model)
+        self._since += (self._seen or 0) - (before or 0)
+        self._wipe = self._wipe or _gone(self.model) != self._gone
+        self._gone = _gone(self.model)
+
+    # ---- opening -------------------------------------------------------------------------------------
+
+    def _open(self, model: Any) -> None:
+        generations = self._numbers(GENERATION)
+        self._generation = max(generations + self._numbers(JOURNAL), default=0)
+        if not generations:
+            if model is None:
+                raise ValueError(f"{self.path} holds no model. Give one to begin with: Checkpoint(path, model).")
+            self.model, self._gone = model, _gone(model)
+            self._write()
+            return
+        good, oldest = self._load(generations)
+        if model is not None and type(model) is not type(self.model):
+            raise ValueError(
+                f"{self.path} holds a {type(self.model).__name__}. Got a {type(model).__name__}; use another folder."
+            )
+        for number in range(good, self._generation + 1):
+            self._replay(Journal(self._file(JOURNAL, number)), number == self._generation)
+        self._complete_forgetting()
+        if good < self._generation:  # damaged ones must not count as the generation before
+            self._wipe = True
+            self._write()
+        self._remove(oldest, wipe=True)
+        self._end_intent()
+
+    def _load(self, generations: list[int]) -> tuple[int, int]:
+        """Load the last generation that is not damaged. Returns its number and the number of the oldest to keep."""
+        errors = []
+        for number in reversed(generations):
+            path = self._file(GENERATION, number)
+            try:
+                content = mapped_file(path)
+                texts, arrays = layout.read(content)
+                self.model = unpacked(texts, arrays, len(content), functions=self.functions)
+                self.note, oldest = json.loads(texts[NOTE]), json.loads(texts[OLDEST])
+            except (ValueError, KeyError) as error:
+                errors.append(f"{path}: {error}")
+                continue
+            self._remember()
+            if errors:
+                warnings.warn(
+                    f"{errors[0]}. The generation before it and the journals are used; they give the same model, "
+                    "except for changes made without learn and forget.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            return number, oldest
+        raise ValueError(f"no generation can be read: {'; '.join(errors)}")
+
+    def _replay(self, journal: Journal, newest: bool) -> None:
+        """Learn what a journal holds. The last record may be of a call that has raised an error: it is removed."""
+        self._journal, begin = journal, 0
+        for last, record in journal.records(torn=newest):
+            data = (record["X"],) if record["y"] is None else (record["X"], record["y"])
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    self.model.partial_fit(*data, **record["keywords"])
+            except (ValueError, TypeError) as error:
+                if not last or not newest:
+                    raise ValueError(f"{journal.path}: the record at byte {begin} does not fit the model") from error
+                journal.length = begin
+                break
+            self.note, begin = record[NOTE], journal.length
+            self._acknowledge()
+        if newest:
+            journal.cut(journal.length)
+
+    def _complete_forgetting(self) -> None:
+        """Forget the points of a call that a crash has ended."""
+        path = self.path / INTENT
+        if not path.exists():
+            return
+        ensemble, numbers = self.model._held(), json.loads(path.read_bytes())
+        ids = [ensemble.name_of[number] for number in ensemble.numbers_held().tolist() if number in set(numbers)]
+        if ids:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.model.forget(ids)
+        self._write()
+
+
+def _locked(path: Path) -> int:
+    """Descriptor of a file that this process has locked."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            raise RuntimeError(f"{path.parent} is in use by another Checkpoint. Close it first.") from error
+    return descriptor
+
+
+def _seen(model: Any) -> int | None:
+    """Number of samples that a model has seen; None if it has not begun."""
+    ensemble = vars(model).get("_model")
+    return None if ensemble is None else int(ensemble.core.n_seen)
+
+
+def _gone(model: Any) -> int:
+    """Number of points that have left a model."""
+    ensemble = vars(model).get("_model")
+    return int(ensemble.core.n_seen - ensemble.core.n_rows) if ensemble is not None and hasattr(model, "forget") else 0
+
+
+def _array(values: Any) -> Any:
+    """Values of an argument as a journal stores them."""
+    if sp.issparse(values):
+        return values.tocsr()
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    return list(values) if isinstance(values, Iterator | range) else values
+
+
+def _plain(note: Any) -> Any:
+    """Copy of a note; TypeError or ValueError if it is not plain data."""
+    return json.loads(json.dumps(note, allow_nan=False))

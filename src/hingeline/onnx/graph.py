@@ -1,0 +1,39 @@
+"""Operators of a model, independent of the library that writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Graph:
+    """Operators in the order of their execution, and constants.
+
+    All operators exist, with the same inputs and attributes, in the operator sets from 13 on.
+    """
+
+    nodes: list[tuple[str, tuple[str, ...], str, dict[str, Any]]] = field(default_factory=list)
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def constant(self, value: Any) -> str:
+        """Name of a constant array: numbers that are not integers are doubles."""
+        array = np.asarray(value)
+        if array.dtype.kind == "f":
+            array = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+        name = f"constant_{len(self.constants)}"
+        self.constants[name] = array
+        return name
+
+    def add(self, operator: str, *inputs: Any, **attributes: Any) -> str:
+        """Add an operator and return the name of its output. Inputs that are not names become constants."""
+        names = tuple(one if isinstance(one, str) else self.constant(one) for one in inputs)
+        output = f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append((operator, names, output, attributes))
+        return output
+
+    def sums(self, rows: str, width: int, factor: float = 1.0) -> str:
+        """Sums of the rows of a matrix times a factor, as a column."""
+        return self.add("MatMul", rows, np.full((width, 1), float(factor)))

@@ -1,0 +1,252 @@
+"""Labels, decision values and probabilities of the estimators as operators.
+
+Each function takes the graph, the estimator and the name of the input in double, and returns the names of its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from ..base.classifier import KernelClassifier
+from ..base.kernel import KernelEstimator
+from ..base.labels import is_one_vs_rest, pairs
+from ..base.platt import PlattClassifier, wants_probability
+from ..base.rows import LARGEST
+from ..batch.svc import SVC
+from ..exact.incremental import IncrementalSVC
+from ..exact.one_class import IncrementalOneClassSVM
+from ..linear.finite_newton import LinearClassifier
+from ..linear.nystroem import NystroemSVC
+from ..linear.nystroem_map import NystroemMap
+from ..linear.ordinal import FiniteNewtonOrdinal
+from .graph import Graph
+from .kernels import kernel_values
+
+#: Default of gamma in scikit-learn's kernels, where it is not 1 / n_features.
+DEFAULT_GAMMA = {"chi2": 1.0}
+#: Relative rounding error of scores of one-class models: points on the boundary count as inside.
+ROUNDING = 1e-12
+
+
+def outputs(graph: Graph, model: Any, X: str) -> dict[str, str]:
+    """Names of the outputs: 'label', 'scores' (decision_function) and perhaps 'probabilities'; or 'features'."""
+    check_is_fitted(model)
+    if hasattr(model, "_snapshot"):  # one state, while another thread learns
+        model = model._snapshot()
+    for kind, build in BUILDERS:
+        if isinstance(model, kind):
+            return build(graph, model, X)
+    raise TypeError(f"{type(model).__name__} cannot be exported. Give an estimator of hingeline.")
+
+
+# ---- machines ----------------------------------------------------------------------------------------
+
+
+def _dense(rows: Any) -> np.ndarray:
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+
+
+def _expansion(graph: Graph, model: KernelEstimator, fitted: Any, X: str, coef: np.ndarray, bias: np.ndarray) -> str:
+    """Sums of kernel values with the coefficients of each machine, one column each, plus intercepts."""
+    if callable(model.kernel):
+        raise ValueError("kernel is a function, which ONNX cannot call. Use a named kernel.")
+    if not coef.shape[1]:  # no support vector yet
+        return graph.add("Add", graph.add("MatMul", X, np.zeros((model.n_features_in_, len(coef)))), bias)
+    if model.kernel == "precomputed":
+        columns = np.asarray(fitted.support_, dtype=np.int64)
+        values = graph.add("Gather", X, columns, axis=1)
+    elif model.kernel == "linear":  # the weights of the features, as in predictions
+        return graph.add("Add", graph.add("MatMul", X, (coef @ _dense(fitted.support_vectors_)).T.copy()), bias)
+    else:
+        own = {"gamma": model._gamma, "coef0": model.coef0, "degree": model.degree}
+        values = kernel_values(graph, X, _dense(fitted.support_vectors_), model.kernel, own)
+    return graph.add("Add", graph.add("MatMul", values, coef.T.copy()), bias)
+
+
+def _coefficients(model: KernelEstimator, fitted: Any) -> np.ndarray:
+    """Coefficients of all support vectors in each machine, from LIBSVM's layout."""
+    groups, machines = model._layout(fitted)
+    lines, coef = _dense(fitted.dual_coef_), np.zeros((len(fitted.intercept_), fitted.dual_coef_.shape[1]))
+    ends = np.cumsum(groups)
+    for group, (begin, end) in enumerate(zip(ends - groups, ends, strict=True)):
+        for line, machine in enumerate(machines[group]):
+            coef[machine, begin:end] = lines[line, begin:end]
+    return coef
+
+
+# ---- labels ------------------------------------------------------------------------------------------
+
+
+def _label(graph: Graph, classes: np.ndarray, index: str) -> str:
+    return graph.add("Gather", classes.astype(str) if classes.dtype.kind == "O" else classes, index, axis=0)
+
+
+def _two(graph: Graph, classes: np.ndarray, column: str, *, zero_is_positive: bool) -> dict[str, str]:
+    """Label and score of two classes from a column of decision values."""
+    score = graph.add("Reshape", column, np.array([-1], dtype=np.int64))
+    zero = np.float64(0.0)
+    positive = graph.add("GreaterOrEqual" if zero_is_positive else "Greater", score, zero)
+    return {"label": _label(graph, classes, graph.add("Cast", positive, to=INT64)), "scores": score}
+
+
+def _largest(graph: Graph, classes: np.ndarray, scores: str) -> str:
+    return _label(graph, classes, graph.add("ArgMax", scores, axis=1, keepdims=0))
+
+
+def _votes(graph: Graph, decisions: str, operator: str, n_classes: int) -> str:
+    """Number of votes for each class; the first class of a pair wins where `operator` holds against zero."""
+    first, second = np.eye(n_classes)[list(pairs(n_classes))]
+    wins = graph.add("Cast", graph.add(operator, decisions, np.float64(0.0)), to=DOUBLE)
+    return graph.add("Add", graph.add("MatMul", wins, first - second), second.sum(axis=0))
+
+
+def _shaped(graph: Graph, votes: str, decisions: str, n_classes: int) -> str:
+    """Votes plus the sum of signed decision values, mapped to (-1/3, 1/3)."""
+    first, second = np.eye(n_classes)[list(pairs(n_classes))]
+    sums = graph.add("MatMul", decisions, first - second)
+    divisor = graph.add("Mul", graph.add("Add", graph.add("Abs", sums), np.float64(1.0)), np.float64(3.0))
+    return graph.add("Add", votes, graph.add("Div", sums, divisor))
+
+
+def _by_pairs(graph: Graph, decisions: str, scale: np.ndarray, n_classes: int) -> str:
+    """Votes of pairs; ties are broken by decision values that are divided by `scale`."""
+    scaled = graph.add("Div", decisions, np.where(scale > 0, scale, 1.0))
+    scaled = graph.add("Clip", scaled, np.float64(-LARGEST), np.float64(LARGEST))
+    return _shaped(graph, _votes(graph, decisions, "Greater", n_classes), scaled, n_classes)
+
+
+# ---- estimators --------------------------------------------------------------------------------------
+
+
+def _kernel_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
+    fitted = model._fitted()
+    classes, n_classes = fitted.classes_, len(fitted.classes_)
+    bias = np.asarray(fitted.intercept_, dtype=np.float64)
+    decisions = _expansion(graph, model, fitted, X, _coefficients(model, fitted), bias)
+    if n_classes == 2:
+        found = _two(graph, classes, decisions, zero_is_positive=isinstance(model, SVC))
+    elif is_one_vs_rest(fitted):
+        found = {"label": _largest(graph, classes, decisions), "scores": decisions}
+    else:
+        found = _pairwise(graph, model, fitted, decisions)
+    if isinstance(model, PlattClassifier) and wants_probability(model):
+        found |= _probabilities(graph, model, decisions, n_classes)
+    return found
+
+
+def _pairwise(graph: Graph, model: Any, fitted: Any, decisions: str) -> dict[str, str]:
+    """Label and scores from a machine for each pair of classes."""
+    n_classes = len(fitted.classes_)
+    if isinstance(model, SVC):  # as in scikit-learn
+        shaped = _shaped(graph, _votes(graph, decisions, "GreaterOrEqual", n_classes), decisions, n_classes)
+        chosen = shaped if model.break_ties else _votes(graph, decisions, "Greater", n_classes)
+    else:
+        shaped = chosen = _by_pairs(graph, decisions, fitted.decision_scale_, n_classes)
+    scores = decisions if model.decision_function_shape == "ovo" else shaped
+    return {"label": _largest(graph, fitted.classes_, chosen), "scores": scores}
+
+
+def _probabilities(graph: Graph, model: Any, decisions: str, n_classes: int) -> dict[str, str]:
+    """Probabilities from sigmoids. Those of SVC with more classes are found by iteration, and are left out."""
+    if isinstance(model, IncrementalSVC):
+        fitted = model._sigmoids()
+        slopes, offsets = model._fit_sigmoids() if fitted is None else fitted
+    elif n_classes == 2 and model.sigmoids_.size:
+        slopes, offsets = model.sigmoids_[0], -model.sigmoids_[1]  # of the second class
+    else:
+        return {}
+    exponent = graph.add("Add", graph.add("Mul", decisions, np.asarray(slopes)), np.asarray(offsets))
+    positive = graph.add(
+        "Clip", graph.add("Sigmoid", graph.add("Neg", exponent)), np.float64(1e-7), np.float64(1 - 1e-7)
+    )
+    if n_classes == 2:
+        negative = graph.add("Sub", np.float64(1.0), positive)
+        return {"probabilities": graph.add("Concat", negative, positive, axis=1)}
+    return {"probabilities": graph.add("Div", positive, graph.sums(positive, n_classes))}
+
+
+def _one_class(graph: Graph, model: IncrementalOneClassSVM, X: str) -> dict[str, str]:
+    fitted = model._fitted()
+    scores, offset = fitted._scores, float(model.offset_)
+    sphere = model._held().problem == "sphere"
+    factor, bias = (2.0, -float(fitted._square[0]) - offset) if sphere else (1.0, -offset)
+    column = _expansion(graph, model, scores, X, factor * _dense(scores.dual_coef_), np.array([bias]))
+    if sphere:
+        column = graph.add("Sub", column, _diagonal(graph, model, X))
+    score = graph.add("Reshape", column, np.array([-1], dtype=np.int64))
+    size = abs(offset) + (abs(float(fitted._square[0])) if sphere else 0.0)
+    inside = graph.add("GreaterOrEqual", score, np.float64(-ROUNDING * size))
+    label = _label(graph, np.array([-1, 1], dtype=np.int64), graph.add("Cast", inside, to=INT64))
+    return {"label": label, "scores": score}
+
+
+def _diagonal(graph: Graph, model: IncrementalOneClassSVM, X: str) -> str:
+    """K(x, x) of the rows of X, as a column."""
+    if model.kernel == "rbf":
+        return graph.constant(np.float64(1.0))
+    factor = 1.0 if model.kernel == "linear" else model._gamma
+    products = graph.sums(graph.add("Mul", X, X), model.n_features_in_, factor)
+    if model.kernel == "linear":
+        return products
+    return graph.add("Pow", graph.add("Add", products, np.float64(model.coef0)), np.float64(model.degree))
+
+
+def _linear_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
+    coef, bias = (np.asarray(value, dtype=np.float64) for value in (model.coef_, model.intercept_))
+    if isinstance(model, NystroemSVC):
+        X, coef = _landmark_values(graph, model.map_, X), model.landmark_coef_
+    decisions = graph.add("Add", graph.add("MatMul", X, coef.T.copy()), bias)
+    n_classes = len(model.classes_)
+    if n_classes == 2:
+        return _two(graph, model.classes_, decisions, zero_is_positive=False)
+    if not model._by_pairs:
+        return {"label": _largest(graph, model.classes_, decisions), "scores": decisions}
+    shaped = _by_pairs(graph, decisions, model.decision_scale_, n_classes)
+    scores = shaped if model.decision_function_shape == "ovr" else decisions
+    return {"label": _largest(graph, model.classes_, shaped), "scores": scores}
+
+
+def _landmark_values(graph: Graph, model: NystroemMap, X: str) -> str:
+    kernel = model._kernel()
+    own = {"gamma": DEFAULT_GAMMA.get(kernel.metric, 1.0 / model.n_features_in_), "coef0": 1.0, "degree": 3}
+    own |= {name: value for name, value in kernel.params.items() if value is not None}
+    return kernel_values(graph, X, _dense(model.components_), kernel.metric, own)
+
+
+def _map(graph: Graph, model: NystroemMap, X: str) -> dict[str, str]:
+    weights = np.asarray(model.normalization_, dtype=np.float64).T.copy()
+    return {"features": graph.add("MatMul", _landmark_values(graph, model, X), weights)}
+
+
+def _ordinal(graph: Graph, model: FiniteNewtonOrdinal, X: str) -> dict[str, str]:
+    column = graph.add("MatMul", X, np.asarray(model.coef_, dtype=np.float64)[:, np.newaxis])
+    above = graph.add("Sub", column, np.asarray(model.thresholds_, dtype=np.float64))
+    passed = graph.add("Cast", graph.add("Greater", above, np.float64(0.0)), to=DOUBLE)
+    count = graph.add("Cast", graph.sums(passed, len(model.thresholds_)), to=INT64)
+    index = graph.add("Reshape", count, np.array([-1], dtype=np.int64))
+    label = _label(graph, model.classes_, index)
+    if len(model.classes_) == 2:
+        return {"label": label, "scores": graph.add("Reshape", above, np.array([-1], dtype=np.int64))}
+    ends = graph.add("Add", graph.add("Mul", column, np.float64(0.0)), np.float64(np.inf))
+    left, right = (
+        graph.add("Concat", ends, above, axis=1),
+        graph.add("Concat", graph.add("Neg", above), ends, axis=1),
+    )
+    return {"label": label, "scores": graph.add("Min", left, right)}
+
+
+#: Numbers of types in ONNX.
+INT64, DOUBLE = 7, 11
+#: Classes of estimators and how they are built; the first that fits.
+BUILDERS: list[tuple[type, Callable[[Graph, Any, str], dict[str, str]]]] = [
+    (KernelClassifier, _kernel_classifier),
+    (IncrementalOneClassSVM, _one_class),
+    (FiniteNewtonOrdinal, _ordinal),
+    (LinearClassifier, _linear_classifier),
+    (NystroemMap, _map),
+]

@@ -1,0 +1,226 @@
+"""Long searches: checkpoints, progress, Ctrl-C, other processes, leave-one-out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+import sklearn.svm
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
+
+from hingeline import LASVC, SVC, IncrementalSVC, WorstViolatorSVC
+from hingeline.model_selection import KernelSearchCV, nested_cross_validate
+from tests.test_search import GRIDS, SCORES, assert_same, samples
+
+GRID = GRIDS[SVC]
+
+
+# ---- checkpoints -------------------------------------------------------------------------------------
+
+
+def lines_of(path):
+    return path.read_bytes().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("estimator", [SVC(), LASVC()], ids=["shared", "fitted"])
+def test_finished_cells_are_not_computed_again(estimator, tmp_path):
+    X, y = samples(60)
+    grid, file = {"C": [0.5, 5.0], "gamma": [0.1, 1.0]}, tmp_path / "journal"
+    expected = KernelSearchCV(estimator, grid, cv=3, return_train_score=True).fit(X, y)
+    first = KernelSearchCV(estimator, grid, cv=3, return_train_score=True, checkpoint=file).fit(X, y)
+    assert_same(first, expected)
+    whole = lines_of(file)
+    assert len(whole) == 1 + 12
+    file.write_bytes(b"".join(whole[:6]) + whole[6][:-9])  # killed within a line
+    again = KernelSearchCV(estimator, grid, cv=3, return_train_score=True, checkpoint=file).fit(X, y)
+    assert_same(again, expected)
+    assert lines_of(file)[:6] == whole[:6]
+    assert len(lines_of(file)) == 13
+    for name in ("mean_fit_time", "mean_score_time"):  # those of the first computation
+        np.testing.assert_array_equal(
+            KernelSearchCV(estimator, grid, cv=3, return_train_score=True, checkpoint=file).fit(X, y).cv_results_[name],
+            again.cv_results_[name],
+        )
+    wider = KernelSearchCV(estimator, {**grid, "C": [0.5, 5.0, 50.0]}, cv=3, return_train_score=True, checkpoint=file)
+    wider.fit(X, y)
+    assert len(lines_of(file)) == 1 + 18  # only the new cells were added
+
+
+def test_a_journal_belongs_to_its_data(tmp_path):
+    X, y = samples(60)
+    file = tmp_path / "journal"
+    KernelSearchCV(SVC(), GRID, checkpoint=file).fit(X, y)
+    for other, data in (
+        (KernelSearchCV(SVC(), GRID, checkpoint=file), X + 1e-9),
+        (KernelSearchCV(SVC(tol=1e-4), GRID, checkpoint=file), X),
+        (KernelSearchCV(SVC(), GRID, checkpoint=file, scoring="f1_macro"), X),
+    ):
+        with pytest.raises(ValueError, match="for other data, another estimator or another scoring"):
+            other.fit(data, y)
+    header = json.loads(lines_of(file)[0][9:])
+    assert set(header["versions"]) == {"hingeline", "scikit-learn", "numpy", "scipy"}
+    file.write_text("something else\nentirely\n")
+    with pytest.raises(ValueError, match="not a journal of a search"):
+        KernelSearchCV(SVC(), GRID, checkpoint=file).fit(X, y)
+    assert file.read_text() == "something else\nentirely\n"
+
+
+PROGRAM = """
+import sys
+from hingeline import SVC
+from hingeline.model_selection import nested_cross_validate
+from tests.test_search import GRIDS, samples
+X, y = samples(400)
+result = nested_cross_validate(SVC(), X, y, GRIDS[SVC], outer=3, inner=3, checkpoint=sys.argv[1])
+print(result.test_score.tolist(), result.best_params)
+"""
+
+
+def test_kill_9_in_the_middle(tmp_path):
+    file = tmp_path / "journal"
+    root = Path(__file__).parent.parent
+    package = Path(sys.modules["hingeline"].__file__).parent.parent
+    environment = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{root}"}
+    command = [sys.executable, "-c", PROGRAM, str(file)]
+    process = subprocess.Popen(command, env=environment, cwd=root, stdout=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < end:
+        if file.exists() and file.read_bytes().count(b"\n") > 20:
+            process.kill()
+            break
+        time.sleep(0.001)
+    assert process.wait() == -signal.SIGKILL
+    kept = [line for line in lines_of(file) if line.endswith(b"\n")]
+    assert 20 < len(kept) < 1 + 12 * 9
+    X, y = samples(400)
+    resumed = nested_cross_validate(SVC(), X, y, GRID, outer=3, inner=3, checkpoint=file)
+    expected = nested_cross_validate(SVC(), X, y, GRID, outer=3, inner=3)
+    assert lines_of(file)[: len(kept)] == kept
+    cells = [json.loads(line[9:])["cell"] for line in lines_of(file)[1:]]
+    assert len(cells) == len(set(cells)) == 12 * 9 + 3  # none was computed twice
+    np.testing.assert_array_equal(resumed.test_score, expected.test_score)
+    assert resumed.best_params == expected.best_params
+
+
+# ---- progress and Ctrl-C -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [SVC(), LASVC()], ids=["shared", "fitted"])
+def test_progress(estimator):
+    X, y = samples(60)
+    seen = []
+    KernelSearchCV(estimator, {"C": [1.0, 2.0]}, cv=2, progress=lambda *numbers: seen.append(numbers)).fit(X, y)
+    assert seen == [(k, 4) for k in range(1, 5)]
+
+
+class Watcher:
+    """Callback of scikit-learn that notes the tasks it sees."""
+
+    def __init__(self):
+        self.tasks = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.tasks.append(context.task_name)
+
+
+def test_callbacks_see_every_cell():
+    X, y = samples(60)
+    seen = []
+    for search in (KernelSearchCV, GridSearchCV):
+        watcher = Watcher()
+        search(SVC(), GRID, cv=2).set_callbacks(watcher).fit(X, y)
+        seen.append(watcher.tasks)
+    assert seen[0].count("candidate-split-evaluation") == 24
+    assert set(seen[0]) == set(seen[1])
+
+
+def test_ctrl_c_ends_the_search(tmp_path):
+    X, y = samples(60)
+
+    def stop(done, total):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    search = KernelSearchCV(SVC(), GRID, checkpoint=tmp_path / "journal", progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert not hasattr(search, "cv_results_")
+    assert len(lines_of(tmp_path / "journal")) == 1 + 5
+
+
+# ---- processes ---------------------------------------------------------------------------------------
+
+
+def test_processes_give_the_same_results():
+    X, y = samples()
+    for estimator in (SVC(), WorstViolatorSVC()):
+        search = KernelSearchCV(estimator, GRIDS[type(estimator)], scoring=SCORES, refit="accuracy")
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            there = search.fit(X, y)
+        here = KernelSearchCV(estimator, GRIDS[type(estimator)], scoring=SCORES, refit="accuracy").fit(X, y)
+        assert_same(there, here)
+
+
+def test_dask_cluster():
+    distributed = pytest.importorskip("distributed")
+    X, y = samples()
+    client = distributed.Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
+    with client, joblib.parallel_config(backend="dask"):
+        there = KernelSearchCV(SVC(), GRID).fit(X, y)
+        nested = nested_cross_validate(WorstViolatorSVC(), X, y, GRIDS[WorstViolatorSVC], outer=2, inner=2)
+    assert_same(there, KernelSearchCV(SVC(), GRID).fit(X, y))
+    expected = nested_cross_validate(WorstViolatorSVC(), X, y, GRIDS[WorstViolatorSVC], outer=2, inner=2)
+    np.testing.assert_array_equal(nested.test_score, expected.test_score)
+
+
+# ---- leave-one-out -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_exact_leave_one_out(n_classes, weighted):
+    X, y = samples(40, n_classes)
+    fit = {"sample_weight": 1.0 + np.arange(40) % 3} if weighted else {}
+    tight = sklearn.svm.SVC(tol=1e-10, class_weight={0: 2.0})
+    ours = KernelSearchCV(tight, {"C": [0.3, 5.0], "gamma": [0.3]}, cv="loo").fit(X, y, **fit)
+    theirs = GridSearchCV(tight, {"C": [0.3, 5.0], "gamma": [0.3]}, cv=LeaveOneOut()).fit(X, y, **fit)
+    assert_same(ours, theirs)
+    assert ours.n_splits_ == 40
+
+
+def test_leave_one_out_that_is_not_exact():
+    """Weights that depend on the training rows, a class with one sample, other estimators: by training."""
+    X, y = samples(30, 2)
+    for estimator, labels in (
+        (SVC(gamma=0.3, class_weight="balanced"), y),
+        (SVC(), y),  # gamma='scale'
+        (SVC(gamma=0.3), np.where(np.arange(30) == 7, 2, y)),
+        (WorstViolatorSVC(gamma=0.3), y),
+    ):
+        path = "C" if isinstance(estimator, SVC) else "margin"
+        ours = KernelSearchCV(estimator, {path: [0.3, 1.0]}, cv="loo").fit(X, labels)
+        assert_same(ours, GridSearchCV(estimator, {path: [0.3, 1.0]}, cv=LeaveOneOut()).fit(X, labels))
+
+
+def test_leave_one_out_removes_support_vectors_only(monkeypatch):
+    X, y = samples(60, 2)
+    calls = []
+    original = IncrementalSVC.leave_one_out
+    monkeypatch.setattr(IncrementalSVC, "leave_one_out", lambda *a, **k: calls.append(1) or original(*a, **k))
+    KernelSearchCV(SVC(), {"C": [0.3, 1.0, 3.0], "gamma": [0.1, 1.0]}, cv="loo").fit(X, y)
+    assert len(calls) == 6  # one for each candidate
