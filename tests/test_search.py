@@ -147,6 +147,13 @@ def test_many_rows_in_single_precision():
     assert_same(ours, theirs)
 
 
+def test_newton_steps_along_C():
+    """Ill-conditioned problems: steps on all free points, some of which reach the bound."""
+    X, y = samples(80, 2)
+    grid = {"C": [1.0, 1e3, 1e6], "kernel": ["linear", "poly"]}
+    assert_same(*both(SVC(gamma=0.3, coef0=1.0), grid, X, y, scoring=SCORES, refit="accuracy"))
+
+
 def test_many_rows_in_a_matrix_and_without():
     """A matrix pays if there are many features, or many splits of few samples."""
     rng = np.random.default_rng(0)
