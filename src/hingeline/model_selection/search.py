@@ -40,7 +40,7 @@ class KernelSearchCV(GridSearchCV):
     Parameters
     ----------
     estimator : estimator
-        Estimator; Ctrl-C ends the search.
+        Estimator whose parameters are searched. It is cloned, not fitted.
     param_grid : dict or list of dict, default=None
         Values by parameter. None: :func:`default_param_grid`. The parameter C may be given for ``WorstViolatorSVC``,
         which does not have it because it has no effect; then one fit serves all values.
