@@ -7,6 +7,7 @@ import signal
 import struct
 import time
 import warnings
+from functools import reduce
 from itertools import count
 from uuid import UUID
 
@@ -173,6 +174,8 @@ def test_an_error_changes_neither_model_nor_folder(tmp_path):
         run.learn(X[:2], y[:2], sample_weight={1})
     with pytest.raises(ValueError, match="Out of range float"):
         run.learn(X[:2], y[:2], note=np.inf)
+    with pytest.raises(TypeError, match="nested too deeply"):
+        run.learn(X[:2], y[:2], note=reduce(lambda inner, _: [inner], range(50)))
     assert (bits(run.model), content_of(tmp_path)) == (before, files)
     run._journal.append({"X": X[:2, :2], "y": y[:2], "keywords": {}, "note": None})  # a crash before the error
     crash(run)
