@@ -315,7 +315,9 @@ def work(first, count, step, progress):
         raise Hang
 
     signal.signal(signal.SIGALRM, too_long)
-    valid_files(), valid_texts()
+    for reader, contents in (("own", valid_files()), ("libsvm", valid_texts())):
+        for content in contents:
+            read(reader, content)  # imports what is imported when needed
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
