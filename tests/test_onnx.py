@@ -214,8 +214,7 @@ def test_what_cannot_be_exported():
 # ---- skl2onnx ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("n_classes", "dtype"), [(2, np.float64), (3, np.float64), (3, np.float32)])
 @pytest.mark.parametrize("name", MODELS)
 def test_pipelines(name, n_classes, dtype):
     skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed (group test-onnx)")
