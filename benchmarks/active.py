@@ -238,7 +238,7 @@ def shown(labels: list[int]) -> list[int]:
 def cost_table(found: list[dict[str, Any]]) -> str:
     header = ["", "question, ms", "answer, ms", "SVC, ms", "ratio", "ratio to the fit alone"]
     rows = []
-    for one, (rule, r) in ((one, pair) for one in found for pair in one["rules"].items()):
+    for one, (rule, r) in ((run, pair) for run in found for pair in run["rules"].items()):
         ours, theirs = r["ask"] + r["answer"], one["refit"] + r["score"]
         times = [f"{1e3 * r[key]:.2f}" for key in ("ask", "answer")]
         ratios = [f"{1e3 * theirs:,.0f}", f"{theirs / ours:.0f}", f"{one['refit'] / ours:.0f}"]
