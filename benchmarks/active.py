@@ -188,7 +188,8 @@ def markdown(result: dict[str, Any], name: str) -> str:
         [
             "# Active learning",
             writing.machine_lines(result["machine"], 1),
-            "Program: `python -m benchmarks.active`. Seconds are CPU seconds of one thread. `IncrementalSVC` learns.",
+            "Program: `python -m benchmarks.active`. Seconds are CPU seconds of one thread; other "
+            "programs shared the machine, which slows a run through caches and memory only. `IncrementalSVC` learns.",
             "## Learning curves",
             f"Pool of {POOL:,} rows, {START} random labels at the start; then each rule asks up to {LABELS} labels. "
             f"Accuracy in % on {TEST:,} other rows (ijcnn1, 10 % positive: balanced accuracy), mean ± standard "
