@@ -56,19 +56,18 @@ MARGIN = 0.1
 
 @dataclass(frozen=True)
 class Method:
-    """`grid`: values of each parameter. `cells`: number of cells of the chapter's grid, if it is not that of `grid`."""
+    """`grid`: values of each parameter. `note`: what takes the place of a program of Weka."""
 
     title: str
     grid: dict[str, tuple[Any, ...]] = field(hash=False)
     package: str = "hingeline"
-    cells: int | None = None
     note: str = ""
 
 
 BOTH = {"C": CS, "gamma": GAMMAS}
 OLLAWV, NNISDA, MNSVM, SVC_, SEARCHED = "ollawv", "nnisda", "mnsvm", "svc", "ollawv-margin"
 METHODS = {
-    OLLAWV: Method("OLLAWV", {"gamma": GAMMAS}, cells=len(CS) * len(GAMMAS)),
+    OLLAWV: Method("OLLAWV", {"gamma": GAMMAS}),
     NNISDA: Method("NNISDA", BOTH),
     MNSVM: Method("MNSVM", BOTH),
     SVC_: Method("SVC", BOTH),
