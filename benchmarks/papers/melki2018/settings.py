@@ -113,7 +113,7 @@ MEANS = ((0.0, 0.0), (2.0, 1.0))
 COVARIANCES = (((1.0, 0.0), (0.0, 1.0)), ((3.0, 1.0), (1.0, 2.0)))
 PLANE = (-4.0, 7.0, -4.5, 6.0)
 GRID_POINTS, TEST_POINTS = 120, 20_000
-#: Cells around the best ones; large C takes long where classes overlap.
+#: Fewer cells than in the study: large C takes long where classes overlap.
 BOUNDARY_CS, BOUNDARY_GAMMAS = CS[:4], GAMMAS[2:6]
 
 #: With --quick, and the first two outer folds of them.
