@@ -34,6 +34,11 @@ test-python: $(INSTALLED) $(GROUP)test
 test-slow: $(INSTALLED) $(GROUP)test
 	$(BIN)/python -m pytest -q -m slow tests
 
+.PHONY: fuzz
+# Damaged model files; ARGS="--count 1000000" for more, --help lists the options.
+fuzz: $(INSTALLED) $(GROUP)test
+	$(BIN)/python -m tests.fuzz_models $(ARGS)
+
 .PHONY: torture
 # ARGS="states --minutes 10" for one campaign; --help lists the options. Results are in out/torture.
 torture: $(INSTALLED) $(GROUP)test

@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from benchmarks import environment, writing
 from benchmarks.papers.data import stored
 from benchmarks.papers.frame import Job, cpu_timed
-from benchmarks.store import Store
+from benchmarks.store import Store, chosen
 from hingeline import IncrementalSVC
 from hingeline.active import ActiveLearner
 
@@ -258,20 +258,25 @@ def gathered(store: Store, quick: bool) -> dict[str, Any]:
 
 def main() -> int:
     """Make the runs that are missing, write the page and the figure."""
-    args = environment.command_line(NAME, __doc__).parse_args()
+    args = environment.resumable(environment.command_line(NAME, __doc__))
+    wanted = jobs(args.quick)
     store = Store(Path("out") / (f"{NAME}-quick" if args.quick else NAME))
+    if args.list:
+        print("\n".join(job.path for job in wanted))
+        return 0
     try:
-        for job in jobs(args.quick):
-            if store.get(job) is None:
+        for job in [] if args.only_report else chosen(wanted, args.jobs):
+            if args.fresh or store.get(job) is None:
                 print(job.path, flush=True)
                 store.put(job, globals()[job.kind](**job.at, **job.how))
     except FileNotFoundError as error:
         print(f"Nothing to do: {error}")
         return 0
-    result = gathered(store, args.quick)
-    writing.write_whole(args.output / f"{NAME}.md", markdown(result, NAME).rstrip() + "\n")
-    figure(args.output / f"{NAME}.png", result["curves"])
-    print(f"Written: {args.output / NAME}.md and .png")
+    result, folder = gathered(store, args.quick), args.output or Path("results")
+    if result["curves"]:
+        writing.write_whole(folder / f"{NAME}.md", markdown(result, NAME).rstrip() + "\n")
+        figure(folder / f"{NAME}.png", result["curves"])
+        print(f"Written: {folder / NAME}.md and .png")
     return 0
 
 

@@ -17,6 +17,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import tracemalloc
 import warnings
@@ -358,7 +359,8 @@ def main():
     if chosen.work:
         return work(chosen.first, chosen.count, 1, chosen.work)
     total, begin = Counter(), time.time()
-    progress = Path(f"/tmp/fuzz_models.{random.SystemRandom().randrange(10**9)}")
+    folder = tempfile.TemporaryDirectory()
+    progress = Path(folder.name) / "progress"
     progress.write_bytes(bytes(8))
     at, end = chosen.first, chosen.first + chosen.count
     while at < end:
@@ -379,7 +381,7 @@ def main():
             at = number + 1
         done = at - chosen.first
         print(f"{done} of {chosen.count} cases, {time.time() - begin:.0f} s: {dict(total)}", flush=True)
-    progress.unlink()
+    folder.cleanup()
     return int(total["faults"] + total["crashes"] > 0)
 
 

@@ -4,6 +4,7 @@ import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -171,7 +172,8 @@ def test_ties():
 
 def test_equal_rows_are_not_asked_together():
     pool = np.vstack([X[:20], np.repeat(X[20:40], 3, axis=0)])
-    for model in (exact(), lasvc(kernel="poly", coef0=1.0), SGDClassifier(random_state=0)):
+    called = exact(kernel=lambda A, B: np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2)))
+    for model in (exact(), called, lasvc(kernel="poly", coef0=1.0), SGDClassifier(random_state=0)):
         alike = started(model, pool, Y, first=20).ask(5)
         differing = started(type(model)(**model.get_params()), pool, Y, first=20, diversity=0.7).ask(5)
         n_alike, n_differing = (len({tuple(row) for row in pool[rows]}) for rows in (alike, differing))
@@ -417,6 +419,9 @@ def test_a_state_needs_its_model_and_its_pool():
     for model in (exact(), exact().fit(X[:5], Y[:5])):
         with pytest.raises(ValueError, match="saved together with the state"):
             ActiveLearner.from_state(state, model, pool=X)
+    other = labelled(started(lasvc()), 3).state()
+    with pytest.raises(ValueError, match="saved together with the state"):
+        ActiveLearner.from_state(other, lasvc().partial_fit(X[:12], Y[:12], classes=[0, 1]), pool=X)
     with pytest.raises(ValueError, match="pool must have 200 rows"):
         ActiveLearner.from_state(state, learner.estimator, pool=X[:50])
     with pytest.raises(ValueError, match="version"):
@@ -470,6 +475,28 @@ def test_an_interrupted_call_leaves_everything_as_it_was(model, method):
     assert labelled(learner, 2).n_labelled == 15
 
 
+def test_a_copy_that_fails_leaves_everything_as_it_was(monkeypatch):
+    learner = labelled(started(lasvc()), 3)
+    scores, before, model = learner.scores(), learner.state(), learner.estimator
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr("hingeline.active.memory.deepcopy", Mock(side_effect=MemoryError))
+        learner.answer(150, 1)
+    assert learner.estimator is model and learner.state() == before and (learner.scores() == scores).all()
+
+
+def test_ctrl_c_after_learning_leaves_an_event_that_can_be_undone(monkeypatch):
+    learner = labelled(started(exact()), 12)
+    scores, advice = learner.scores(), learner.advice(window=5)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(learner, "_note", Mock(side_effect=KeyboardInterrupt))
+        learner.answer(150, 1)
+    assert learner.labels[150] == 1 and learner.history[-1].rows == (150,) and learner.history[-1].changed is None
+    assert learner.history[-1].n_labelled == learner.n_labelled == learner.estimator.n_samples_ == 23
+    learner.undo()
+    np.testing.assert_allclose(learner.scores(), scores, atol=1e-9)
+    assert learner.advice(window=5) == advice
+
+
 def test_bad_arguments():
     for wrong in (IncrementalOneClassSVM(), SklearnSVC()):
         with pytest.raises(TypeError, match="classifier with partial_fit"):
@@ -481,6 +508,9 @@ def test_bad_arguments():
             ActiveLearner(exact(), pool=pool)
     with pytest.raises(ValueError, match="diversity must be"):
         ActiveLearner(exact(), pool=X, diversity=2)
+    for name, value in (("n_snapshots", -1), ("n_watched", 1.5)):
+        with pytest.raises(ValueError, match=f"{name} must be an integer"):
+            ActiveLearner(exact(), pool=X, **{name: value})
     learner = started(exact())
     before = learner.state()
     wrong = [

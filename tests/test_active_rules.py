@@ -175,9 +175,9 @@ def test_movement_counts_rows_that_go_back_and_forth():
     watch = Watch(np.arange(4))
     a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
     assert np.isnan(watch.movement(1)[0])
-    assert [watch.note(n, labels) for n, labels in enumerate([a, b, a])] == [None, 0.25, 0.25]
+    assert [watch.note(n, n, labels) for n, labels in enumerate([a, b, a])] == [None, 0.25, 0.25]
     assert watch.movement(2) == (1.0, 0.5)
     assert watch.movement(1) == (pytest.approx(0.5), 0.25)
     assert np.isnan(watch.movement(3)[0])
-    watch.take_back()
+    watch.rewind(1)
     assert watch.movement(1) == (pytest.approx(0.5), 0.25)

@@ -33,6 +33,7 @@ IMPORTS = {
     "active": {"base"},
     "compare": set(),
     "files": {"base", *FAMILIES},
+    "model_selection": {*SHARED, *FAMILIES},
     "onnx": {"base", "files", *FAMILIES},
 } | dict.fromkeys(FAMILIES, SHARED)
 #: Optional libraries, and the only folder or module that imports each.

@@ -154,6 +154,13 @@ def test_one_class(shape, kernel):
     check(IncrementalOneClassSVM(nu=0.2, shape=shape, kernel=kernel, **KERNELS[kernel]).fit(X), other)
 
 
+def test_points_on_the_boundary_are_inside():
+    X = np.random.default_rng(0).standard_normal((60, 3)) + 10.0
+    for shape in ("plane", "sphere"):
+        model = IncrementalOneClassSVM(nu=0.2, gamma=0.5, shape=shape).fit(X)
+        np.testing.assert_array_equal(run(hingeline.onnx.export(model), X)["label"], model.predict(X))
+
+
 LANDMARK_KERNELS = ["linear", "poly", "polynomial", "rbf", "sigmoid", "cosine", "laplacian", "chi2", "additive_chi2"]
 
 

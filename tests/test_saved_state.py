@@ -17,6 +17,8 @@ from hingeline import (
     FiniteNewtonSVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
+    NystroemMap,
+    NystroemSVC,
     WorstViolatorSVC,
 )
 
@@ -135,6 +137,42 @@ def test_missing_attributes_are_a_value_error(name):
         for value in ([1.0], "damaged", None, 1.0, np.full((1, 1), np.nan)):
             with pytest.raises(ValueError, match="damaged"):
                 make(*args).__setstate__({**state, damaged: value})
+
+
+OTHERS = [
+    (SVC(gamma=0.3), "support_vectors_", np.zeros((1, 3))),
+    (SVC(gamma=0.3), "n_support_", np.array([1, 1, 1])),
+    (SVC(gamma=0.3), "intercept_", np.zeros(2)),
+    (SVC(gamma=0.3), "classes_", 3),
+    (SVC(gamma=0.3), "classes_", np.array([0, 1, 1])),
+    (SVC(gamma=0.3), "sigmoids_", np.zeros((2, 5))),
+    (SVC(gamma=0.3), "_gamma", "scale"),
+    (SVC(gamma=0.3), "n_features_in_", 2.5),
+    (SVC(kernel="precomputed"), "support_", np.array([0.5])),
+    (WorstViolatorSVC(gamma=0.3), "decision_scale_", np.ones(1)),
+    (LASVC(gamma=0.3), "_gamma", [0.3]),
+    (FiniteNewtonSVC(), "coef_", np.zeros((3, 2))),
+    (FiniteNewtonSVC(multi_class="ovo"), "decision_scale_", 1.0),
+    (FiniteNewtonSVC(), "intercept_", np.zeros(1)),
+    (FiniteNewtonOrdinal(), "thresholds_", np.zeros(3)),
+    (FiniteNewtonOrdinal(), "coef_", np.zeros(2)),
+    (NystroemSVC(n_components=9), "landmark_coef_", np.zeros((3, 8))),
+    (NystroemSVC(n_components=9), "map_", SVC()),
+    (NystroemSVC(n_components=9), "map_", NystroemMap(kernel="other")),
+    (NystroemMap(n_components=9), "normalization_", np.zeros((9, 8))),
+    (NystroemMap(n_components=9), "components_", np.zeros(9)),
+    (NystroemMap(n_components=9), "_single", "yes"),
+]
+
+
+@pytest.mark.parametrize(("model", "name", "value"), OTHERS, ids=lambda part: part if isinstance(part, str) else "")
+def test_attributes_that_do_not_fit_together_are_a_value_error(model, name, value):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3)), np.arange(30) % 3
+    state = model.fit(X @ X.T if getattr(model, "kernel", "") == "precomputed" else X, y).__getstate__()
+    type(model)().__setstate__(state)
+    with pytest.raises(ValueError, match=r"damaged|parameter of NystroemMap|group sizes must|must have shape"):
+        type(model)().__setstate__({**state, name: value})
 
 
 def test_ids_of_a_saved_state():

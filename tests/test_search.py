@@ -19,10 +19,10 @@ from hingeline import LASVC, SVC, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
 from hingeline.model_selection import KernelSearchCV, default_param_grid, nested_cross_validate
 
 GRIDS = {
-    SVC: {"C": [100.0, 0.1, 1.0, 10.0], "gamma": [0.05, 1.0, 5.0]},
-    WorstViolatorSVC: {"margin": [0.3, 0.01, 1.0], "gamma": [0.05, 1.0, 5.0]},
-    MinNormSVC: {"C": [0.5, 20.0], "gamma": [0.1, 1.0]},
-    NNISDAClassifier: {"C": [0.5, 20.0], "gamma": [0.1, 1.0]},
+    SVC: {"C": [100.0, 0.1, 3.0], "gamma": [0.05, 5.0]},
+    WorstViolatorSVC: {"margin": [0.3, 0.01, 1.0], "gamma": [0.05, 5.0]},
+    MinNormSVC: {"C": [0.5, 20.0], "gamma": [0.1]},
+    NNISDAClassifier: {"C": [0.5, 20.0], "gamma": [0.1]},
 }
 
 
@@ -56,6 +56,7 @@ def assert_same(ours, theirs):
 
 def both(estimator, grid, X, y, fit=None, **options):
     """Search by KernelSearchCV and by GridSearchCV."""
+    options.setdefault("cv", 2)
     ours = KernelSearchCV(estimator, grid, **options).fit(X, y, **(fit or {}))
     return ours, GridSearchCV(clone(estimator), grid, **options).fit(X, y, **(fit or {}))
 
@@ -68,7 +69,7 @@ def both(estimator, grid, X, y, fit=None, **options):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_scores_are_those_of_separate_fits(estimator, n_classes, dtype):
     X, y = samples(n_classes=n_classes, dtype=dtype)
-    options = {"scoring": SCORES, "refit": "accuracy", "return_train_score": True, "cv": 3}
+    options = {"scoring": SCORES, "refit": "accuracy", "return_train_score": True}
     ours, theirs = both(estimator(), GRIDS[estimator], X, y, **options)
     assert ours.kernel_storage_ == "matrix"
     assert_same(ours, theirs)
@@ -121,19 +122,34 @@ def test_splits_of_any_kind():
     """Rows in any order, rows that are left out, rows that are repeated."""
     X, y = samples()
     rng = np.random.default_rng(2)
-    bootstrap = [(rng.integers(0, 90, 60), rng.integers(0, 90, 20)) for _ in range(3)]
+    bootstrap = [(rng.integers(0, 90, 60), rng.integers(0, 90, 20)) for _ in range(2)]
     groups = np.arange(90) % 5
     for estimator in (SVC(), WorstViolatorSVC()):
         options = {"scoring": SCORES, "refit": "accuracy"}
         assert_same(*both(estimator, GRIDS[type(estimator)], X, y, cv=bootstrap, **options))
-        assert_same(*both(estimator, GRIDS[type(estimator)], X, y, cv=ShuffleSplit(3, random_state=0), **options))
-        assert_same(*both(estimator, GRIDS[type(estimator)], X, y, cv=GroupKFold(3), fit={"groups": groups}, **options))
+        assert_same(*both(estimator, GRIDS[type(estimator)], X, y, cv=ShuffleSplit(2, random_state=0), **options))
+        assert_same(*both(estimator, GRIDS[type(estimator)], X, y, cv=GroupKFold(2), fit={"groups": groups}, **options))
 
 
 def test_many_rows_in_single_precision():
     """SVC with 1000 training rows or more computes in single precision, and so does the search."""
     X, y = samples(1600, 2, seed=3)
-    assert_same(*both(SVC(), {"C": [1.0, 30.0], "gamma": [0.5]}, X, y, cv=2, scoring=SCORES, refit="accuracy"))
+    ours, theirs = both(SVC(), {"C": [1.0, 30.0], "gamma": [0.5]}, X, y, cv=3, scoring=SCORES, refit="accuracy")
+    assert ours.kernel_storage_ == "rows"
+    assert_same(ours, theirs)
+
+
+def test_many_rows_in_a_matrix_and_without():
+    """A matrix pays if there are many features, or many splits of few samples."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2100)
+    for n_features, storage in ((3, "rows"), (600, "matrix")):
+        X = rng.normal(size=(2100, n_features)) + y[:, np.newaxis]
+        splits = [(np.arange(k, 300 + k), np.arange(400 + k, 500 + k)) for k in range(10)]
+        grid = {"margin": [0.1, 1.0], "gamma": [0.1 / n_features, 1.0 / n_features]}
+        ours, theirs = both(WorstViolatorSVC(), grid, X, y, cv=splits, scoring=SCORES, refit="accuracy")
+        assert ours.kernel_storage_ == storage
+        assert_same(ours, theirs)
 
 
 def test_options_of_the_estimators():
@@ -202,9 +218,9 @@ def test_pipelines_are_fitted_once_for_each_split(estimator):
     pipe = Pipeline(
         [("scale", Scaler()), ("machine", estimator(**({"tol": 1e-8} if estimator is sklearn.svm.SVC else {})))]
     )
-    ours = KernelSearchCV(pipe, grid).fit(X * [1, 10, 100, 1], y)
-    assert len(calls) == 6  # 5 splits and the last fit
-    assert_same(ours, GridSearchCV(pipe, grid).fit(X * [1, 10, 100, 1], y))
+    ours = KernelSearchCV(pipe, grid, cv=3).fit(X * [1, 10, 100, 1], y)
+    assert len(calls) == 4  # 3 splits and the last fit
+    assert_same(ours, GridSearchCV(pipe, grid, cv=3).fit(X * [1, 10, 100, 1], y))
     mixed = {"scale__with_mean": [True, False], **grid}
     assert_same(KernelSearchCV(pipe, mixed, cv=2).fit(X, y), GridSearchCV(pipe, mixed, cv=2).fit(X, y))
 
@@ -244,7 +260,7 @@ def test_failing_cells():
 def test_warnings_of_the_fits_are_summarised():
     X, y = samples()
     with pytest.warns(ConvergenceWarning, match="10 warnings about 10 fits of the search") as caught:
-        KernelSearchCV(SVC(max_iter=3), {"C": [1.0, 10.0]}, refit=False).fit(X, y)
+        KernelSearchCV(SVC(max_iter=3), {"C": [1.0, 10.0]}, cv=5, refit=False).fit(X, y)
     assert len(caught) == 1
 
 
@@ -371,3 +387,14 @@ def test_nested_strategies_and_default_space(search):
     result = nested_cross_validate(WorstViolatorSVC(), X, y, search=search, **splits)
     expected = cross_validate(KernelSearchCV(WorstViolatorSVC(), search=search, cv=3), X, y, cv=3)
     np.testing.assert_array_equal(result.test_score, expected["test_score"])
+
+
+def test_subclasses_have_a_fit_of_their_own():
+    class Fixed(SVC):
+        def fit(self, X, y):
+            return super().fit(X, np.roll(y, 1))
+
+    X, y = samples(60)
+    ours, theirs = both(Fixed(), {"C": [1.0, 5.0]}, X, y)
+    assert ours.kernel_storage_ == "none"
+    assert_same(ours, theirs)

@@ -13,6 +13,7 @@ import sklearn.model_selection
 
 from hingeline.model_selection import KernelSearchCV
 
+pytestmark = pytest.mark.slow  # 10 s
 NAME = "sklearn.model_selection.tests.test_search"
 
 # Why a test does not apply.

@@ -1,6 +1,7 @@
 """SVC: the optimum of scikit-learn's, conditions in double, laws of bits, starts, weights, probabilities."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from hingeline import SVC
+from hingeline.batch.svc import SvcTraining
 
 from .data import blobs, noise, noisy
 
@@ -134,15 +136,49 @@ def test_hard_margin_of_samples_that_no_function_separates_ends(twins):
     assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_badly_scaled_rows_end():
-    """Entries of rows from 1e-8 to 1e8: pairs of coefficients do not reach the optimum in days."""
+def test_objective_that_grows_without_end():
+    """Rounding errors do not exceed the violation here: the growth of the objective ends training."""
+    X, y = noisy(300, 2)
+    with pytest.warns(ConvergenceWarning, match="1 of 1 machines .* grows without end: with C=inf"):
+        model = SVC(C=np.inf, gamma=0.1).fit(X, y)
+    assert model.stop_reason_.tolist() == ["unbounded"] and model.n_iter_[0] <= 2**20
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize("n, C", [(200, 1e6), (1000, 1e5)])
+def test_few_steps_with_a_large_C(kernel, n, C):
+    """The free points of a kernel of low rank are ill-conditioned: pairs of coefficients alone need hours."""
+    X, y = noisy(n, 3)
+    model = SVC(kernel=kernel, C=C, **KERNELS[kernel]).fit(X, y)
+    K = kernel_matrix(X, X, kernel, **KERNELS[kernel])
+    dual, gap, violation = optimality(model, K, y, np.full(n, C))
+    assert model.stop_reason_.tolist() == ["tol"] and violation <= 1e-3 * (1 + 1e-3)
+    assert abs(gap) <= 1e-6 * dual and model.n_iter_[0] < 1000 * n
+    np.testing.assert_allclose(model.kkt_violation_, violation, atol=1e-4)
+    if n == 200:  # Newton steps read rows that a small cache drops
+        for other in ({"n_jobs": 2}, {"cache_size": 0.05}):
+            twin = SVC(kernel=kernel, C=C, **KERNELS[kernel], **other).fit(X, y)
+            assert fingerprint(twin, X) == fingerprint(model, X)
+    with pytest.warns(ConvergenceWarning, match="max_iter=3000"):  # in the middle of Newton steps
+        assert SVC(kernel=kernel, C=C, **KERNELS[kernel], max_iter=3000).fit(X, y).n_iter_.tolist() == [3000]
+
+
+@pytest.mark.parametrize("C", [1e4, 1e99])
+def test_badly_scaled_rows_end(C):
+    """Rows of size 1e-8 to 1e8: the optimum is beyond double precision."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2)) * 10.0 ** rng.uniform(-8, 8, (40, 1))
     y = rng.integers(0, 2, 40)
-    with pytest.warns(ConvergenceWarning, match="1 of 1 machines stopped after 10000000 steps with a violation of"):
-        model = SVC(kernel="linear", C=1e4).fit(X, y)
-    assert model.stop_reason_.tolist() == ["max_iter"] and model.fit_status_ == 1
-    assert optimality(model, X @ X.T, y, np.full(40, 1e4))[0] > 0
+    with pytest.warns(ConvergenceWarning, match="1 of 1 machines stopped because rounding errors ended the progress"):
+        model = SVC(kernel="linear", C=C).fit(X, y)
+    assert model.stop_reason_.tolist() == ["precision"] and model.fit_status_ == 1
+    assert model.n_iter_[0] < 10_000_000 and np.isfinite(model.decision_function(X)).all()
+
+
+def test_twins_with_a_huge_C():
+    """The objective is linear in the coefficients of two equal rows: they go to their bounds in one step."""
+    model = SVC(C=1e30, gamma=1.0).fit(np.repeat(noise(10)[0], 2, axis=0), [0, 1] * 10)
+    assert model.n_iter_[0] <= 100 and np.abs(model.dual_coef_).max() == 1e30
 
 
 @pytest.mark.parametrize("kernel", ["sigmoid", lambda A, B: np.tanh(A @ B.T - 1), lambda A, B: -(A @ B.T)])
@@ -273,6 +309,14 @@ def test_max_iter_and_verbose(capsys):
         model = SVC(max_iter=7, verbose=True).fit(X, y)
     assert model.n_iter_.tolist() == [7] and model.fit_status_ == 1
     assert "[SVC] machine 0: 7 steps, max_iter" in capsys.readouterr().out
+
+
+def test_limit_of_steps_without_max_iter():
+    """No known problem takes so many steps in less than seconds."""
+    found = {"stop_reason_": np.array(["max_iter", "tol"]), "n_iter_": np.array([10**7, 5])}
+    stopped = SimpleNamespace(max_iter=-1, tol=1e-3, kkt_violation_=np.array([0.25, 1e-4]), **found)
+    (text,) = SvcTraining.complaints(SimpleNamespace(estimator=stopped))
+    assert text.startswith("1 of 2 machines stopped after 10000000 steps with a violation of 0.25, tol=0.001")
 
 
 def test_sparse_attributes():

@@ -235,6 +235,48 @@ CASE(max_steps_and_interrupts) {
     }
 }
 
+CASE(limit_of_steps) {
+    CHECK(svc::most_steps({}, 100) == 10'000'000 && svc::most_steps({}, 1'000'000) == 1'000'000'000);
+    CHECK(svc::most_steps({.max_steps = 7}, 100) == 7 && svc::most_steps({.max_steps = 0}, 100) == 0);
+}
+
+/// v after a Newton step is equal for all free points; points at their bounds stay, and so does the sum of beta.
+CASE(newton_step_on_free_points) {
+    constexpr Index n = 7;
+    Random random(3);
+    Array<double> x(n * 4), K(n * n), v(n), diagonal(n), up(n, 1.0), low(n, 1.0);
+    for (double& value : x) value = uniform(random, -1.0, 1.0);
+    for (double& value : v) value = uniform(random, -1.0, 1.0);
+    for (Index i = 0; i < n; ++i)
+        for (Index j = 0; j < n; ++j)
+            K[i * n + j] = kernel_value({KernelKind::rbf, 1.0, 0.0, 3}, x.data() + 4 * i, x.data() + 4 * j, 4);
+    for (Index i = 0; i < n; ++i) diagonal[i] = K[i * n + i];
+    up[2] = low[5] = 0;
+    const auto row_of = [&](Index p) { return K.data() + p * n; };
+    svc::FreeStep<double> step;
+    CHECK(step.find(v.data(), up.data(), low.data(), diagonal.data(), n, n, row_of));
+    CHECK(step.positions().size() == n - 2);
+    double sum = 0;
+    Array<double> after;
+    for (const Index p : step.positions()) {
+        CHECK(p != 2 && p != 5);
+        after.push_back(v[p]);
+        for (Index k = 0; k < n - 2; ++k) after.back() -= K[p * n + step.positions()[k]] * step.direction()[k];
+    }
+    for (const double d : step.direction()) sum += d;
+    CHECK(std::abs(sum) < 1e-12, sum);
+    for (const double one : after) CHECK(std::abs(one - after[0]) < 1e-8, one, after[0]);
+    CHECK(step.find(v.data(), up.data(), low.data(), diagonal.data(), n, 4, row_of));
+    CHECK(step.positions().size() == 4);  // the two largest v and the two smallest
+    for (const Index p : step.positions()) {
+        Index above = 0;
+        for (Index q = 0; q < n; ++q) above += q != 2 && q != 5 && v[q] > v[p];
+        CHECK(above != 2);
+    }
+    std::fill(up.begin(), up.end() - 1, 0.0);
+    CHECK(!step.find(v.data(), up.data(), low.data(), diagonal.data(), n, n, row_of));
+}
+
 /// A start from the coefficients of a solution ends at once.
 CASE(warm_start) {
     const Clouds<double> data(500, 3, 0.5, 5.0);

@@ -15,6 +15,8 @@ from hingeline.model_selection import KernelSearchCV
 from . import data, settings
 from .methods import MACHINES, make
 
+Grid = dict[str, tuple[Any, ...]]
+
 
 def warm_up() -> None:
     """What is loaded at first use is not part of the first time."""
@@ -27,7 +29,7 @@ def warm_up() -> None:
 def nested(name: str, method: str, fold: int, n_jobs: int) -> dict[str, Any]:
     """One outer fold: choose a cell by inner cross-validation, fit it to the training part, predict the test part."""
     X, y, X_test, y_test = data.fold(name, fold)
-    (cell, inner), searching = cpu_timed(lambda: _search(method, X, y, n_jobs))
+    (cell, inner), searching = cpu_timed(lambda: _search(method, settings.METHODS[method].grid, X, y, n_jobs))
     model, fitting = cpu_timed(lambda: _quiet_fit(make(method, n_jobs, **cell), X, y))
     predicted, predicting = cpu_timed(lambda: model.predict(X_test))
     correct = int(np.sum(predicted == y_test))
@@ -38,9 +40,8 @@ def nested(name: str, method: str, fold: int, n_jobs: int) -> dict[str, Any]:
     return told
 
 
-def _search(method: str, X: Any, y: np.ndarray, n_jobs: int) -> tuple[dict[str, Any], float]:
+def _search(method: str, grid: Grid, X: Any, y: np.ndarray, n_jobs: int) -> tuple[dict[str, Any], float]:
     """First cell with the highest mean accuracy over the inner folds, and this accuracy."""
-    grid = settings.METHODS[method].grid
     folds = StratifiedKFold(settings.INNER, shuffle=True, random_state=settings.SEED)
     if method in MACHINES:
         search = KernelSearchCV(
@@ -77,7 +78,10 @@ def boundary(n: int, n_jobs: int) -> dict[str, Any]:
     best = np.where(data.bayes_margin(X_test) > 0, 1, -1)
     told: dict[str, Any] = {"bayes": float(np.mean(best != y_test))}
     for method in (settings.OLLAWV, settings.SVC_):
-        cell, _ = _search(method, X, y, n_jobs)
+        cells = {"gamma": settings.BOUNDARY_GAMMAS}
+        if method == settings.SVC_:
+            cells["C"] = settings.BOUNDARY_CS
+        cell, _ = _search(method, cells, X, y, n_jobs)
         model = _quiet_fit(make(method, n_jobs, **cell), X, y)
         found = model.predict(X_test)
         values = {"plane": [float(f"{v:.4g}") for v in model.decision_function(plane)], "chosen": cell}

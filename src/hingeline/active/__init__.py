@@ -1,7 +1,8 @@
 """Active learning: query rules, and a learner that asks for labels."""
 
 from .advice import Advice
-from .learner import ActiveLearner, Event
+from .book import Event
+from .learner import ActiveLearner
 from .rules import (
     RULES,
     Rule,

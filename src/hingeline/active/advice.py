@@ -58,33 +58,33 @@ class Watch:
 
     def __init__(self, rows: np.ndarray) -> None:
         self.rows = rows
-        self.seen: deque[tuple[int, np.ndarray]] = deque(maxlen=KEPT)  # number of labels, predictions
+        self.seen: deque[tuple[int, int, np.ndarray]] = deque(maxlen=KEPT)  # events, labels, predictions
 
-    def note(self, n_labelled: int, predictions: np.ndarray) -> float | None:
+    def note(self, n_events: int, n_labelled: int, predictions: np.ndarray) -> float | None:
         """Add the predictions of a new model. Returns the share that has changed; None for the first model."""
-        before = self.seen[-1][1] if self.seen else None
-        self.seen.append((n_labelled, predictions))
+        before = self.seen[-1][2] if self.seen else None
+        self.seen.append((n_events, n_labelled, predictions))
         return None if before is None else float(np.mean(before != predictions))
 
-    def take_back(self) -> None:
-        """Remove the last predictions."""
-        if self.seen:
+    def rewind(self, n_events: int) -> None:
+        """Remove the predictions of models after so many events."""
+        while self.seen and self.seen[-1][0] > n_events:
             self.seen.pop()
 
     @property
     def is_constant(self) -> bool:
         """Whether all rows have the same prediction."""
-        return not self.seen or bool(np.all(self.seen[-1][1] == self.seen[-1][1][0]))
+        return not self.seen or bool(np.all(self.seen[-1][2] == self.seen[-1][2][0]))
 
     def movement(self, window: int) -> tuple[float, float]:
         """Agreement with the model `window` labels ago, and the sum of the changes since; NaN if it is not known."""
         if not self.seen:
             return np.nan, np.nan
-        goal = self.seen[-1][0] - window
-        then = next((k for k in range(len(self.seen) - 1, -1, -1) if self.seen[k][0] <= goal), None)
+        goal = self.seen[-1][1] - window
+        then = next((k for k in range(len(self.seen) - 1, -1, -1) if self.seen[k][1] <= goal), None)
         if then is None:
             return np.nan, np.nan
-        models = [predictions for _, predictions in list(self.seen)[then:]]
+        models = [predictions for *_, predictions in list(self.seen)[then:]]
         moved = sum(float(np.mean(a != b)) for a, b in pairwise(models))
         return kappa(models[0], models[-1]), moved
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -15,22 +14,17 @@ from sklearn.utils import check_random_state
 from ..base.kernel import KernelEstimator
 from ..base.state import lock_of
 from .advice import Advice, Watch, advise, share_inside
+from .book import AFTER, LABELLED, Book, Event, checked_labels
 from .memory import Forgetting, Memory, Snapshots, checked_pool, is_fitted, take
 from .rules import RULES, Rule, as_rule, pick, pick_diverse
 from .scoring import scores_of, similarity_of
 
-__all__ = ["ActiveLearner", "Event"]
+__all__ = ["ActiveLearner"]
 
 #: Version of :meth:`ActiveLearner.state`.
 STATE_VERSION = 1
 #: Rows among which a diverse batch is chosen, for each row that is asked.
 SHORTLIST = 10
-#: What is known of a row.
-OPEN, LABELLED, SKIPPED, UNSURE = range(4)
-STATUS = ("open", "labelled", "skipped", "unsure")
-#: Status of the rows after an event.
-AFTER = {"answer": LABELLED, "relabel": LABELLED, "skip": SKIPPED, "unsure": UNSURE, "reopen": OPEN}
-
 F = TypeVar("F")
 
 
@@ -43,38 +37,6 @@ def _alone(method: F) -> F:
             return cast(Any, method)(self, *args, **kwargs)
 
     return cast(F, locked)
-
-
-@dataclass(frozen=True)
-class Event:
-    """One entry of the history. All fields are plain Python objects, so that ``dataclasses.asdict`` can be saved.
-
-    Attributes
-    ----------
-    kind : {'answer', 'relabel', 'skip', 'unsure', 'reopen'}
-        What happened.
-    rows : tuple of int
-        Rows of the pool.
-    labels : tuple
-        Labels given; empty if none were given.
-    status_before, labels_before : tuple
-        Status and label (None: no label) of the rows before.
-    predicted : tuple
-        Labels predicted before the event; empty if there was no model.
-    changed : float or None
-        Share of the watched rows whose prediction the event has changed; None if it is not known.
-    n_labelled : int
-        Number of labelled rows after the event.
-    """
-
-    kind: str
-    rows: tuple[int, ...]
-    labels: tuple[Any, ...]
-    status_before: tuple[str, ...]
-    labels_before: tuple[Any, ...]
-    predicted: tuple[Any, ...]
-    changed: float | None
-    n_labelled: int
 
 
 class ActiveLearner:
@@ -105,7 +67,8 @@ class ActiveLearner:
     diversity : float, default=0.0
         Weight of the similarity between rows asked together, in [0, 1]; see :func:`pick_diverse`.
     n_snapshots : int, default=10
-        Number of models kept to take back answers, if the estimator cannot forget.
+        Number of models kept to take back answers, if the estimator cannot forget. With 0 nothing can be taken back,
+        and Ctrl-C may leave part of an answer in the model.
     n_watched : int, default=500
         Number of random rows whose predictions are compared after each answer, for :meth:`advice`. 0: no advice.
     random_state : int, RandomState instance or None, default=None
@@ -156,15 +119,15 @@ class ActiveLearner:
             raise TypeError(f"estimator must be a classifier with partial_fit. Got {type(estimator).__name__}.")
         if not 0 <= diversity <= 1:
             raise ValueError(f"diversity must be a number >= 0 and <= 1. Got {diversity!r}.")
+        for name, value in (("n_snapshots", n_snapshots), ("n_watched", n_watched)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+                raise ValueError(f"{name} must be an integer >= 0. Got {value!r}.")
         self.rule, self.diversity = as_rule(rule), float(diversity)
         self.pool = checked_pool(pool)
         self.seed = int(check_random_state(0 if random_state is None else random_state).randint(2**31))
         self._had_model = is_fitted(estimator)
         self._memory = _memory(estimator, self.pool, self._had_model, classes, n_snapshots)
-        self._status = np.zeros(self.pool.shape[0], dtype=np.int8)
-        self._labels: dict[int, Any] = {}  # in the order of the answers
-        self._counts: Counter[Any] = Counter()
-        self._history: list[Event] = []
+        self._book = Book(self.pool.shape[0])
         self._asked: np.ndarray | None = None
         self._watch = self._new_watch(min(n_watched, self.pool.shape[0]))
 
@@ -194,7 +157,7 @@ class ActiveLearner:
         return self._asked.copy()
 
     def _choose(self, n: int) -> np.ndarray:
-        rows, draws = self.open_rows, self._draws(1 + len(self._history))
+        rows, draws = self.open_rows, self._draws(1 + len(self._book.history))
         if not len(rows):
             return rows
         rule = self.rule if self.is_ready or isinstance(self.rule, Rule) else RULES["random"]
@@ -243,7 +206,7 @@ class ActiveLearner:
     def answer(self, rows: Any, labels: Any) -> Event:
         """Learn the labels of rows. They need not have been asked for.
 
-        An error or Ctrl-C leaves the learner as it was. This holds for all methods.
+        An error, or Ctrl-C while the model learns, leaves the learner as it was. This holds for all methods.
 
         Parameters
         ----------
@@ -257,11 +220,11 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        rows, labels = self._checked(rows), _label_list(labels)
-        known = [row for row in rows if row in self._labels]
+        found = self._book.checked_rows(rows)
+        known = [row for row in found if row in self._book.labels]
         if known:
             raise ValueError(f"rows must have no label yet. Row {known[0]} has one; use relabel.")
-        return self._apply("answer", rows, labels)
+        return self._apply("answer", found, checked_labels(labels, len(found)))
 
     @_alone
     def relabel(self, rows: Any, labels: Any) -> Event:
@@ -279,11 +242,11 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        rows, labels = self._checked(rows), _label_list(labels)
-        unknown = [row for row in rows if row not in self._labels]
+        found = self._book.checked_rows(rows)
+        unknown = [row for row in found if row not in self._book.labels]
         if unknown:
             raise ValueError(f"rows must have a label. Row {unknown[0]} has none; use answer.")
-        return self._apply("relabel", rows, labels)
+        return self._apply("relabel", found, checked_labels(labels, len(found)))
 
     @_alone
     def skip(self, rows: Any) -> Event:
@@ -299,7 +262,7 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        return self._apply("skip", self._checked(rows))
+        return self._apply("skip", self._book.checked_rows(rows))
 
     @_alone
     def unsure(self, rows: Any) -> Event:
@@ -315,7 +278,7 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        return self._apply("unsure", self._checked(rows))
+        return self._apply("unsure", self._book.checked_rows(rows))
 
     @_alone
     def reopen(self, rows: Any) -> Event:
@@ -331,7 +294,7 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        return self._apply("reopen", self._checked(rows))
+        return self._apply("reopen", self._book.checked_rows(rows))
 
     @_alone
     def undo(self) -> Event:
@@ -345,65 +308,44 @@ class ActiveLearner:
         Event
             The event, which is no longer in the history.
         """
-        if not self._history:
+        if not self._book.history:
             raise ValueError("There is nothing to undo: the history is empty.")
-        event, noted = self._history[-1], self.is_ready
-        status = [STATUS.index(name) for name in event.status_before]
-        if self._change(event.rows, status, event.labels_before) and noted:
-            self._watch.take_back()
-        return self._history.pop()
-
-    def _apply(self, kind: str, rows: Sequence[int], labels: Sequence[Any] = ()) -> Event:
-        if kind in ("answer", "relabel") and len(labels) != len(rows):
-            raise ValueError(f"labels must have one entry per row. Got {len(labels)} for {len(rows)} rows.")
-        before = tuple(STATUS[k] for k in self._status[list(rows)])
-        had = tuple(self._labels.get(row) for row in rows)
-        predicted = self.estimator.predict(take(self.pool, list(rows))).tolist() if labels and self.is_ready else ()
-        if not self._watch.seen:
-            self._note()
-        taught = self._change(rows, [AFTER[kind]] * len(rows), labels or [None] * len(rows))
-        changed = self._note() if taught else 0.0
-        event = Event(kind, tuple(rows), tuple(labels), before, had, tuple(predicted), changed, self.n_labelled)
-        self._history.append(event)
+        event = self._book.history[-1]
+        self._teach(event.rows, event.labels_before)
+        self._book.take_back()
+        self._watch.rewind(len(self._book.history))
+        self._asked = None
         return event
 
-    def _change(self, rows: Sequence[int], status: Sequence[int], labels: Sequence[Any]) -> bool:
-        """Set status and labels (None: no label) of rows, first in the model. Returns whether the model changed."""
-        pairs = {row: (self._labels.get(row), label) for row, label in zip(rows, labels, strict=True)}
-        changes = {row: (old, new) for row, (old, new) in pairs.items() if old != new}
+    def _apply(self, kind: str, rows: tuple[int, ...], labels: tuple[Any, ...] = ()) -> Event:
+        book, predicted = self._book, ()
+        if self.is_ready:
+            if labels:
+                predicted = tuple(self.estimator.predict(take(self.pool, list(rows))).tolist())
+            if not self._watch.seen:
+                self._note()
+        before = book.status_of(rows), book.labels_of(rows)
+        taught = self._teach(rows, labels or (None,) * len(rows))
+        n_labelled = self.n_labelled - sum(label is not None for label in before[1]) + len(labels)
+        book.apply(Event(kind, rows, labels, *before, predicted, None, n_labelled))
+        self._asked = None
+        book.history[-1] = replace(book.history[-1], changed=self._note() if taught else 0.0)
+        return book.history[-1]
+
+    def _teach(self, rows: tuple[int, ...], labels: tuple[Any, ...]) -> bool:
+        """Give rows other labels (None: no label) in the model. Returns whether the model changed."""
+        pairs = zip(rows, zip(self._book.labels_of(rows), labels, strict=True), strict=True)
+        changes = {row: (old, new) for row, (old, new) in pairs if old != new}
         if changes:
             self._memory.update(changes)
-        self._record(rows, status, labels)
         return bool(changes)
-
-    def _record(self, rows: Sequence[int], status: Sequence[int], labels: Sequence[Any]) -> None:
-        """Set status and labels of rows that the model has learnt or forgotten."""
-        for row, label in zip(rows, labels, strict=True):
-            old = self._labels.pop(row, None)
-            if old is not None:
-                self._counts[old] -= 1
-            if label is not None:
-                self._counts[label] += 1
-                self._labels[row] = label
-        self._status[list(rows)] = status
-        self._asked = None
 
     def _note(self) -> float | None:
         """Keep the predictions of the watched rows, if there is a model. Returns the share that has changed."""
         if not len(self._watch.rows) or not self.is_ready:
             return None
-        return self._watch.note(self.n_labelled, self.estimator.predict(take(self.pool, self._watch.rows)))
-
-    def _checked(self, rows: Any) -> list[int]:
-        found = np.atleast_1d(np.asarray(rows))
-        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-            raise ValueError(f"rows must be integers in one dimension. Got {rows!r}.")
-        listed = found.tolist()
-        wrong = [row for row in listed if not 0 <= row < self.pool.shape[0]]
-        if wrong or len(set(listed)) < len(listed) or not listed:
-            what = f"Got {wrong[0]}" if wrong else "Got none" if not listed else "A row occurs twice"
-            raise ValueError(f"rows must be different rows of the pool, from 0 to {self.pool.shape[0] - 1}. {what}.")
-        return listed
+        predictions = self.estimator.predict(take(self.pool, self._watch.rows))
+        return self._watch.note(len(self._book.history), self.n_labelled, predictions)
 
     # ---- what is known -------------------------------------------------------------------------------
 
@@ -415,37 +357,37 @@ class ActiveLearner:
     @property
     def is_ready(self) -> bool:
         """Whether the model has scores: it was fitted before, or it has seen two labels."""
-        return self._had_model or sum(count > 0 for count in self._counts.values()) > 1
+        return self._had_model or self._book.has_two_classes
 
     @property
     def history(self) -> tuple[Event, ...]:
         """Events, oldest first, without those that were undone."""
-        return tuple(self._history)
+        return tuple(self._book.history)
 
     @property
     def labels(self) -> dict[int, Any]:
         """Labels by row."""
-        return dict(self._labels)
+        return dict(self._book.labels)
 
     @property
     def counts(self) -> dict[Any, int]:
         """Number of labelled rows of each class that has any."""
-        return {label: count for label, count in self._counts.items() if count}
+        return {label: count for label, count in self._book.counts.items() if count}
 
     @property
     def open_rows(self) -> np.ndarray:
         """Rows that may be asked, in ascending order."""
-        return np.flatnonzero(self._status == OPEN)
+        return self._book.open_rows
 
     @property
     def n_open(self) -> int:
         """Number of rows that may be asked."""
-        return int(np.count_nonzero(self._status == OPEN))
+        return len(self._book.open_rows)
 
     @property
     def n_labelled(self) -> int:
         """Number of labelled rows."""
-        return len(self._labels)
+        return len(self._book.labels)
 
     def status_of(self, row: int) -> str:
         """Status of a row.
@@ -460,7 +402,7 @@ class ActiveLearner:
         {'open', 'labelled', 'skipped', 'unsure'}
             Status.
         """
-        return STATUS[self._status[self._checked(row)[0]]]
+        return self._book.status_of(self._book.checked_rows(row))[0]
 
     @_alone
     def advice(self, window: int = 20, agreement: float = 0.99) -> Advice:
@@ -478,10 +420,10 @@ class ActiveLearner:
         Advice
             The advice, and the numbers behind it.
         """
-        recent = [event for event in self._history if event.kind == "answer" and event.predicted]
+        recent = [event for event in self._book.history if event.kind == "answer" and event.predicted]
         pairs = [pair for event in recent[-window:] for pair in zip(event.predicted, event.labels, strict=True)]
         surprise = float(np.mean([a != b for a, b in pairs[-window:]])) if pairs else np.nan
-        rows = self._watch.rows[self._status[self._watch.rows] != LABELLED]
+        rows = self._watch.rows[self._book.status[self._watch.rows] != LABELLED]
         inside = share_inside(self.scores(rows)) if self.is_ready and len(rows) else np.nan
         return advise(self._watch, window, agreement, surprise, inside)
 
@@ -504,8 +446,8 @@ class ActiveLearner:
             "n_rows": self.pool.shape[0],
             "seed": self.seed,
             "had_model": self._had_model,
-            "ids": [[row, ids[row]] for row in self._labels] if ids else [],
-            "history": [asdict(event) for event in self._history],
+            "ids": [[row, ids[row]] for row in self._book.labels] if ids else [],
+            "history": [asdict(event) for event in self._book.history],
         }
 
     @classmethod
@@ -544,22 +486,10 @@ class ActiveLearner:
         self.seed, self._had_model = int(state["seed"]), bool(state["had_model"])
         self._watch = self._new_watch(len(self._watch.rows))
         for saved in state["history"]:
-            fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in saved.items()}
-            event = Event(**fields)
-            rows = self._checked(event.rows)
-            self._record(rows, [AFTER[event.kind]] * len(rows), event.labels or [None] * len(rows))
-            self._history.append(event)
+            self._book.apply(Event.load(saved))
         if isinstance(self._memory, Forgetting):
             self._memory.ids = dict(state["ids"])
-        self._require_model()
-
-    def _require_model(self) -> None:
-        """Raise if the model cannot be the one saved with the state."""
-        held = is_fitted(self.estimator) or not self._labels
-        if held and isinstance(self._memory, Forgetting) and self._labels:
-            held = self._labels.keys() == self._memory.ids.keys()
-            held = held and set(self._memory.ids.values()) <= set(self.estimator.ids_.tolist())
-        if not held:
+        if not self._memory.holds(self._book.labels, alone=not self._had_model):
             raise ValueError(
                 "estimator must be the model saved together with the state. Load it, or pass the history to replay."
             )
@@ -592,14 +522,3 @@ def _memory(estimator: Any, pool: Any, fitted: bool, classes: Any, n_snapshots: 
     if Forgetting.suits(estimator):
         return Forgetting(estimator, pool, declared)
     return Snapshots(estimator, pool, declared, n_snapshots)
-
-
-def _label_list(labels: Any) -> list[Any]:
-    """Labels as Python objects."""
-    listed = [labels] if np.ndim(labels) == 0 else list(labels)
-    listed = [label.item() if isinstance(label, np.generic) else label for label in listed]
-    if any(label is None or label != label for label in listed):
-        raise ValueError("labels must not be None or NaN. Use skip or unsure for rows without label.")
-    if len({isinstance(label, str) for label in listed}) > 1:
-        raise ValueError(f"labels must be all numbers or all strings. Got {listed[:5]!r}.")
-    return listed

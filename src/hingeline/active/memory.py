@@ -52,6 +52,11 @@ class Memory:
         """Learn, change and forget labels. An error or Ctrl-C leaves the model as it was."""
         raise NotImplementedError
 
+    def holds(self, rows: Mapping[int, Any], alone: bool) -> bool:
+        """Whether the model may have learnt these rows, and no others if `alone`: a check of a model from a file."""
+        n_seen = getattr(self.estimator, "n_samples_seen_", len(rows)) if is_fitted(self.estimator) else 0
+        return n_seen == len(rows) if alone else n_seen >= len(rows)
+
     def _teach(self, estimator: Any, labels: Mapping[int, Any]) -> None:
         X, y = take(self.pool, np.array(list(labels), dtype=np.int64)), np.array(list(labels.values()))
         if is_fitted(estimator):
@@ -90,6 +95,10 @@ class Forgetting(Memory):
             del self.ids[row]
         self.ids.update(zip(learnt, range(first, first + len(learnt)), strict=True))
 
+    def holds(self, rows: Mapping[int, Any], alone: bool) -> bool:
+        held = set(self.estimator.ids_.tolist()) if is_fitted(self.estimator) else set()
+        return rows.keys() == self.ids.keys() and held.issuperset(self.ids.values())
+
     def _n_seen(self) -> int:
         return self.estimator.n_samples_seen_ if is_fitted(self.estimator) else 0
 
@@ -127,14 +136,15 @@ class Snapshots(Memory):
             estimator, copies = deepcopy(self._copy(start)), list(self.copies)[: start - len(self.chunks)]
         else:
             estimator, copies = self.estimator, list(self.copies)
-        try:
-            for chunk in chunks:
-                copies.append(deepcopy(estimator) if self.copies.maxlen else None)
+        for chunk in chunks:
+            before = deepcopy(estimator) if self.copies.maxlen else None
+            copies.append(before)
+            try:
                 self._teach(estimator, chunk)
-        except BaseException:
-            if estimator is self.estimator and copies and copies[-1] is not None:
-                self.estimator = copies[-1]
-            raise
+            except BaseException:
+                if estimator is self.estimator and before is not None:
+                    self.estimator = before
+                raise
         self.estimator, self.chunks[start:] = estimator, chunks
         self.copies = deque(copies, maxlen=self.copies.maxlen)
 

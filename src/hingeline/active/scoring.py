@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity, pairwise_kernels
 
+from ..base.kernel import KernelEstimator
+
 __all__ = ["scores_of", "similarity_of"]
 
 
@@ -51,7 +53,7 @@ def similarity_of(estimator: Any, X: Any) -> np.ndarray:
     ndarray of shape (n_rows, n_rows)
         Similarities in [-1, 1].
     """
-    kernel = getattr(estimator, "kernel", "linear")
+    kernel = estimator.kernel if isinstance(estimator, KernelEstimator) else "linear"
     if kernel in ("linear", "sigmoid"):  # a sigmoid is no inner product
         return np.clip(cosine_similarity(X), -1, 1)
     if callable(kernel):

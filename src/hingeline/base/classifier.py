@@ -132,7 +132,8 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         n_classes = require_labels(self)
         super()._check_saved()
         n_pairs = len(pairs(n_classes)[0])
-        if n_classes > 2 and not is_one_vs_rest(self) and "decision_scale_" in own:
+        scales = type(self)._votes is KernelClassifier._votes
+        if scales and n_classes > 2 and not is_one_vs_rest(self):
             require_array(self, "decision_scale_", (n_pairs,))
         if np.size(own.get("sigmoids_", ())):
             require_array(self, "sigmoids_", (2, n_pairs))

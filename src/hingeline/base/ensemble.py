@@ -28,6 +28,8 @@ ASKED_ALWAYS = ("n_features_in_", "feature_names_in_")
 class ReadsEnsemble:
     """Estimator whose fitted attributes are read from its ensemble on demand."""
 
+    _reads_ensemble = True
+
     def _snapshot(self) -> Self:
         """The estimator at one moment, for predictions while another thread learns."""
         copy = snapshot(self)

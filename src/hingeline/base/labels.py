@@ -38,6 +38,14 @@ def pair_outputs(n_classes: int) -> np.ndarray:
     return read_only(number[off_diagonal].reshape(n_classes, n_classes - 1))
 
 
+@lru_cache(maxsize=16)
+def pair_members(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """First and second class of every pair as indicators, arrays [pair, class]."""
+    first, second = pairs(n_classes)
+    classes = np.eye(n_classes)
+    return read_only(classes[first]), read_only(classes[second])
+
+
 def is_one_vs_rest(fitted: Any) -> bool:
     """Whether there is a machine and a line of coefficients per class rather than per pair of classes."""
     n_classes = len(fitted.classes_)

@@ -68,12 +68,15 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
     #: Attributes that a prediction of a fitted estimator needs, unless it reads them from an ensemble.
     _needed: tuple[str, ...] = ()
+    #: Whether fitted attributes are read from the ensemble ``_model``.
+    _reads_ensemble = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Saved by an earlier version, the estimator gets the defaults of parameters that did not exist then."""
         with as_damage():
             super().__setstate__({**params.defaults(type(self)), **state})
-            fitted = "n_features_in_" in vars(self) and "_model" not in vars(self)
+            published = any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+            fitted = published and not (self._reads_ensemble and "_model" in vars(self))
             for name in self._needed if fitted else ():
                 if name not in vars(self):
                     raise ValueError(f"the saved state is damaged: {name} is missing")

@@ -18,7 +18,7 @@ from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.labels import pairs, read_only
+from ..base.labels import pair_members, read_only
 from ..base.platt import wants_probability
 from ..base.rows import LARGEST
 from ..base.state import snapshot
@@ -73,8 +73,8 @@ class SVC(SvcProbabilities, KernelClassifier):
     verbose : bool, default=False
         Whether to print a line for each pair of classes after training.
     max_iter : int, default=-1
-        Limit of changes of pairs of coefficients for each pair of classes; -1 means 10 million, or 1000 times the number
-        of samples of the two classes if that is more.
+        Limit of changes of pairs of coefficients for each pair of classes; -1 means 10 million, or 1000 times the
+        number of samples of the two classes if that is more.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes.
     break_ties : bool, default=False
@@ -233,10 +233,10 @@ class SVC(SvcProbabilities, KernelClassifier):
         self._warn_of_probability()
         X, y = self._validate_samples(X, y)
         codes = self._encode(y)
-        bounds = self._bounds(codes, sample_weight)
+        weights = self._row_weights(codes, sample_weight)
         self._gamma = self._resolve_gamma(X)
         matrix = self._kernel_matrix(X) if callable(self.kernel) else X
-        training = SvcTraining(self, X, matrix, codes, bounds)
+        training = SvcTraining(self, X, matrix, codes, weights)
         for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes)):
             training.core.guess(k, guess)
         return training
@@ -245,7 +245,7 @@ class SVC(SvcProbabilities, KernelClassifier):
         self, X: Any, codes: np.ndarray, sample_weight: np.ndarray | None, rows: np.ndarray | None = None
     ) -> SvcTraining:
         self._set_class_weights(codes)
-        return SvcTraining(self, X, X, codes, self._bounds(codes, sample_weight), rows, sample_weight)
+        return SvcTraining(self, X, X, codes, self._row_weights(codes, sample_weight), rows)
 
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Checked samples and labels. Callable kernels take samples of any kind."""
@@ -273,8 +273,8 @@ class SVC(SvcProbabilities, KernelClassifier):
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
         self.class_weight_ = np.asarray(weights, dtype=np.float64)
 
-    def _bounds(self, codes: np.ndarray, sample_weight: Any) -> np.ndarray:
-        """C times the weights of each sample; zero for samples that are left out."""
+    def _row_weights(self, codes: np.ndarray, sample_weight: Any) -> np.ndarray:
+        """Factor on C of each sample; zero for samples that are left out."""
         weights = self.class_weight_[codes]
         if sample_weight is not None:
             given = np.asarray(sample_weight, dtype=np.float64)
@@ -291,9 +291,11 @@ class SVC(SvcProbabilities, KernelClassifier):
             raise ValueError("Invalid input - all samples have zero or negative weights.")
         if len(np.unique(codes[kept])) < 2:
             raise ValueError("Invalid input - all samples with positive weights belong to the same class.")
-        bounds = np.zeros(len(codes))
-        bounds[kept] = self.C * weights[kept]
-        return bounds
+        return np.where(kept, weights, 0.0)
+
+    def _bounds(self, weights: np.ndarray) -> np.ndarray:
+        """C times the weights of the samples; C may be infinite."""
+        return np.multiply(self.C, weights, out=np.zeros(len(weights)), where=weights > 0)
 
     def _kernel_matrix(self, X: Any, fitted: Any = None) -> np.ndarray:
         """All values of a callable kernel, between X and the training samples."""
@@ -387,12 +389,9 @@ class SVC(SvcProbabilities, KernelClassifier):
             return (decisions.ravel() >= 0).astype(np.intp)
         if self.break_ties:
             return self._shaped(decisions, fitted).argmax(axis=1)
-        votes = np.zeros((len(decisions), n_classes), dtype=np.intp)
-        for k, (i, j) in enumerate(zip(*pairs(n_classes), strict=True)):
-            first = decisions[:, k] > 0
-            votes[:, i] += first
-            votes[:, j] += ~first
-        return votes.argmax(axis=1)
+        first, second = pair_members(n_classes)
+        wins = decisions > 0
+        return (wins @ first + ~wins @ second).argmax(axis=1)
 
     @property
     def coef_(self) -> Any:
@@ -416,12 +415,10 @@ class SvcTraining(BatchTraining):
         Checked rows, or the kernel matrix.
     codes : ndarray
         Class of each row.
-    bounds : ndarray
-        C times the weight of each row.
+    weights : ndarray
+        Factor on C of each row.
     rows : ndarray, default=None
         Rows of a kernel matrix that are trained on; None: all.
-    sample_weight : ndarray, default=None
-        Weights in `bounds`, for `follow`.
     """
 
     n_steps = N_WORKING_SETS
@@ -433,19 +430,18 @@ class SvcTraining(BatchTraining):
         X: Any,
         matrix: Any,
         codes: np.ndarray,
-        bounds: np.ndarray,
+        weights: np.ndarray,
         rows: np.ndarray | None = None,
-        sample_weight: np.ndarray | None = None,
     ) -> None:
         super().__init__(estimator, matrix, codes, rows=rows)
-        self.samples, self.codes, self.bounds, self.sample_weight = X, codes, bounds, sample_weight
+        self.samples, self.codes, self.weights = X, codes, weights
         self.sigmoids = np.empty((2, 0))
         self.threads = estimator._threads()
         #: Whether kernel values are in single precision at first.
         self.single = self.values.single and len(codes) >= SINGLE_ROWS and estimator.tol >= SINGLE_TOL
         self.core = _core.Svc(
             codes,
-            bounds,
+            estimator._bounds(weights),
             len(estimator.classes_),
             tol=float(estimator.tol),
             max_iter=min(int(estimator.max_iter), 2**62),
@@ -461,13 +457,13 @@ class SvcTraining(BatchTraining):
 
     def follow(self, value: float) -> None:
         self.estimator.C = value
-        self.core.raise_bounds(self.estimator._bounds(self.codes, self.sample_weight), self.single)
+        self.core.raise_bounds(self.estimator._bounds(self.weights), self.single)
 
     def end(self, unfinished: str) -> None:
         est = self.estimator
         if wants_probability(est) and unfinished != "interrupted":
             self.sigmoids = cross_validated(
-                self.codes, self.bounds > 0, len(est.classes_), est.random_state, self._decisions
+                self.codes, self.weights > 0, len(est.classes_), est.random_state, self._decisions
             )
 
     def _decisions(self, train: np.ndarray, first: np.ndarray, test: np.ndarray) -> np.ndarray:
@@ -476,7 +472,7 @@ class SvcTraining(BatchTraining):
         given = model.kernel == "precomputed" or callable(model.kernel)
         model.kernel, model.classes_ = "precomputed" if given else model.kernel, np.array([False, True])
         rows = self.X[np.ix_(train, train)] if given else self.X[train]
-        part = SvcTraining(model, rows, rows, first.astype(np.int64), self.bounds[train])
+        part = SvcTraining(model, rows, rows, first.astype(np.int64), self.weights[train])
         part.advance(None)
         fitted = SimpleNamespace(**super(SvcTraining, part).attributes(""))
         return model._decide(self.X[np.ix_(test, train)] if given else self.X[test], fitted).ravel()

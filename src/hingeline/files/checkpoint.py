@@ -117,7 +117,9 @@ class Checkpoint:
         self._length = 0  # bytes of the journal that are acknowledged
         self._wipe = False  # whether files hold points that have left the model
         self._writing = False  # whether a generation was begun and not ended
-        self.path.mkdir(parents=True, exist_ok=True)
+        if not self.path.exists():
+            self.path.mkdir(parents=True)
+            sync_folder(self.path.parent)
         self._guard: int | None = _locked(self.path / LOCK)
         try:
             self._open(model)
@@ -181,7 +183,7 @@ class Checkpoint:
         """
         if not hasattr(self.model, "forget"):
             raise TypeError(f"{type(self.model).__name__} cannot forget single points. IncrementalSVC can.")
-        ensemble = self.model._held()
+        ensemble, ids = self.model._held(), _array(ids)
         numbers = ensemble.numbers(ids)
         self._catch_up()
         write_atomically(self.path / INTENT, [json.dumps(numbers.tolist()).encode()])

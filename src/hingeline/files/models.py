@@ -64,8 +64,8 @@ TRUSTED_TYPES: list[str] = sorted(
     }
     | {"numpy.dtype"}
 )
-#: Attributes that are not saved: callbacks are code.
-UNSAVED = ("_skl_callbacks", "_skl_callbacks_to_teardown", "_parent_callback_ctx")
+#: Attributes that are not saved: callbacks, which are code, and requests of metadata routing.
+UNSAVED = ("_skl_callbacks", "_skl_callbacks_to_teardown", "_parent_callback_ctx", "_metadata_request")
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -78,7 +78,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        Estimator of hingeline, fitted or not, also in the middle of a stream. Callbacks are not saved.
+        Estimator of hingeline, fitted or not, also in the middle of a stream. Callbacks and requests of metadata
+        routing are not saved.
     path : str or path-like
         File.
 

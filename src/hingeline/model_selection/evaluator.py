@@ -64,8 +64,6 @@ class Evaluator:
         self.memory_limit, self.leave_one_out = memory_limit, leave_one_out
         self.journal = None if checkpoint is None else Journal(checkpoint, self._identity())
         self.shared = self._shared()
-        #: Cells by the way they were evaluated.
-        self.n_read = self.n_shared = self.n_fitted = 0
 
     def _identity(self) -> str:
         p = self.problem
@@ -117,7 +115,6 @@ class Evaluator:
                     self._watch(cell, partial(done, cell, dict(stored), known=True))
                 else:
                     left.append(cell)
-            self.n_read += len(cells) - len(left)
             self._evaluate(left, done)
         return [outs[id(cell)] for cell in cells]
 
@@ -145,9 +142,7 @@ class Evaluator:
                 cells = ExactLeaveOneOut(self.shared).work(cells, finish)
             else:
                 cells = self.shared.work(cells, finish)
-            self.n_shared += n_before - len(cells)
             self._warn(self.shared.complaints[before:], n_before)
-        self.n_fitted += len(cells)
         for cell, out in zip(cells, self._fit(cells), strict=True):
             done(cell, out)
 
@@ -160,11 +155,11 @@ class Evaluator:
         cell.context.call_on_fit_task_end(estimator=self.caller)
 
     def storage(self, stacklevel: int) -> str:
-        """How kernel values were kept: 'matrix', 'blocks' (with a warning) or 'none'."""
+        """How kernel values were kept: 'matrix', 'rows', 'blocks' (with a warning), or 'none'."""
         if self.shared is None:
             return "none"
         if not self.shared.too_large:
-            return "matrix"
+            return "matrix" if self.shared.in_matrix else "rows"
         warnings.warn(
             f"A kernel matrix takes {self.shared.too_large / 2**20:,.3g} MB, more than three quarters of "
             f"memory_limit={self.memory_limit:g}: kernel values are computed for each split, in blocks. Raise "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from time import monotonic
@@ -31,10 +32,8 @@ def fingerprint(*parts: Any) -> str:
 
 def versions() -> dict[str, str]:
     """Versions that scores may depend on."""
-    from .. import __version__
-
     return {
-        "hingeline": __version__,
+        "hingeline": version("hingeline"),
         "scikit-learn": sklearn.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,

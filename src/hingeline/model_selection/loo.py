@@ -21,6 +21,9 @@ from ..batch.svc import SVC
 from ..exact.incremental import IncrementalSVC
 from .shared import Cell, Run, SharedKernel
 
+#: Margins above minus this are computed: their signs may be rounding errors.
+NEAR_ZERO = 1e-6
+
 
 class ExactLeaveOneOut:
     """Leave-one-out scores of ``SVC``.
@@ -42,8 +45,10 @@ class ExactLeaveOneOut:
         return (
             isinstance(estimator, SVC)
             and self.shared.accuracy
+            and not self.shared.problem.return_train_score
             and run.key is not None
             and run.key[0] in COMPUTED
+            and not (estimator.break_ties and len(self.classes) > 2)  # needs values, not only signs
             and estimator.class_weight != "balanced"  # the weights change when a sample is left out
             and np.isfinite(max(run.members))
             and np.bincount(self.codes).min() > 1
@@ -61,12 +66,23 @@ class ExactLeaveOneOut:
             else:
                 others.append(run)
         with ThreadPoolExecutor(self.shared.threads) as pool:
-            for _ in pool.map(lambda group: self._score(group, done), groups.values()):
-                pass
+            for group, scores in zip(groups.values(), pool.map(self._attempt, groups.values()), strict=True):
+                if scores is None:
+                    others += group
+                    continue
+                for cell, out in scores:
+                    done(cell, out)
         return left + self.shared.evaluate(others, done)
 
-    def _score(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> None:
-        """Scores of runs that differ only in their splits."""
+    def _attempt(self, runs: list[Run]) -> list[tuple[Cell, dict[str, Any]]] | None:
+        """Scores of the cells of runs that differ only in their splits; None after an error: training reports it."""
+        try:
+            return self._score(runs)
+        except Exception:
+            return None
+
+    def _score(self, runs: list[Run]) -> list[tuple[Cell, dict[str, Any]]]:
+        found = []
         estimator = snapshot(runs[0].estimator)
         estimator.classes_ = self.classes
         machines, weights = self._machines(runs[0]), self._weights(estimator)
@@ -79,7 +95,8 @@ class ExactLeaveOneOut:
                 for cell in run.members.get(C, ()):
                     score = float(right[run.test[0]])
                     out = {"fit_error": None, "fit_time": seconds, "score_time": 0.0, "n_test_samples": 1}
-                    done(cell, {**out, "test_scores": score})
+                    found.append((cell, {**out, "test_scores": score}))
+        return found
 
     def _machines(self, run: Run) -> list[tuple[np.ndarray, IncrementalSVC]]:
         """Rows of each pair of classes, and a machine for them that has learnt nothing yet."""
@@ -108,5 +125,21 @@ class ExactLeaveOneOut:
         else:
             machine.set_params(C=C).fit(X[rows], self.codes[rows], sample_weight=weights[rows])
         values = machine.decision_function(X)
-        values[rows] = machine.leave_one_out(progress=False).decision
+        values[rows] = self._left_out(machine, values[rows], self.codes[rows])
         return values if len(self.classes) == 2 else -values  # positive for the first class of the pair
+
+    @staticmethod
+    def _left_out(machine: IncrementalSVC, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Values with the signs of the decision values without the sample itself.
+
+        The margin of a sample does not grow while its coefficient falls to zero. So samples on the wrong side stay
+        there, samples that are not support vectors keep their value, and only the others are removed.
+        """
+        margins = np.where(codes == codes.max(), values, -values)
+        ensemble = machine._ready()
+        numbers = ensemble.numbers_held()
+        open_ = np.flatnonzero(np.isin(numbers, machine.support_) & (margins > -NEAR_ZERO))
+        if len(open_):
+            source = machine._points_source(ensemble)
+            values[open_] = ensemble.core.leave_one_out(source, numbers[open_], threads=1)[0]
+        return values

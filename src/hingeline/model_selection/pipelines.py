@@ -43,6 +43,7 @@ class PipelineKernels:
         self.complaints: list[str] = []
         #: Size of the largest kernel matrix, if one exceeded the limit.
         self.too_large = 0
+        self.in_matrix = False
 
     def work(self, cells: list[Cell], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
         """Train cells, split by split; `done` gets each cell and its scores. Returns the cells that are left."""
@@ -69,6 +70,7 @@ class PipelineKernels:
         failed = shared.work([twin for twin, _ in pairs], lambda twin, out: done(twins[id(twin)], out))
         self.complaints += shared.complaints
         self.too_large = max(self.too_large, shared.too_large)
+        self.in_matrix = self.in_matrix or shared.in_matrix
         return [twins[id(twin)] for twin in failed]
 
     def _transformed(self, train: np.ndarray, test: np.ndarray) -> tuple[Problem, np.ndarray, np.ndarray]:

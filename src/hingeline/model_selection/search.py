@@ -83,9 +83,10 @@ class KernelSearchCV(GridSearchCV):
         As in GridSearchCV.
     param_grid_ : dict or list of dict
         Grid that was searched.
-    kernel_storage_ : {'matrix', 'blocks', 'none'}
-        Whether kernel values were kept in a matrix of all samples or computed in blocks because of `memory_limit`;
-        'none' if no kernel values were shared.
+    kernel_storage_ : {'matrix', 'rows', 'blocks', 'none'}
+        'matrix': kernel values were kept in a matrix of all samples. 'rows': they were computed from the rows of each
+        split, because that is faster (many samples with few features, ``SVC`` with 1,000 training rows or more).
+        'blocks': the same, because a matrix would have exceeded `memory_limit`. 'none': each cell was fitted by itself.
 
     See Also
     --------

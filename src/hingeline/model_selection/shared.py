@@ -8,15 +8,17 @@ Decision values have the bits of a separate fit to the training rows of the spli
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn.svm
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
@@ -31,7 +33,8 @@ from ..base.labels import require_two
 from ..base.platt import wants_probability
 from ..base.rows import finite
 from ..base.state import snapshot
-from ..batch.l2 import L2Classifier
+from ..batch.min_norm import MinNormSVC
+from ..batch.nnisda import NNISDAClassifier
 from ..batch.ollawv import WorstViolatorSVC
 from ..batch.svc import SINGLE_ROWS, SVC
 from ..batch.training import BatchTraining
@@ -39,9 +42,11 @@ from .kernels import Kernels, Key
 from .scores import Decided, accuracy, is_accuracy
 
 #: Estimators whose machines are trained from a kernel matrix.
-SHARED = (SVC, WorstViolatorSVC, L2Classifier)
+SHARED = (SVC, WorstViolatorSVC, MinNormSVC, NNISDAClassifier)
 #: Seconds of a run from which threads pay: shorter ones are mostly Python, which has one thread at a time.
 WORTH_THREADS = 2e-3
+#: Samples up to which kernel matrices stay in the processor's cache.
+FEW_SAMPLES = 2000
 #: Share of the memory that kernel matrices may take; the rest is for the caches of the solvers.
 MATRIX_SHARE = 0.75
 #: Stop reasons of machines that are finished.
@@ -100,7 +105,7 @@ def counterpart(estimator: Any) -> Any:
     """Estimator of this package that solves the problem of an estimator; None if there is none."""
     if type(estimator) is sklearn.svm.SVC:
         return SVC(**estimator.get_params(deep=False))
-    return estimator if isinstance(estimator, SHARED) else None
+    return estimator if type(estimator) in SHARED else None  # a subclass may have a fit of its own
 
 
 def _frozen(value: Any) -> Hashable:
@@ -108,7 +113,7 @@ def _frozen(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         return pickle.dumps(value)
-    return value
+    return type(value), value  # True is not 1
 
 
 class SharedKernel:
@@ -130,10 +135,16 @@ class SharedKernel:
         self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         self.accuracy = is_accuracy(problem.scorer)
         self.templates: dict[Hashable, Any] = {}
+        #: Number of runs by kernel.
+        self.n_runs: Counter[Key] = Counter()
         self.folds: dict[int, tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         self.complaints: list[str] = []
+        #: Set when the search is interrupted: threads end after their current fit.
+        self.stopped = False
         #: Size of a kernel matrix if it exceeded the limit, and kernel values were computed in blocks therefore.
         self.too_large = 0
+        #: Whether a matrix was used.
+        self.in_matrix = False
         checker = counterpart(problem.estimator)
         #: Parameter along which a run goes.
         self.path = "margin" if isinstance(checker, WorstViolatorSVC) else "C"
@@ -188,6 +199,7 @@ class SharedKernel:
                 found[group] = Run(estimator, self._key(estimator), cell.train, cell.test, {})
             found[group].members.setdefault(value, []).append(cell)
         order = sorted(found.values(), key=lambda run: (run.key is None, run.key or ()))
+        self.n_runs = Counter(run.key for run in order if run.key is not None)
         return order, others
 
     def _key(self, estimator: Any) -> Key | None:
@@ -212,45 +224,60 @@ class SharedKernel:
         backend, workers = get_active_backend(prefer="threads")
         if not getattr(backend, "supports_sharedmem", False) and workers != 1:
             return self._elsewhere(runs, done, getattr(backend, "supports_return_generator", False))
-        failed = []
-        begin = perf_counter()
-        failed += self._attempt(runs[0], done)
-        if self.threads == 1 or perf_counter() - begin < WORTH_THREADS:
-            for run in runs[1:]:
+        failed, seconds = [], 0.0
+        for run in runs[:2]:  # the first one also computes a matrix
+            begin = perf_counter()
+            failed += self._attempt(run, done)
+            seconds = perf_counter() - begin
+        if self.threads == 1 or seconds < WORTH_THREADS:
+            for run in runs[2:]:
                 failed += self._attempt(run, done)
             return failed
-        with ThreadPoolExecutor(self.threads) as pool:
-            for some in _by_key(runs[1:]):
+        pool = ThreadPoolExecutor(self.threads)
+        try:
+            for some in _by_key(runs[2:]):
                 if self._in_matrix(some[0]):
                     self._matrices(some[0])  # before threads ask for it
                 for cells in pool.map(lambda run: self._attempt(run, done), some):
                     failed += cells
+        except BaseException:
+            self.stopped = True
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
         return failed
 
     def _elsewhere(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool) -> list[Cell]:
         """Train runs in other processes, those of one kernel together; `one_by_one`: take results as they come."""
         parts = list(_by_key(runs))
         parallel = Parallel(return_as="generator" if one_by_one else "list")
-        found = parallel(delayed(_remotely)(self.problem, self.limit, part) for part in parts)
+        found = parallel(
+            delayed(_remotely)(self.problem, self.limit, list(map(_bare, part)), self.n_runs) for part in parts
+        )
         failed: list[Cell] = []
-        for part, (outs, complaints, too_large) in zip(parts, found, strict=True):
+        for part, (outs, complaints, too_large, in_matrix) in zip(parts, found, strict=True):
             cells = [cell for run in part for some in run.members.values() for cell in some]
             for cell, out in zip(cells, outs, strict=True):
                 failed.append(cell) if out is None else done(cell, out)
             self.complaints += complaints
             self.too_large = max(self.too_large, too_large)
+            self.in_matrix = self.in_matrix or in_matrix
         return failed
 
     def _attempt(self, run: Run, done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
         """Train one run. Cells left when an error occurs are returned: a fit of their own reports it."""
         left = [cell for some in run.members.values() for cell in some]
-        try:
-            for some, out in self.train(run):
-                for cell in some:
-                    left.remove(cell)
-                    done(cell, dict(out))
-        except Exception:
-            return left
+        steps = self.train(run)
+        while left:
+            try:
+                some, out = next(steps)
+            except StopIteration:  # the search was interrupted
+                return []
+            except Exception:
+                return left
+            for cell in some:
+                left.remove(cell)
+                done(cell, dict(out))
         return []
 
     def fold(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -272,6 +299,8 @@ class SharedKernel:
         machine = (Gathered if self._in_matrix(run) else Computed)(self, run, estimator, rows, codes)
         training = None
         for value in sorted(run.members):
+            if self.stopped:
+                return
             begin = perf_counter()
             setattr(estimator, self.path, value)
             if training is None or training.path is None:
@@ -324,15 +353,31 @@ class SharedKernel:
     def _in_matrix(self, run: Run) -> bool:
         """Whether to gather kernel values from a matrix of all samples rather than compute them for the split."""
         if run.key is not None and run.key[0] == "precomputed":
+            self.in_matrix = True
             return True
         if isinstance(run.estimator, SVC) and len(run.train) >= SINGLE_ROWS:
             return False  # a fit would use single precision and other forms of the rows
-        if run.key is None:
+        if run.key is None or not self._pays(run.key):
             return False
         fits = self.kernels.fit(*set(map(np.dtype, self._dtypes(run.estimator))))
         if not fits:
             self.too_large = self.kernels.bytes()
+        self.in_matrix = self.in_matrix or fits
         return fits
+
+    def _pays(self, key: Key) -> bool:
+        """Whether a matrix is faster than computing the kernel values of each split.
+
+        Few samples: the matrix stays in the processor's cache. Many samples: reading a value takes longer than
+        computing it from few features, and the matrix has many values that no split needs.
+        """
+        n, d = self.X.shape
+        if n <= FEW_SAMPLES:
+            return True
+        entries = self.X.nnz / n if sp.issparse(self.X) else d
+        computed, read, needed = 1.5 + 0.08 * entries, 4.0, 0.2 * self.n_runs[key]  # ns, ns, shares of the matrix
+        made = 2.5 + 0.16 * entries / len(self.n_runs)  # the map, and a part of the dot products
+        return made + needed * read < needed * computed
 
     def _matrices(self, run: Run) -> tuple[np.ndarray, np.ndarray]:
         """Kernel matrices for training and for predictions."""
@@ -403,7 +448,7 @@ def _fitted(estimator: Any, training: BatchTraining) -> Any:
         decision_scale_=found.get("decision_scale"),
         row=found["row"],
         stop_reason_=found["stop_reason"],
-        more={f"{name}_": found[name] for name in ("worst_margin", "kkt_violation") if name in found},
+        more={f"{name}_": found[name] for name in ("worst_margin", "kkt_violation", "n_iter") if name in found},
     )
 
 
@@ -419,11 +464,20 @@ def _by_key(runs: list[Run]) -> Iterator[list[Run]]:
         yield some
 
 
-def _remotely(problem: Problem, limit: float, runs: list[Run]) -> tuple[list[Any], list[str], int]:
-    """Scores of the cells of some runs, None for cells that failed; complaints; size of a matrix that did not fit."""
+def _bare(run: Run) -> Run:
+    """Copy of a run for another process: cells without parameters and contexts, which are not needed there."""
+    members = {value: [Cell({}, run.train, run.test) for _ in cells] for value, cells in run.members.items()}
+    return replace(run, members=members)
+
+
+def _remotely(
+    problem: Problem, limit: float, runs: list[Run], n_runs: Counter[Key]
+) -> tuple[list[Any], list[str], int, bool]:
+    """Scores of the cells of some runs, None for cells that failed; and what the search tells about its work."""
     shared = SharedKernel(problem, limit, 1)
+    shared.n_runs = n_runs
     outs: dict[int, Any] = {}
     for run in runs:
         shared._attempt(run, lambda cell, out: outs.__setitem__(id(cell), out))
     cells = [cell for run in runs for some in run.members.values() for cell in some]
-    return [outs.get(id(cell)) for cell in cells], shared.complaints, shared.too_large
+    return [outs.get(id(cell)) for cell in cells], shared.complaints, shared.too_large, shared.in_matrix

@@ -2,12 +2,13 @@
 //
 //     i = argmax v over up;  stop if v_i - min v over low <= tol
 //     j = argmax (v_i - v_j)^2 / a_ij over low with v_j < v_i,  a_ij = K_ii + K_jj - 2 K_ij, or 1e-12 if that is <= 0
-//     d = (v_i - v_j) / a_ij, clipped to the box;  beta_i += d, beta_j -= d, v -= d (K_i - K_j)
+//     d = (v_i - v_j) / a_ij, clipped to the box (up to it if a_ij <= 0);  beta_i += d, beta_j -= d, v -= d (K_i - K_j)
 //
 // v is in the precision of the kernel values and relative to `centre`, so that single precision resolves the
 // differences that decide. beta is in double.
 #pragma once
 
+#include "hingeline/algo/svc/free_step.hpp"
 #include "hingeline/algo/svc/state.hpp"
 #include "hingeline/algo/svc/working_rows.hpp"
 #include "hingeline/algo/svc/working_set.hpp"
@@ -26,20 +27,21 @@ template <class T> class Smo {
                                     Interrupt* interrupt) {
         load(s, positions, local, centre, bytes);
         const auto& op = pass_ops<T>();
-        const auto row_of = [&](Index p) {
-            const T* row = rows_.find(p);
-            if (row) return row;
-            const Index threads = rows_.threads(local.block(), std::ssize(scratch));
-            rows_.fetch(wanted(p, rows_.block(local.block(), local.grain(), threads)), local, scratch);
-            s.kernel_evals += fetched_ * size_;
-            return rows_.find(p);
-        };
+        const auto row_of = [&](Index p) { return row(s, p, local, scratch); };
         Extremes e = op.ascend_pair(v(), nullptr, nullptr, 0.0, up(), low(), size_);
         for (Index step = 0;; ++step) {
             if (e.high_at < 0 || e.low_at < 0 || e.high - e.low <= tol) return SmoEnd::tolerance;
             if (step >= most) return SmoEnd::steps;
             if (step % poll_every == 0 && interrupt && interrupt->requested()) return SmoEnd::interrupted;
             middle_ = 0.5 * (e.high + e.low);
+            if (step >= pace_.next) {
+                const Index made = newton(s, positions, step, most - step, row_of, interrupt);
+                e = op.ascend_pair(v(), nullptr, nullptr, 0.0, up(), low(), size_);
+                if (made > 0) {
+                    step += made - 1;
+                    continue;
+                }
+            }
             const Index i = e.high_at;
             const T* row_i = row_of(i);
             const Index j =
@@ -50,14 +52,15 @@ template <class T> class Smo {
             const double wanted_step =
                 (static_cast<double>(v()[i]) - static_cast<double>(v()[j])) / (curve > 0 ? curve : least_curve);
             const Index a = positions[i], b = positions[j];
-            const double room_i = s.high(a) - s.beta[a], room_j = s.beta[b] - s.low(b);
-            const double d = std::min({wanted_step, room_i, room_j});
+            const double room_i = s.high(a) - s.beta[a], room_j = s.beta[b] - s.low(b), room = std::min(room_i, room_j);
+            const double d = curve > 0 || std::isinf(room) ? std::min(wanted_step, room) : room;
             const double before = s.beta[a], other = s.beta[b];
             s.beta[a] = d == room_i ? s.high(a) : before + d;
             s.beta[b] = d == room_j ? s.low(b) : other - d;
             s.bounded = s.bounded || std::abs(s.beta[a]) == s.bound[a] || std::abs(s.beta[b]) == s.bound[b];
             if (s.beta[a] == before && s.beta[b] == other) return SmoEnd::rounding;
             set_room(s, i, a), set_room(s, j, b);
+            pace_.gain += d * ((e.high - static_cast<double>(v()[j])) - 0.5 * d * curve);
             const T* row_j = row_of(j);
             e = op.ascend_pair(v(), row_i, row_j, -d, up(), low(), size_);
             ++s.steps;
@@ -66,10 +69,111 @@ template <class T> class Smo {
     /// v of position p of the working set after `solve`.
     double value(Index p) const { return centre_ + static_cast<double>(arrays_[0][p]); }
 
+    /// Newton steps of the last `solve`; they leave larger errors in v than pairs.
+    Index newton_steps() const { return newton_steps_; }
+    /// Compute v from beta again after a `solve` of all points. Returns the largest error that it had. The bits are
+    /// those of the kernel values, whatever the source.
+    template <class L>
+    double renew(State& s, const Array<Index>& positions, const L& local, std::vector<SumScratch<T>>& scratch) {
+        Aligned<double> sums;
+        std::fill_n(sums.reserve(padded(size_)), padded(size_), 0.0);
+        for (Index p = 0; p < size_; ++p) {
+            const double coef = s.beta[positions[p]];
+            if (coef == 0) continue;
+            const T* const values = row(s, p, local, scratch);
+            pass_ops<T>().combine(&values, &coef, 1, 0, padded(size_), sums.data());
+        }
+        double error = 0;
+        for (Index p = 0; p < size_; ++p) {
+            const T fresh = static_cast<T>(s.y[positions[p]] - sums.data()[p] - centre_);
+            error = std::max(error, static_cast<double>(std::abs(fresh - v()[p])));
+            v()[p] = fresh;
+        }
+        return error;
+    }
+
   private:
     static constexpr double least_curve = 1e-12;  // as LIBSVM
     static constexpr Index poll_every = 256;
 
+    /// When to try Newton steps: after ten steps per point, and then as often as it pays.
+    struct Pace {
+        Index next = 0, last = 0;  // steps at the next and after the last try
+        double gain = 0;           // ascent by pairs since the last try
+        double wait = 1;           // pause after a try, in units of twice its cost
+    };
+    static constexpr Index first_try = 10, few_points = 100;
+    struct Move {
+        double gain = 0, cost = 0, length = 1;
+        Index pairs = 0;
+    };
+
+    /// Newton steps on the free points until no bound shortens one. Returns the number of pairs changed, at most
+    /// `most`.
+    template <class RowOf> Index newton(State& s, const Array<Index>& positions, Index step, Index most, RowOf&& row_of,
+                                        Interrupt* interrupt) {
+        const double since = static_cast<double>(std::max<Index>(step - pace_.last, 1)), usual = pace_.gain / since;
+        const Index points = all_points_cost() <= since ? size_ : few_points;
+        Move all;
+        for (Move one{.length = 0}; one.length < 1; ++newton_steps_) {
+            if (interrupt && interrupt->requested()) break;
+            if (!free_step_.find(v(), up(), low(), diagonal(), size_, points, row_of)) break;
+            if (all.pairs + free_step_.positions().size() - 1 > most) break;
+            one = move(s, positions, row_of);
+            all.gain += one.gain, all.cost += one.cost, all.pairs += one.pairs;
+        }
+        pace_.wait = all.gain > usual * all.cost ? std::max(0.125, 0.5 * pace_.wait) : 2 * pace_.wait;
+        pace_.last = step + all.pairs;
+        pace_.next = pace_.last + static_cast<Index>(2 * std::max(all.cost, 1.0) * pace_.wait) + 1;
+        pace_.gain = 0;
+        return all.pairs;
+    }
+    /// Expected cost of Newton steps on all free points: each bound that is met costs one.
+    double all_points_cost() {
+        Index free = 0;
+        for (Index p = 0; p < size_; ++p) free += up()[p] > 0 && low()[p] > 0;
+        return FreeStep<T>::cost(free, size_) * (1 + static_cast<double>(free) / 10);
+    }
+    /// Make the step of `free_step_` up to the first bound.
+    template <class RowOf> Move move(State& s, const Array<Index>& positions, RowOf&& row_of) {
+        const auto& op = pass_ops<T>();
+        const Array<Index>& free = free_step_.positions();
+        const Array<double>& direction = free_step_.direction();
+        const auto reach = [&](Index k) {  // steps to the bound
+            const Index i = positions[free[k]];
+            if (direction[k] == 0) return infinity;
+            return ((direction[k] > 0 ? s.high(i) : s.low(i)) - s.beta[i]) / direction[k];
+        };
+        Move out{.cost = FreeStep<T>::cost(free.size(), size_), .pairs = free.size() - 1};
+        for (Index k = 0; k < free.size(); ++k) out.length = std::min(out.length, reach(k));
+        Array<double> change;
+        const auto count_gain = [&](Index k) { out.gain += 0.5 * change[k] * static_cast<double>(v()[free[k]]); };
+        for (Index k = 0; k < free.size(); ++k) {
+            const Index i = positions[free[k]];
+            const double before = s.beta[i], bound = direction[k] > 0 ? s.high(i) : s.low(i);
+            const double after = std::clamp(before + out.length * direction[k], s.low(i), s.high(i));
+            s.beta[i] = reach(k) <= out.length ? bound : after;
+            s.bounded = s.bounded || std::abs(s.beta[i]) == s.bound[i];
+            set_room(s, free[k], i);
+            change.push_back(s.beta[i] - before);
+            count_gain(k);
+        }
+        for (Index k = 1; k < free.size(); ++k) {
+            const T* const row = row_of(free[k]);
+            op.ascend_pair(v(), row, row_of(free[0]), -change[k], up(), low(), size_);
+        }
+        for (Index k = 0; k < free.size(); ++k) count_gain(k);
+        s.steps += out.pairs;
+        return out;
+    }
+
+    template <class L> const T* row(State& s, Index p, const L& local, std::vector<SumScratch<T>>& scratch) {
+        if (const T* held = rows_.find(p)) return held;
+        const Index threads = rows_.threads(local.block(), std::ssize(scratch));
+        rows_.fetch(wanted(p, rows_.block(local.block(), local.grain(), threads)), local, scratch);
+        s.kernel_evals += fetched_ * size_;
+        return rows_.find(p);
+    }
     T* v() { return arrays_[0]; }
     T* up() { return arrays_[1]; }
     T* low() { return arrays_[2]; }
@@ -79,6 +183,8 @@ template <class T> class Smo {
     void load(const State& s, const Array<Index>& positions, const L& local, double centre, std::size_t bytes) {
         size_ = positions.size();
         centre_ = centre;
+        pace_ = {.next = first_try * size_};
+        newton_steps_ = 0;
         arrays_.resize(0);
         arrays_.resize(size_);
         rows_.reset(size_, std::max(size_, std::min(s.n(), largest_block)), bytes);
@@ -113,10 +219,12 @@ template <class T> class Smo {
         return candidates_;
     }
 
-    Index size_ = 0, fetched_ = 0;
+    Index size_ = 0, fetched_ = 0, newton_steps_ = 0;
     double centre_ = 0, middle_ = 0;
     Parallel<T, 4> arrays_;
     WorkingRows<T> rows_;
+    FreeStep<T> free_step_;
+    Pace pace_;
     Array<Index> candidates_;
 };
 

@@ -53,8 +53,13 @@ template <class Source> struct Workspace {
 template <class Source> class Solver {
   public:
     Solver(State& state, const Params& p, const Source& source, const Stop& stop, int threads, Workspace<Source>& work)
-        : s(state), p_(p), source_(source), stop_(stop), threads_(threads),
-          most_steps_(most_steps(p, state.n())), w(work) {
+        : s(state),
+          p_(p),
+          source_(source),
+          stop_(stop),
+          threads_(threads),
+          most_steps_(most_steps(p, state.n())),
+          w(work) {
         endless_ = std::any_of(s.bound.begin(), s.bound.end(), [](double c) { return std::isinf(c); });
     }
 
@@ -230,10 +235,11 @@ template <class Source> class Solver {
             progress || s.filling ? 0 : s.waiting + 1;  // random violators say little about the largest violation
         return s.waiting < patience ? true : stuck();
     }
-    bool stuck() {
+    /// Change to double precision, or stop for a reason. False when interrupted.
+    bool stuck(Reason reason = Reason::precision) {
         s.waiting = 0;
         if (!s.single) {
-            s.reason = Reason::precision;
+            s.reason = reason;
             return true;
         }
         s.single = false;
@@ -267,8 +273,7 @@ template <class Source> class Solver {
         prepare(tools);
         Array<double> before;
         for (const Index i : w.positions) before.push_back(s.beta[i]);
-        const Index most =
-            std::min(whole ? (endless_ ? s.next_look - s.steps : most_steps_) : 20 * q, most_steps_ - s.steps);
+        const Index most = std::min(whole ? most_of_whole() : 20 * q, most_steps_ - s.steps);
         const Index steps_before = s.steps;
         const SmoEnd end =
             tools.smo.solve(s, w.positions, tools.local, l_.middle(), std::max(finest, fraction * l_.gap()), most,
@@ -279,7 +284,8 @@ template <class Source> class Solver {
         for (Index k = 0; k < w.positions.size(); ++k)
             if (const Index i = w.positions[k]; s.beta[i] != before[k])
                 changed.push_back(i), w.change.push_back(s.beta[i] - before[k]);
-        const bool complete = end != SmoEnd::interrupted && update(tools, whole, changed);
+        double error = 0;  // of v in SMO
+        const bool complete = end != SmoEnd::interrupted && update(tools, whole, changed, error);
         s.working = w.positions;
         if (!complete) {
             s.stale = true;
@@ -288,17 +294,27 @@ template <class Source> class Solver {
         }
         s.violation = look(s, s.active).gap();
         note(s);
-        return s.steps > steps_before && end != SmoEnd::rounding ? true : stuck();
+        // The problem needs double precision, or more than that: with infinite bounds it has no maximum then.
+        const bool hard =
+            whole && end == SmoEnd::steps && s.steps < most_steps_ && (s.single || 4 * error > s.violation);
+        if (s.steps > steps_before && end != SmoEnd::rounding && !hard) return true;
+        return stuck(hard && endless_ ? Reason::unbounded : Reason::precision);
+    }
+    /// Limit of the steps on all points. Problems that need many are ill-conditioned: single precision does not suffice
+    /// for Newton steps on their free points, and v must be computed again from time to time.
+    Index most_of_whole() const {
+        constexpr Index per_point = 100, between = Index{1} << 18;
+        const Index most = s.single ? per_point * s.n() : between;
+        return endless_ ? std::min(most, s.next_look - s.steps) : most;
     }
 
     /// v of the active points after a step. With everything in the working set and double precision, SMO has it
-    /// already.
-    template <class T> bool update(Tools<Source, T>& tools, bool whole, const Array<Index>& changed) {
-        if (whole && sizeof(T) == 8) {
-            for (Index k = 0; k < w.positions.size(); ++k) s.v[w.positions[k]] = tools.smo.value(k);
-            return true;
-        }
-        return apply(tools, s.active, changed, w.change);
+    /// already, up to an `error` after Newton steps. False when interrupted.
+    template <class T> bool update(Tools<Source, T>& tools, bool whole, const Array<Index>& changed, double& error) {
+        if (!whole || sizeof(T) < 8) return apply(tools, s.active, changed, w.change);
+        if (tools.smo.newton_steps() > 0) error = tools.smo.renew(s, w.positions, tools.local, tools.scratch);
+        for (Index k = 0; k < w.positions.size(); ++k) s.v[w.positions[k]] = tools.smo.value(k);
+        return true;
     }
 
     /// Intercept of an interrupted step from the values of the working set.
