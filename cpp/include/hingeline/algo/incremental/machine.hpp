@@ -102,8 +102,8 @@ template <class Source> class Machine {
                     return again(members());
                 }
                 require_path();
-                // The direction has the errors of G, which grow with C; the errors of a large C stay when C falls, in mu
-                // too.
+                // The direction has the errors of G, which grow with C; the errors of a large C stay when C falls, in
+                // mu too.
                 if (C < 1e-6 * s.C) throw Stuck();
                 const bool far = C > 100 * s.C || C < 0.01 * s.C;
                 path_.follow(C);
