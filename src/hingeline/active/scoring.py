@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import cosine_similarity, pairwise_kernels
 
 from ..base.kernel import KernelEstimator
 
@@ -53,6 +52,8 @@ def similarity_of(estimator: Any, X: Any) -> np.ndarray:
     ndarray of shape (n_rows, n_rows)
         Similarities in [-1, 1].
     """
+    from sklearn.metrics.pairwise import cosine_similarity, pairwise_kernels  # takes long to import
+
     kernel = estimator.kernel if isinstance(estimator, KernelEstimator) else "linear"
     if kernel in ("linear", "sigmoid"):  # a sigmoid is no inner product
         return np.clip(cosine_similarity(X), -1, 1)
