@@ -28,10 +28,10 @@ demo: $(INSTALLED) $(GROUP)demo
 
 test: test-python test-cpp-sanitize
 
-test-python: $(INSTALLED) $(GROUP)test
+test-python: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx
 	$(BIN)/python -m pytest -q -n auto tests --pyargs hingeline
 
-test-slow: $(INSTALLED) $(GROUP)test
+test-slow: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx
 	$(BIN)/python -m pytest -q -m slow tests
 
 .PHONY: fuzz

@@ -154,7 +154,7 @@ def _label(one: Page, group: list[Page]) -> str:
 def _overview(pages: dict[str, list[Page]]) -> str:
     """What the page is, and how many claims of each paper hold."""
     rows = "".join(_overview_rows(pages))
-    header = "<tr><th>paper</th><th>claims</th><th>hold here</th><th>tie</th><th>do not hold</th></tr>\n"
+    header = "<tr><th>paper</th><th>claims judged</th><th>hold here</th><th>tie</th><th>do not hold</th></tr>\n"
     return (
         "<header>\n<h1>hingeline: results</h1>\n<p>Our runs of published experiments, and benchmarks. Each part says "
         "what was run, on which machine and with which versions.</p>\n"

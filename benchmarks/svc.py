@@ -277,9 +277,9 @@ def compared(done: list[tuple[Job, dict[str, Any]]]) -> str:
             cpu, first = median(runs), runs[0]
             columns = (("accuracy", 4), ("dual", 10), ("violation", 2))
             rest = [number(first.get(key), digits) for key, digits in columns]
-            rows.append([job.name, who, number(cpu), number(cpu / ours, 2), number(first["support"]), *rest])
+            rows.append([f"{job.name}, {who}", number(cpu), number(cpu / ours, 2), number(first["support"]), *rest])
     return table(
-        ["case", "contestant", "CPU s", "ratio", "support vectors", "accuracy %", "dual objective", "violation"], rows
+        ["case, contestant", "CPU s", "ratio", "support vectors", "accuracy %", "dual objective", "violation"], rows
     )
 
 

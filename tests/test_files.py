@@ -379,6 +379,8 @@ def rewritten(content, change):
         ("state", '{"dict":{"a":1,"a":2}}', "has a name twice"),
         ("state", '{"dict":{"a":NaN}}', "the value NaN"),
         ("state", "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("state", '{"dict":{"a":' + '{"tuple":' * 200 + "[]" + "}" * 202, "nested too deeply"),
+        ("state", '{"dict":{"a":' + "[" * 200 + "]" * 200 + "}}", "nested too deeply"),
         ("parameters", '{"dict":{"C":-1.0}}', "'C' parameter of SVC must be"),
         ("parameters", '{"dict":{"kernel":"other"}}', "'kernel' parameter of SVC must be"),
     ],

@@ -7,6 +7,7 @@ import signal
 import struct
 import time
 import warnings
+from functools import reduce
 from itertools import count
 from uuid import UUID
 
@@ -173,6 +174,8 @@ def test_an_error_changes_neither_model_nor_folder(tmp_path):
         run.learn(X[:2], y[:2], sample_weight={1})
     with pytest.raises(ValueError, match="Out of range float"):
         run.learn(X[:2], y[:2], note=np.inf)
+    with pytest.raises(TypeError, match="nested too deeply"):
+        run.learn(X[:2], y[:2], note=reduce(lambda inner, _: [inner], range(50)))
     assert (bits(run.model), content_of(tmp_path)) == (before, files)
     run._journal.append({"X": X[:2, :2], "y": y[:2], "keywords": {}, "note": None})  # a crash before the error
     crash(run)
@@ -466,7 +469,7 @@ def check_after_crash(folder, n, forgotten, states):
         assert not held_in(folder, removed)
 
 
-@pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("outcome", "begin"), [("lost", 0), ("kept", 11)])
 def test_power_loss_at_any_system_call(outcome, begin, step, tmp_path, monkeypatch):
     states = script_states()
@@ -489,7 +492,7 @@ def test_power_loss_at_any_system_call(outcome, begin, step, tmp_path, monkeypat
         check_after_crash(folder, n, forgotten, states)
         shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(spare)
-    assert limit > 130
+    assert limit > 120
 
 
 def killed_stream(folder, name, seed, most):
@@ -508,10 +511,13 @@ def killed_stream(folder, name, seed, most):
         finally:
             os._exit(0)
     os.close(send)
-    time.sleep(random.Random(seed).uniform(0.0, 0.06))
+    choose, received = random.Random(seed), b""
+    wanted = choose.choice([0, 0, 1, 2, 3, 5, 8])  # messages to wait for: the first one says that the folder is open
+    while len(received) < 8 * wanted and (part := os.read(receive, 8)):
+        received += part
+    time.sleep(choose.choice([0.0, 0.001, 0.005, 0.03]) * choose.random())
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    received = b""
     while part := os.read(receive, 1 << 16):
         received += part
     os.close(receive)
@@ -520,21 +526,22 @@ def killed_stream(folder, name, seed, most):
 
 def kill_many(name, folder, times):
     """Kill and resume; when the stream ends, begin again."""
-    most = 28
-    states, lost = uninterrupted(name, most), 0
+    most, known = 28, 0
+    states = uninterrupted(name, most)
     for seed in range(times):
-        acknowledged = killed_stream(folder, name, seed, most)
+        known = max(known, killed_stream(folder, name, seed, most))
         if not list(folder.glob("model*")):
+            assert known == 0
             continue
         run = Checkpoint(folder)
         seen = run.model.n_samples_seen_ if hasattr(run.model, "n_samples_seen_") else 0
-        lost += max(0, acknowledged - seen)
-        assert seen % 7 == 0
-        assert bits(run.model) == states[seen // 7]
         crash(run)
+        assert seen in (known, known + 7)
+        assert bits(run.model) == states[seen // 7]
+        known = seen
         if seen == 7 * most:
             shutil.rmtree(folder)
-    assert not lost
+            known = 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
+import hingeline
+
 from .estimators import ESTIMATORS, MODELS
 from .golden.make import FOLDER, learn_on, outputs, saved_names
 
@@ -14,13 +16,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.Inconsistent
 def test_every_estimator_has_a_model():
     missing = set(ESTIMATORS) - {type(model) for model in MODELS.values()}
     assert not missing, "add a model to tests/estimators.py and run python -m tests.golden.make with its name"
-    assert {path.stem for path in FOLDER.glob("*.pkl")} == set(MODELS)
+    for ending in ("pkl", "safetensors"):
+        assert {path.stem for path in FOLDER.glob(f"*.{ending}")} == set(MODELS)
 
 
+@pytest.mark.parametrize("form", ["pickle", "file"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_saved_estimator_is_still_read(name):
+def test_a_saved_estimator_is_still_read(name, form):
     golden = pickle.loads((FOLDER / f"{name}.pkl").read_bytes())
-    model = pickle.loads(golden["saved"])
+    file = FOLDER / f"{name}.safetensors"
+    model = pickle.loads(golden["saved"]) if form == "pickle" else hingeline.load(file)
     np.testing.assert_allclose(outputs(model), golden["outputs"], rtol=1e-8, atol=1e-8)
     assert saved_names(model) == golden["names"], "the saved fields changed: raise their version, run tests.golden.make"
     if "after" in golden:

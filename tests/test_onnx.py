@@ -28,8 +28,8 @@ from hingeline import (
 from .data import blobs
 from .estimators import MODELS
 
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+onnx = pytest.importorskip("onnx", reason="onnx is not installed (group test-onnx)")
+runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (group test-onnx)")
 
 import hingeline.onnx  # noqa: E402
 
@@ -214,11 +214,10 @@ def test_what_cannot_be_exported():
 # ---- skl2onnx ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("n_classes", "dtype"), [(2, np.float64), (3, np.float64), (3, np.float32)])
 @pytest.mark.parametrize("name", MODELS)
 def test_pipelines(name, n_classes, dtype):
-    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed (group test-onnx)")
     hingeline.onnx.register()
     X, y, other = problem(n_classes)
     X, other = X.astype(dtype), other.astype(dtype)
@@ -236,7 +235,7 @@ def test_pipelines(name, n_classes, dtype):
 
 
 def test_labels_and_features_in_pipelines():
-    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed (group test-onnx)")
     hingeline.onnx.register()
     X, y, other = problem(3)
     for labels in (WORDS[y], y > 0, y - 1.0):

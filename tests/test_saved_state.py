@@ -175,6 +175,15 @@ def test_attributes_that_do_not_fit_together_are_a_value_error(model, name, valu
         type(model)().__setstate__({**state, name: value})
 
 
+@pytest.mark.parametrize("name", ["dense", "own_ids"])
+def test_flags_of_a_saved_state(name):
+    model = IncrementalOneClassSVM(gamma=0.3).fit(np.random.default_rng(0).standard_normal((6, 2)))
+    state = saved_state(model)
+    for damaged in ({**state, name: "damaged"}, {key: value for key, value in state.items() if key != name}):
+        with pytest.raises(ValueError, match="damaged"):
+            with_saved_state(model, damaged)
+
+
 def test_ids_of_a_saved_state():
     X = np.random.default_rng(0).standard_normal((6, 2))
     for ids, wrong in ((None, (77, 3, "a", None)), ([*"abcdef"], (None, (), 1.5))):

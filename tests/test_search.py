@@ -2,6 +2,8 @@
 
 import pickle
 import warnings
+from contextlib import nullcontext
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hingeline import LASVC, SVC, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
-from hingeline.model_selection import KernelSearchCV, default_param_grid, nested_cross_validate
+from hingeline.model_selection import KernelSearchCV, default_param_grid, evaluator, nested_cross_validate
 
 GRIDS = {
     SVC: {"C": [100.0, 0.1, 3.0], "gamma": [0.05, 5.0]},
@@ -54,10 +56,16 @@ def assert_same(ours, theirs):
     assert ours.best_index_ == theirs.best_index_
 
 
-def both(estimator, grid, X, y, fit=None, **options):
-    """Search by KernelSearchCV and by GridSearchCV."""
+def refused(*args, **kwargs):
+    raise AssertionError("a cell was fitted by itself")
+
+
+def both(estimator, grid, X, y, fit=None, shared=True, **options):
+    """Search by KernelSearchCV, with shared kernel values for all cells unless told otherwise, and by GridSearchCV."""
     options.setdefault("cv", 2)
-    ours = KernelSearchCV(estimator, grid, **options).fit(X, y, **(fit or {}))
+    way = mock.patch.object(evaluator, "_fit_and_score", refused) if shared else nullcontext()
+    with way:
+        ours = KernelSearchCV(estimator, grid, **options).fit(X, y, **(fit or {}))
     return ours, GridSearchCV(clone(estimator), grid, **options).fit(X, y, **(fit or {}))
 
 
@@ -137,6 +145,13 @@ def test_many_rows_in_single_precision():
     ours, theirs = both(SVC(), {"C": [1.0, 30.0], "gamma": [0.5]}, X, y, cv=3, scoring=SCORES, refit="accuracy")
     assert ours.kernel_storage_ == "rows"
     assert_same(ours, theirs)
+
+
+def test_newton_steps_along_C():
+    """Ill-conditioned problems: steps on all free points, some of which reach the bound."""
+    X, y = samples(80, 2)
+    grid = {"C": [1.0, 1e3, 1e6], "kernel": ["linear", "poly"]}
+    assert_same(*both(SVC(gamma=0.3, coef0=1.0), grid, X, y, scoring=SCORES, refit="accuracy"))
 
 
 def test_many_rows_in_a_matrix_and_without():
@@ -267,7 +282,7 @@ def test_warnings_of_the_fits_are_summarised():
 @pytest.mark.parametrize("estimator", [LASVC(), SVC(kernel=lambda A, B: A @ B.T)], ids=["LASVC", "callable"])
 def test_other_estimators_are_fitted(estimator):
     X, y = samples(60)
-    ours, theirs = both(estimator, {"C": [0.5, 5.0]}, X, y, cv=2)
+    ours, theirs = both(estimator, {"C": [0.5, 5.0]}, X, y, shared=False)
     assert_same(ours, theirs)
 
 
@@ -277,7 +292,7 @@ def test_scorers_that_need_an_estimator():
     def n_support(estimator, X, y):
         return -len(estimator.support_)
 
-    assert_same(*both(SVC(), GRIDS[SVC], X, y, scoring=n_support))
+    assert_same(*both(SVC(), GRIDS[SVC], X, y, scoring=n_support, shared=False))
     assert KernelSearchCV(SVC(), GRIDS[SVC], scoring=n_support).fit(X, y).kernel_storage_ == "none"
 
 
@@ -395,6 +410,6 @@ def test_subclasses_have_a_fit_of_their_own():
             return super().fit(X, np.roll(y, 1))
 
     X, y = samples(60)
-    ours, theirs = both(Fixed(), {"C": [1.0, 5.0]}, X, y)
+    ours, theirs = both(Fixed(), {"C": [1.0, 5.0]}, X, y, shared=False)
     assert ours.kernel_storage_ == "none"
     assert_same(ours, theirs)

@@ -37,7 +37,7 @@ def test_finished_cells_are_not_computed_again(estimator, tmp_path):
     assert_same(first, expected)
     whole = lines_of(file)
     assert len(whole) == 1 + 12
-    file.write_bytes(b"".join(whole[:6]) + whole[6][:-9])  # killed within a line
+    file.write_bytes(b"".join(whole[:6]) + whole[6][:-9] + b"x" * 10_000)  # killed within a line
     again = KernelSearchCV(estimator, grid, cv=3, return_train_score=True, checkpoint=file).fit(X, y)
     assert_same(again, expected)
     assert lines_of(file)[:6] == whole[:6]

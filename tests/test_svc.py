@@ -147,7 +147,7 @@ def test_objective_that_grows_without_end():
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 @pytest.mark.parametrize("n, C", [(200, 1e6), (1000, 1e5)])
 def test_few_steps_with_a_large_C(kernel, n, C):
-    """The free points of a kernel of low rank are ill-conditioned: pairs of coefficients alone need hours."""
+    """The free points of a kernel of low rank are ill-conditioned: pairs of coefficients alone need steps in proportion to C."""
     X, y = noisy(n, 3)
     model = SVC(kernel=kernel, C=C, **KERNELS[kernel]).fit(X, y)
     K = kernel_matrix(X, X, kernel, **KERNELS[kernel])

@@ -1,4 +1,4 @@
-"""Write the golden files: a saved estimator of each class, and what it must answer after it is loaded.
+"""Write the golden files: a saved estimator of each class, by pickle and as a model file, and what it must answer.
 
 Run ``python -m tests.golden.make`` after a change of the saved fields, which must also raise their version. For a new
 estimator give its name: ``python -m tests.golden.make SVC``.
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
+import hingeline
 from hingeline import IncrementalOneClassSVM
 from tests.estimators import MODELS
 
@@ -67,6 +68,7 @@ def main(names):
         if stream:
             golden["after"] = outputs(learn_on(model))
         (FOLDER / f"{name}.pkl").write_bytes(pickle.dumps(golden, protocol=4))
+        hingeline.save(pickle.loads(golden["saved"]), FOLDER / f"{name}.safetensors")
 
 
 if __name__ == "__main__":

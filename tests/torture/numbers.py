@@ -4,6 +4,7 @@ A call raises a clear ValueError and leaves the model as it was, or the model is
 their KKT conditions, or warn. No call takes long.
 """
 
+import inspect
 import pickle
 import sys
 import warnings
@@ -112,7 +113,7 @@ class Stream:
         return (self.rows(n), *labels), more
 
     def _takes_weights(self):
-        return "sample_weight" in type(self.model).fit.__code__.co_varnames or self.subject.stream
+        return "sample_weight" in inspect.signature(type(self.model).fit).parameters
 
     def call(self):
         """Name of a random call and the call."""

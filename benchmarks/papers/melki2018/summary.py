@@ -45,23 +45,7 @@ class Summary(frame.Summary):
         folds: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for at, result in self.of("nested"):
             folds.setdefault((at["name"], at["method"]), []).append(result)
-        return {key: self._row(key[1], found) for key, found in folds.items() if len(found) == self.folds}
-
-    def _row(self, method: str, found: list[dict[str, Any]]) -> Row:
-        accuracies = [100 * r["correct"] / r["rows"] for r in found]
-        seconds = sum(r["seconds"] + r["searching"] * (self._repeats(method) - 1) for r in found)
-        shares = [100 * r["n_support"] / r["n_train"] for r in found if "n_support" in r]
-        support = mean(shares) if shares else None
-        return Row(mean(accuracies), stdev(accuracies), seconds, support, [r["chosen"] for r in found])
-
-    @staticmethod
-    def _repeats(method: str) -> int:
-        """How often the chapter's grid repeats ours: cells that differ in C only have one result."""
-        cells = METHODS[method].cells
-        made = 1
-        for values in METHODS[method].grid.values():
-            made *= len(values)
-        return 1 if cells is None else cells // made
+        return {key: _row(found) for key, found in folds.items() if len(found) == self.folds}
 
     def done(self, methods: Iterable[str]) -> list[str]:
         """Sets that have the results of all these methods."""
@@ -78,6 +62,13 @@ class Summary(frame.Summary):
             return None
         control = METHODS[OLLAWV].title
         return rank_methods(self.values(what, methods), higher_is_better=HIGHER[what], control=control)
+
+
+def _row(found: list[dict[str, Any]]) -> Row:
+    accuracies = [100 * r["correct"] / r["rows"] for r in found]
+    shares = [100 * r["n_support"] / r["n_train"] for r in found if "n_support" in r]
+    seconds, support = sum(r["seconds"] for r in found), mean(shares) if shares else None
+    return Row(mean(accuracies), stdev(accuracies), seconds, support, [r["chosen"] for r in found])
 
 
 def printed(what: str, methods: Sequence[str] = FIRST) -> dict[str, dict[str, float]]:

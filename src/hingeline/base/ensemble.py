@@ -44,8 +44,11 @@ class ReadsEnsemble:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[misc]
-        if "_model" in vars(self) and not (isinstance(self._model, Ensemble) and "_gamma" in vars(self)):
-            raise ValueError("the saved state is damaged: _model or _gamma is missing")
+        if "_model" in vars(self):
+            with as_damage():
+                sound = isinstance(self._model, Ensemble) and "_gamma" in vars(self)
+                require_sound(sound, "_model or _gamma is missing")
+                require_sound(self._model.frozen.keys() <= self._frozen().keys(), "frozen has other names")
 
     def __copy__(self) -> Any:
         """Independent copy: forgetting a point in one does not affect the other."""

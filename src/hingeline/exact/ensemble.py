@@ -205,7 +205,8 @@ class ExactEnsemble(Ensemble):
         n_labels, held = self.core.n_classes if self.problem == "classes" else 0, self.numbers_held().tolist()
         names = list(self.name_of.values())
         sound_names = list(map(_plain, names)) == names if self.own_ids else names == held
-        return len(self.labels) == n_labels and list(self.name_of) == held and sound_names
+        sound_kinds = isinstance(self.dense, bool) and isinstance(self.own_ids, bool)
+        return len(self.labels) == n_labels and list(self.name_of) == held and sound_names and sound_kinds
 
     def _new_core(self) -> Any:
         return _core.Incremental(self.problem, C=1.0, nu=0.0)

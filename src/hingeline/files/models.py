@@ -155,7 +155,7 @@ def load(
     try:
         content = mapped_file(path)
         return unpacked(*layout.read(content), len(content), mapped=mapped, functions=functions or {})
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 

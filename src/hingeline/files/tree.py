@@ -19,6 +19,8 @@ from .layout import NAMES, TYPES, sizes
 
 #: Classes of sparse matrices that may occur.
 SPARSE = {kind.__name__: kind for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)}
+#: Levels of nested values that are read.
+DEEPEST = 60
 #: Lists of at least this many integers are stored as an array.
 MANY = 16
 #: Parts of the state of an object that it copies when it is restored; they may be views of the file.
@@ -42,6 +44,7 @@ class Encoder:
     def __init__(self, objects: Mapping[type, str]) -> None:
         self.objects = objects
         self.arrays: dict[str, np.ndarray] = {}
+        self.depth = 0
 
     def __call__(self, value: Any, path: str) -> Any:
         """Node of a value. `path` is its place in the state, for names of arrays and for errors."""
@@ -49,6 +52,16 @@ class Encoder:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": repr(value)}
+        if self.depth == DEEPEST // 2:  # a value and its kind are two levels
+            return self.refuse("is nested too deeply", path[:80])
+        self.depth += 1
+        try:
+            return self.node(value, path)
+        finally:
+            self.depth -= 1
+
+    def node(self, value: Any, path: str) -> Any:
+        """Node of a value that is neither a number nor a string of Python."""
         if type(value) in self.objects:
             state = self.dictionary(value.__getstate__(), path)
             return {"object": {"class": self.objects[type(value)], "state": state}}
@@ -148,17 +161,23 @@ class Decoder:
         mapped: bool,
     ) -> None:
         self.arrays, self.objects, self.functions, self.mapped = arrays, objects, functions, mapped
+        self.depth = 0
 
     def __call__(self, node: Any, path: str) -> Any:
         """Value of a node."""
-        if isinstance(node, list):
-            return [self(one, f"{path}.{k}") for k, one in enumerate(node)]
-        if not isinstance(node, dict):
+        if not isinstance(node, list | dict):
             return node
-        if len(node) != 1 or next(iter(node)) not in READERS:
-            raise ValueError(f"field {path!r}: unknown kind {', '.join(node)!r}")
-        ((kind, content),) = node.items()
-        return READERS[kind](self, content, path)
+        self.require(self.depth < DEEPEST, path[:80], "nested too deeply")
+        self.depth += 1
+        try:
+            if isinstance(node, list):
+                return [self(one, f"{path}.{k}") for k, one in enumerate(node)]
+            if len(node) != 1 or next(iter(node)) not in READERS:
+                raise ValueError(f"field {path!r}: unknown kind {', '.join(node)[:80]!r}")
+            ((kind, content),) = node.items()
+            return READERS[kind](self, content, path)
+        finally:
+            self.depth -= 1
 
     @staticmethod
     def require(sound: bool, path: str, what: str) -> None:
@@ -257,6 +276,7 @@ class Decoder:
         (content,) = self.parts(state, ("dict",), path)
         self.require(isinstance(content, dict), path, "expected a dictionary")
         views = Decoder(self.arrays, self.objects, self.functions, True)
+        views.depth = self.depth
         found = {}
         for key, one in content.items():
             self.require_attribute(self.objects[name], key, f"{path}.{key}")

@@ -50,8 +50,9 @@ class StreamEnsemble(Ensemble):
         self.options = options
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
-        margins = self.margins[1]
+        n_seen, margins, nothing = self.margins
         shape_is_right = margins.ndim == 2 and margins.dtype == np.float64 and margins.shape[1] == self.core.n_classes
+        shape_is_right = shape_is_right and n_seen == self.core.n_seen and nothing.shape == NOTHING.shape
         return super()._is_sound(saved, rows) and shape_is_right and (rows is None or rows.dtype == self.dtype)
 
     def _attributes(self, *which: bool) -> dict[str, Any]:

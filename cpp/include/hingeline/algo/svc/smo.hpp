@@ -57,9 +57,8 @@ template <class T> class Smo {
             const double before = s.beta[a], other = s.beta[b];
             s.beta[a] = d == room_i ? s.high(a) : before + d;
             s.beta[b] = d == room_j ? s.low(b) : other - d;
-            s.bounded = s.bounded || std::abs(s.beta[a]) == s.bound[a] || std::abs(s.beta[b]) == s.bound[b];
             if (s.beta[a] == before && s.beta[b] == other) return SmoEnd::rounding;
-            set_room(s, i, a), set_room(s, j, b);
+            note_change(s, i, a), note_change(s, j, b);
             pace_.gain += d * ((e.high - static_cast<double>(v()[j])) - 0.5 * d * curve);
             const T* row_j = row_of(j);
             e = op.ascend_pair(v(), row_i, row_j, -d, up(), low(), size_);
@@ -153,8 +152,7 @@ template <class T> class Smo {
             const double before = s.beta[i], bound = direction[k] > 0 ? s.high(i) : s.low(i);
             const double after = std::clamp(before + out.length * direction[k], s.low(i), s.high(i));
             s.beta[i] = reach(k) <= out.length ? bound : after;
-            s.bounded = s.bounded || std::abs(s.beta[i]) == s.bound[i];
-            set_room(s, free[k], i);
+            note_change(s, free[k], i);
             change.push_back(s.beta[i] - before);
             count_gain(k);
         }
@@ -193,6 +191,11 @@ template <class T> class Smo {
             v()[p] = static_cast<T>(s.v[positions[p]] - centre);
             set_room(s, p, positions[p]);
         }
+    }
+    /// beta of position i, at p of the working set, has changed.
+    void note_change(State& s, Index p, Index i) {
+        s.bounded = s.bounded || std::abs(s.beta[i]) == s.bound[i];
+        set_room(s, p, i);
     }
     void set_room(const State& s, Index p, Index i) {
         up()[p] = s.is_up(i) ? T(1) : T(0);

@@ -32,8 +32,8 @@ struct Params {
     std::size_t cache_bytes = std::size_t{200} << 20;
 };
 
-/// Limit of steps of a machine of n points. Problems that are so badly scaled that pairs of coefficients do not solve
-/// them would run for days; LIBSVM has a limit of 1e7 steps or 100 n.
+/// Limit of steps of a machine of n points. It ends problems that are too badly scaled; LIBSVM has a limit of 1e7
+/// steps or 100 n.
 inline Index most_steps(const Params& p, Index n) {
     return p.max_steps >= 0 ? p.max_steps : std::max<Index>(10'000'000, 1000 * n);
 }
