@@ -69,7 +69,7 @@ BATCH = {
     "svc": (SVC(C=100.0), noise),
     "svc, no cache, 2 threads": (SVC(C=100.0, cache_size=1, n_jobs=2), noise),
     "svc, pairs": (SVC(C=100.0, n_jobs=2), lambda: noise(n_classes=4)),
-    "svc, steps": (SVC(C=1e8, gamma=0.2, tol=1e-12), lambda: easy(1_500)),
+    "svc, steps": (SVC(C=1e4, gamma=0.5, tol=1e-9), lambda: noise(3_000, 4)),
 }
 for name, machine in {"nnisda": NNISDAClassifier, "min norm": MinNormSVC}.items():
     BATCH[f"{name}, columns"] = (machine(C=100.0), noise)
