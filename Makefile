@@ -20,6 +20,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -n
 # One stamp per dependency group and one for the package; all vanish with .venv.
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
+COMPILED := $(VENV)/.compiled
 
 .PHONY: demo test test-python test-cpp test-cpp-sanitize test-tsan test-asan-python test-slow bench bench-incremental bench-linear bench-distributed bench-cliffs ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 paper-melki2018 report lint format stub clean
 
@@ -28,7 +29,7 @@ demo: $(INSTALLED) $(GROUP)demo
 
 test: test-python test-cpp-sanitize
 
-test-python: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx
+test-python: $(INSTALLED) $(COMPILED)
 	$(BIN)/python -m pytest -q -n auto tests --pyargs hingeline
 
 test-slow: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx
@@ -116,6 +117,11 @@ $(GROUP)%: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --no-compile --group $*
 	@touch $@
 
+# Tests start many processes, which must not compile scikit-learn each time. pip would compile with one process.
+$(COMPILED): $(GROUP)test $(GROUP)test-onnx
+	-@$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib > /dev/null
+	@touch $@
+
 $(INSTALLED): $(SOURCES) | $(GROUP)build
-	$(PIP) install --quiet --no-compile --no-build-isolation .
+	$(PIP) install --quiet --no-build-isolation .
 	@touch $@
