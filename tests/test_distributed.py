@@ -525,6 +525,7 @@ def test_read_libsvm_refuses(tmp_path):
         hd.read_libsvm(file, blocksize=0)
 
 
+@pytest.mark.slow
 def test_cached_text_is_parsed_once(tmp_path, monkeypatch):
     from hingeline.linear.dask import libsvm
 
