@@ -49,7 +49,9 @@ def damaged(name):
             return found
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in ("lasvm", "window") else n for n in MODELS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in ("lasvm", "window") else n for n in MODELS]
+)
 def test_damaged_states_are_refused_or_harmless(name):
     found = damaged(name)
     assert len({field for field, _, _ in found}) > 8
