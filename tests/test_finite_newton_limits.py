@@ -236,7 +236,7 @@ def test_many_products_in_single_precision_lead_to_the_same_minimum(loss, scale)
 
 
 def test_few_rows_of_very_different_columns_take_few_steps():
-    # Conjugate gradients end after as many steps as rows, but for rounding errors; these are large here.
+    # Without rounding errors, conjugate gradients end after as many steps as there are rows. Here the errors are large.
     rng = np.random.RandomState(49)
     n = rng.randint(3, 11)
     X = rng.randn(n, rng.choice([5, 60])) * 10.0 ** rng.uniform(-8, 8, (1, 60))

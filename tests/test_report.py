@@ -131,7 +131,7 @@ def test_the_page_in_a_browser(width, scheme, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(report.page(report.HERE / "results"), encoding="utf-8")
     with api.sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        chromium = play.chromium.launch(executable_path=browser)
         page = chromium.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
         asked, said = [], []
         page.on("request", lambda request: asked.append(request.url))

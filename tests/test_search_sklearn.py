@@ -4,7 +4,6 @@ The module ``sklearn/model_selection/tests/test_search.py`` is imported from the
 ``sklearn.model_selection.GridSearchCV`` is replaced. Tests that do not use GridSearchCV are not collected.
 """
 
-import importlib
 import inspect
 import sys
 
@@ -13,24 +12,13 @@ import sklearn.model_selection
 
 from hingeline.model_selection import KernelSearchCV
 
+from .foreign import module_with
+
 pytestmark = pytest.mark.slow  # 10 s
 NAME = "sklearn.model_selection.tests.test_search"
 
 # Why a test does not apply.
 EXCEPTIONS = {"test_custom_run_search": "compares all attributes with those of another class; ours has more"}
-
-
-def _module():
-    """Return a fresh copy of the test module that sees our search."""
-    original, kept = sklearn.model_selection.GridSearchCV, sys.modules.pop(NAME, None)
-    sklearn.model_selection.GridSearchCV = KernelSearchCV
-    try:
-        return importlib.import_module(NAME)
-    finally:
-        sklearn.model_selection.GridSearchCV = original
-        sys.modules.pop(NAME, None)
-        if kept is not None:
-            sys.modules[NAME] = kept
 
 
 def _uses_grid_search(test):
@@ -40,7 +28,7 @@ def _uses_grid_search(test):
     return "GridSearchCV" in inspect.getsource(test) or "KernelSearchCV" in marks
 
 
-MODULE = _module()
+MODULE = module_with(NAME, sklearn.model_selection, "GridSearchCV", KernelSearchCV)
 for _name, _test in vars(MODULE).items():
     if _name.startswith("test_") and inspect.isfunction(_test) and _uses_grid_search(_test):
         globals()[_name] = pytest.mark.skip(reason=EXCEPTIONS[_name])(_test) if _name in EXCEPTIONS else _test

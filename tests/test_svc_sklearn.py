@@ -4,14 +4,14 @@ The modules ``sklearn/svm/tests/test_svm.py`` and ``test_sparse.py`` are importe
 ``sklearn.svm.SVC`` is replaced, so that decorators see our class too. Tests that do not use SVC are not collected.
 """
 
-import importlib
 import inspect
-import sys
 
 import pytest
 import sklearn.svm
 
 from hingeline import SVC
+
+from .foreign import module_with
 
 # Why a test does not apply.
 EXCEPTIONS = {
@@ -22,25 +22,12 @@ EXCEPTIONS = {
 }
 
 
-def _module(name):
-    """Return a fresh copy of a test module that sees our SVC."""
-    original, kept = sklearn.svm.SVC, sys.modules.pop(name, None)
-    sklearn.svm.SVC = SVC
-    try:
-        return importlib.import_module(name)
-    finally:
-        sklearn.svm.SVC = original
-        sys.modules.pop(name, None)
-        if kept is not None:
-            sys.modules[name] = kept
-
-
 def _uses_svc(test):
     marks = " ".join(repr(mark.args) for mark in getattr(test, "pytestmark", []))
     return "svm.SVC(" in inspect.getsource(test) or "hingeline" in marks or "SVC(" in marks
 
 
-MODULES = [_module(f"sklearn.svm.tests.{name}") for name in ("test_svm", "test_sparse")]
+MODULES = [module_with(f"sklearn.svm.tests.{name}", sklearn.svm, "SVC", SVC) for name in ("test_svm", "test_sparse")]
 for _at, _one in enumerate(MODULES):
     for _name, _test in vars(_one).items():
         if _name.startswith("test_") and inspect.isfunction(_test) and _uses_svc(_test):
