@@ -35,6 +35,7 @@ IMPORTS = {
     "files": {"base", *FAMILIES},
     "model_selection": {*SHARED, *FAMILIES},
     "onnx": {"base", "files", *FAMILIES},
+    "cli": {"base", "compare", "datasets", "files", "model_selection", "onnx", *FAMILIES},
 } | dict.fromkeys(FAMILIES, SHARED)
 #: Optional libraries, and the only folder or module that imports each.
 OPTIONAL = {

@@ -125,23 +125,31 @@ def _labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def read(path: Path) -> Dataset:
     """Read and check one file; a defect of its content raises a ValueError that names it."""
+    with open(path, "rb") as stream:
+        try:
+            return read_content(stream, path.stem)
+        except ValueError as error:
+            raise ValueError(f"{path} is {error}") from error
+
+
+def read_content(stream: Any, name: str) -> Dataset:
+    """Read and check the content of a file; a defect raises ValueError."""
     wanted = ("X", "data", "indices", "indptr", "shape", "y", "n_train", "class_names")
     # OSError: a damaged archive asks for an impossible position. RuntimeError: the archive is encrypted or its
     # compression method is unknown.
     damage = (ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error)
     arrays: dict[str, npt.NDArray[Any]] = {}
-    with open(path, "rb") as stream:
-        try:
-            content = np.load(stream, allow_pickle=False)
-            if not isinstance(content, np.lib.npyio.NpzFile):
-                raise ValueError("it is not an npz archive")
-            with content:
-                for key in wanted:
-                    if key in content:
-                        arrays[key] = np.asarray(content[key])
-            return _assemble(path.stem, arrays)
-        except damage as error:
-            raise ValueError(f"{path} is not a valid data set file: {error}") from error
+    try:
+        content = np.load(stream, allow_pickle=False)
+        if not isinstance(content, np.lib.npyio.NpzFile):
+            raise ValueError("it is not an npz archive")
+        with content:
+            for key in wanted:
+                if key in content:
+                    arrays[key] = np.asarray(content[key])
+        return _assemble(name, arrays)
+    except damage as error:
+        raise ValueError(f"not a valid data set file: {error}") from error
 
 
 def _assemble(name: str, arrays: dict[str, npt.NDArray[Any]]) -> Dataset:

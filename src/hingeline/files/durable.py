@@ -6,7 +6,8 @@ import errno
 import mmap
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,22 @@ PART = ".part"
 
 
 def write_atomically(path: Path, pieces: Iterable[Any]) -> None:
-    """Write a file that appears under its name when all its bytes are on disk.
+    """Write a file that appears under its name when all its bytes are on disk, as :func:`replacement` does.
+
+    Parameters
+    ----------
+    path : Path
+        File.
+    pieces : iterable of bytes-like
+        Content.
+    """
+    with replacement(path) as descriptor:
+        write_all(descriptor, pieces)
+
+
+@contextmanager
+def replacement(path: Path) -> Iterator[int]:
+    """Give the descriptor of a new file, which appears under its name when the block ends and all bytes are on disk.
 
     A temporary file in the same folder is written, flushed to disk and renamed; then the folder is flushed. An error
     removes the temporary file and leaves an older file of that name as it was.
@@ -26,8 +42,6 @@ def write_atomically(path: Path, pieces: Iterable[Any]) -> None:
     ----------
     path : Path
         File. A symbolic link is followed. An existing file keeps its permissions.
-    pieces : iterable of bytes-like
-        Content.
     """
     path = Path(os.path.realpath(path))
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
@@ -36,7 +50,7 @@ def write_atomically(path: Path, pieces: Iterable[Any]) -> None:
         try:
             if path.exists() and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, path.stat().st_mode & 0o7777)
-            write_all(descriptor, pieces)
+            yield descriptor
             os.fsync(descriptor)
         finally:
             os.close(descriptor)

@@ -1,0 +1,82 @@
+"""What a command prints: lines for people, or one JSON object; warnings; progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Console:
+    """Output of one command.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        With `command`, `json` and `quiet`.
+    """
+
+    def __init__(self, arguments: Namespace) -> None:
+        self.json, self.quiet = arguments.json, arguments.quiet
+        self.result: dict[str, Any] = {"command": arguments.command, "warnings": []}
+        self.begin = time.perf_counter()
+        #: Whether data go to standard output, so that lines for people go to the other one.
+        self.busy = False
+
+    def say(self, text: str) -> None:
+        """Print a line for people."""
+        if not (self.json or self.quiet):
+            print(text, file=sys.stderr if self.busy else sys.stdout, flush=True)
+
+    def put(self, **values: Any) -> None:
+        """Add keys to the JSON object."""
+        self.result.update(values)
+
+    def warn(self, text: str) -> None:
+        """Print a warning, or add it to the JSON object."""
+        if self.json:
+            self.result["warnings"].append(text)
+        elif not self.quiet:
+            print(f"hingeline: warning: {text}", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Print the JSON object."""
+        if self.json:
+            self.result["seconds"] = round(time.perf_counter() - self.begin, 6)
+            print(json.dumps(self.result, default=_plain, allow_nan=False), flush=True)
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Turn warnings of Python into lines of this console."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+            warnings.filterwarnings("ignore", message=".*probability.*", category=FutureWarning)
+            warnings.showwarning = lambda message, *rest, **more: self.warn(str(message))
+            yield
+
+    def bar(self, total: int, label: str) -> Any:
+        """Progress bar on standard error if that is a terminal."""
+        from ..base.progress import progress
+
+        return progress(False if self.quiet or self.json else None, total, label)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy, and other objects, for JSON."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def finite(value: float) -> float | None:
+    """Number for JSON, which has no NaN and no infinity."""
+    return value if value - value == 0 else None
+
+
+def percent(part: int, whole: int) -> str:
+    """Share in the words of LIBSVM."""
+    return f"{100 * part / whole:.6g}% ({part}/{whole})"

@@ -1,0 +1,78 @@
+"""Data files: LIBSVM's format, CSV, NPZ and Parquet, from files or standard input, also compressed by gzip."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import PurePath
+from typing import Any
+
+from ..errors import DataError
+from .rows import Form, Rows, joined
+from .sources import name_of, opened, position, size_of
+
+__all__ = ["FORMATS", "Form", "Rows", "all_rows", "blocks_of", "recognised", "size_of"]
+
+#: Formats by the ending of a file. Other files are recognised by their content.
+ENDINGS = {
+    ".csv": "csv", ".tsv": "csv", ".npz": "npz", ".parquet": "parquet", ".pq": "parquet",
+    ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm",
+}  # fmt: skip
+FORMATS = ("libsvm", "csv", "npz", "parquet")
+MAGIC = {b"PK\x03\x04": "npz", b"PAR1": "parquet"}
+#: A line of LIBSVM's format: a label, and pairs of an index and a value.
+LIBSVM_LINE = re.compile(rb"[^\s,;:]+(?:\s+(?:\d+|qid):[^\s,;:]+)+\s*(?:#.*)?")
+
+
+def blocks_of(path: str, form: Form, done: Callable[[int], None] | None = None) -> Iterator[Rows]:
+    """Yield the rows of a file, some at a time, within bounded memory (NPZ: the whole file).
+
+    `done` gets the number of bytes of the file that have been read.
+    """
+    with opened(path) as stream:
+        name = name_of(path)
+        kind = recognised(stream.peek(1 << 13), path) if form.format == "auto" else form.format
+        if kind is None:
+            return
+        for rows in _reader(kind)(stream, name, form):
+            yield rows
+            if done is not None and path != "-":
+                done(position(stream))
+
+
+def all_rows(path: str, form: Form) -> Rows:
+    """All rows of a file."""
+    with closing(blocks_of(path, form)) as parts:  # type: ignore[type-var]
+        return joined(parts, name_of(path))
+
+
+def recognised(beginning: bytes, path: str) -> str | None:
+    """Format of a file, by content and name; None if it is empty."""
+    if not beginning:
+        return None
+    for magic, kind in MAGIC.items():
+        if beginning.startswith(magic):
+            return kind
+    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+    ending = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+    if ENDINGS.get(ending) in ("csv", "libsvm"):
+        return ENDINGS[ending]
+    if b"\0" in beginning:
+        raise DataError(name_of(path), "unknown format. Known are " + ", ".join(FORMATS))
+    lines = [line for line in beginning.splitlines() if line.partition(b"#")[0].strip()]
+    if any(LIBSVM_LINE.match(line) for line in lines[:2]):
+        return "libsvm"
+    return "csv" if any(mark in line for line in lines[:1] for mark in (b",", b";", b"\t")) else "libsvm"
+
+
+def _reader(kind: str) -> Any:
+    if kind == "csv":
+        from .tables import read
+    elif kind == "libsvm":
+        from .svmlight import read
+    elif kind == "npz":
+        from .arrays import read_npz as read
+    else:
+        from .arrays import read_parquet as read
+    return read

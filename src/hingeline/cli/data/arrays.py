@@ -1,0 +1,89 @@
+"""Data files of arrays: NPZ in the layout of hingeline.datasets, and Parquet."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import CommandError, DataError
+from .rows import Form, Rows
+from .tables import Columns
+
+#: Rows of a Parquet file that are converted at a time.
+BATCH = 1 << 16
+
+
+def read_npz(stream: Any, name: str, form: Form) -> Iterator[Rows]:
+    """Yield the rows of an NPZ file, which is held in memory, in blocks."""
+    from ...datasets.files import read_content
+
+    try:
+        data = read_content(io.BytesIO(stream.read()), name)
+    except ValueError as error:
+        raise DataError(name, str(error)) from error
+    width = data.X.shape[1]
+    if form.n_features is not None and width != form.n_features:
+        raise DataError(name, f"expected {form.n_features} features. Got {width}")
+    X = data.X.astype(form.dtype)
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values).all():
+        raise DataError(name, "X must hold finite numbers")
+    labels = data.y if data.class_names is None else np.array(data.class_names)[data.y]
+    step = min(form.most_rows, max(1, (1 << 20) // max(width, 1)))
+    for begin in range(0, len(labels), step):
+        part = X[begin : begin + step]
+        yield Rows(sp.csr_array(part) if sp.issparse(part) else part, labels[begin : begin + step], None, begin + 1)
+
+
+def read_parquet(stream: Any, name: str, form: Form) -> Iterator[Rows]:
+    """Yield the rows of a Parquet file, some at a time."""
+    parquet = _pyarrow("pyarrow.parquet")
+    source = stream if stream.seekable() else io.BytesIO(stream.read())
+    try:
+        file = parquet.ParquetFile(source)
+        names = file.schema_arrow.names
+        columns, row = Columns(name, names, len(names), form), 1
+        for batch in file.iter_batches(batch_size=min(BATCH, form.most_rows)):
+            yield _converted(batch, columns, row, form)
+            row += batch.num_rows
+    except (OSError, _pyarrow("pyarrow").ArrowException) as error:
+        raise DataError(name, f"not a valid Parquet file: {error}") from error
+
+
+def _converted(batch: Any, columns: Columns, first: int, form: Form) -> Rows:
+    features = [_numbers(batch, k, columns, first, form) for k in columns.features]
+    labels = None if columns.target is None else batch.column(columns.target).to_pylist()
+    if labels is not None and not all(isinstance(label, str) for label in labels):
+        labels = np.asarray(labels)
+        if labels.dtype.kind not in "biuf":
+            raise DataError(columns.name, "labels must be numbers or strings", first, (columns.target or 0) + 1)
+    ids = None if columns.id is None else [str(one) for one in batch.column(columns.id).to_pylist()]
+    return Rows(np.column_stack(features), labels, ids, first, columns.feature_names())
+
+
+def _numbers(batch: Any, place: int, columns: Columns, first: int, form: Form) -> np.ndarray:
+    """Column of features as numbers."""
+    column = batch.column(place)
+    try:
+        values = column.to_numpy(zero_copy_only=False).astype(form.dtype)
+    except (ValueError, TypeError) as error:
+        message = f"a feature must be a finite number. Got type {column.type}{columns.cell(place)}"
+        raise DataError(columns.name, message, first, place + 1) from error
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        message = f"a feature must be a finite number. Got {column[int(bad[0])]}{columns.cell(place)}"
+        raise DataError(columns.name, message, first + int(bad[0]), place + 1)
+    return values
+
+
+def _pyarrow(module: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise CommandError("Parquet files need pyarrow: pip install pyarrow") from error

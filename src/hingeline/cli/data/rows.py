@@ -1,0 +1,164 @@
+"""Rows of data files, and their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import DataError
+
+#: Share of stored values from which rows of a LIBSVM file become a dense array.
+DENSE = 0.5
+#: Integers that floating-point numbers represent.
+EXACT = 2.0**53
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is known about a data file before it is read.
+
+    Attributes
+    ----------
+    format : str
+        'auto' or a name of a format.
+    target : str or None
+        Column of the labels in tables: name, number from 1 (negative: from the end), 'none', or None: the last one.
+    header : str
+        'auto', 'yes' or 'no': whether the first line of a table has names.
+    delimiter : str or None
+        Character between cells; None: recognised.
+    drop : tuple of str
+        Columns to ignore.
+    id : str or None
+        Column of the ids of the rows.
+    n_features : int or None
+        Number of features; None: that of the file.
+    ignore_extra : bool
+        Whether further features of a LIBSVM file are ignored. Otherwise they are an error.
+    labels : bool
+        Whether labels are required. Otherwise a table with `n_features` columns has none.
+    kernel_values : bool
+        Whether rows are kernel values, with their number as feature 0 in LIBSVM's format.
+    dtype : str
+        Type of the features.
+    most_rows : int
+        Number of rows that are read at a time, at most (LIBSVM's format: what is there).
+    """
+
+    format: str = "auto"
+    target: str | None = None
+    header: str = "auto"
+    delimiter: str | None = None
+    drop: tuple[str, ...] = ()
+    id: str | None = None
+    n_features: int | None = None
+    ignore_extra: bool = False
+    labels: bool = True
+    kernel_values: bool = False
+    dtype: str = "float64"
+    most_rows: int = 1 << 20
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array
+        Features.
+    labels : ndarray or list of str or None
+        Labels as they are in the file: numbers, or strings.
+    ids : list of str or None
+        Ids of the rows.
+    line : int
+        Line or row of the file where the rows begin, counted from 1.
+    names : sequence of str or None
+        Names of the features.
+    """
+
+    X: Any
+    labels: Any = None
+    ids: list[str] | None = None
+    line: int = 1
+    names: Sequence[str] | None = field(default=None, compare=False)
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def part(self, begin: int, end: int) -> Rows:
+        """Rows from `begin` to `end`."""
+        ids = None if self.ids is None else self.ids[begin:end]
+        labels = None if self.labels is None else self.labels[begin:end]
+        return Rows(self.X[begin:end], labels, ids, self.line + begin, self.names)
+
+
+def joined(parts: Iterable[Rows], name: str) -> Rows:
+    """All rows of a file; DataError if there is none."""
+    all_parts = [part for part in parts if len(part)]
+    if not all_parts:
+        raise DataError(name, "the file has no rows")
+    first = all_parts[0]
+    ids = None if first.ids is None else [one for part in all_parts for one in part.ids or ()]
+    return Rows(_stacked([part.X for part in all_parts]), _joined_labels(all_parts), ids, first.line, first.names)
+
+
+def _joined_labels(parts: list[Rows]) -> Any:
+    if parts[0].labels is None:
+        return None
+    if isinstance(parts[0].labels, list):
+        return [label for part in parts for label in part.labels]
+    return np.concatenate([part.labels for part in parts])
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if not sp.issparse(parts[0]):
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    width = max(part.shape[1] for part in parts)
+    for part in parts:
+        part.resize((part.shape[0], width))
+    X = parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")
+    return X.toarray() if X.nnz >= DENSE * X.shape[0] * X.shape[1] else X
+
+
+def settled(labels: Any) -> np.ndarray:
+    """Labels as integers if all are, else as numbers if all are, else as strings."""
+    if isinstance(labels, list):
+        try:
+            return np.array([int(label) for label in labels], dtype=np.int64)
+        except (ValueError, OverflowError):
+            pass
+        try:
+            labels = np.array([float(label) for label in labels])
+        except ValueError:
+            return np.array(labels, dtype=str)
+    labels = np.asarray(labels)
+    if labels.dtype.kind == "f" and (labels == np.trunc(labels)).all() and (np.abs(labels) <= EXACT).all():
+        return labels.astype(np.int64)
+    return labels
+
+
+def like(labels: Any, classes: np.ndarray) -> np.ndarray:
+    """Labels in the type of known classes, to compare them. Strings that are no numbers become NaN."""
+    if classes.dtype.kind in "USO":
+        return np.array([_text(label) for label in labels], dtype=object).astype(str)
+    if isinstance(labels, list) or np.asarray(labels).dtype.kind not in "biuf":
+        labels = [_number(label) for label in labels]
+    return np.asarray(labels, dtype=np.float64)
+
+
+def _text(label: Any) -> str:
+    if isinstance(label, float | np.floating) and float(label).is_integer():
+        label = int(label)
+    return str(label)
+
+
+def _number(label: Any) -> float:
+    try:
+        return float(label)
+    except ValueError:
+        return float("nan")

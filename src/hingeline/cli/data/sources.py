@@ -1,0 +1,96 @@
+"""Bytes of data files: standard input, gzip, blocks of whole lines of bounded size."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import DataError, InputError
+
+#: Bytes that are read at a time, and bytes of the longest line that is accepted.
+BLOCK, LONGEST = 4 << 20, 64 << 20
+GZIP = b"\x1f\x8b"
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """Open a file, or standard input for ``-``, for reading; gzip is recognised by content."""
+    if path == "-":
+        yield _unzipped(sys.stdin.buffer)
+        return
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - errors of reading are not errors of opening
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    with file:
+        yield _unzipped(file)
+
+
+def _unzipped(stream: Any) -> Any:
+    if stream.peek(2)[:2] == GZIP:
+        return io.BufferedReader(gzip.GzipFile(fileobj=stream))
+    return stream
+
+
+def name_of(path: str) -> str:
+    """Name of a file in messages."""
+    return "standard input" if path == "-" else path
+
+
+def size_of(path: str) -> int:
+    """Bytes of a file; 0 if that is not known."""
+    return 0 if path == "-" or not os.path.isfile(path) else os.path.getsize(path)
+
+
+def position(stream: Any) -> int:
+    """Bytes of the file that have been read, before they are unzipped."""
+    return int(getattr(stream.raw, "fileobj", stream).tell())
+
+
+def read_some(stream: Any, name: str, size: int = BLOCK) -> bytes:
+    """Read what is there, at most `size` bytes; empty at the end. Waits only if nothing is there."""
+    try:
+        return bytes(stream.read1(size))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(name, f"damaged gzip file: {error}") from error
+    except OSError as error:
+        raise InputError(f"cannot read {name}: {error.strerror}") from error
+
+
+def blocks(stream: Any, name: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of the first line and the bytes of some whole lines.
+
+    Memory is bounded: a line above LONGEST bytes raises DataError.
+    """
+    line, pieces, size = 1, [], 0
+    while piece := read_some(stream, name):
+        cut = piece.rfind(b"\n") + 1
+        if not cut:
+            pieces.append(piece)
+            size += len(piece)
+            if size > LONGEST:
+                raise DataError(name, f"the line has more than {LONGEST:,} bytes, the largest length allowed", line)
+            continue
+        block = b"".join([*pieces, piece[:cut]])
+        yield line, block
+        line += block.count(b"\n")
+        pieces, size = [piece[cut:]], len(piece) - cut
+    if size:
+        yield line, b"".join(pieces)
+
+
+def lines(stream: Any, name: str) -> Iterator[str]:
+    """Yield the lines of a text in UTF-8, with their ends."""
+    number = 1
+    for first, block in blocks(stream, name):
+        for number, line in enumerate(block.splitlines(keepends=True), first):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise DataError(name, f"byte {error.start + 1} is not UTF-8", number) from error

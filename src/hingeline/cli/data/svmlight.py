@@ -1,0 +1,108 @@
+"""LIBSVM's data format: scikit-learn's reader for blocks of lines, and a slow one that finds the place of an error."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError
+from .rows import Form, Rows
+from .sources import blocks
+
+#: Largest index of a feature, as in LIBSVM.
+LARGEST_INDEX = 2**31 - 1
+TOKEN = re.compile(rb"[^ \t\n\r\x0b\x0c]+")
+
+
+def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
+    """Yield the rows of a file, some at a time; DataError names the line and the column of the first error."""
+    from sklearn.datasets import load_svmlight_file
+
+    known = form.n_features if not form.ignore_extra else None
+    n_columns = None if known is None else known + form.kernel_values
+    for line, block in blocks(stream, name):
+        if not _has_rows(block):
+            continue
+        try:
+            X, y = load_svmlight_file(
+                io.BytesIO(block), n_features=n_columns, zero_based=form.kernel_values, dtype=np.dtype(form.dtype)
+            )
+        except (ValueError, OverflowError) as error:
+            raise _located(block, line, name, form, str(error)) from error
+        if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+            raise _located(block, line, name, form, "a number is not finite")
+        X = X.toarray()[:, 1:] if form.kernel_values else _narrow(X)  # column 0 holds the numbers of the rows
+        yield Rows(X[:, : form.n_features] if form.ignore_extra else X, y, None, line)
+
+
+def _has_rows(block: bytes) -> bool:
+    """Whether there is anything but white space and comments."""
+    return any(line.partition(b"#")[0].strip() for line in block.splitlines())
+
+
+def _narrow(X: Any) -> Any:
+    """Indices in 32 bits."""
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
+
+
+def _located(block: bytes, first: int, name: str, form: Form, reason: str) -> DataError:
+    """Error with the place of the first thing in a block that is not valid."""
+    for number, line in enumerate(block.split(b"\n"), first):
+        found = first_error(line, form)
+        if found is not None:
+            return DataError(name, found[1], number, found[0])
+    return DataError(name, reason, first)
+
+
+def first_error(line: bytes, form: Form) -> tuple[int, str] | None:
+    """Column and description of the first error of a line; None if there is none."""
+    tokens = [(match.start() + 1, match.group()) for match in TOKEN.finditer(line.partition(b"#")[0])]
+    if not tokens:
+        return None
+    column, label = tokens.pop(0)
+    if not _finite(label):
+        return column, f"the line must begin with a label, a finite number. Got {_shown(label)}"
+    if tokens and tokens[0][1].startswith(b"qid"):
+        tokens.pop(0)
+    least, last = (0, -1) if form.kernel_values else (1, 0)
+    for column, token in tokens:
+        index, colon, value = token.partition(b":")
+        if not colon:
+            return column, f"expected index:value. Got {_shown(token)}"
+        number = _integer(index)
+        if number is None or not least <= number <= LARGEST_INDEX:
+            return column, f"the index must be an integer >= {least} and <= {LARGEST_INDEX}. Got {_shown(index)}"
+        if number <= last:
+            return column, f"indices must ascend. Got {number} after {last}"
+        if form.n_features is not None and number > form.n_features and not form.ignore_extra:
+            return column, f"the index must not exceed the number of features, {form.n_features}. Got {number}"
+        if not _finite(value):
+            return column + len(index) + 1, f"the value must be a finite number. Got {_shown(value)}"
+        last = number
+    return None
+
+
+def _finite(text: bytes) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _integer(text: bytes) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _shown(text: bytes) -> str:
+    """Beginning of a token for a message."""
+    short = text[:40].decode("utf-8", "backslashreplace")
+    return repr(short + "..." if len(text) > 40 else short)

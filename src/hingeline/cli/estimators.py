@@ -1,0 +1,109 @@
+"""Estimators from the options of the command line."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from argparse import Namespace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_outlier_detector
+
+from ..base import params
+from .data.rows import settled
+from .errors import UsageError
+
+#: Estimators that the command line offers.
+ESTIMATORS = (
+    "SVC",
+    "WorstViolatorSVC",
+    "MinNormSVC",
+    "NNISDAClassifier",
+    "LASVC",
+    "KernelSGDClassifier",
+    "IncrementalSVC",
+    "IncrementalOneClassSVM",
+    "FiniteNewtonSVC",
+    "FiniteNewtonSVCCV",
+    "FiniteNewtonOrdinal",
+    "NystroemSVC",
+)
+
+
+def class_of(name: str) -> Any:
+    """Class of an estimator by name."""
+    if name not in ESTIMATORS:
+        close = difflib.get_close_matches(name.lower(), {one.lower(): one for one in ESTIMATORS}, 1)
+        hint = " Did you mean " + next(one for one in ESTIMATORS if one.lower() == close[0]) + "?" if close else ""
+        raise UsageError(f"unknown estimator {name!r}.{hint} Known are {', '.join(ESTIMATORS)}.")
+    return getattr(import_module("hingeline"), name)
+
+
+def value_of(text: str) -> Any:
+    """Value of a parameter: a literal of Python, or a string."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def built(arguments: Namespace) -> Any:
+    """Make the estimator of the options; class weights come later, when the labels are known."""
+    learner = class_of(arguments.estimator)
+    known = params.defaults(learner)
+    prefix = "param_"
+    given = {key.removeprefix(prefix): value for key, value in vars(arguments).items() if key.startswith(prefix)}
+    given = {name: value for name, value in given.items() if value is not None}
+    given |= {name: value_of(value) for name, value in arguments.param}
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{learner.__name__} has no parameter {name!r}. It has {', '.join(known)}.")
+    if arguments.class_weight and "class_weight" not in known:
+        raise UsageError(f"{learner.__name__} has no class weights.")
+    return checked(learner(**given))
+
+
+def checked(model: Any) -> Any:
+    """Check the parameters of an estimator."""
+    try:
+        params.check(model, model._rules)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return model
+
+
+def weigh(model: Any, weights: list[tuple[str, str]], classes: np.ndarray) -> None:
+    """Set the class weights of the options, whose labels must be among the classes."""
+    if not weights:
+        return
+    if ("balanced", "") in weights:
+        model.set_params(class_weight="balanced")
+        return
+    known = {str(label): label for label in classes.tolist()}
+    table = {}
+    for text, weight in weights:
+        label = known.get(text, known.get(str(settled([text])[0])))
+        if label is None:
+            raise UsageError(f"class weight of {text!r}: there is no such label. Labels are {', '.join(known)}.")
+        try:
+            table[label] = float(weight)
+        except ValueError:
+            raise UsageError(f"class weight of {text!r} must be a number. Got {weight!r}.") from None
+    model.set_params(class_weight=table)
+
+
+def takes_labels(model: Any) -> bool:
+    """Whether an estimator learns from labels; one-class models do not."""
+    return not is_outlier_detector(model)
+
+
+def settings(model: Any) -> dict[str, Any]:
+    """Parameters that differ from their defaults."""
+    usual = params.defaults(type(model))
+    return {name: value for name, value in model.get_params().items() if not _same(value, usual[name])}
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and bool(a == b)

@@ -1,0 +1,160 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from typing import Any
+
+#: LIBSVM's numbers of kernels.
+KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+#: LIBSVM's numbers of problems that there are estimators for.
+TYPES = {"0": "SVC", "2": "IncrementalOneClassSVM"}
+#: Formats of data files.
+FORMATS = ("auto", "libsvm", "csv", "npz", "parquet")
+
+
+def add_common(parser: ArgumentParser) -> None:
+    """Options of all commands."""
+    group = parser.add_argument_group("output")
+    group.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    group.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    group.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+
+def add_data(parser: ArgumentParser, *, target: bool = True) -> None:
+    """Options that say how data files are read."""
+    group = parser.add_argument_group("data files (LIBSVM, CSV, NPZ, Parquet; gzip; - is standard input)")
+    group.add_argument("--input-format", choices=FORMATS, default="auto", help="default: by name and content")
+    if target:
+        group.add_argument("--target", metavar="COLUMN", help=_COLUMN + " of the labels; 'none'; default: the last one")
+    group.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="names in the first line of CSV")
+    group.add_argument("--delimiter", type=_character, help="between cells of CSV; default: comma, semicolon or tab")
+    group.add_argument("--drop", metavar="COLUMN", action="append", default=[], help="column of a table to ignore")
+    group.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="precision of the features")
+
+
+_COLUMN = "name or number (from 1; negative: from the end) of the column"
+
+
+def form_of(arguments: Namespace, **known: Any) -> Any:
+    """The `Form` of the options and of what the command knows."""
+    from .data.rows import Form
+
+    return Form(
+        format=arguments.input_format,
+        target=arguments.target,
+        header=arguments.header,
+        delimiter=arguments.delimiter,
+        drop=tuple(arguments.drop),
+        dtype=arguments.dtype,
+        **known,
+    )
+
+
+def add_estimator(parser: ArgumentParser, default: str) -> None:
+    """Options that choose an estimator and its parameters."""
+    group = parser.add_argument_group("estimator")
+    which = group.add_mutually_exclusive_group()
+    which.add_argument("--estimator", metavar="CLASS", default=default, help=f"name as in Python, default {default}")
+    which.add_argument(
+        "-s", dest="estimator", action=_Type, metavar="TYPE", help="LIBSVM's number: 0 (SVC) or 2 (one-class)"
+    )
+    group.add_argument(
+        "--param", metavar="NAME=VALUE", type=_pair, action="append", default=[], help="any parameter of the class"
+    )
+    for flags, name, kind, text in _LETTERS:
+        group.add_argument(*flags, dest=f"param_{name}", metavar="X", type=kind, help=text)
+    group.add_argument(
+        "--class-weight", metavar="LABEL=WEIGHT", type=_pair, action="append", default=[],
+        help="factor on C of a class, or 'balanced'; LIBSVM's -wLABEL WEIGHT is the same",
+    )  # fmt: skip
+
+
+class _Type(Action):
+    """LIBSVM's -s."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        if values not in TYPES:
+            parser.error(f"-s must be 0 (C-SVC) or 2 (one-class SVM). Got {values}. See --estimator for other methods.")
+        setattr(namespace, self.dest, TYPES[values])
+
+
+def _character(text: str) -> str:
+    text = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(text) != 1:
+        raise ArgumentTypeError(f"expected one character. Got {text!r}")
+    return text
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if text != "balanced" and not (name and equals):
+        raise ArgumentTypeError(f"expected NAME=VALUE. Got {text!r}")
+    return name, value
+
+
+def _kernel(text: str) -> str:
+    if text.isdecimal() and int(text) < len(KERNELS):
+        return KERNELS[int(text)]
+    if text not in KERNELS:
+        raise ArgumentTypeError(f"expected 0 to 4 or one of {', '.join(KERNELS)}. Got {text!r}")
+    return text
+
+
+def _gamma(text: str) -> float | str:
+    return text if text in ("scale", "auto") else _real(text)
+
+
+def _real(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"expected a number. Got {text!r}") from None
+
+
+def _flag(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ArgumentTypeError(f"expected 0 or 1. Got {text!r}")
+    return text == "1"
+
+
+def positive(text: str) -> int:
+    """Integer >= 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"expected an integer >= 1. Got {text!r}")
+    return int(text)
+
+
+def listed(text: str) -> list[str]:
+    """Words between commas."""
+    return [word.strip() for word in text.split(",")]
+
+
+#: Flags, parameter, type and help of the parameters that have an option of their own.
+_LETTERS: tuple[tuple[tuple[str, ...], str, Callable[[str], Any], str], ...] = (
+    (("-t", "--kernel"), "kernel", _kernel, "0 linear, 1 poly, 2 rbf, 3 sigmoid, 4 precomputed; or the name"),
+    (("-d", "--degree"), "degree", int, "degree of poly"),
+    (("-g", "--gamma"), "gamma", _gamma, "gamma: a number, scale, or auto (LIBSVM's default, 1/number of features)"),
+    (("-r", "--coef0"), "coef0", _real, "constant of poly and sigmoid"),
+    (("-c", "--C"), "C", _real, "penalty of margin violations"),
+    (("-n", "--nu"), "nu", _real, "share of outliers of one-class SVMs"),
+    (("-e", "--tol"), "tol", _real, "tolerance of the stopping rule"),
+    (("-m", "--cache-size"), "cache_size", _real, "memory for kernel values in MB"),
+    (("-h", "--shrinking"), "shrinking", _flag, "0 or 1: whether to use shrinking; -h alone prints this help"),
+    (("-b", "--probability"), "probability", _flag, "0 or 1: whether to fit probabilities"),
+    (("-j", "--jobs"), "n_jobs", int, "number of threads, -1 for all processors"),
+)
+
+
+def expand_weights(argv: list[str]) -> list[str]:
+    """Turn LIBSVM's ``-wLABEL WEIGHT`` into ``--class-weight LABEL=WEIGHT``."""
+    result, rest = [], iter(argv)
+    for word in rest:
+        if word == "--":
+            return [*result, word, *rest]
+        if word.startswith("-w") and len(word) > 2:
+            result += ["--class-weight", f"{word[2:]}={next(rest, '')}"]
+        else:
+            result.append(word)
+    return result

@@ -1,0 +1,154 @@
+"""``hingeline train``: fit a model to a data file, as svm-train does, or cross-validate."""
+
+from __future__ import annotations
+
+import os
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from .console import Console
+from .options import add_common, add_data, add_estimator, form_of, positive
+
+HELP = "fit a model to a data file, or cross-validate (svm-train)"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Define the arguments."""
+    parser.add_argument("data", help="data file")
+    parser.add_argument("model", nargs="?", help="model file to write; default: name of the data file + .model")
+    add_estimator(parser, "SVC")
+    group = parser.add_argument_group("training")
+    group.add_argument("-v", "--folds", type=positive, metavar="N", help="cross-validate with N folds; writes no model")
+    group.add_argument("--seed", type=int, default=0, help="order of the rows in cross-validation, default 0")
+    group.add_argument(
+        "--format", choices=("hingeline", "libsvm"), default="hingeline", help="format of the model file"
+    )
+    group.add_argument("--n-features", type=positive, metavar="N", help="number of features; default: that of the file")
+    add_data(parser)
+    add_common(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Carry out the command."""
+    from .data import all_rows
+    from .data.rows import settled
+    from .estimators import built, settings, takes_labels, weigh
+
+    console = Console(arguments)
+    with console.collecting():
+        model = built(arguments)
+        path = None if arguments.folds else _model_path(arguments)
+        supervised = takes_labels(model)
+        kernel_values = getattr(model, "kernel", None) == "precomputed"
+        begin = time.perf_counter()
+        rows = all_rows(
+            arguments.data,
+            form_of(arguments, n_features=arguments.n_features, kernel_values=kernel_values, labels=supervised),
+        )
+        y = None if rows.labels is None or not supervised else settled(rows.labels)
+        reading = time.perf_counter() - begin
+        weigh(model, arguments.class_weight, classes_of(y, arguments.data) if supervised else [])
+        n, d = rows.X.shape
+        console.put(
+            data=arguments.data, estimator=type(model).__name__, parameters=settings(model), rows=n, features=d,
+            reading_seconds=reading,
+        )  # fmt: skip
+        if path is None:
+            _cross_validate(console, model, rows.X, y, arguments)
+        else:
+            _fit(console, model, rows.X, y, path, arguments)
+    console.end()
+    return 0
+
+
+def _model_path(arguments: Namespace) -> str:
+    """Model file, checked before the work begins."""
+    from .errors import UsageError
+    from .models import require_file
+
+    if arguments.model is None and arguments.data == "-":
+        raise UsageError("give the name of the model file: the data come from standard input.")
+    path = arguments.model or f"{os.path.basename(arguments.data)}.model"
+    require_file(path)
+    return str(path)
+
+
+def classes_of(y: Any, name: str) -> Any:
+    """Labels that occur; DataError if there are fewer than two."""
+    import numpy as np
+
+    from .errors import DataError
+
+    if y is None:
+        raise DataError(name, "the file has no labels")
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise DataError(name, f"two or more different labels are needed. All are {classes[0]}")
+    return classes
+
+
+def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Namespace) -> None:
+    from .models import write
+
+    begin = time.perf_counter()
+    fit(console, model, X, y)
+    training = time.perf_counter() - begin
+    write(model, path, arguments.format)
+    size = os.path.getsize(path)
+    console.put(model=path, format=arguments.format, bytes=size, training_seconds=training, **facts(model))
+    console.say(f"{type(model).__name__}: {X.shape[0]:,} rows, {X.shape[1]:,} features{_words(model)}")
+    console.say(f"read in {console.result['reading_seconds']:.2f} s, trained in {training:.2f} s")
+    console.say(f"{path}: {size:,} bytes")
+
+
+def fit(console: Console, model: Any, X: Any, y: Any) -> None:
+    """Fit a model; errors of the estimator about the data end the command."""
+    from .errors import CommandError
+
+    try:
+        model.fit(X) if y is None else model.fit(X, y)
+    except (ValueError, TypeError, MemoryError) as error:
+        raise CommandError(f"{type(model).__name__}: {error}") from error
+
+
+def facts(model: Any) -> dict[str, Any]:
+    """What can be said about a fitted model, for JSON."""
+    found: dict[str, Any] = {}
+    if hasattr(model, "classes_"):
+        found["classes"] = model.classes_.tolist()
+    if hasattr(model, "dual_coef_"):
+        found["support_vectors"] = int(model.dual_coef_.shape[1])
+    if hasattr(model, "stop_reason_"):
+        reasons = model.stop_reason_
+        found["stop_reason"] = sorted({str(reason) for reason in getattr(reasons, "flat", [reasons])})
+    return found
+
+
+def _words(model: Any) -> str:
+    found = facts(model)
+    words = ""
+    if "classes" in found:
+        words += f", {len(found['classes'])} classes"
+    if "support_vectors" in found:
+        words += f", {found['support_vectors']:,} support vectors"
+    return words
+
+
+def _cross_validate(console: Console, model: Any, X: Any, y: Any, arguments: Namespace) -> None:
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    from .console import percent
+    from .errors import CommandError, UsageError
+
+    if y is None:
+        raise UsageError("-v needs labels; one-class models have none.")
+    if arguments.folds < 2:
+        raise UsageError("-v must be at least 2.")
+    folds = StratifiedKFold(arguments.folds, shuffle=True, random_state=arguments.seed)
+    try:
+        correct = int((cross_val_predict(model, X, y, cv=folds) == y).sum())
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    console.put(folds=arguments.folds, correct=correct, accuracy=correct / len(y))
+    console.say(f"Cross Validation Accuracy = {percent(correct, len(y))}")
