@@ -21,6 +21,7 @@ from .options import expand_weights
 COMMANDS = {
     "train": "hingeline.cli.train",
     "predict": "hingeline.cli.predict",
+    "stream": "hingeline.cli.stream",
 }
 
 

@@ -149,7 +149,8 @@ _LETTERS: tuple[tuple[tuple[str, ...], str, Callable[[str], Any], str], ...] = (
 
 def expand_weights(argv: list[str]) -> list[str]:
     """Turn LIBSVM's ``-wLABEL WEIGHT`` into ``--class-weight LABEL=WEIGHT``."""
-    result, rest = [], iter(argv)
+    result: list[str] = []
+    rest = iter(argv)
     for word in rest:
         if word == "--":
             return [*result, word, *rest]

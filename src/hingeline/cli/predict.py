@@ -70,12 +70,12 @@ class Task:
         if self.probability and not hasattr(model, "predict_proba"):
             raise UsageError(f"-b 1: {arguments.model} has no probabilities. Train it with -b 1.")
         self.classes = getattr(model, "classes_", None)
-        self.ignore_extra = arguments.extra_features == "ignore"
         self.n_features = int(model.n_features_in_)
         self.dense = not sp.issparse(getattr(model, "support_vectors_", None))
         self.form = form_of(
             arguments,
-            n_features=None if self.ignore_extra else self.n_features,
+            n_features=self.n_features,
+            ignore_extra=arguments.extra_features == "ignore",
             labels=False,
             kernel_values=getattr(model, "kernel", None) == "precomputed",
         )
@@ -85,7 +85,7 @@ class Task:
         """First line of the output, as svm-predict writes it with probabilities."""
         if not self.probability:
             return b""
-        return " ".join(["labels", *map(str, self.classes.tolist())]).encode() + b"\n"
+        return " ".join(["labels", *map(str, self.model.classes_.tolist())]).encode() + b"\n"
 
     def lines(self, rows: Any) -> bytes:
         """Lines of the output for some rows; counts those that are right."""
@@ -105,8 +105,6 @@ class Task:
         """Rows with the number of features, and in the layout, of the model."""
         import scipy.sparse as sp
 
-        if self.ignore_extra:
-            X = X[:, : self.n_features]
         if sp.issparse(X):
             X.resize((X.shape[0], self.n_features))
             return X.toarray() if self.dense else X

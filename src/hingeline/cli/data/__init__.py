@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import PurePath
 from typing import Any
 
@@ -43,8 +42,10 @@ def blocks_of(path: str, form: Form, done: Callable[[int], None] | None = None) 
 
 def all_rows(path: str, form: Form) -> Rows:
     """All rows of a file."""
-    with closing(blocks_of(path, form)) as parts:  # type: ignore[type-var]
-        return joined(parts, name_of(path))
+    parts = [part for part in blocks_of(path, form) if len(part)]
+    if not parts:
+        raise DataError(name_of(path), "the file has no rows")
+    return joined(parts).settled_layout()
 
 
 def recognised(beginning: bytes, path: str) -> str | None:

@@ -36,7 +36,7 @@ def read_npz(stream: Any, name: str, form: Form) -> Iterator[Rows]:
     step = min(form.most_rows, max(1, (1 << 20) // max(width, 1)))
     for begin in range(0, len(labels), step):
         part = X[begin : begin + step]
-        yield Rows(sp.csr_array(part) if sp.issparse(part) else part, labels[begin : begin + step], None, begin + 1)
+        yield Rows(sp.csr_array(part) if sp.issparse(part) else part, labels[begin : begin + step])
 
 
 def read_parquet(stream: Any, name: str, form: Form) -> Iterator[Rows]:
@@ -62,7 +62,7 @@ def _converted(batch: Any, columns: Columns, first: int, form: Form) -> Rows:
         if labels.dtype.kind not in "biuf":
             raise DataError(columns.name, "labels must be numbers or strings", first, (columns.target or 0) + 1)
     ids = None if columns.id is None else [str(one) for one in batch.column(columns.id).to_pylist()]
-    return Rows(np.column_stack(features), labels, ids, first, columns.feature_names())
+    return Rows(np.column_stack(features), labels, ids, columns.feature_names())
 
 
 def _numbers(batch: Any, place: int, columns: Columns, first: int, form: Form) -> np.ndarray:

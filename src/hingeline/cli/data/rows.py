@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,8 +75,6 @@ class Rows:
         Labels as they are in the file: numbers, or strings.
     ids : list of str or None
         Ids of the rows.
-    line : int
-        Line or row of the file where the rows begin, counted from 1.
     names : sequence of str or None
         Names of the features.
     """
@@ -84,7 +82,6 @@ class Rows:
     X: Any
     labels: Any = None
     ids: list[str] | None = None
-    line: int = 1
     names: Sequence[str] | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
@@ -94,17 +91,38 @@ class Rows:
         """Rows from `begin` to `end`."""
         ids = None if self.ids is None else self.ids[begin:end]
         labels = None if self.labels is None else self.labels[begin:end]
-        return Rows(self.X[begin:end], labels, ids, self.line + begin, self.names)
+        return Rows(self.X[begin:end], labels, ids, self.names)
+
+    def settled_layout(self) -> Rows:
+        """Rows as a dense array if most values are stored."""
+        if not sp.issparse(self.X) or self.X.nnz < DENSE * self.X.shape[0] * self.X.shape[1]:
+            return self
+        return Rows(self.X.toarray(), self.labels, self.ids, self.names)
 
 
-def joined(parts: Iterable[Rows], name: str) -> Rows:
-    """All rows of a file; DataError if there is none."""
-    all_parts = [part for part in parts if len(part)]
-    if not all_parts:
-        raise DataError(name, "the file has no rows")
-    first = all_parts[0]
-    ids = None if first.ids is None else [one for part in all_parts for one in part.ids or ()]
-    return Rows(_stacked([part.X for part in all_parts]), _joined_labels(all_parts), ids, first.line, first.names)
+def joined(parts: list[Rows]) -> Rows:
+    """Several parts as one."""
+    if len(parts) == 1:
+        return parts[0]
+    ids = None if parts[0].ids is None else [one for part in parts for one in part.ids or ()]
+    return Rows(_stacked([part.X for part in parts]), _joined_labels(parts), ids, parts[0].names)
+
+
+def batches(parts: Iterable[Rows], size: int, skip: int = 0) -> Iterator[Rows]:
+    """Yield the rows behind the first `skip`, `size` at a time; the last batch may be smaller."""
+    pending: list[Rows] = []
+    for part in parts:
+        begin = min(skip, len(part))
+        skip -= begin
+        while begin < len(part):
+            end = begin + size - sum(map(len, pending))
+            pending.append(part.part(begin, end))
+            begin = end
+            if begin <= len(part):
+                yield joined(pending)
+                pending = []
+    if pending:
+        yield joined(pending)
 
 
 def _joined_labels(parts: list[Rows]) -> Any:
@@ -117,12 +135,11 @@ def _joined_labels(parts: list[Rows]) -> Any:
 
 def _stacked(parts: list[Any]) -> Any:
     if not sp.issparse(parts[0]):
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
     for part in parts:
         part.resize((part.shape[0], width))
-    X = parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")
-    return X.toarray() if X.nnz >= DENSE * X.shape[0] * X.shape[1] else X
+    return sp.vstack(parts, format="csr")
 
 
 def settled(labels: Any) -> np.ndarray:
@@ -140,6 +157,17 @@ def settled(labels: Any) -> np.ndarray:
     if labels.dtype.kind == "f" and (labels == np.trunc(labels)).all() and (np.abs(labels) <= EXACT).all():
         return labels.astype(np.int64)
     return labels
+
+
+def typed(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
+    """Labels in the type of known classes; DataError if there is one that has another type."""
+    if classes.dtype.kind in "USO":
+        return np.array([_text(label) for label in labels], dtype=str)
+    numbers = settled(labels)
+    if numbers.dtype.kind not in "biuf" or (numbers.dtype.kind == "f" and classes.dtype.kind in "iu"):
+        other = next(label for label in labels if settled([label]).dtype.kind != classes.dtype.kind)
+        raise DataError(name, f"labels must be of the type {classes.dtype}, as the first ones. Got {other!r}")
+    return numbers.astype(classes.dtype)
 
 
 def like(labels: Any, classes: np.ndarray) -> np.ndarray:

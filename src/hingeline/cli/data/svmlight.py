@@ -37,7 +37,7 @@ def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
         if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
             raise _located(block, line, name, form, "a number is not finite")
         X = X.toarray()[:, 1:] if form.kernel_values else _narrow(X)  # column 0 holds the numbers of the rows
-        yield Rows(X[:, : form.n_features] if form.ignore_extra else X, y, None, line)
+        yield Rows(X[:, : form.n_features] if form.ignore_extra else X, y)
 
 
 def _has_rows(block: bytes) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -123,9 +122,7 @@ def _is_header(row: list[str], name: str, form: Form) -> bool:
         return True
     if not all(map(_is_integer, given)):
         return True  # names are wanted: Columns says which one does not exist
-    features = Columns(
-        name, None, len(row), replace(form, n_features=None if form.labels else form.n_features)
-    ).features
+    features = Columns(name, None, len(row), form).features
     return any(row[k].strip() and _number(row[k]) is None for k in features)
 
 
@@ -140,7 +137,7 @@ def _converted(rows: list[list[str]], places: list[int], columns: Columns, form:
         raise _located(rows, places, columns) or DataError(columns.name, "a number is not finite", places[0])
     labels = None if columns.target is None else [row[columns.target].strip() for row in rows]
     ids = None if columns.id is None else [row[columns.id] for row in rows]
-    return Rows(X, labels, ids, places[0], columns.feature_names())
+    return Rows(X, labels, ids, columns.feature_names())
 
 
 def _located(rows: list[list[str]], places: list[int], columns: Columns) -> DataError | None:

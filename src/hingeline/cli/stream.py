@@ -1,0 +1,316 @@
+"""``hingeline stream``: learn from a stream line by line; each batch is predicted before it is learnt."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from .console import Console
+from .errors import INTERRUPTED, TERMINATED
+from .options import add_common, add_data, add_estimator, form_of, listed, positive
+
+HELP = "learn from a stream: predict, learn, save, resume"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Define the arguments."""
+    parser.add_argument("data", nargs="?", help="data file, read in order; may be left out with --forget")
+    parser.add_argument("model", nargs="?", help="model file to write at the end")
+    add_estimator(parser, "LASVC")
+    group = parser.add_argument_group("stream")
+    group.add_argument(
+        "--batch", type=positive, default=100, metavar="N", help="examples learnt at a time, default 100"
+    )
+    group.add_argument("--classes", type=listed, metavar="A,B,...", help="labels; default: those of the first batch")
+    group.add_argument("--n-features", type=positive, metavar="N", help="number of features; needed for LIBSVM files")
+    group.add_argument("--predictions", metavar="FILE", help="file for the predicted labels; - is standard output")
+    group.add_argument("--checkpoint", metavar="FOLDER", help="keep the model here, safe from crashes; go on from it")
+    group.add_argument("--every", type=positive, default=1000, metavar="N", help="examples between whole models there")
+    group.add_argument(
+        "--no-skip", action="store_true", help="the data begin behind what the model has learnt: skip nothing"
+    )
+    group.add_argument("--id", metavar="COLUMN", help="column of a table with ids, to forget examples by")
+    group.add_argument("--forget", type=listed, default=[], metavar="ID,...", help="forget these examples first")
+    add_data(parser)
+    add_common(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Carry out the command."""
+    from .errors import UsageError
+    from .models import require_file, write
+
+    if arguments.data is None and not arguments.forget:
+        raise UsageError("give a data file, or - for standard input.")
+    if arguments.json and arguments.predictions == "-":
+        raise UsageError("--json prints to standard output; give another file for --predictions.")
+    if arguments.model is not None:
+        require_file(arguments.model)
+    console = Console(arguments)
+    console.busy = arguments.predictions == "-"
+    with console.collecting(), Signals() as signals, closing(_keeper(arguments, console)) as keeper:
+        learner = Learner(arguments, console, keeper)
+        learner.forget(arguments.forget)
+        if arguments.data is not None:
+            learner.learn(signals)
+        if arguments.model is not None:
+            write(keeper.model, arguments.model, "hingeline")
+    learner.tell(signals)
+    console.end()
+    return signals.code
+
+
+class Memory:
+    """A model without a checkpoint."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.note = model, None
+
+    def learn(self, X: Any, y: Any = None, *, note: Any = None, **keywords: Any) -> None:
+        self.model.partial_fit(*((X,) if y is None else (X, y)), **keywords)
+        self.note = note
+
+    def forget(self, ids: Any) -> None:
+        self.model.forget(ids)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _keeper(arguments: Namespace, console: Console) -> Any:
+    """Model of the options, or that of the checkpoint."""
+    from ..files import Checkpoint
+    from .errors import CommandError, UsageError
+    from .estimators import built, settings
+
+    model = built(arguments)
+    if not hasattr(model, "partial_fit"):
+        raise UsageError(
+            f"{type(model).__name__} does not learn from streams. LASVC, KernelSGDClassifier, "
+            "IncrementalSVC and IncrementalOneClassSVM do."
+        )
+    if arguments.checkpoint is None:
+        return Memory(model)
+    try:
+        keeper = Checkpoint(arguments.checkpoint, model, every=arguments.every)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise CommandError(f"checkpoint {arguments.checkpoint}: {error}") from error
+    kept = keeper.model.get_params()
+    other = [name for name, value in settings(model).items() if kept[name] != value]
+    if other:
+        console.warn(f"the model of the checkpoint keeps its own {', '.join(other)}; options are for new models")
+    return keeper
+
+
+class Signals:
+    """Ctrl-C and SIGTERM end the stream between two batches; a second one ends it at once."""
+
+    class Stop(Exception):
+        """Raised while the command waits for data."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.waiting = False
+
+    @property
+    def code(self) -> int:
+        """Exit code."""
+        return {None: 0, signal.SIGINT: INTERRUPTED}.get(self.number, TERMINATED)  # type: ignore[call-overload]
+
+    def __enter__(self) -> Signals:
+        self.before = {}
+        if threading.current_thread() is threading.main_thread():
+            self.before = {one: signal.signal(one, self._handle) for one in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self.number is not None:
+            raise KeyboardInterrupt
+        self.number = number
+        if self.waiting:
+            raise Signals.Stop
+
+    def until_stopped(self, parts: Iterator[Any]) -> Iterator[Any]:
+        """Yield the parts until a signal comes."""
+        while True:
+            try:
+                self.waiting = True
+                if self.number is not None:
+                    return
+                part = next(parts, None)
+                self.waiting = False
+            except Signals.Stop:
+                return
+            finally:
+                self.waiting = False
+            if part is None:
+                return
+            yield part
+
+
+class Learner:
+    """Loop of the stream: predict, learn, count, report.
+
+    Counters are kept in the note of the checkpoint, with the samples they belong to.
+    """
+
+    def __init__(self, arguments: Namespace, console: Console, keeper: Any) -> None:
+        from .estimators import takes_labels
+
+        self.arguments, self.console, self.keeper = arguments, console, keeper
+        self.supervised = takes_labels(keeper.model)
+        self.begin = _examples(keeper.model)
+        new = {"predicted": 0, "errors": 0, "line_at": 1, "line_predicted": 0, "line_errors": 0, "last": []}
+        self.note: dict[str, Any] = {**new, **(keeper.note or {})}
+
+    def forget(self, names: list[str]) -> None:
+        """Forget examples by their ids."""
+        from .errors import UsageError
+
+        if not names:
+            return
+        if self.begin == 0 or not hasattr(self.keeper.model, "forget"):
+            raise UsageError("--forget needs a checkpoint of IncrementalSVC or IncrementalOneClassSVM.")
+        known = {str(one): one for one in self.keeper.model.ids_.tolist()}
+        missing = [name for name in names if name not in known]
+        if missing:
+            raise UsageError(f"--forget: the model holds no example with the id {', '.join(missing)}.")
+        self.keeper.forget([known[name] for name in names])
+        self.console.put(forgotten=names)
+        self.console.say(f"forgot {len(names)} examples")
+
+    def learn(self, signals: Signals) -> None:
+        """Learn what the data file holds."""
+        from .data import blocks_of
+        from .data.rows import batches
+
+        arguments, model = self.arguments, self.keeper.model
+        width = int(model.n_features_in_) if self.begin else arguments.n_features
+        form = form_of(arguments, n_features=width, labels=self.supervised, id=arguments.id, most_rows=arguments.batch)
+        skip = 0 if arguments.no_skip else self.begin
+        if self.begin:
+            self.console.say(f"resuming after {self.begin:,} examples")
+        with self._predictions() as write, closing(blocks_of(arguments.data, form)) as blocks:
+            self._head()
+            for rows in signals.until_stopped(batches(blocks, arguments.batch, skip)):
+                self._batch(rows, write)
+
+    def _batch(self, rows: Any, write: Any) -> None:
+        """Predict a batch, learn it, acknowledge it."""
+        from .errors import CommandError
+
+        model = self.keeper.model
+        first = _examples(model) == 0
+        labels = self._labels(rows, first)
+        predicted = None if first else model.predict(rows.X)
+        lines = self._count(labels, predicted, len(rows))
+        keywords = {} if rows.ids is None else {"ids": rows.ids}
+        if first and self.supervised:
+            keywords["classes"] = self.classes
+        try:
+            self.keeper.learn(rows.X, labels if self.supervised else None, note=self.note, **keywords)
+        except (ValueError, TypeError) as error:
+            at = _examples(model)
+            raise CommandError(f"examples {at + 1} to {at + len(rows)}: {error}") from error
+        write(self.note["last"])
+        for line in lines:
+            self.console.say(line)
+
+    # ---- labels ----------------------------------------------------------------------------------------
+
+    def _labels(self, rows: Any, first: bool) -> Any:
+        """Labels of a batch in the type of the classes, which the first batch or the options settle."""
+        import numpy as np
+        import scipy.sparse as sp
+
+        from .data.rows import settled, typed
+        from .data.sources import name_of
+        from .errors import DataError, UsageError
+        from .estimators import weigh
+
+        if first and sp.issparse(rows.X) and self.arguments.n_features is None:
+            raise UsageError("LIBSVM's format does not say how many features there are: give --n-features.")
+        if not self.supervised:
+            return None
+        name = name_of(self.arguments.data)
+        if rows.labels is None:
+            raise DataError(name, "the file has no labels")
+        if first:
+            given = self.arguments.classes
+            self.classes = np.unique(settled(rows.labels if given is None else given))
+            if len(self.classes) < 2:
+                raise UsageError(f"the first batch has one label only, {self.classes[0]}. Give --classes or --batch.")
+            weigh(self.keeper.model, self.arguments.class_weight, self.classes)
+        else:
+            self.classes = self.keeper.model.classes_
+        return typed(rows.labels, self.classes, name)
+
+    # ---- counting and reporting ------------------------------------------------------------------------
+
+    def _count(self, labels: Any, predicted: Any, n: int) -> list[str]:
+        """Add a batch to the counters; returns the lines that the schedule asks for."""
+        note = self.note
+        if predicted is None:
+            note["last"] = ["?"] * n
+            return []
+        note["last"] = list(map(str, predicted.tolist()))
+        wrong = predicted == -1 if labels is None else predicted != labels
+        lines = []
+        for k, error in enumerate(wrong.tolist()):
+            note["predicted"] += 1
+            note["errors"] += error
+            if note["predicted"] == note["line_at"]:
+                lines.append(self._line("" if labels is None else labels[k], predicted[k]))
+                note["line_at"] *= 2
+                note["line_predicted"], note["line_errors"] = note["predicted"], note["errors"]
+        return lines
+
+    def _head(self) -> None:
+        what = "loss" if self.supervised else "outliers"
+        self.console.say(f"{what:>9} {'since last':>10} {'predicted':>12} {'label':>10} {'prediction':>10}")
+
+    def _line(self, label: Any, predicted: Any) -> str:
+        note = self.note
+        since = note["predicted"] - note["line_predicted"]
+        recent = (note["errors"] - note["line_errors"]) / max(since, 1)
+        loss = note["errors"] / note["predicted"]
+        return f"{loss:9.6f} {recent:10.6f} {note['predicted']:12,} {label!s:>10} {predicted!s:>10}"
+
+    def tell(self, signals: Signals) -> None:
+        """Print the result."""
+        from .train import facts
+
+        note, model = self.note, self.keeper.model
+        loss = note["errors"] / note["predicted"] if note["predicted"] else None
+        total = _examples(model)
+        self.console.put(
+            data=self.arguments.data, checkpoint=self.arguments.checkpoint, model=self.arguments.model,
+            estimator=type(model).__name__, examples=total, resumed_at=self.begin, learnt=total - self.begin,
+            predicted=note["predicted"], errors=note["errors"], loss=loss, signal=signals.number, **facts(model),
+        )  # fmt: skip
+        if loss is not None:
+            self.console.say(f"{total:,} examples, loss {loss:.6f} of {note['predicted']:,} predictions")
+
+    @contextmanager
+    def _predictions(self) -> Iterator[Any]:
+        from .predictions import Predictions
+
+        path = self.arguments.predictions
+        if path is None:
+            yield lambda lines: None
+            return
+        with Predictions(path, self.begin, self.note["last"], self.console) as file:
+            yield file.write
+
+
+def _examples(model: Any) -> int:
+    """Number of examples that a model has learnt."""
+    return int(getattr(model, "n_samples_seen_", 0))
