@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 import warnings
@@ -48,7 +49,7 @@ class Console:
         """Print the JSON object."""
         if self.json:
             self.result["seconds"] = round(time.perf_counter() - self.begin, 6)
-            print(json.dumps(self.result, default=_plain, allow_nan=False), flush=True)
+            print(json.dumps(_plain(self.result), allow_nan=False), flush=True)
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
@@ -68,13 +69,15 @@ class Console:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and arrays of NumPy, and other objects, for JSON."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
-
-
-def finite(value: float) -> float | None:
-    """Number for JSON, which has no NaN and no infinity."""
-    return value if value - value == 0 else None
+    """Value for JSON: numbers and arrays of NumPy as lists, infinity and NaN as None, other objects as text."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def percent(part: int, whole: int) -> str:

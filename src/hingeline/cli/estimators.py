@@ -65,6 +65,22 @@ def built(arguments: Namespace) -> Any:
     return checked(learner(**given))
 
 
+def called(text: str) -> Any:
+    """Make an estimator from an expression such as ``SVC(C=10, gamma=0.1)``. Only literals are evaluated."""
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Name):
+            return class_of(node.id)()
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args):
+            raise ValueError
+        given = {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
+        return checked(class_of(node.func.id)(**given))
+    except TypeError as error:
+        raise UsageError(f"{text}: {error}") from error
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise UsageError(f"{text!r} is not of the form CLASS or CLASS(name=value, ...).") from None
+
+
 def checked(model: Any) -> Any:
     """Check the parameters of an estimator."""
     try:

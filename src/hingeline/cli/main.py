@@ -22,6 +22,11 @@ COMMANDS = {
     "train": "hingeline.cli.train",
     "predict": "hingeline.cli.predict",
     "stream": "hingeline.cli.stream",
+    "tune": "hingeline.cli.tune",
+    "compare": "hingeline.cli.compare",
+    "convert": "hingeline.cli.convert",
+    "report": "hingeline.cli.report",
+    "datasets": "hingeline.cli.datasets",
 }
 
 

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from .errors import DataError, InputError, OutputError, UsageError
+from .errors import CommandError, DataError, InputError, OutputError, UsageError
 
 #: Formats of model files that can be written.
 FORMATS = ("hingeline", "libsvm", "onnx")
@@ -77,5 +77,5 @@ def _write_onnx(model: Any, path: str) -> None:
     try:
         from ..onnx import export
     except ImportError as error:
-        raise UsageError("ONNX models need onnx: pip install hingeline[onnx]") from error
+        raise CommandError("ONNX models need onnx: pip install hingeline[onnx]") from error
     write_atomically(Path(path), [export(model).SerializeToString()])

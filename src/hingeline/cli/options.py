@@ -61,12 +61,12 @@ def add_estimator(parser: ArgumentParser, default: str) -> None:
         "-s", dest="estimator", action=_Type, metavar="TYPE", help="LIBSVM's number: 0 (SVC) or 2 (one-class)"
     )
     group.add_argument(
-        "--param", metavar="NAME=VALUE", type=_pair, action="append", default=[], help="any parameter of the class"
+        "--param", metavar="NAME=VALUE", type=pair, action="append", default=[], help="any parameter of the class"
     )
     for flags, name, kind, text in _LETTERS:
         group.add_argument(*flags, dest=f"param_{name}", metavar="X", type=kind, help=text)
     group.add_argument(
-        "--class-weight", metavar="LABEL=WEIGHT", type=_pair, action="append", default=[],
+        "--class-weight", metavar="LABEL=WEIGHT", type=pair, action="append", default=[],
         help="factor on C of a class, or 'balanced'; LIBSVM's -wLABEL WEIGHT is the same",
     )  # fmt: skip
 
@@ -87,7 +87,8 @@ def _character(text: str) -> str:
     return text
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
+    """NAME=VALUE, or 'balanced'."""
     name, equals, value = text.partition("=")
     if text != "balanced" and not (name and equals):
         raise ArgumentTypeError(f"expected NAME=VALUE. Got {text!r}")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from .console import Console, percent
@@ -38,11 +36,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import blocks_of, size_of
+    from .errors import UsageError
+    from .models import opened
 
     console = Console(arguments)
     console.busy = arguments.output in (None, "-")
+    if arguments.json and arguments.output == "-":
+        raise UsageError("--json prints to standard output; give another file for the predictions.")
     with console.collecting():
-        task = Task(arguments)
+        what = "probability" if arguments.probability == "1" else "scores" if arguments.scores else ""
+        task = Task(arguments, opened(arguments.model), what, ignore_extra=arguments.extra_features == "ignore")
+        if arguments.jobs is not None and "n_jobs" in task.model.get_params():
+            task.model.set_params(n_jobs=arguments.jobs)
         with _output(arguments) as write, console.bar(size_of(arguments.data), "predicting") as done:
             write(task.head())
             for rows in blocks_of(arguments.data, task.form, done):
@@ -55,69 +60,80 @@ def run(arguments: Namespace) -> int:
 
 
 class Task:
-    """Prediction of blocks of rows."""
+    """Prediction of blocks of rows by a model file.
 
-    def __init__(self, arguments: Namespace) -> None:
+    Parameters
+    ----------
+    arguments : Namespace
+        With `model` and the options of data files.
+    model : estimator
+        Fitted model.
+    what : {'', 'probability', 'scores'}, default=''
+        What lines have besides the label.
+    ignore_extra : bool, default=False
+        Whether features that the model does not know are ignored.
+
+    Attributes
+    ----------
+    confusion : Counter
+        Number of rows by true and predicted label, both as text.
+    """
+
+    def __init__(self, arguments: Namespace, model: Any, what: str = "", ignore_extra: bool = False) -> None:
         import scipy.sparse as sp
 
         from .errors import UsageError
-        from .models import opened
 
-        self.model = model = opened(arguments.model)
-        if arguments.jobs is not None and "n_jobs" in model.get_params():
-            model.set_params(n_jobs=arguments.jobs)
-        self.probability, self.scores = arguments.probability == "1", arguments.scores
-        if self.probability and not hasattr(model, "predict_proba"):
+        self.model, self.what = model, what
+        if not hasattr(model, "predict") or not hasattr(model, "n_features_in_"):
+            raise UsageError(f"{arguments.model} holds a {type(model).__name__} that cannot predict.")
+        if what == "probability" and not hasattr(model, "predict_proba"):
             raise UsageError(f"-b 1: {arguments.model} has no probabilities. Train it with -b 1.")
-        self.classes = getattr(model, "classes_", None)
-        self.n_features = int(model.n_features_in_)
         self.dense = not sp.issparse(getattr(model, "support_vectors_", None))
         self.form = form_of(
             arguments,
-            n_features=self.n_features,
-            ignore_extra=arguments.extra_features == "ignore",
+            n_features=int(model.n_features_in_),
+            ignore_extra=ignore_extra,
             labels=False,
             kernel_values=getattr(model, "kernel", None) == "precomputed",
         )
-        self.n_rows = self.n_labelled = self.n_correct = 0
+        self.n_rows = 0
+        self.confusion: Counter[tuple[str, str]] = Counter()
 
     def head(self) -> bytes:
         """First line of the output, as svm-predict writes it with probabilities."""
-        if not self.probability:
+        if self.what != "probability":
             return b""
         return " ".join(["labels", *map(str, self.model.classes_.tolist())]).encode() + b"\n"
 
     def lines(self, rows: Any) -> bytes:
-        """Lines of the output for some rows; counts those that are right."""
-        X = self._fitting(rows.X)
+        """Lines of the output for some rows, which are counted."""
+        X = rows.X.toarray() if self.dense and hasattr(rows.X, "toarray") else rows.X
         labels = self.model.predict(X)
-        self.n_rows += len(rows)
-        if rows.labels is not None:
-            self._count(labels, rows.labels)
+        self._count(labels, rows.labels)
         texts = list(map(str, labels.tolist()))
-        if self.probability or self.scores:
-            values = self.model.predict_proba(X) if self.probability else self.model.decision_function(X)
+        if self.what:
+            values = self.model.predict_proba(X) if self.what == "probability" else self.model.decision_function(X)
             table = values.reshape(len(texts), -1).tolist()
             texts = [" ".join([text, *map(repr, row)]) for text, row in zip(texts, table, strict=True)]
-        return ("\n".join(texts) + "\n").encode() if texts else b""
-
-    def _fitting(self, X: Any) -> Any:
-        """Rows with the number of features, and in the layout, of the model."""
-        import scipy.sparse as sp
-
-        if sp.issparse(X):
-            X.resize((X.shape[0], self.n_features))
-            return X.toarray() if self.dense else X
-        return X
+        return ("\n".join(texts) + "\n").encode()
 
     def _count(self, predicted: Any, labels: Any) -> None:
-        import numpy as np
+        from .data.rows import texts_like
 
-        from .data.rows import like
+        self.n_rows += len(predicted)
+        if labels is not None:
+            self.confusion.update(zip(texts_like(labels, predicted), map(str, predicted.tolist()), strict=True))
 
-        known = np.array([-1, 1]) if self.classes is None else self.classes
-        self.n_labelled += len(predicted)
-        self.n_correct += int((like(labels, known) == like(predicted, known)).sum())
+    @property
+    def n_labelled(self) -> int:
+        """Number of rows with labels."""
+        return self.confusion.total()
+
+    @property
+    def n_correct(self) -> int:
+        """Number of rows whose label was predicted."""
+        return sum(count for (label, predicted), count in self.confusion.items() if label == predicted)
 
     def result(self) -> dict[str, Any]:
         """Keys of the JSON object."""
@@ -126,30 +142,17 @@ class Task:
 
 
 @contextmanager
-def _output(arguments: Namespace) -> Iterator[Callable[[bytes], None]]:
-    """Give a function that writes: to a file that appears when it is complete, or to standard output.
+def _output(arguments: Namespace) -> Iterator[Callable[[bytes], Any]]:
+    """Give a function that writes to a file or to standard output. With --json alone nothing is written."""
+    from .output import file_writer
 
-    With --json and without a file nothing is written.
-    """
-    from ..files.durable import replacement, write_all
-    from .errors import OutputError, UsageError
-
-    path = arguments.output
-    if arguments.json and path == "-":
-        raise UsageError("--json prints to standard output; give another file for the predictions.")
-    if arguments.json and path is None:
+    if arguments.output not in (None, "-"):
+        with file_writer(arguments.output) as write:
+            yield write
+    elif arguments.json:
         yield lambda text: None
-    elif path in (None, "-"):
-        yield _write_to_stdout
-    elif os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or a device cannot be replaced
-        with open(path, "wb", buffering=0) as file:
-            yield lambda text: write_all(file.fileno(), [text])
     else:
-        try:
-            with replacement(Path(path)) as descriptor:
-                yield lambda text: write_all(descriptor, [text])
-        except OSError as error:
-            raise OutputError(f"cannot write {path}: {error.strerror}") from error
+        yield _write_to_stdout
 
 
 def _write_to_stdout(text: bytes) -> None:

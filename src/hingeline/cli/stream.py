@@ -119,7 +119,7 @@ class Signals:
     @property
     def code(self) -> int:
         """Exit code."""
-        return {None: 0, signal.SIGINT: INTERRUPTED}.get(self.number, TERMINATED)  # type: ignore[call-overload]
+        return 0 if self.number is None else INTERRUPTED if self.number == signal.SIGINT else TERMINATED
 
     def __enter__(self) -> Signals:
         self.before = {}

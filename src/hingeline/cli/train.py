@@ -62,6 +62,16 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
+def read_labelled(path: str, form: Any) -> tuple[Any, Any, Any]:
+    """Rows of a data file, their labels, and the classes."""
+    from .data import all_rows
+    from .data.rows import settled
+
+    rows = all_rows(path, form)
+    y = None if rows.labels is None else settled(rows.labels)
+    return rows.X, y, classes_of(y, path)
+
+
 def _model_path(arguments: Namespace) -> str:
     """Model file, checked before the work begins."""
     from .errors import UsageError

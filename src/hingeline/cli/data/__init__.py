@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import PurePath
 from typing import Any
 
@@ -24,7 +24,7 @@ MAGIC = {b"PK\x03\x04": "npz", b"PAR1": "parquet"}
 LIBSVM_LINE = re.compile(rb"[^\s,;:]+(?:\s+(?:\d+|qid):[^\s,;:]+)+\s*(?:#.*)?")
 
 
-def blocks_of(path: str, form: Form, done: Callable[[int], None] | None = None) -> Iterator[Rows]:
+def blocks_of(path: str, form: Form, done: Callable[[int], None] | None = None) -> Generator[Rows, None, None]:
     """Yield the rows of a file, some at a time, within bounded memory (NPZ: the whole file).
 
     `done` gets the number of bytes of the file that have been read.

@@ -41,7 +41,7 @@ def read_npz(stream: Any, name: str, form: Form) -> Iterator[Rows]:
 
 def read_parquet(stream: Any, name: str, form: Form) -> Iterator[Rows]:
     """Yield the rows of a Parquet file, some at a time."""
-    parquet = _pyarrow("pyarrow.parquet")
+    parquet = pyarrow("pyarrow.parquet")
     source = stream if stream.seekable() else io.BytesIO(stream.read())
     try:
         file = parquet.ParquetFile(source)
@@ -50,7 +50,7 @@ def read_parquet(stream: Any, name: str, form: Form) -> Iterator[Rows]:
         for batch in file.iter_batches(batch_size=min(BATCH, form.most_rows)):
             yield _converted(batch, columns, row, form)
             row += batch.num_rows
-    except (OSError, _pyarrow("pyarrow").ArrowException) as error:
+    except (OSError, pyarrow("pyarrow").ArrowException) as error:
         raise DataError(name, f"not a valid Parquet file: {error}") from error
 
 
@@ -80,7 +80,8 @@ def _numbers(batch: Any, place: int, columns: Columns, first: int, form: Form) -
     return values
 
 
-def _pyarrow(module: str) -> Any:
+def pyarrow(module: str) -> Any:
+    """Module of pyarrow; an error says how to install it."""
     from importlib import import_module
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -170,13 +171,13 @@ def typed(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
     return numbers.astype(classes.dtype)
 
 
-def like(labels: Any, classes: np.ndarray) -> np.ndarray:
-    """Labels in the type of known classes, to compare them. Strings that are no numbers become NaN."""
-    if classes.dtype.kind in "USO":
-        return np.array([_text(label) for label in labels], dtype=object).astype(str)
-    if isinstance(labels, list) or np.asarray(labels).dtype.kind not in "biuf":
-        labels = [_number(label) for label in labels]
-    return np.asarray(labels, dtype=np.float64)
+def texts_like(labels: Any, predicted: np.ndarray) -> list[str]:
+    """Labels as the texts that predicted labels of the same value have."""
+    if predicted.dtype.kind in "USO":
+        return [_text(label) for label in labels]
+    numbers = [_number(label) for label in labels]
+    kind = float if predicted.dtype.kind == "f" else int
+    return [str(kind(x) if x is not None and x == kind(x) else label) for x, label in zip(numbers, labels, strict=True)]
 
 
 def _text(label: Any) -> str:
@@ -185,8 +186,9 @@ def _text(label: Any) -> str:
     return str(label)
 
 
-def _number(label: Any) -> float:
+def _number(label: Any) -> float | None:
     try:
-        return float(label)
+        number = float(label)
     except ValueError:
-        return float("nan")
+        return None
+    return number if math.isfinite(number) else None

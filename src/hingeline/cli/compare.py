@@ -1,0 +1,180 @@
+"""``hingeline compare``: rank methods over data sets, from a table of scores or by cross-validation.
+
+FILE is a CSV table with a line for each data set and a column for each method; with --method it is a data file, and
+the scores are accuracies of cross-validation.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from .console import Console
+from .options import add_common, add_data, form_of, positive
+
+HELP = "rank methods over several data sets"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Define the arguments."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="table of scores; with --method: data files")
+    group = parser.add_argument_group("comparison")
+    group.add_argument("--lower-is-better", action="store_true", help="scores are errors or times")
+    group.add_argument("--control", metavar="METHOD", help="method that others are compared with; default: the best")
+    group.add_argument("--alpha", type=float, default=0.05, help="level of significance, default 0.05")
+    group.add_argument("--tie-correction", action="store_true", help="correct the Friedman statistic for ties")
+    group.add_argument("--figure", metavar="FILE", help="critical-difference diagram (png, svg, pdf)")
+    group.add_argument("--table", metavar="FILE", help="CSV file for the scores")
+    group.add_argument(
+        "--method", metavar="CLASS(...)", action="append", default=[],
+        help="estimator to cross-validate, such as 'SVC(C=10, gamma=0.1)'; may be repeated",
+    )  # fmt: skip
+    group.add_argument("-v", "--folds", type=positive, default=5, metavar="N", help="folds, default 5")
+    group.add_argument("--seed", type=int, default=0, help="order of the rows in cross-validation, default 0")
+    add_data(parser)
+    add_common(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Carry out the command."""
+    from ..compare import rank_methods
+    from .errors import DataError, UsageError
+    from .models import require_file
+
+    console = Console(arguments)
+    for path in (arguments.figure, arguments.table):
+        if path is not None:
+            require_file(path)
+    with console.collecting():
+        scores: Any
+        datasets: list[str] | None
+        if arguments.method:
+            scores, methods, datasets = _cross_validated(console, arguments)
+        elif len(arguments.files) > 1:
+            raise UsageError(
+                "one table of scores is compared at a time. To cross-validate on data files give --method."
+            )
+        else:
+            scores, methods, datasets = _read_table(arguments.files[0])
+        try:
+            result = rank_methods(
+                scores, methods=methods, datasets=datasets, higher_is_better=not arguments.lower_is_better,
+                control=arguments.control, alpha=arguments.alpha, tie_correction=arguments.tie_correction,
+            )  # fmt: skip
+        except ValueError as error:
+            if str(error).startswith(("control", "alpha")):
+                raise UsageError(str(error)) from error
+            raise DataError(arguments.files[0], str(error)) from error
+        if arguments.table is not None:
+            _write_table(result, arguments.table)
+        if arguments.figure is not None:
+            _write_figure(result, arguments.figure)
+    _tell(console, arguments, result)
+    console.end()
+    return 0
+
+
+def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[str] | None]:
+    """Scores, methods and data sets of a CSV file. The first column may hold the names of the data sets."""
+    import csv
+
+    from .data.sources import lines, name_of, opened
+    from .data.tables import DELIMITERS
+    from .errors import DataError
+
+    name = name_of(path)
+    with opened(path) as stream:
+        text = list(lines(stream, name))
+    delimiter = max(DELIMITERS, key=text[0].count) if text else ","
+    rows = [(number, row) for number, row in enumerate(csv.reader(text, delimiter=delimiter), 1) if row]
+    if len(rows) < 2:
+        raise DataError(name, "a table needs a line with the names of the methods, and a line for each data set")
+    head = rows[0][1]
+    named = any(_score(row[0]) is None for _, row in rows[1:])
+    scores = []
+    for line, row in rows[1:]:
+        if len(row) != len(head):
+            raise DataError(name, f"expected {len(head)} cells, as in the first line. Got {len(row)}", line)
+        cells = [(column, cell.strip()) for column, cell in enumerate(row, 1)][named:]
+        for column, cell in cells:
+            if cell and _score(cell) is None:
+                raise DataError(name, f"a score must be a number. Got {cell[:40]!r}", line, column)
+        scores.append([_score(cell) for _, cell in cells])
+    return scores, head[named:], [row[0] for _, row in rows[1:]] if named else None
+
+
+def _score(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _cross_validated(console: Console, arguments: Namespace) -> tuple[list[list[float]], list[str], list[str]]:
+    """Accuracies of the methods on the data files."""
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+    from .errors import CommandError, UsageError
+    from .estimators import called
+    from .train import read_labelled
+
+    if arguments.folds < 2:
+        raise UsageError("-v must be at least 2.")
+    models = {text: called(text) for text in arguments.method}
+    folds = StratifiedKFold(arguments.folds, shuffle=True, random_state=arguments.seed)
+    scores: list[list[float]] = []
+    with console.bar(len(arguments.files) * len(models), "cross-validating") as done:
+        for path in arguments.files:
+            X, y, _ = read_labelled(path, form_of(arguments))
+            row = []
+            for text, model in models.items():
+                try:
+                    row.append(float(cross_val_score(model, X, y, cv=folds, error_score="raise").mean()))
+                except ValueError as error:
+                    raise CommandError(f"{text} on {path}: {error}") from error
+                done(len(scores) * len(models) + len(row))
+            scores.append(row)
+    return scores, list(models), [Path(path).name for path in arguments.files]
+
+
+def _write_table(result: Any, path: str) -> None:
+    import csv
+    import io
+
+    from .output import write_file
+
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["data set", *result.methods])
+    table.writerows([name, *row] for name, row in zip(result.datasets, result.scores.tolist(), strict=True))
+    write_file(Path(path), text.getvalue().encode())
+
+
+def _write_figure(result: Any, path: str) -> None:
+    import io
+
+    from .errors import CommandError, UsageError
+    from .output import write_file
+
+    content = io.BytesIO()
+    try:
+        result.plot().savefig(content, format=Path(path).suffix[1:] or "png", bbox_inches="tight")
+    except ImportError as error:
+        raise CommandError("--figure needs matplotlib: pip install hingeline[plot]") from error
+    except ValueError as error:
+        raise UsageError(f"--figure {path}: {error}") from error
+    write_file(Path(path), content.getvalue())
+
+
+def _tell(console: Console, arguments: Namespace, result: Any) -> None:
+    tests = {"friedman": result.friedman, "iman_davenport": result.iman_davenport}
+    console.put(
+        files=arguments.files, methods=list(result.methods), datasets=list(result.datasets),
+        scores=result.scores.tolist(), ranking=[row._asdict() for row in result.summary()], control=result.control,
+        alpha=result.alpha, critical_distance=result.critical_distance(),
+        **{name: {"statistic": test.statistic, "p_value": test.p_value} for name, test in tests.items()},
+        holm=[pair._asdict() for pair in result.holm()], nemenyi=[pair._asdict() for pair in result.nemenyi()],
+        figure=arguments.figure, table=arguments.table,
+    )  # fmt: skip
+    console.say(repr(result))

@@ -1,0 +1,66 @@
+"""``hingeline convert``: between formats of data files, or between formats of model files; decided by content."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import PurePath
+
+from .console import Console
+from .options import add_common, add_data, form_of, positive
+
+HELP = "convert data files or model files"
+MODEL_ENDINGS = {".onnx": "onnx", ".safetensors": "hingeline"}
+FORMATS = ("libsvm", "csv", "npz", "parquet", "hingeline", "onnx")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Define the arguments."""
+    parser.add_argument("input", help="data file, model file, or folder of a checkpoint")
+    parser.add_argument("output", help="file to write; - is standard output (LIBSVM and CSV)")
+    group = parser.add_argument_group("conversion")
+    group.add_argument("--to", choices=FORMATS, help="format of the output; default: by its name")
+    group.add_argument("--n-features", type=positive, metavar="N", help="number of features; default: that of the file")
+    add_data(parser)
+    add_common(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Carry out the command."""
+    from .models import kind_of
+
+    console = Console(arguments)
+    console.busy = arguments.output == "-"
+    with console.collecting():
+        kind = None if arguments.input == "-" else kind_of(arguments.input)
+        if kind is None:
+            _convert_data(console, arguments)
+        else:
+            _convert_model(console, arguments, kind)
+    console.put(input=arguments.input, output=arguments.output)
+    console.end()
+    return 0
+
+
+def _convert_model(console: Console, arguments: Namespace, kind: str) -> None:
+    from .errors import UsageError
+    from .models import FORMATS, opened, write
+
+    to = arguments.to or MODEL_ENDINGS.get(PurePath(arguments.output).suffix)
+    if to not in FORMATS:
+        raise UsageError(f"{arguments.input} is a model. Give --to: {', '.join(FORMATS)}.")
+    model = opened(arguments.input, arguments.n_features)
+    write(model, arguments.output, to)
+    console.put(kind="model", source_format=kind, format=to, estimator=type(model).__name__)
+    console.say(f"{arguments.output}: {type(model).__name__} in the format {to}")
+
+
+def _convert_data(console: Console, arguments: Namespace) -> None:
+    from .data.writers import write_rows
+    from .errors import UsageError
+
+    if arguments.json and arguments.output == "-":
+        raise UsageError("--json prints to standard output; give another file for the data.")
+    form = form_of(arguments, n_features=arguments.n_features, labels=False)
+    n, d, to = write_rows(arguments.input, form, arguments.output, arguments.to)
+    console.put(kind="data", format=to, rows=n, features=d)
+    console.say(f"{arguments.output}: {n:,} rows, {d:,} features in the format {to}")

@@ -1,0 +1,37 @@
+"""Files that a command writes: they appear when they are complete."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..files.durable import replacement, write_all
+from .errors import OutputError
+
+
+@contextmanager
+def file_writer(path: str) -> Iterator[Callable[[bytes], None]]:
+    """Give a function that writes to a file, which appears when the block ends.
+
+    A pipe or a device cannot be replaced by a file; it is written to as the pieces come.
+    """
+    try:
+        if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, "wb", buffering=0) as file:
+                yield lambda text: write_all(file.fileno(), [text])
+        else:
+            with replacement(Path(path)) as descriptor:
+                yield lambda text: write_all(descriptor, [text])
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a whole file."""
+    with file_writer(str(path)) as write:
+        write(content)

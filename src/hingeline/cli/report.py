@@ -1,0 +1,104 @@
+"""``hingeline report``: what a model file holds; with a data file also accuracy and confusion matrix."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from .console import Console, percent
+from .options import add_common, add_data
+
+HELP = "describe a model file, and its predictions on a data file"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Define the arguments."""
+    parser.add_argument("model", help="model file of hingeline or LIBSVM, or folder of a checkpoint")
+    parser.add_argument("data", nargs="?", help="data file with labels")
+    add_data(parser)
+    add_common(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Carry out the command."""
+    from .data import blocks_of
+
+    console = Console(arguments)
+    with console.collecting():
+        model = _describe(console, arguments.model)
+        if arguments.data is not None:
+            from .predict import Task
+
+            task = Task(arguments, model)
+            for rows in blocks_of(arguments.data, task.form):
+                task.lines(rows)
+            _assess(console, task, model)
+    console.end()
+    return 0
+
+
+def _describe(console: Console, path: str) -> Any:
+    """Print what is known about a model."""
+    from .models import kind_of, opened
+    from .train import facts
+
+    kind, model = kind_of(path), opened(path)
+    size = 0 if os.path.isdir(path) else os.path.getsize(path)
+    header = _header(path) if kind == "hingeline" else {}
+    known = model.get_params()
+    console.put(
+        model=path, format=kind, bytes=size, estimator=type(model).__name__, parameters=known,
+        features=getattr(model, "n_features_in_", None), examples=getattr(model, "n_samples_seen_", None), **header,
+        **facts(model),
+    )  # fmt: skip
+    result = console.result
+    console.say(f"{path}: {result['estimator']}, format {kind}{f', {size:,} bytes' if size else ''}")
+    if header:
+        console.say(f"written by hingeline {header['hingeline_version']}; checksums are right")
+    console.say("parameters: " + ", ".join(f"{name}={value!r}" for name, value in known.items()))
+    for key in ("features", "examples", "classes", "support_vectors", "stop_reason"):
+        if result.get(key) is not None:
+            console.say(f"{key.replace('_', ' ')}: {_words(result[key])}")
+    for name, (dtype, shape) in header.get("arrays", {}).items():
+        console.say(f"array {name}: {dtype}, {' x '.join(map(str, shape)) or 'scalar'}")
+    return model
+
+
+def _header(path: str) -> dict[str, Any]:
+    """Version and arrays of a model file, whose checksums are verified."""
+    from ..files import layout
+    from ..files.durable import mapped_file
+
+    texts, arrays = layout.read(mapped_file(path))
+    return {
+        "hingeline_version": texts["hingeline_version"],
+        "arrays": {name: [str(array.dtype), list(array.shape)] for name, array in arrays.items()},
+    }
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value[:20])) + (", ..." if len(value) > 20 else "")
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _assess(console: Console, task: Any, model: Any) -> None:
+    """Print accuracy and confusion matrix."""
+    console.put(**task.result())
+    if not task.n_labelled:
+        console.say(f"{task.n_rows:,} rows without labels")
+        return
+    known = list(map(str, getattr(model, "classes_", [])))
+    found = {label for pair in task.confusion for label in pair}
+    labels = [*known, *sorted(found - set(known))]
+    matrix = [[task.confusion[one, other] for other in labels] for one in labels]
+    console.put(labels=labels, confusion=matrix)
+    console.say(f"Accuracy = {percent(task.n_correct, task.n_labelled)} (classification)")
+    width = max(8, *(len(label) + 1 for label in labels))
+    console.say("rows: labels, columns: predictions")
+    console.say(" " * width + "".join(f"{label:>{width}}" for label in labels) + f"{'recall':>{width}}")
+    for label, row in zip(labels, matrix, strict=True):
+        total = sum(row)
+        recall = f"{row[labels.index(label)] / total:.4f}" if total else "-"
+        console.say(f"{label:>{width}}" + "".join(f"{count:>{width}}" for count in row) + f"{recall:>{width}}")

@@ -1,0 +1,168 @@
+"""``hingeline tune``: search parameters by cross-validation, and fit the best model."""
+
+from __future__ import annotations
+
+import math
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from .console import Console
+from .options import add_common, add_data, add_estimator, form_of, pair, positive
+
+HELP = "search parameters by cross-validation"
+#: Candidates that are printed, and candidates of a grid at most.
+SHOWN, MOST = 10, 100_000
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Define the arguments."""
+    parser.add_argument("data", help="data file")
+    parser.add_argument("model", nargs="?", help="file for the best model, fitted to all rows")
+    add_estimator(parser, "SVC")
+    group = parser.add_argument_group("search")
+    group.add_argument(
+        "--grid", metavar="NAME=A,B,...", type=pair, action="append", default=[], help="values of a parameter"
+    )
+    group.add_argument(
+        "--log2", metavar="NAME=FIRST,LAST,STEP", type=pair, action="append", default=[],
+        help="powers of 2 as values of a parameter, as in LIBSVM's grid.py",
+    )  # fmt: skip
+    group.add_argument("--search", choices=("grid", "pattern", "halving"), default="grid", help="default: grid")
+    group.add_argument("-v", "--folds", type=positive, default=5, metavar="N", help="folds, default 5")
+    group.add_argument("--seed", type=int, default=0, help="order of the rows in cross-validation, default 0")
+    group.add_argument("--scoring", metavar="NAME", help="score of scikit-learn; default: accuracy")
+    group.add_argument("--checkpoint", metavar="FILE", help="keep finished cells here; go on from it")
+    group.add_argument("--table", metavar="FILE", help="CSV file for the scores of all candidates")
+    add_data(parser)
+    add_common(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Carry out the command."""
+    from .estimators import built, weigh
+    from .models import require_file, write
+    from .train import read_labelled
+
+    console = Console(arguments)
+    for path in (arguments.model, arguments.table, arguments.checkpoint):
+        if path is not None:
+            require_file(path)
+    with console.collecting():
+        model = built(arguments)
+        X, y, classes = read_labelled(arguments.data, form_of(arguments))
+        weigh(model, arguments.class_weight, classes)
+        search = _search(console, arguments, model)
+        _fit(search, X, y)
+        if arguments.model is not None:
+            write(search.best_estimator_, arguments.model, "hingeline")
+        if arguments.table is not None:
+            _write_table(search.cv_results_, arguments.table)
+    _tell(console, arguments, search)
+    console.end()
+    return 0
+
+
+def _search(console: Console, arguments: Namespace, model: Any) -> Any:
+    import sys
+
+    from sklearn.model_selection import StratifiedKFold
+
+    from ..model_selection import KernelSearchCV
+    from .errors import UsageError
+
+    if arguments.folds < 2:
+        raise UsageError("-v must be at least 2.")
+    return KernelSearchCV(
+        model,
+        _grid(arguments, model),
+        search=arguments.search,
+        scoring=arguments.scoring,
+        n_jobs=arguments.param_n_jobs,
+        refit=True,
+        cv=StratifiedKFold(arguments.folds, shuffle=True, random_state=arguments.seed),
+        checkpoint=arguments.checkpoint,
+        progress=_has_rich() and sys.stderr.isatty() and not (console.quiet or console.json),
+    )
+
+
+def _has_rich() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("rich") is not None
+
+
+def _grid(arguments: Namespace, model: Any) -> dict[str, list[Any]] | None:
+    """Values by parameter; None for the default space."""
+    from .errors import UsageError
+    from .estimators import checked, value_of
+
+    grid = {name: [value_of(word.strip()) for word in words.split(",")] for name, words in arguments.grid}
+    grid |= {name: _powers(name, words) for name, words in arguments.log2}
+    if math.prod(map(len, grid.values())) > MOST:
+        raise UsageError(f"the grid has more than {MOST:,} candidates.")
+    for name, values in grid.items():
+        if name not in model.get_params():
+            raise UsageError(f"{type(model).__name__} has no parameter {name!r}.")
+        for value in values:
+            checked(type(model)(**{**model.get_params(), name: value}))
+    return grid or None
+
+
+def _powers(name: str, words: str) -> list[float]:
+    from .errors import UsageError
+
+    try:
+        first, last, step = map(float, words.split(","))
+        count = math.floor((last - first) / step + 1e-9) + 1
+        if not 1 <= count <= MOST or max(abs(first), abs(last)) > 300:
+            raise ValueError
+        return [2.0 ** (first + k * step) for k in range(count)]
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise UsageError(f"--log2 {name}={words}: expected FIRST,LAST,STEP with FIRST + k STEP = LAST.") from None
+
+
+def _fit(search: Any, X: Any, y: Any) -> None:
+    from .errors import CommandError, UsageError
+
+    try:
+        search.fit(X, y)
+    except ValueError as error:
+        kind = UsageError if "param_grid" in str(error) or "checkpoint" in str(error) else CommandError
+        raise kind(str(error).replace("param_grid", "--grid")) from error
+
+
+def _write_table(results: Any, path: str) -> None:
+    import csv
+    import io
+
+    from .output import write_file
+
+    text = io.StringIO()
+    names = list(results["params"][0])
+    columns = ["mean_test_score", "std_test_score", "rank_test_score", "mean_fit_time", "mean_score_time"]
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow([*names, *columns])
+    for k, point in enumerate(results["params"]):
+        table.writerow([*(point[name] for name in names), *(results[column][k] for column in columns)])
+    write_file(Path(path), text.getvalue().encode())
+
+
+def _tell(console: Console, arguments: Namespace, search: Any) -> None:
+    results = search.cv_results_
+    scores = [(float(mean), point) for mean, point in zip(results["mean_test_score"], results["params"], strict=True)]
+    console.put(
+        data=arguments.data, model=arguments.model, table=arguments.table,
+        estimator=type(search.best_estimator_).__name__, search=arguments.search, folds=arguments.folds,
+        best_score=float(search.best_score_), best_parameters=search.best_params_,
+        candidates=[{"score": score, "parameters": point} for score, point in scores],
+    )  # fmt: skip
+    for score, point in sorted(scores, key=lambda one: -one[0])[:SHOWN]:
+        console.say(f"{score:.6f}  {_words(point)}")
+    console.say(f"best of {len(scores)}: {search.best_score_:.6f}  {_words(search.best_params_)}")
+
+
+def _words(point: dict[str, Any]) -> str:
+    return " ".join(
+        f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}" for name, value in point.items()
+    )
