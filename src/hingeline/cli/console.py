@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,11 +61,47 @@ class Console:
             warnings.showwarning = lambda message, *rest, **more: self.warn(str(message))
             yield
 
+    @contextmanager
+    def watching(self, model: Any) -> Iterator[None]:
+        """Show the progress of a fit on a terminal."""
+        from ..base.fit import HAVE_CALLBACKS, N_SLICES
+
+        if self.quiet or self.json or not HAVE_CALLBACKS or not sys.stderr.isatty():
+            yield
+            return
+        with self.bar(N_SLICES, "training") as done:
+            model.set_callbacks(_Ticks(done))
+            try:
+                yield
+            finally:
+                model.set_callbacks()
+
     def bar(self, total: int, label: str) -> Any:
         """Progress bar on standard error if that is a terminal."""
         from ..base.progress import progress
 
         return progress(False if self.quiet or self.json else None, total, label)
+
+
+class _Ticks:
+    """Callback of scikit-learn that moves a progress bar."""
+
+    def __init__(self, done: Callable[[int], None]) -> None:
+        self.done, self.count = done, 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing to prepare."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing to end."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Only ends are counted."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """Count a slice of the training."""
+        self.count += context.task_name == "steps"
+        self.done(self.count)
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from .errors import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, TERMINATED, USAGE, CommandError
-from .options import expand_weights
+from .options import normalised
 
 #: Modules of the commands. Each has HELP, add_arguments(parser) and run(arguments).
 COMMANDS = {
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
         argv[1:] = ["--help"]
     parser = _parser(argv)
     try:
-        arguments = parser.parse_args(expand_weights(argv))
+        arguments = parser.parse_args(normalised(argv))
     except SystemExit as end:
         return int(end.code or OK)
     if arguments.version:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,8 @@ KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 TYPES = {"0": "SVC", "2": "IncrementalOneClassSVM"}
 #: Formats of data files.
 FORMATS = ("auto", "libsvm", "csv", "npz", "parquet")
+#: Numbers between commas, the first of which is negative.
+NUMBERS = re.compile(r"-[0-9][0-9.,eE+-]*")
 
 
 def add_common(parser: ArgumentParser) -> None:
@@ -148,15 +151,21 @@ _LETTERS: tuple[tuple[tuple[str, ...], str, Callable[[str], Any], str], ...] = (
 )
 
 
-def expand_weights(argv: list[str]) -> list[str]:
-    """Turn LIBSVM's ``-wLABEL WEIGHT`` into ``--class-weight LABEL=WEIGHT``."""
+def normalised(argv: list[str]) -> list[str]:
+    """Arguments in a form that argparse understands.
+
+    LIBSVM's ``-wLABEL WEIGHT`` becomes ``--class-weight=LABEL=WEIGHT``, and ``--classes -1,1`` becomes
+    ``--classes=-1,1``: a word that begins with a minus sign would be taken for an option.
+    """
     result: list[str] = []
     rest = iter(argv)
     for word in rest:
         if word == "--":
             return [*result, word, *rest]
         if word.startswith("-w") and len(word) > 2:
-            result += ["--class-weight", f"{word[2:]}={next(rest, '')}"]
+            result.append(f"--class-weight={word[2:]}={next(rest, '')}")
+        elif NUMBERS.fullmatch(word) and result and result[-1].startswith("--") and "=" not in result[-1]:
+            result[-1] += f"={word}"
         else:
             result.append(word)
     return result

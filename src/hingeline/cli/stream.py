@@ -168,7 +168,15 @@ class Learner:
         self.arguments, self.console, self.keeper = arguments, console, keeper
         self.supervised = takes_labels(keeper.model)
         self.begin = _examples(keeper.model)
-        new = {"predicted": 0, "errors": 0, "line_at": 1, "line_predicted": 0, "line_errors": 0, "last": []}
+        new = {
+            "examples": 0,
+            "predicted": 0,
+            "errors": 0,
+            "line_at": 1,
+            "line_predicted": 0,
+            "line_errors": 0,
+            "last": [],
+        }
         self.note: dict[str, Any] = {**new, **(keeper.note or {})}
 
     def forget(self, names: list[str]) -> None:
@@ -190,17 +198,18 @@ class Learner:
     def learn(self, signals: Signals) -> None:
         """Learn what the data file holds."""
         from .data import blocks_of
-        from .data.rows import batches
+        from .data.rows import batches, behind
+        from .data.sources import name_of
 
         arguments, model = self.arguments, self.keeper.model
         width = int(model.n_features_in_) if self.begin else arguments.n_features
         form = form_of(arguments, n_features=width, labels=self.supervised, id=arguments.id, most_rows=arguments.batch)
-        skip = 0 if arguments.no_skip else self.begin
+        skip, name = 0 if arguments.no_skip else self.begin, name_of(arguments.data)
         if self.begin:
             self.console.say(f"resuming after {self.begin:,} examples")
         with self._predictions() as write, closing(blocks_of(arguments.data, form)) as blocks:
             self._head()
-            for rows in signals.until_stopped(batches(blocks, arguments.batch, skip)):
+            for rows in signals.until_stopped(batches(behind(blocks, skip, name), arguments.batch)):
                 self._batch(rows, write)
 
     def _batch(self, rows: Any, write: Any) -> None:
@@ -212,6 +221,7 @@ class Learner:
         labels = self._labels(rows, first)
         predicted = None if first else model.predict(rows.X)
         lines = self._count(labels, predicted, len(rows))
+        self.note["examples"] = _examples(model) + len(rows)
         keywords = {} if rows.ids is None else {"ids": rows.ids}
         if first and self.supervised:
             keywords["classes"] = self.classes
@@ -307,7 +317,8 @@ class Learner:
         if path is None:
             yield lambda lines: None
             return
-        with Predictions(path, self.begin, self.note["last"], self.console) as file:
+        last = self.note["last"] if self.note["examples"] == self.begin else []  # else: ended in the middle of a batch
+        with Predictions(path, self.begin, last, self.console) as file:
             yield file.write
 
 

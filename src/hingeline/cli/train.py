@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .console import Console
+from .errors import INTERRUPTED, OK
 from .options import add_common, add_data, add_estimator, form_of, positive
 
 HELP = "fit a model to a data file, or cross-validate (svm-train)"
@@ -54,12 +55,13 @@ def run(arguments: Namespace) -> int:
             data=arguments.data, estimator=type(model).__name__, parameters=settings(model), rows=n, features=d,
             reading_seconds=reading,
         )  # fmt: skip
+        code = OK
         if path is None:
             _cross_validate(console, model, rows.X, y, arguments)
         else:
-            _fit(console, model, rows.X, y, path, arguments)
+            code = _fit(console, model, rows.X, y, path, arguments)
     console.end()
-    return 0
+    return code
 
 
 def read_labelled(path: str, form: Any) -> tuple[Any, Any, Any]:
@@ -98,11 +100,18 @@ def classes_of(y: Any, name: str) -> Any:
     return classes
 
 
-def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Namespace) -> None:
+def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Namespace) -> int:
     from .models import write
 
-    begin = time.perf_counter()
-    fit(console, model, X, y)
+    begin, code = time.perf_counter(), OK
+    try:
+        with console.watching(model):
+            fit(model, X, y)
+    except KeyboardInterrupt:
+        if not hasattr(model, "n_features_in_"):
+            raise
+        code = INTERRUPTED
+        console.warn("interrupted: the model is usable, but training has not ended")
     training = time.perf_counter() - begin
     write(model, path, arguments.format)
     size = os.path.getsize(path)
@@ -110,9 +119,10 @@ def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Nam
     console.say(f"{type(model).__name__}: {X.shape[0]:,} rows, {X.shape[1]:,} features{_words(model)}")
     console.say(f"read in {console.result['reading_seconds']:.2f} s, trained in {training:.2f} s")
     console.say(f"{path}: {size:,} bytes")
+    return code
 
 
-def fit(console: Console, model: Any, X: Any, y: Any) -> None:
+def fit(model: Any, X: Any, y: Any) -> None:
     """Fit a model; errors of the estimator about the data end the command."""
     from .errors import CommandError
 

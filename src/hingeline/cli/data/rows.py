@@ -109,12 +109,23 @@ def joined(parts: list[Rows]) -> Rows:
     return Rows(_stacked([part.X for part in parts]), _joined_labels(parts), ids, parts[0].names)
 
 
-def batches(parts: Iterable[Rows], size: int, skip: int = 0) -> Iterator[Rows]:
-    """Yield the rows behind the first `skip`, `size` at a time; the last batch may be smaller."""
+def behind(parts: Iterable[Rows], n: int, name: str) -> Iterator[Rows]:
+    """Yield the rows behind the first `n`; DataError if there are fewer."""
+    left = n
+    for part in parts:
+        skipped = min(left, len(part))
+        left -= skipped
+        yield part.part(skipped, len(part))
+    if left:
+        message = f"the model has learnt {n} examples, but the data have {n - left}. Give --no-skip if they come after"
+        raise DataError(name, message)
+
+
+def batches(parts: Iterable[Rows], size: int) -> Iterator[Rows]:
+    """Yield the rows, `size` at a time; the last batch may be smaller."""
     pending: list[Rows] = []
     for part in parts:
-        begin = min(skip, len(part))
-        skip -= begin
+        begin = 0
         while begin < len(part):
             end = begin + size - sum(map(len, pending))
             pending.append(part.part(begin, end))
@@ -166,8 +177,9 @@ def typed(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
         return np.array([_text(label) for label in labels], dtype=str)
     numbers = settled(labels)
     if numbers.dtype.kind not in "biuf" or (numbers.dtype.kind == "f" and classes.dtype.kind in "iu"):
-        other = next(label for label in labels if settled([label]).dtype.kind != classes.dtype.kind)
-        raise DataError(name, f"labels must be of the type {classes.dtype}, as the first ones. Got {other!r}")
+        kinds = (settled(labels[k : k + 1]).dtype.kind for k in range(len(labels)))
+        other = next(k for k, kind in enumerate(kinds) if kind != classes.dtype.kind)
+        raise DataError(name, f"labels must be of the type {classes.dtype}, as the first ones. Got {labels[other]}")
     return numbers.astype(classes.dtype)
 
 

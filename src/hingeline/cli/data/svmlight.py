@@ -21,23 +21,30 @@ TOKEN = re.compile(rb"[^ \t\n\r\x0b\x0c]+")
 
 def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
     """Yield the rows of a file, some at a time; DataError names the line and the column of the first error."""
+    for line, block in blocks(stream, name):
+        try:
+            yield from _parsed(block, form)
+        except (ValueError, OverflowError) as reason:
+            at, error = _located(block, line, name, form, str(reason))
+            yield from _parsed(block[:at], form)  # the lines before the error
+            raise error from reason
+
+
+def _parsed(block: bytes, form: Form) -> Iterator[Rows]:
+    """Yield the rows of some lines, if there are any; ValueError or OverflowError if a line is not valid."""
     from sklearn.datasets import load_svmlight_file
 
+    if not _has_rows(block):
+        return
     known = form.n_features if not form.ignore_extra else None
     n_columns = None if known is None else known + form.kernel_values
-    for line, block in blocks(stream, name):
-        if not _has_rows(block):
-            continue
-        try:
-            X, y = load_svmlight_file(
-                io.BytesIO(block), n_features=n_columns, zero_based=form.kernel_values, dtype=np.dtype(form.dtype)
-            )
-        except (ValueError, OverflowError) as error:
-            raise _located(block, line, name, form, str(error)) from error
-        if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-            raise _located(block, line, name, form, "a number is not finite")
-        X = X.toarray()[:, 1:] if form.kernel_values else _narrow(X)  # column 0 holds the numbers of the rows
-        yield Rows(X[:, : form.n_features] if form.ignore_extra else X, y)
+    X, y = load_svmlight_file(
+        io.BytesIO(block), n_features=n_columns, zero_based=form.kernel_values, dtype=np.dtype(form.dtype)
+    )
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise ValueError("a number is not finite")
+    X = X.toarray()[:, 1:] if form.kernel_values else _narrow(X)  # column 0 holds the numbers of the rows
+    yield Rows(X[:, : form.n_features] if form.ignore_extra else X, y)
 
 
 def _has_rows(block: bytes) -> bool:
@@ -51,13 +58,15 @@ def _narrow(X: Any) -> Any:
     return X
 
 
-def _located(block: bytes, first: int, name: str, form: Form, reason: str) -> DataError:
-    """Error with the place of the first thing in a block that is not valid."""
+def _located(block: bytes, first: int, name: str, form: Form, reason: str) -> tuple[int, DataError]:
+    """Place of the first line of a block that is not valid, and the error."""
+    at = 0
     for number, line in enumerate(block.split(b"\n"), first):
         found = first_error(line, form)
         if found is not None:
-            return DataError(name, found[1], number, found[0])
-    return DataError(name, reason, first)
+            return at, DataError(name, found[1], number, found[0])
+        at += len(line) + 1
+    return 0, DataError(name, reason, first)
 
 
 def first_error(line: bytes, form: Form) -> tuple[int, str] | None:

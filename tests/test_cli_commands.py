@@ -1,0 +1,207 @@
+"""``hingeline tune``, ``compare``, ``report`` and ``datasets``."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+
+import hingeline
+from hingeline.compare import rank_methods
+
+from .commands import command, svmlight, table  # noqa: F401
+from .data import blobs, noisy
+
+X, y = blobs()
+X2, y2 = noisy(60)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("three").write_text(svmlight(X, y))
+    Path("two.csv").write_text(table(X2, y2))
+    return tmp_path
+
+
+# ---- tune -------------------------------------------------------------------------------------------------
+
+
+def test_tune(command, files):  # noqa: F811
+    grid = ("--grid", "C=0.1,1,10", "--log2", "gamma=-4,0,2")
+    out = command(
+        "tune", "three", "model", *grid, "-v", 3, "--seed", 1, "--table", "table.csv", "--checkpoint", "cells"
+    )
+    dense = hingeline.SVC().fit(X, y)
+    del dense
+    folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    values = {"C": [0.1, 1, 10], "gamma": [1 / 16, 0.25, 1.0]}
+    same = GridSearchCV(hingeline.SVC(), values, cv=folds).fit(sp.csr_array(X), y)
+    assert out.splitlines()[-1].startswith(f"best of 9: {same.best_score_:.6f}  C={same.best_params_['C']:g} ")
+    assert hingeline.load("model").C == same.best_params_["C"]
+    rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
+    np.testing.assert_allclose([float(row["mean_test_score"]) for row in rows], same.cv_results_["mean_test_score"])
+    assert [float(row["gamma"]) for row in rows] == [one["gamma"] for one in same.cv_results_["params"]]
+    found = command.json("tune", "three", *grid, "-v", 3, "--seed", 1, "--checkpoint", "cells", "--search", "pattern")
+    assert found["best_score"] <= same.best_score_ and len(found["candidates"]) <= 9
+    guide = (Path(__file__).parents[1] / "docs/guide/cli.md").read_text()
+    assert not [key for key in found if f"`{key}`" not in guide]
+
+
+def test_tune_without_a_grid(command, files):  # noqa: F811
+    found = command.json("tune", "two.csv", "--search", "halving", "-w1", 2, "--scoring", "balanced_accuracy", "-j", 1)
+    assert set(found["best_parameters"]) == {"C", "gamma"}
+    command("tune", "two.csv", "--estimator", "LASVC", code=2)
+    assert "--grid is needed for LASVC" in command.err
+
+
+def test_mistakes_of_tune(command, files):  # noqa: F811
+    for words, message in [
+        ("--grid D=1", "SVC has no parameter 'D'"),
+        ("--grid C=-1", "The 'C' parameter of SVC must be"),
+        ("--log2 C=1,2", "expected FIRST,LAST,STEP"),
+        ("--log2 C=1,2,0", "expected FIRST,LAST,STEP"),
+        ("--log2 C=0,300,0.0001", "expected FIRST,LAST,STEP"),
+        ("--log2 C=0,100,0.1 --log2 gamma=0,100,0.1", "more than 100,000 candidates"),
+        ("-v 1", "-v must be at least 2"),
+        ("--grid C", "expected NAME=VALUE"),
+    ]:
+        command("tune", "two.csv", *words.split(), code=2)
+        assert message in command.err, (words, command.err)
+    Path("cells").write_text("something else\n")
+    command("tune", "two.csv", "--checkpoint", "cells", "--grid", "C=1", code=2)
+    assert "is not a journal of a search" in command.err
+
+
+# ---- compare ----------------------------------------------------------------------------------------------
+
+
+def test_compare_a_table(command, files):  # noqa: F811
+    Path("scores.csv").write_text("set,A,B,C\niris,1,2,3\nwine,2,3,4\nglass,5,3,9\n")
+    scores = {"A": [1, 2, 5], "B": [2, 3, 3], "C": [3, 4, 9]}
+    assert command("compare", "scores.csv") == f"{rank_methods(scores)!r}\n"
+    options = ("--lower-is-better", "--control", "B", "--alpha", 0.1, "--tie-correction")
+    same = rank_methods(scores, higher_is_better=False, control="B", alpha=0.1, tie_correction=True)
+    assert command("compare", "scores.csv", *options) == f"{same!r}\n"
+    found = command.json("compare", "-", *options, "--table", "out.csv", stdin=b"A;B;C\n1;2;3\n2;3;4\n5;3;9\n")
+    assert found["methods"] == ["A", "B", "C"] and found["datasets"] == ["data set 1", "data set 2", "data set 3"]
+    assert found["friedman"]["p_value"] == same.friedman.p_value
+    assert Path("out.csv").read_text().splitlines()[1] == "data set 1,1.0,2.0,3.0"
+    guide = (Path(__file__).parents[1] / "docs/guide/cli.md").read_text()
+    assert not [key for key in found if f"`{key}`" not in guide]
+
+
+def test_compare_methods_on_files(command, files):  # noqa: F811
+    methods = ("--method", "SVC(C=2, gamma=0.1)", "--method", "FiniteNewtonSVC")
+    found = command.json("compare", "three", "two.csv", *methods, "-v", 3)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    assert found["datasets"] == ["three", "two.csv"] and found["methods"] == ["SVC(C=2, gamma=0.1)", "FiniteNewtonSVC"]
+    expected = cross_val_score(hingeline.SVC(C=2, gamma=0.1), X2, y2, cv=folds).mean()
+    assert found["scores"][1][0] == expected
+
+
+def test_the_figure(command, files):  # noqa: F811
+    pytest.importorskip("matplotlib")
+    Path("scores.csv").write_text("A,B\n1,2\n2,3\n")
+    command("compare", "scores.csv", "--figure", "figure.png")
+    assert Path("figure.png").read_bytes().startswith(b"\x89PNG")
+    command("compare", "scores.csv", "--figure", "figure.xyz", code=2)
+
+
+def test_mistakes_of_compare(command, files):  # noqa: F811
+    for text, code, message in [
+        ("A,B\n1,x\n", 65, "scores.csv, line 2, column 2: a score must be a number. Got 'x'"),
+        ("A,B\n1,2\n\n3\n", 65, "scores.csv, line 4: expected 2 cells"),
+        ("A,B\n", 65, "a table needs"),
+        ("s,A,B\nx,1,\ny,1,2\n", 65, "a score in every cell; missing: B on x"),
+        ("A,B\n1,2\n", 65, "at least two data sets"),
+    ]:
+        Path("scores.csv").write_text(text)
+        command("compare", "scores.csv", code=code)
+        assert message in command.err, (text, command.err)
+    Path("scores.csv").write_text("A,B\n1,2\n2,3\n")
+    for words, message in [
+        ("scores.csv --control Z", "control must be one of"),
+        ("scores.csv --alpha 2", "alpha must be between"),
+        ("scores.csv two.csv", "To cross-validate on data files give --method"),
+        ("two.csv three --method SVC(", "is not of the form"),
+        ("two.csv three --method SVC(3)", "is not of the form"),
+        ("two.csv three --method SVC(D=3)", "unexpected keyword"),
+        ("two.csv three --method SVC(C=-3)", "The 'C' parameter"),
+        ("two.csv three --method SVC(C=open('x'))", "is not of the form"),
+        ("two.csv three --method nonsense", "unknown estimator"),
+    ]:
+        command("compare", *words.split(), code=2)
+        assert message in command.err, (words, command.err)
+
+
+# ---- report -----------------------------------------------------------------------------------------------
+
+
+def test_report(command, files):  # noqa: F811
+    command("train", "three", "model", "-q")
+    model = hingeline.load("model")
+    out = command("report", "model", "three")
+    assert f"model: SVC, format hingeline, {Path('model').stat().st_size:,} bytes" in out
+    assert "checksums are right" in out and f"support vectors: {model.dual_coef_.shape[1]}" in out
+    found = command.json("report", "model", "three")
+    matrix = np.array(found["confusion"])
+    predicted = model.predict(X)
+    assert matrix.tolist() == [[int(((y == a) & (predicted == b)).sum()) for b in range(3)] for a in range(3)]
+    assert found["accuracy"] == np.trace(matrix) / 90 and found["arrays"]["dual_coef_"][0] == "float64"
+    guide = (Path(__file__).parents[1] / "docs/guide/cli.md").read_text()
+    assert not [key for key in found if f"`{key}`" not in guide]
+    hingeline.save_libsvm(model, "text")
+    assert command.json("report", "text")["format"] == "libsvm"
+    with hingeline.Checkpoint("run", hingeline.LASVC(gamma=1.0)) as run:
+        run.learn(X, y, classes=[0, 1, 2])
+    found = command.json("report", "run")
+    assert (found["format"], found["examples"]) == ("checkpoint", 90)
+
+
+def test_report_without_labels_and_with_others(command, files):  # noqa: F811
+    command("train", "two.csv", "model", "-q")
+    Path("bare.csv").write_text("1,2\n3,4\n")
+    assert "2 rows without labels" in command("report", "model", "bare.csv")
+    Path("other.csv").write_text("1,2,x\n3,4,0\n")
+    found = command.json("report", "model", "other.csv")
+    assert found["labels"] == ["0", "1", "x"]
+    command("report", "two.csv", code=65)
+    hingeline.save(hingeline.SVC(), "new")
+    assert "SVC" in command("report", "new")
+    command("report", "new", "two.csv", code=2)
+    assert "cannot predict" in command.err
+
+
+# ---- datasets ---------------------------------------------------------------------------------------------
+
+
+def test_datasets(command, files, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("HINGELINE_DATA", str(files))
+    np.savez("toy.npz", X=X, y=y, n_train=60, class_names=["u", "v", "w"])
+    found = command.json("datasets")
+    assert found["datasets"]["toy"] == "file" and found["datasets"]["iris"] == "scikit-learn"
+    assert "not here: set HINGELINE_DATA" in command("datasets")
+    out = command("datasets", "toy")
+    assert "toy: 90 rows, 6 features" in out and "60 to train, 30 to test" in out and "3 labels: u: " in out
+    found = command.json("datasets", "toy", "toy.csv", "--part", "test")
+    assert found["written_rows"] == 30 and found["train_rows"] == 60
+    lines = Path("toy.csv").read_text().splitlines()
+    assert len(lines) == 31 and lines[1].rpartition(",")[2] == "uvw"[y[60]]
+    command("datasets", "toy", "toy.svm", "--part", "train")
+    assert command.json("report", *trained(command, "toy.svm"), "toy.svm")["rows"] == 60
+    for words, code in [
+        ("nonsense", 2), ("UPPER", 2), ("iris x.csv --part train", 2), ("toy x.xyz", 2), ("adult --no-download", 66),
+        ("toy - --to csv --json", 2),
+    ]:  # fmt: skip
+        command("datasets", *words.split(), code=code)
+    Path("bad.npz").write_bytes(b"PK")
+    command("datasets", "bad", code=65)
+    assert command("datasets", "iris", "-", "--to", "libsvm").count("\n") == 150
+
+
+def trained(command, data):  # noqa: F811
+    command("train", data, "model", "-q")
+    return ("model",)

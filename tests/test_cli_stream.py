@@ -1,0 +1,231 @@
+"""``hingeline stream``: predictions before learning, schedule, checkpoints, signals, forgetting."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import hingeline
+from hingeline.cli import stream
+from hingeline.cli.main import main
+from hingeline.cli.predictions import Predictions
+
+from .commands import command, svmlight, table  # noqa: F401
+from .data import noisy
+from .test_files import bits
+
+X, y = noisy(100)
+OPTIONS = ("-g", 0.5, "--n-features", 2, "--batch", 10)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("all").write_text(svmlight(X, y))
+    Path("some").write_text(svmlight(X[:37], y[:37]))
+    Path("words.csv").write_text(table(X, np.array(["no", "yes"])[y], ["a", "b", "answer"]))
+    return tmp_path
+
+
+def expected(n=100, batch=10):
+    """Model after n examples, and the predicted labels before each batch."""
+    model, labels = hingeline.LASVC(gamma=0.5), []
+    for k in range(0, n, batch):
+        rows = sp.csr_array(X[k : min(k + batch, n)])
+        labels += ["?"] * rows.shape[0] if k == 0 else list(map(str, model.predict(rows)))
+        model.partial_fit(rows, y[k : min(k + batch, n)], classes=[0, 1])
+    return model, labels
+
+
+def test_loss_on_a_growing_schedule(command, files):  # noqa: F811
+    out = command("stream", "all", "model", *OPTIONS, "--predictions", "labels")
+    model, labels = expected()
+    assert Path("labels").read_text().split() == labels
+    assert bits(hingeline.load("model")) == bits(model)
+    head, *lines, last = out.splitlines()
+    assert head.split() == ["loss", "since", "last", "predicted", "label", "prediction"]
+    wrong = np.array(labels[10:], dtype=int) != y[10:]
+    cells = [line.split() for line in lines]
+    assert [int(row[2]) for row in cells] == [1, 2, 4, 8, 16, 32, 64]
+    for row in cells:
+        n = int(row[2])
+        assert float(row[0]) == pytest.approx(wrong[:n].mean(), abs=1e-6)
+        assert float(row[1]) == pytest.approx(wrong[n // 2 : n].mean(), abs=1e-6)
+        assert (row[3], row[4]) == (str(y[10 + n - 1]), labels[10 + n - 1])
+    assert last == f"100 examples, loss {wrong.mean():.6f} of 90 predictions"
+
+
+def test_json(command, files):  # noqa: F811
+    found = command.json("stream", "all", *OPTIONS, "--checkpoint", "run")
+    wrong = int((np.array(expected()[1][10:], dtype=int) != y[10:]).sum())
+    wanted = {"examples": 100, "learnt": 100, "resumed_at": 0, "predicted": 90, "errors": wrong, "loss": wrong / 90}
+    assert wanted.items() <= found.items() and found["signal"] is None
+    guide = (Path(__file__).parents[1] / "docs/guide/cli.md").read_text()
+    assert not [key for key in found if f"`{key}`" not in guide]
+
+
+def test_resuming_gives_the_same_model_and_predictions(command, files):  # noqa: F811
+    more = ("--checkpoint", "run", "--predictions", "labels", "--every", 20)
+    command("stream", "some", *OPTIONS, *more)
+    found = command.json("stream", "all", "model", *OPTIONS, *more)
+    assert (found["resumed_at"], found["learnt"]) == (37, 63)
+    same = expected()[0]  # margins_ are those of the last batch, which is another one
+    np.testing.assert_array_equal(hingeline.load("model").decision_function(X), same.decision_function(X))
+    assert Path("labels").read_text().count("\n") == 100
+    assert "resuming after 100 examples" in command("stream", "all", *OPTIONS, *more)
+    command("stream", "some", *OPTIONS, *more, code=65)
+    assert "the model has learnt 100 examples, but the data have 37. Give --no-skip" in command.err
+    assert command.json("stream", "some", *OPTIONS, *more, "--no-skip")["examples"] == 137
+    assert Path("labels").read_text().count("\n") == 137
+
+
+def test_options_are_for_new_models(command, files):  # noqa: F811
+    command("stream", "some", *OPTIONS, "--checkpoint", "run")
+    command("stream", "all", "-c", 7, *OPTIONS, "--checkpoint", "run")
+    assert "keeps its own C" in command.err
+    command("stream", "all", "--estimator", "KernelSGDClassifier", *OPTIONS, "--checkpoint", "run", code=1)
+    assert "run holds a LASVC" in command.err
+
+
+def test_standard_input_and_output(command, files):  # noqa: F811
+    out = command("stream", "-", *OPTIONS, "--predictions", "-", stdin=Path("all").read_bytes())
+    assert out.split() == expected()[1]
+    assert "100 examples, loss" in command.err
+    command("stream", "-", *OPTIONS, "--predictions", "-", "--json", code=2)
+    assert command("stream", "all", "-q", *OPTIONS) == ""
+
+
+def test_text_labels_and_single_examples(command, files):  # noqa: F811
+    found = command.json("stream", "words.csv", "model", "-g", 0.5, "--batch", 1, "--classes", "no,yes")
+    assert found["predicted"] == 99 and found["classes"] == ["no", "yes"]
+    command("stream", "words.csv", "-g", 0.5, "--batch", 1, code=2)
+    assert "the first batch has one label only" in command.err
+    weights = ("-wno", 2, "-wyes", 3)
+    command("stream", "words.csv", "model", "-g", 0.5, *weights)
+    assert hingeline.load("model").class_weight == {"no": 2.0, "yes": 3.0}
+    Path("minus").write_text(svmlight(X, 2 * y - 1))
+    found = command.json("stream", "minus", *OPTIONS, "--batch", 1, "--classes", "-1,1")
+    assert found["classes"] == [-1, 1]
+
+
+def test_mistakes(command, files):  # noqa: F811
+    Path("bad").write_text(Path("some").read_text() + "1 1:x\n")
+    Path("mixed.csv").write_text("1,0,0\n2,0,1\n3,0,x\n")
+    Path("bare.csv").write_text("1,2\n")
+    for words, code, message in [
+        ("all", 2, "give --n-features"),
+        ("", 2, "give a data file"),
+        ("all --estimator SVC", 2, "SVC does not learn from streams"),
+        ("mixed.csv --batch 2 -g 1", 65, "labels must be of the type int64, as the first ones. Got x"),
+        ("bare.csv --target none", 65, "has no labels"),
+        ("bad -g 1 --n-features 2 --batch 5 --checkpoint run", 65, "bad, line 38, column 5"),
+        ("all /no/model", 73, "does not exist"),
+        ("all --n-features 2 --predictions /no/file", 73, "cannot write"),
+        ("all --forget 3 --n-features 2", 2, "--forget needs a checkpoint"),
+        ("all -c 0", 2, "'C' parameter"),
+    ]:
+        command("stream", *words.split(), code=code)
+        assert message in command.err, (words, command.err)
+    with hingeline.Checkpoint("run") as run:
+        command("stream", "all", "--checkpoint", "run", code=1)
+        assert "in use" in command.err
+    assert run.model.n_samples_seen_ == 35  # what came before the bad line, in whole batches
+
+
+def test_one_class(command, files):  # noqa: F811
+    found = command.json("stream", "words.csv", "model", "-s", 2, "-g", 1, "--param", "window=30", "--target", "answer")
+    model = hingeline.load("model")
+    assert found["examples"] == 100 and model.n_samples_ == 30
+    assert found["predicted"] == 0
+    out = command("stream", "words.csv", "-s", 2, "-g", 1, "--batch", 20, "--target", "answer")
+    assert out.split()[0] == "outliers"
+
+
+def test_forgetting(command, files):  # noqa: F811
+    rows = table(X, y).splitlines()
+    Path("people.csv").write_text("\n".join(["name,a,b,answer", *(f"p{k},{row}" for k, row in enumerate(rows))]))
+    options = ("--estimator", "IncrementalSVC", "-g", 0.5, "--checkpoint", "run")
+    command("stream", "people.csv", *options, "--id", "name")
+    assert command("stream", *options, "--forget", "p3,p17").startswith("forgot 2 examples")
+    left = [k for k in range(100) if k not in (3, 17)]
+    with hingeline.Checkpoint("run") as run:
+        assert run.model.ids_.tolist() == [f"p{k}" for k in left]
+    command("stream", *options, "--forget", "p3", code=2)
+    assert "holds no example with the id p3" in command.err
+    found = command.json("stream", "people.csv", *options, "--id", "name")
+    assert (found["examples"], found["learnt"]) == (100, 0)
+
+
+# ---- signals ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_waiting_for_data(capsys, files, monkeypatch, number, code):
+    """What was learnt is saved."""
+    receive, send = os.pipe()
+    os.write(send, Path("some").read_bytes())
+    monkeypatch.setattr("sys.stdin", os.fdopen(receive))
+
+    def interrupt():
+        end = time.monotonic() + 60
+        while Path("labels").exists() is False or Path("labels").read_text().count("\n") < 30:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    words = ["stream", "-", "model", *OPTIONS, "--checkpoint", "run", "--predictions", "labels", "--json"]
+    assert main(list(map(str, words))) == code
+    thread.join()
+    os.close(send)
+    assert f'"signal": {int(number)}' in capsys.readouterr().out
+    assert bits(hingeline.load("model")) == bits(expected(30)[0])
+    with hingeline.Checkpoint("run") as run:
+        assert run.model.n_samples_seen_ == 30
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_signals_in_the_middle_of_a_batch(command, files, monkeypatch, times):  # noqa: F811
+    """The first one waits for the end of the batch, the second one does not."""
+    learn = stream.Memory.learn
+
+    def interrupted(self, *data, **keywords):
+        if getattr(self.model, "n_samples_seen_", 0) == 20:
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+        learn(self, *data, **keywords)
+
+    monkeypatch.setattr(stream.Memory, "learn", interrupted)
+    command("stream", "all", "model", *OPTIONS, code=130)
+    if times == 1:
+        assert hingeline.load("model").n_samples_seen_ == 30
+    else:
+        assert not Path("model").exists()
+
+
+def test_predictions_are_repaired(command, tmp_path, capsys):  # noqa: F811
+    class Said(list):
+        warn = list.append
+
+    path, said = tmp_path / "labels", Said()
+    for content, n, last, wanted in [
+        ("a\nb\n", 2, ["b"], "a\nb\n"),
+        ("a\n", 2, ["b"], "a\nb\n"),
+        ("a\nb", 3, ["b", "c"], "a\nb\nc\n"),
+        ("a\nb\nc\n", 1, ["a"], "a\n"),
+        ("a\n", 4, ["d"], "a\n?\n?\nd\n"),
+        ("old\n", 0, [], ""),
+    ]:
+        path.write_text(content)
+        with Predictions(str(path), n, last, said) as file:
+            assert path.read_text() == wanted
+            file.write(["x"])
+        assert path.read_text() == wanted + "x\n"
+    assert len(said) == 1 and "the predictions of 2 examples are missing" in said[0]
