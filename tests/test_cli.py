@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import hingeline
 from hingeline.cli import console
+from hingeline.cli import main as entry
 from hingeline.cli.main import COMMANDS
 
 from .commands import command, svmlight, table  # noqa: F401
@@ -362,12 +364,33 @@ def test_a_closed_pipe_and_sigterm(files):
         ended.stdin.write(svmlight(X, y).encode())
         ended.stdin.flush()
         end = time.monotonic() + 60
-        while ended.poll() is None and not list(files.glob(".out.*.part")) and time.monotonic() < end:
-            time.sleep(0.01)
+        while not any(path.stat().st_size for path in files.glob(".out.*.part")) and time.monotonic() < end:
+            time.sleep(0.01)  # now it waits for further rows
         ended.send_signal(signal.SIGTERM)
         assert closed.wait() == 141 and closed.stderr.read() == b""
         assert ended.wait() == 143
         assert sorted(path.name for path in files.iterdir()) == ["model", "three", "two", "two.csv"]
+
+
+def test_sigterm_is_not_lost(command, files, monkeypatch):  # noqa: F811
+    """An exception in a callback of a weak reference is ignored; it comes again."""
+    monkeypatch.setattr(entry, "AGAIN", 0.01)
+
+    class Something:
+        pass
+
+    def fit(*_):
+        thing = Something()
+        kept = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGTERM))
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "unraisablehook", lambda *_: None)
+            del thing
+        assert kept() is None
+        time.sleep(30)
+
+    monkeypatch.setattr(hingeline.SVC, "fit", fit)
+    command("train", "two", "model", code=143)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 # ---- the package ------------------------------------------------------------------------------------------

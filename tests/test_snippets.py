@@ -1,13 +1,16 @@
-"""Python code in README.md and in the guides runs, page by page, in one namespace.
+"""Python code in README.md and in the guides runs, page by page, in one namespace; so do commands of `hingeline`.
 
 A page may use X, y, X_new and `stream`, an iterable of chunks, without saying where they come from. Blocks with prompts
-are doctests: their output is compared.
+are doctests: their output is compared. In blocks of the kind `console` lines with the prompt `$` are commands.
 """
 
+import contextlib
 import doctest
 import importlib.util
+import io
 import os
 import re
+import shlex
 import warnings
 from pathlib import Path
 
@@ -16,14 +19,16 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
+from hingeline.cli.main import main
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 
 
 def blocks(page):
-    """Line number and text of fenced blocks of Python code."""
+    """Line number and text of fenced blocks of Python code and of commands."""
     text = page.read_text()
-    for block in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for block in re.finditer(r"^```(?:python|console)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         yield text.count("\n", 0, block.start()) + 1, block.group(1)
 
 
@@ -57,6 +62,8 @@ def test_snippets_run(page, tmp_path, monkeypatch):
             warnings.simplefilter("ignore", ConvergenceWarning)
             if code.lstrip().startswith(">>>"):
                 check_doctest(code, namespace, page, line)
+            elif code.startswith("$ "):
+                check_commands(code, page, line)
             else:  # empty lines before it: errors have the line numbers of the page
                 exec(compile("\n" * line + code, str(page), "exec"), namespace)
 
@@ -68,6 +75,21 @@ def check_doctest(code, namespace, page, line):
     doctest.DocTestRunner(optionflags=flags).run(test, out=report.append, clear_globs=False)
     assert not report, "".join(report)
     namespace.update(test.globs)
+
+
+def check_commands(code, page, line):
+    """Run the commands of a block and compare what they print, where the page shows it."""
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    for command in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
+        words, _, expected = command.replace("\\\n", " ").partition("\n")
+        program, *argv = shlex.split(words, comments=True)
+        assert program == "hingeline", f"{page.name}, line {line}: {program}"
+        output = io.TextIOWrapper(io.BytesIO(), write_through=True)
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            main(argv)
+        printed = output.buffer.getvalue().decode()
+        same = not expected or doctest.OutputChecker().check_output(expected, printed, flags)
+        assert same, f"{page.name}, line {line}: {words}\n{printed}"
 
 
 def test_pages_have_snippets():

@@ -28,6 +28,8 @@ COMMANDS = {
     "report": "hingeline.cli.report",
     "datasets": "hingeline.cli.datasets",
 }
+#: Seconds after which the exception for SIGTERM is raised again.
+AGAIN = 0.5
 
 
 class Terminated(BaseException):
@@ -121,16 +123,23 @@ def _told(arguments: Namespace, message: str, code: int, details: dict[str, Any]
 
 @contextmanager
 def _handling_sigterm() -> Iterator[None]:
-    """Turn SIGTERM into an exception."""
-    if threading.current_thread() is not threading.main_thread():
+    """Turn SIGTERM into an exception.
+
+    Python ignores exceptions in some places, such as callbacks of weak references. Therefore it is raised again until
+    it is noticed.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
 
     def stop(*_: Any) -> None:
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
         raise Terminated
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGALRM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -8,7 +8,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ..errors import DataError, InputError
@@ -21,15 +21,20 @@ GZIP = b"\x1f\x8b"
 @contextmanager
 def opened(path: str) -> Iterator[Any]:
     """Open a file, or standard input for ``-``, for reading; gzip is recognised by content."""
-    if path == "-":
-        yield _unzipped(sys.stdin.buffer)
-        return
     try:
-        file = open(path, "rb")  # noqa: SIM115 - errors of reading are not errors of opening
+        with _file(path) as file:
+            yield _unzipped(file)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(name_of(path), f"damaged gzip file: {error}") from error
+
+
+def _file(path: str) -> Any:
+    if path == "-":
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return open(path, "rb")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    with file:
-        yield _unzipped(file)
 
 
 def _unzipped(stream: Any) -> Any:
@@ -57,8 +62,8 @@ def read_some(stream: Any, name: str, size: int = BLOCK) -> bytes:
     """Read what is there, at most `size` bytes; empty at the end. Waits only if nothing is there."""
     try:
         return bytes(stream.read1(size))
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(name, f"damaged gzip file: {error}") from error
+    except gzip.BadGzipFile:
+        raise
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror}") from error
 
