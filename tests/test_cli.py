@@ -189,6 +189,8 @@ def test_features_that_the_model_does_not_know(command, files):  # noqa: F811
     Path("more").write_text("1 1:1 2:1 3:1\n-1 1:-1\n")
     command("predict", "more", "model", code=65)
     assert "more, line 1, column 11: the index must not exceed the number of features, 2. Got 3" in command.err
+    command("convert", "model", "text", "--to", "libsvm")
+    command("predict", "more", "text", "--n-features", 3)
     found = command("predict", "more", "model", "--extra-features", "ignore")
     assert found.split() == list(map(str, hingeline.load("model").predict([[1, 1], [-1, 0]])))
 

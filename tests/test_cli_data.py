@@ -307,6 +307,19 @@ def test_text_labels_and_names_are_kept(command, tmp_path, monkeypatch):  # noqa
     assert "b.parquet, line 1, column 3: a feature must be a finite number. Got type" in command.err
 
 
+def test_a_large_index_does_not_take_memory(command, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    Path("a").write_text("1 0:1 2000000000:1\n2 0:2 1:1\n")
+    command("train", "-t", 4, "a", code=65)
+    assert "rows of kernel values must be complete" in command.err
+    Path("a").write_text("1 2000000000:1\n2 1:1\n")
+    command("convert", "a", "b.csv", code=2)
+    assert "a table has at most 1,048,576 columns" in command.err
+    command("convert", "a", "b.parquet", code=2)
+    command("train", "a", "model")
+    assert command.json("predict", "a", "model")["rows"] == 2
+
+
 def test_models_are_converted(command, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.chdir(tmp_path)
     model = hingeline.SVC(gamma=0.5).fit(X, y)

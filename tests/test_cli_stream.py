@@ -131,10 +131,12 @@ def test_mistakes(command, files):  # noqa: F811
     ]:
         command("stream", *words.split(), code=code)
         assert message in command.err, (words, command.err)
+    command("stream", "bad", "model", *OPTIONS, code=65)
+    assert hingeline.load("model").n_samples_seen_ == 30  # what came before the bad line, in whole batches
     with hingeline.Checkpoint("run") as run:
         command("stream", "all", "--checkpoint", "run", code=1)
         assert "in use" in command.err
-    assert run.model.n_samples_seen_ == 35  # what came before the bad line, in whole batches
+    assert run.model.n_samples_seen_ == 35
 
 
 def test_one_class(command, files):  # noqa: F811

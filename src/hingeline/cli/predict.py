@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .console import Console, percent
-from .options import add_common, add_data, form_of
+from .options import add_common, add_data, form_of, positive
 
 HELP = "predict the rows of a data file (svm-predict)"
 
@@ -27,6 +27,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--extra-features", choices=("error", "ignore"), default="error",
         help="features of a LIBSVM file that the model does not know; default: error",
+    )  # fmt: skip
+    group.add_argument(
+        "--n-features", type=positive, metavar="N",
+        help="number of features of a LIBSVM model; default: largest index of its support vectors",
     )  # fmt: skip
     group.add_argument("-j", "--jobs", type=int, metavar="N", help="number of threads, -1 for all processors")
     add_data(parser)
@@ -45,7 +49,12 @@ def run(arguments: Namespace) -> int:
         raise UsageError("--json prints to standard output; give another file for the predictions.")
     with console.collecting():
         what = "probability" if arguments.probability == "1" else "scores" if arguments.scores else ""
-        task = Task(arguments, opened(arguments.model), what, ignore_extra=arguments.extra_features == "ignore")
+        task = Task(
+            arguments,
+            opened(arguments.model, arguments.n_features),
+            what,
+            ignore_extra=arguments.extra_features == "ignore",
+        )
         if arguments.jobs is not None and "n_jobs" in task.model.get_params():
             task.model.set_params(n_jobs=arguments.jobs)
         with _output(arguments) as write, console.bar(size_of(arguments.data), "predicting") as done:

@@ -55,10 +55,12 @@ def run(arguments: Namespace) -> int:
     with console.collecting(), Signals() as signals, closing(_keeper(arguments, console)) as keeper:
         learner = Learner(arguments, console, keeper)
         learner.forget(arguments.forget)
-        if arguments.data is not None:
-            learner.learn(signals)
-        if arguments.model is not None:
-            write(keeper.model, arguments.model, "hingeline")
+        try:
+            if arguments.data is not None:
+                learner.learn(signals)
+        finally:  # also after an error in the data: what was learnt is kept
+            if arguments.model is not None and _examples(keeper.model):
+                write(keeper.model, arguments.model, "hingeline")
     learner.tell(signals)
     console.end()
     return signals.code

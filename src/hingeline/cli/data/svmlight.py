@@ -16,6 +16,8 @@ from .sources import blocks
 
 #: Largest index of a feature, as in LIBSVM.
 LARGEST_INDEX = 2**31 - 1
+#: Cells for each value of kernel values at most; a large index must not ask for a large array.
+SPARSEST = 16
 TOKEN = re.compile(rb"[^ \t\n\r\x0b\x0c]+")
 
 
@@ -43,13 +45,20 @@ def _parsed(block: bytes, form: Form) -> Iterator[Rows]:
     )
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise ValueError("a number is not finite")
-    X = X.toarray()[:, 1:] if form.kernel_values else _narrow(X)  # column 0 holds the numbers of the rows
+    X = _kernel_values(X) if form.kernel_values else _narrow(X)
     yield Rows(X[:, : form.n_features] if form.ignore_extra else X, y)
 
 
 def _has_rows(block: bytes) -> bool:
     """Whether there is anything but white space and comments."""
     return any(line.partition(b"#")[0].strip() for line in block.splitlines())
+
+
+def _kernel_values(X: Any) -> np.ndarray:
+    """Dense rows without column 0, which holds their numbers."""
+    if X.shape[0] * X.shape[1] > SPARSEST * X.nnz + (1 << 20):
+        raise ValueError(f"rows of kernel values must be complete. Got {X.nnz} values for {X.shape[1]} columns")
+    return X.toarray()[:, 1:]
 
 
 def _narrow(X: Any) -> Any:

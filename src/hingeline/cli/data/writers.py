@@ -22,6 +22,8 @@ from .sources import name_of
 
 #: Cells of a sparse matrix that are written as a table at a time.
 CELLS = 1 << 20
+#: Columns of a table at most. One large index in a LIBSVM file would make a table of billions of cells.
+MOST_COLUMNS = 1 << 20
 
 
 def write_rows(path: str, form: Form, output: str, to: str | None) -> tuple[int, int, str]:
@@ -117,6 +119,9 @@ def _digits(value: float) -> str:
 
 
 def _names(rows: Rows) -> list[str]:
+    """Names of the columns of features of a table."""
+    if rows.X.shape[1] > MOST_COLUMNS:
+        raise UsageError(f"a table has at most {MOST_COLUMNS:,} columns. The data have {rows.X.shape[1]:,} features.")
     return list(rows.names or [f"x{k}" for k in range(1, rows.X.shape[1] + 1)])
 
 
@@ -165,8 +170,9 @@ def _parquet(rows: Rows) -> bytes:
     from .arrays import pyarrow
 
     arrow, parquet = pyarrow("pyarrow"), pyarrow("pyarrow.parquet")
+    names = _names(rows)
     X = rows.X.toarray() if sp.issparse(rows.X) else rows.X
-    columns = {name: arrow.array(X[:, k]) for k, name in enumerate(_names(rows))}
+    columns = {name: arrow.array(X[:, k]) for k, name in enumerate(names)}
     if rows.labels is not None:
         columns["label"] = arrow.array(settled(rows.labels))
     content = io.BytesIO()
