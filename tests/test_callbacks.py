@@ -192,10 +192,9 @@ def script(text, *options):
 WITHOUT_CALLBACKS = """
 import hashlib, sys
 sys.modules["sklearn.callback"] = None
-import hingeline
+from hingeline import WorstViolatorSVC
 del sys.modules["sklearn.callback"]  # scikit-learn itself needs it
 from sklearn.datasets import load_iris
-from hingeline import WorstViolatorSVC
 X, y = load_iris(return_X_y=True)
 model = WorstViolatorSVC().fit(X, y)
 assert not hasattr(model, "set_callbacks")

@@ -313,6 +313,10 @@ def test_a_large_index_does_not_take_memory(command, tmp_path, monkeypatch):  # 
     command("train", "-t", 4, "a", code=65)
     assert "rows of kernel values must be complete" in command.err
     Path("a").write_text("1 2000000000:1\n2 1:1\n")
+    for words in ("train a", "tune a", "convert a b.csv"):
+        command(*words.split(), code=65)
+        assert "the largest index is 2,000,000,000, far beyond the number of values" in command.err
+    Path("a").write_text("1 2000000:1\n2 1:1\n")
     command("convert", "a", "b.csv", code=2)
     assert "a table has at most 1,048,576 columns" in command.err
     command("convert", "a", "b.parquet", code=2)

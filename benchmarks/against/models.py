@@ -26,7 +26,7 @@ MEGABYTE = 2**20
 #: Rows of the fit that warms a program up: libraries loaded, threads started.
 WARM_UP_ROWS = 200
 #: Programs whose import is timed.
-IMPORTS = ("import hingeline", "import sklearn.svm", "pass")
+IMPORTS = ("from hingeline import *", "import sklearn.svm", "pass")
 
 
 def started(name: str, data: Data, threads: int, cache_mb: float = CACHE_MB) -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Generator
 from pathlib import PurePath
 from typing import Any
 
+import scipy.sparse as sp
+
 from ..errors import DataError
 from .rows import Form, Rows, joined
 from .sources import name_of, opened, position, size_of
@@ -20,6 +22,8 @@ ENDINGS = {
 }  # fmt: skip
 FORMATS = ("libsvm", "csv", "npz", "parquet")
 MAGIC = {b"PK\x03\x04": "npz", b"PAR1": "parquet"}
+#: Features of a LIBSVM file that are accepted for few values: a large index must not ask for much memory.
+FEATURES = 1 << 24
 #: A line of LIBSVM's format: a label, and pairs of an index and a value.
 LIBSVM_LINE = re.compile(rb"[^\s,;:]+(?:\s+(?:\d+|qid):[^\s,;:]+)+\s*(?:#.*)?")
 
@@ -45,7 +49,12 @@ def all_rows(path: str, form: Form) -> Rows:
     parts = [part for part in blocks_of(path, form) if len(part)]
     if not parts:
         raise DataError(name_of(path), "the file has no rows")
-    return joined(parts).settled_layout()
+    rows = joined(parts)
+    width, most = rows.X.shape[1], 16 * getattr(rows.X, "nnz", 0) + FEATURES
+    if form.n_features is None and sp.issparse(rows.X) and width > most:
+        message = f"the largest index is {width:,}, far beyond the number of values. Give --n-features if it is right"
+        raise DataError(name_of(path), message)
+    return rows.settled_layout()
 
 
 def recognised(beginning: bytes, path: str) -> str | None:
