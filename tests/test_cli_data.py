@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hingeline
-from hingeline.cli.data import all_rows, blocks_of, recognised, sources
+from hingeline.cli.data import all_rows, blocks_of, recognised, sources, tables
 from hingeline.cli.data.rows import Form, Rows, batches, settled, texts_like, typed
 from hingeline.cli.data.svmlight import read
 from hingeline.cli.errors import DataError
@@ -131,6 +131,15 @@ def test_a_long_line_is_refused_in_bounded_memory(monkeypatch):
         list(sources.blocks(io.BufferedReader(Endless()), "file"))
     assert tracemalloc.get_traced_memory()[1] < 4 << 20
     tracemalloc.stop()
+
+
+def test_a_row_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(sources, "LONGEST", 1000)
+    content = b"1,2,a\n" + b'"\n","\n",' * 200
+    with pytest.raises(DataError, match="file: a row has more than 1,000 characters"):
+        list(tables.read(io.BufferedReader(io.BytesIO(content)), "file", Form()))
+    content = b"1,2,a\n" * 400
+    assert sum(map(len, tables.read(io.BufferedReader(io.BytesIO(content)), "file", Form()))) == 400
 
 
 def test_many_features_do_not_take_memory():

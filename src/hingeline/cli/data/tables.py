@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError, UsageError
+from . import sources
 from .rows import Form, Rows
 from .sources import lines
 
@@ -81,9 +82,11 @@ def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
     first = next(text, None)
     if first is None:
         return
-    table = csv.reader(chain([first], text), delimiter=form.delimiter or max(DELIMITERS, key=first.count))
+    source = _Bounded(chain([first], text), name)
+    table = csv.reader(source, delimiter=form.delimiter or max(DELIMITERS, key=first.count))
     columns, pending, places = None, [], []
     for line, row in _numbered(table, name):
+        source.size = 0
         if columns is None:
             header = _is_header(row, name, form)
             columns = Columns(name, row if header else None, len(row), form)
@@ -97,6 +100,28 @@ def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
             pending, places = [], []
     if columns is not None and pending:
         yield _converted(pending, places, columns, form)
+
+
+class _Bounded:
+    """Lines of a row, which may be many if its cells have line breaks, but not without end.
+
+    `size` counts characters; it is set to 0 when a row is complete.
+    """
+
+    def __init__(self, text: Iterator[str], name: str) -> None:
+        self.text, self.name, self.size = text, name, 0
+
+    def __iter__(self) -> _Bounded:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self.text)
+        self.size += len(line)
+        if self.size > sources.LONGEST:
+            raise DataError(
+                self.name, f"a row has more than {sources.LONGEST:,} characters, the largest length allowed"
+            )
+        return line
 
 
 def _numbered(table: Any, name: str) -> Iterator[tuple[int, list[str]]]:
@@ -118,10 +143,8 @@ def _is_header(row: list[str], name: str, form: Form) -> bool:
     if form.header != "auto":
         return form.header == "yes"
     given = [one for one in (form.target, form.id, *form.drop) if one not in (None, "none")]
-    if any(one in row and not _is_integer(one) for one in given):
-        return True
     if not all(map(_is_integer, given)):
-        return True  # names are wanted: Columns says which one does not exist
+        return True
     features = Columns(name, None, len(row), form).features
     return any(row[k].strip() and _number(row[k]) is None for k in features)
 
