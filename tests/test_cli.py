@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 import weakref
 from pathlib import Path
 
@@ -398,6 +399,11 @@ def test_sigterm_is_not_lost(command, files, monkeypatch):  # noqa: F811
 
 
 # ---- the package ------------------------------------------------------------------------------------------
+
+
+def test_the_script():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"hingeline": f"{entry.main.__module__}:{entry.main.__name__}"}
 
 
 def test_names_are_found_where_the_package_says():

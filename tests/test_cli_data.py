@@ -97,6 +97,13 @@ def test_the_place_of_an_error_is_that_of_a_naive_parser(lines, data):
     assert found == expected, text
 
 
+@pytest.mark.parametrize("line", ["1 1:nan", "1 1:1e999", "1 1:-inf", "1 1:1 2:infinity", "nan 1:1", "-1e999 1:1"])
+def test_numbers_that_are_not_finite(line):
+    with pytest.raises(DataError) as caught:
+        rows_of(f"1 1:1\n{line}\n".encode())
+    assert (caught.value.line, caught.value.column) == naive(f"1 1:1\n{line}\n".encode())
+
+
 def test_qid_comments_and_empty_lines():
     content = b"# head\n\n1 qid:3 2:5 # tail\r\n-1\n\n2.5 1:1"
     assert [label for label, _ in rows_of(content, Form(n_features=2))] == [1, -1, 2.5]
@@ -118,17 +125,20 @@ def test_a_long_line_is_refused_in_bounded_memory(monkeypatch):
     monkeypatch.setattr(sources, "LONGEST", 1 << 20)
     monkeypatch.setattr(sources.read_some, "__defaults__", (1 << 16,))
 
-    class Endless(io.RawIOBase):
+    class Long(io.RawIOBase):
+        left = 32 << 20
+
         def readable(self):
             return True
 
         def readinto(self, buffer):
             buffer[:] = b"1" * len(buffer)
-            return len(buffer)
+            self.left -= len(buffer)
+            return len(buffer) if self.left > 0 else 0
 
     tracemalloc.start()
     with pytest.raises(DataError, match=r"file, line 1: the line has more than 1,048,576 bytes"):
-        list(sources.blocks(io.BufferedReader(Endless()), "file"))
+        list(sources.blocks(io.BufferedReader(Long()), "file"))
     assert tracemalloc.get_traced_memory()[1] < 4 << 20
     tracemalloc.stop()
 

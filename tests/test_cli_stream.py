@@ -180,11 +180,15 @@ def test_a_signal_while_waiting_for_data(capsys, files, monkeypatch, number, cod
             assert time.monotonic() < end
             time.sleep(0.005)
         os.kill(os.getpid(), number)
+        if not ended.wait(20):  # the signal was lost: end the data
+            os.close(send)
 
+    ended = threading.Event()
     thread = threading.Thread(target=interrupt)
     thread.start()
     words = ["stream", "-", "model", *OPTIONS, "--checkpoint", "run", "--predictions", "labels", "--json"]
     assert main(list(map(str, words))) == code
+    ended.set()
     thread.join()
     os.close(send)
     assert f'"signal": {int(number)}' in capsys.readouterr().out
