@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -75,12 +77,13 @@ class PageServer(ThreadingHTTPServer):
         Port; 0: any that is free.
     """
 
-    daemon_threads = True
+    daemon_threads = False
     allow_reuse_address = os.name != "nt"  # on Windows it would allow two servers on one port
 
     def __init__(self, session: Session, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), PageHandler)
         self.session, self.access = session, Access(self.server_address[1])
+        self._connections: set[socket.socket] = set()
         self.page = {
             name: ((files(__package__) / "page" / file).read_bytes(), kind) for name, (file, kind) in PAGE.items()
         }
@@ -88,6 +91,21 @@ class PageServer(ThreadingHTTPServer):
     def stop(self) -> None:
         """End :meth:`serve_forever`, from any thread."""
         Thread(target=self.shutdown).start()
+
+    def server_close(self) -> None:
+        """Close all connections and wait for their threads."""
+        for connection in list(self._connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)
+        super().server_close()
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve one connection."""
+        self._connections.add(request)
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._connections.discard(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report errors of the program; a browser that closes a connection is none."""

@@ -24,6 +24,8 @@ __all__ = ["Outdated", "Session"]
 VERSION = 1
 #: Answers over which the curves are averaged.
 WINDOW = 20
+#: Answers that are not drawn, because an average over fewer says little.
+FEWEST = 4
 #: Points of a curve that the page draws.
 POINTS = 150
 #: Answers after which the model is saved.
@@ -379,8 +381,9 @@ def _curves(history: Sequence[Event]) -> dict[str, list[float]]:
     hits = np.array([event.predicted == event.labels for event in answers], dtype=np.float64)
     changes = np.array([event.changed for event in answers], dtype=np.float64)
     sizes = np.minimum(np.arange(1, len(answers) + 1), WINDOW)
-    guessed, kept = _last_sums(hits) / sizes, 1 - np.minimum(_last_sums(changes), 1)
-    points = np.unique(np.linspace(0, len(answers) - 1, min(POINTS, len(answers))).astype(int))
+    guessed, changed = _last_sums(hits) / sizes, _last_sums(changes) * WINDOW / sizes
+    kept = 1 - np.minimum(changed, 1)
+    points = np.unique(np.linspace(FEWEST, len(answers) - 1, POINTS).astype(int)) if len(answers) > FEWEST else []
     return {
         "n_labelled": [answers[k].n_labelled for k in points],
         "guessed": guessed[points].round(4).tolist(),

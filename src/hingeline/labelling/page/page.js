@@ -1,9 +1,10 @@
 // The labelling page. Content of the data is only ever set as text, never as HTML.
 "use strict";
 
-const KEYS = [..."1234567890qwertyiopadfhjklxcvbnm"]; // without the letters of commands: g, s, u, z
+const KEYS = [..."1234567890qwertyiopadfhjklxcvbnm"]; // of classes, without the letters of commands: g, s, u, z
 const COLOURS = 10;
 const LONG = 60; // characters of a cell that gets a line of its own
+const SHORT = 6; // characters of the names of classes that need little room
 const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 
@@ -103,6 +104,7 @@ const shown = () => review ?? state?.question ?? null;
 function show() {
   document.title = `${counted(state.n_labelled)} · ${state.pool.name}`;
   $("pool").textContent = state.pool.name;
+  $("brief").textContent = `${counted(state.n_labelled)} / ${counted(state.pool.n_rows)}`;
   const example = shown();
   const setup = state.classes.length < 2;
   $("setup").hidden = !setup;
@@ -166,9 +168,15 @@ function showEnd(title, ...lines) {
 
 // ---- answers --------------------------------------------------------------------------------------------
 
+// Keys of the classes. Classes that are called 0, 1, 2 ... have these keys.
+function keys() {
+  const names = state.classes.map(({ name }) => name.toLowerCase());
+  return names.every((name) => KEYS.includes(name)) && new Set(names).size === names.length ? names : KEYS;
+}
+
 function showChoices(example) {
   const buttons = state.classes.map(({ name }, place) => {
-    const key = KEYS[place];
+    const key = keys()[place];
     const button = coloured(element("button", { className: "choice", type: "button" }), place);
     button.append(element("span", { textContent: name }));
     if (key) {
@@ -181,6 +189,7 @@ function showChoices(example) {
   });
   const kept = [...$("choices").children].indexOf(document.activeElement); // focus stays on the button of the same class
   $("choices").classList.toggle("many", buttons.length > 8);
+  $("choices").classList.toggle("short", state.classes.every(({ name }) => name.length <= SHORT));
   $("choices").replaceChildren(...buttons);
   if (kept >= 0) buttons[kept]?.focus();
   $("undo").disabled = state.last === null;
@@ -218,7 +227,7 @@ function showProgress() {
   $("progress-bar").style.width = `${(100 * (state.pool.n_rows - state.n_open)) / state.pool.n_rows}%`;
   const { stop, reason } = state.advice;
   $("advice").classList.toggle("stop", stop);
-  $("advice").textContent = stop ? `You may stop: ${reason}.` : `Go on: ${reason}.`;
+  $("advice").textContent = `${stop ? "You may stop." : "Go on."} ${reason[0].toUpperCase()}${reason.slice(1)}.`;
 }
 
 function showCurve() {
@@ -243,8 +252,8 @@ function showCurve() {
   }
   $("curve").replaceChildren(...parts);
   $("curve-text").replaceChildren(...(counts.length ? [
-    legend("guessed", `${percent(guessed)} of the last answers were predicted`),
-    legend("kept", `${percent(kept)} of the predictions stayed the same`),
+    legend("guessed", `${percent(guessed)} of the answers predicted`),
+    legend("kept", `${percent(kept)} of the predictions unchanged`),
   ] : [element("span", { textContent: "It begins when two classes are labelled." })]));
 }
 
@@ -358,7 +367,7 @@ function pressed(event) {
   if (typing || over || !state || event.metaKey || event.altKey || event.repeat) return;
   if (event.ctrlKey && event.key !== "z") return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  const place = KEYS.indexOf(key);
+  const place = keys().indexOf(key);
   const command = Object.hasOwn(COMMANDS, key) ? COMMANDS[key] : null;
   if (!command && (place < 0 || place >= state.classes.length)) return;
   event.preventDefault();
