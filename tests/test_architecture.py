@@ -33,6 +33,7 @@ IMPORTS = {
     "active": {"base"},
     "compare": set(),
     "files": {"base", *FAMILIES},
+    "labelling": {"active", "base", "files", *FAMILIES},
     "model_selection": {*SHARED, *FAMILIES},
     "onnx": {"base", "files", *FAMILIES},
 } | dict.fromkeys(FAMILIES, SHARED)
@@ -43,6 +44,7 @@ OPTIONAL = {
     "onnx": "onnx",
     "skl2onnx": "onnx",
     "matplotlib": "compare/diagram.py",
+    "PIL": "labelling/thumbnails.py",
     "skactiveml": "active/scikit_activeml.py",
     "onnxruntime": None,
     "safetensors": None,

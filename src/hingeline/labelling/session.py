@@ -228,7 +228,7 @@ class Session:
         """What the page shows, of plain objects that JSON can hold."""
         with self._lock:
             learner, history = self.learner, self.learner.history
-            asked = learner.ask() if len(self.classes) > 1 else []
+            asked: Sequence[int] = learner.ask().tolist() if len(self.classes) > 1 else []
             counts = learner.counts
             return {
                 "turn": self.turn,
@@ -238,7 +238,7 @@ class Session:
                 "n_labelled": learner.n_labelled,
                 "n_open": learner.n_open,
                 "n_passed": len(self.pool) - learner.n_labelled - learner.n_open,
-                "question": self.example(int(asked[0])) if len(asked) else None,
+                "question": self.example(asked[0]) if asked else None,
                 "last": self._last(history) if self.can_undo else None,
                 "curves": _curves(history),
                 "advice": {name: _plain(value) for name, value in asdict(learner.advice()).items()},
@@ -383,7 +383,8 @@ def _curves(history: Sequence[Event]) -> dict[str, list[float]]:
     sizes = np.minimum(np.arange(1, len(answers) + 1), WINDOW)
     guessed, changed = _last_sums(hits) / sizes, _last_sums(changes) * WINDOW / sizes
     kept = 1 - np.minimum(changed, 1)
-    points = np.unique(np.linspace(FEWEST, len(answers) - 1, POINTS).astype(int)) if len(answers) > FEWEST else []
+    shown = np.arange(FEWEST, len(answers))
+    points = shown[np.unique(np.linspace(0, len(shown) - 1, POINTS).astype(int))] if len(shown) else shown
     return {
         "n_labelled": [answers[k].n_labelled for k in points],
         "guessed": guessed[points].round(4).tolist(),

@@ -5,6 +5,7 @@ const KEYS = [..."1234567890qwertyiopadfhjklxcvbnm"]; // of classes, without the
 const COLOURS = 10;
 const LONG = 60; // characters of a cell that gets a line of its own
 const SHORT = 6; // characters of the names of classes that need little room
+const PAUSE = 120; // milliseconds without a key after which a search begins
 const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 
@@ -14,6 +15,7 @@ let busy = false; // whether a request is under way: no answer to a question tha
 let over = false; // whether the program has ended
 let found = []; // search results
 let loudly = null; // timer of the error message
+let typing = null; // timer of the search
 
 // ---- elements -------------------------------------------------------------------------------------------
 
@@ -286,8 +288,8 @@ function openFind() {
   find();
 }
 
-async function find(start = 0) {
-  const query = new URLSearchParams({ text: $("find-text").value, scope: $("find-scope").value, start });
+async function find(start) {
+  const query = new URLSearchParams({ text: $("find-text").value, scope: $("find-scope").value, start: start ?? 0 });
   if ($("find-class").value !== "") query.set("class", $("find-class").value);
   const asked = String(query);
   find.asked = asked;
@@ -363,8 +365,8 @@ const COMMANDS = {
 };
 
 function pressed(event) {
-  const typing = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
-  if (typing || over || !state || event.metaKey || event.altKey || event.repeat) return;
+  const isWriting = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+  if (isWriting || over || !state || event.metaKey || event.altKey || event.repeat) return;
   if (event.ctrlKey && event.key !== "z") return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const place = keys().indexOf(key);
@@ -392,7 +394,9 @@ function listen() {
   for (const button of document.querySelectorAll("dialog .close")) button.addEventListener("click", () => button.closest("dialog").close());
   $("show-guess").addEventListener("change", () => shown() && showExample(shown()));
   $("find-form").addEventListener("submit", (event) => { event.preventDefault(); find(); });
-  for (const id of ["find-text", "find-scope", "find-class"]) $(id).addEventListener("input", () => find());
+  for (const id of ["find-text", "find-scope", "find-class"]) {
+    $(id).addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(find, PAUSE); });
+  }
   $("setup").addEventListener("submit", (event) => {
     event.preventDefault();
     const names = [...new Set($("names").value.split("\n").map((name) => name.trim()).filter(Boolean))];
