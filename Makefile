@@ -32,7 +32,7 @@ test: test-python test-cpp-sanitize
 test-python: $(INSTALLED) $(COMPILED)
 	$(BIN)/python -m pytest -q -n auto tests --pyargs hingeline
 
-test-slow: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx
+test-slow: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx $(GROUP)test-browser
 	$(BIN)/python -m pytest -q -m slow tests
 
 .PHONY: fuzz
