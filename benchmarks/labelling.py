@@ -174,9 +174,9 @@ def main() -> int:
             "## Time to the next question",
             f"Pool of {rows:,} rows and {COLUMNS} columns (CSV). {answers} answers by requests to the server: *p50* "
             "and *p95* are percentiles of the time from sending an answer to having the next question; the answer "
-            f"is on disk by then. *CPU*: of client and server together. Then {answers // 3} answers in headless Chromium: "
-            "time from the key to the frame that shows the next question. *open*: reading the pool and starting; "
-            "*reopen*: the same with all answers in the journal.",
+            f"is on disk by then. *CPU*: of client and server together. Then {answers // 3} answers in headless "
+            "Chromium: time from the key to the frame that shows the next question. *open*: reading the pool and "
+            "starting; *reopen*: the same with all answers in the journal.",
             table(header, found),
             "## Page weight",
             weight(),

@@ -439,6 +439,84 @@ def test_the_program_reports_errors_without_a_traceback(tmp_path, capsys):
     assert "hingeline label: " in capsys.readouterr().err
 
 
+def test_columns_may_be_left_out_later(tmp_path):
+    pool = small_table(tmp_path)
+    with session(pool, "--classes", "no,yes") as opened:
+        answer(opened, 3)
+    with session(pool, "--ignore", "colour") as opened:
+        assert opened.learner.n_labelled == 3 and "colour" not in opened.pool.columns
+
+
+def test_files_may_be_added_anywhere(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for k in range(6):
+        (folder / f"m{k}.txt").write_text(f"a text about number {k}")
+    with session(folder, "--classes", "even,odd") as opened:
+        for row in (4, 1, 2):
+            opened.act({"action": "label", "turn": opened.turn, "row": row, "class": row % 2})
+        opened.act({"action": "undo", "turn": opened.turn})
+    (folder / "a.txt").write_text("a new text at the beginning")
+    (folder / "m0.txt").unlink()
+    (folder / "m5.txt").unlink()
+    with session(folder) as opened:
+        assert {opened.pool.names[row]: label for row, label in opened.learner.labels.items()} == {
+            "m4.txt": "even",
+            "m1.txt": "odd",
+        }
+    (folder / "m4.txt").unlink()
+    with pytest.raises(ValueError, match=r"no file 'm4\.txt'"), session(folder):
+        pass
+
+
+def test_answers_to_a_table_are_not_for_a_folder(tmp_path):
+    with session(small_table(tmp_path), "--answers", tmp_path / "x.jsonl"):
+        pass
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("some words in a text")
+    with (
+        pytest.raises(ValueError, match="another pool"),
+        session(tmp_path / "texts", "--answers", tmp_path / "x.jsonl"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("rule", ["near_boundary", "largest_positive"])
+def test_rules_for_two_classes(tmp_path, rule):
+    with session(small_table(tmp_path), "--rule", rule, "--classes", "no,yes") as opened:
+        with pytest.raises(ValueError, match=r"2 classes\. Got 3\. The rule asks about two classes"):
+            opened.act({"action": "classes", "turn": opened.turn, "names": ["maybe"]})
+        answer(opened, 6)
+    with (
+        pytest.raises(ValueError, match="two classes"),
+        session(small_table(tmp_path), "--rule", rule, "--classes", "a"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--export", "missing/x.csv"], "--export must name a file in a folder that exists"),
+        (["--save-model", "missing/x"], "--save-model must name a file"),
+        (["--answers", "."], "--answers must name a file"),
+        (["--model", "x", "--classes", "a,b"], "exclude one another"),
+        (["--rule", "x"], "rule must be one of"),
+        (["--gamma", "-1"], "gamma"),
+        (["--classes", "a,\ud800"], "Names of classes"),
+    ],
+)
+def test_wrong_arguments_are_refused_at_the_start(tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message), session(small_table(tmp_path), *words) as opened:
+        answer(opened)
+
+
+def test_the_use_of_the_columns_is_printed(tmp_path, capsys):
+    with session(small_table(tmp_path)):
+        assert "  number: size, weight\n  category: colour\n  not used: <b>note</b>\n" in capsys.readouterr().out
+
+
 # ---- exports --------------------------------------------------------------------------------------------
 
 

@@ -228,6 +228,8 @@ def test_bad_requests_are_refused(client, content, headers, status):
         ({"action": "undo"}, "nothing to undo"),
         ({"action": "classes", "names": "ab"}, "list of strings"),
         ({"action": "classes", "names": [1]}, "list of strings"),
+        ({"action": "classes", "names": ["a\ud800"]}, "1 to 100 characters"),
+        ({"action": "classes", "names": ["a\nb"]}, "1 to 100 characters"),
         ({"action": "classes", "names": [" "]}, "1 to 100 characters"),
         ({"action": "classes", "names": ["x" * 101]}, "1 to 100 characters"),
         ({"action": "classes", "names": [str(k) for k in range(300)]}, "200 classes"),
@@ -254,6 +256,7 @@ def test_unknown_pages(client):
     ):
         assert client.request("GET", client.base + name.replace("²", "%C2%B2"))[0] == 404, name
     assert client.request("POST", client.base + "state", {})[0] == 404
+    assert client.request("GET", "HTTP://[")[0] == 400
     assert client.request("PUT", client.base + "act", {})[0] == 501
 
 
@@ -301,6 +304,7 @@ def test_a_full_disk_loses_nothing(client, monkeypatch):
         patched.setattr(os, "fsync", full)
         assert client.label(0) == 507
         assert client.act("undo") == 507
+        assert client.act("classes", names=["more"]) == 507
         assert client.act("skip", row=before["question"]["row"]) == 507
     after = client.json("state")
     for name in ("turn", "question", "classes", "n_labelled", "n_open", "last"):

@@ -89,24 +89,15 @@ def open_session(arguments: argparse.Namespace) -> Session:
         Session that continues where the journal ends.
     """
     from ..active import ActiveLearner
-    from ..files.models import load
-    from .features import features_of, numbers_of
     from .journal import AnswerJournal
     from .pools import read_pool
     from .session import Session
 
+    _check_folders(arguments)
     pool, known = _without_target(
         read_pool(arguments.pool, header=arguments.header, encoding=arguments.encoding), arguments
     )
-    if arguments.model is None:
-        features = features_of(pool)
-        X, model = features.X, _new_model(arguments, features.kernel)
-        classes: Any = _class_names(arguments.classes)
-    else:
-        model = load(arguments.model)
-        if not hasattr(model, "partial_fit") or not hasattr(model, "classes_"):
-            raise ValueError(f"{arguments.model}: {type(model).__name__} is no fitted classifier with partial_fit.")
-        X, classes = numbers_of(pool, model, arguments.model), model.classes_.tolist()
+    model, X = _new_model(pool, arguments) if arguments.model is None else _given_model(pool, arguments)
     rule = arguments.rule or ("small_pool" if len(pool) >= LARGE_POOL else "margin")
     journal = AnswerJournal(arguments.answers or _beside(arguments.pool, ".answers.jsonl"))
     if journal.dropped:
@@ -116,7 +107,7 @@ def open_session(arguments: argparse.Namespace) -> Session:
             pool,
             ActiveLearner(model, rule, pool=X, random_state=0),
             journal,
-            classes=classes,
+            classes=_class_names(arguments.classes) if arguments.model is None else model.classes_.tolist(),
             fixed=arguments.model is not None,
             known=known,
             model_path=arguments.save_model or _beside(arguments.pool, ".model.safetensors"),
@@ -127,10 +118,45 @@ def open_session(arguments: argparse.Namespace) -> Session:
         raise
 
 
-def _new_model(arguments: argparse.Namespace, kernel: str) -> Any:
-    from ..exact.incremental import IncrementalSVC
+def _check_folders(arguments: argparse.Namespace) -> None:
+    """Refuse files that cannot be written at the end."""
+    for option in ("answers", "export", "save_model"):
+        path = getattr(arguments, option)
+        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+            raise ValueError(f"--{option.replace('_', '-')} must name a file in a folder that exists. Got {path}.")
 
-    return IncrementalSVC(C=arguments.C, kernel=kernel, gamma=arguments.gamma or "scale")
+
+def _print_plan(plan: dict[str, str]) -> None:
+    """Tell how the columns are used."""
+    for use in dict.fromkeys(plan.values()):
+        print(f"  {use}: {', '.join(name for name, kind in plan.items() if kind == use)}")
+
+
+def _new_model(pool: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
+    """Model that has not learnt anything, and the features of the pool for it."""
+    from ..base import params
+    from ..exact.incremental import IncrementalSVC
+    from .features import features_of
+
+    features = features_of(pool)
+    _print_plan(features.plan)
+    gamma = "scale" if arguments.gamma is None else arguments.gamma
+    model = IncrementalSVC(C=arguments.C, kernel=features.kernel, gamma=gamma)
+    params.check(model, model._rules)
+    return model, features.X
+
+
+def _given_model(pool: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
+    """Model of a file, and the features of the pool for it."""
+    from ..files.models import load
+    from .features import numbers_of
+
+    if arguments.classes is not None:
+        raise ValueError("--classes and --model exclude one another: the model has its classes.")
+    model = load(arguments.model)
+    if not hasattr(model, "partial_fit") or not hasattr(model, "classes_"):
+        raise ValueError(f"{arguments.model}: {type(model).__name__} is no fitted classifier with partial_fit.")
+    return model, numbers_of(pool, model, arguments.model)
 
 
 def _without_target(pool: Any, arguments: argparse.Namespace) -> tuple[Any, dict[int, str]]:

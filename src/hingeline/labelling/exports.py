@@ -59,7 +59,7 @@ def _predictions_csv(pool: Pool, learner: ActiveLearner) -> bytes:
             status[row] = learner.status_of(row)
     names = [] if pool.kind == "table" else ["name"]
     lines = (
-        [row, *([pool.names[row]] if names else []), status[row], labels.get(row, ""), guess, f"{size:.6g}"]
+        [row, *pool.cells(row)[: len(names)], status[row], labels.get(row, ""), guess, f"{size:.6g}"]
         for row, (guess, size) in enumerate(zip(predicted.tolist(), np.asarray(margins).tolist(), strict=True))
     )
     return _csv(["row", *names, "status", "label", "predicted", "margin"], lines)

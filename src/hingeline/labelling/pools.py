@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["IMAGE_TYPES", "ImagePool", "Pool", "TablePool", "TextPool", "read_pool"]
+__all__ = ["IMAGE_TYPES", "FilePool", "ImagePool", "Pool", "TablePool", "TextPool", "read_pool"]
 
 #: Content types of images by the ending of their names. SVG is left out: it may hold scripts.
 IMAGE_TYPES = {
@@ -29,52 +29,75 @@ SHOWN = 100_000
 SNIPPET = 160
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
 class Pool:
     """Examples that a person may be asked to label.
 
-    Parameters
+    Attributes
     ----------
     name : str
         Name that the page shows.
-    names : sequence of str
-        Name of each example.
+    kind : {'table', 'text', 'image'}
+        What the examples are.
+    columns : sequence of str
+        Names of the columns of :meth:`cells`.
     """
 
     kind = ""
-    #: Names of the columns of :meth:`cells`.
-    columns: Sequence[str] = ("name",)
-
-    def __init__(self, name: str, names: Sequence[str]) -> None:
-        self.name, self.names = name, names
+    name: str
+    columns: Sequence[str]
 
     def __len__(self) -> int:
-        return len(self.names)
+        raise NotImplementedError
+
+    def title(self, row: int) -> str:
+        """Name of an example."""
+        raise NotImplementedError
 
     def shown(self, row: int) -> dict[str, Any]:
         """Content of an example for the page."""
         raise NotImplementedError
 
-    def cells(self, row: int) -> list[Any]:
+    def cells(self, row: int) -> list[str]:
         """Values of an example for exports."""
-        return [self.names[row]]
+        raise NotImplementedError
 
     def words(self, row: int) -> str:
         """Text in which searches look."""
-        return self.names[row]
+        return " · ".join(cell for cell in self.cells(row) if cell)
 
     def snippet(self, row: int) -> str:
         """One line that describes an example."""
-        return self.words(row)[:SNIPPET]
+        return " ".join(self.words(row)[: 2 * SNIPPET].split())[:SNIPPET]
 
-    def identity(self, n_rows: int) -> str:
-        """Hash of the content of the first rows."""
-        digest = hashlib.sha256(repr((self.kind, *self.columns)).encode())
-        for row in range(n_rows):
-            digest.update(repr(self._content(row)).encode())
-        return digest.hexdigest()
 
-    def _content(self, row: int) -> Any:
-        return self.cells(row)
+class FilePool(Pool):
+    """Files of a folder. Their names tell them apart.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder.
+    names : sequence of str
+        Names of the files, relative to the folder.
+    """
+
+    columns: Sequence[str] = ("name",)
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self.name, self.folder, self.names = folder.resolve().name, folder, names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def title(self, row: int) -> str:
+        return self.names[row]
+
+    def cells(self, row: int) -> list[str]:
+        return [self.names[row]]
 
 
 class TablePool(Pool):
@@ -88,23 +111,28 @@ class TablePool(Pool):
         Names of the columns.
     rows : sequence of sequences of str
         Cells; an empty string is a missing value.
+    whole : TablePool, default=None
+        The same rows with all columns, if some were left out.
     """
 
     kind = "table"
 
-    def __init__(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        super().__init__(name, range(len(rows)))  # type: ignore[arg-type]
-        self.columns, self.rows = list(columns), rows
+    def __init__(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]], whole: TablePool | None = None
+    ) -> None:
+        self.name, self.columns, self.rows, self._whole = name, list(columns), rows, whole
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def title(self, row: int) -> str:
+        return f"Row {row}"
 
     def shown(self, row: int) -> dict[str, Any]:
-        cells = [cell[:SHOWN] for cell in self.rows[row]]
-        return {"fields": list(zip(self.columns, cells, strict=True))}
+        return {"fields": [[name, _cut(cell)] for name, cell in zip(self.columns, self.rows[row], strict=True)]}
 
-    def cells(self, row: int) -> list[Any]:
+    def cells(self, row: int) -> list[str]:
         return list(self.rows[row])
-
-    def words(self, row: int) -> str:
-        return " · ".join(cell for cell in self.rows[row] if cell)
 
     def column(self, name: str) -> list[str]:
         """Cells of a column."""
@@ -118,16 +146,26 @@ class TablePool(Pool):
         for name in names:
             self.column(name)
         kept = [k for k, name in enumerate(self.columns) if name not in names]
-        return TablePool(self.name, [self.columns[k] for k in kept], [[row[k] for k in kept] for row in self.rows])
+        rows = [[row[k] for k in kept] for row in self.rows]
+        return TablePool(self.name, [self.columns[k] for k in kept], rows, whole=self)
+
+    def identity(self, n_rows: int) -> str:
+        """Hash of the first rows, with all their columns."""
+        if self._whole is not None:
+            return self._whole.identity(n_rows)
+        digest = hashlib.sha256(repr(self.columns).encode())
+        for row in self.rows[:n_rows]:
+            digest.update(repr(list(row)).encode())
+        return digest.hexdigest()
 
 
-class TextPool(Pool):
-    """Texts, each with a name.
+class TextPool(FilePool):
+    """Texts in a folder.
 
     Parameters
     ----------
-    name : str
-        Name of the pool.
+    folder : Path
+        Folder.
     names, texts : sequence of str
         Names of the files, and their contents.
     """
@@ -135,41 +173,21 @@ class TextPool(Pool):
     kind = "text"
     columns = ("name", "text")
 
-    def __init__(self, name: str, names: Sequence[str], texts: Sequence[str]) -> None:
-        super().__init__(name, names)
+    def __init__(self, folder: Path, names: Sequence[str], texts: Sequence[str]) -> None:
+        super().__init__(folder, names)
         self.texts = texts
 
     def shown(self, row: int) -> dict[str, Any]:
-        return {"text": self.texts[row][:SHOWN]}
+        return {"text": _cut(self.texts[row])}
 
-    def cells(self, row: int) -> list[Any]:
+    def cells(self, row: int) -> list[str]:
         return [self.names[row], self.texts[row]]
 
-    def words(self, row: int) -> str:
-        return f"{self.names[row]} · {self.texts[row]}"
 
-    def snippet(self, row: int) -> str:
-        return " ".join(f"{self.names[row]} · {self.texts[row][: 2 * SNIPPET]}".split())[:SNIPPET]
-
-
-class ImagePool(Pool):
-    """Images in a folder.
-
-    Parameters
-    ----------
-    name : str
-        Name of the pool.
-    folder : Path
-        Folder.
-    names : sequence of str
-        Names of the files, relative to the folder.
-    """
+class ImagePool(FilePool):
+    """Images in a folder."""
 
     kind = "image"
-
-    def __init__(self, name: str, folder: Path, names: Sequence[str]) -> None:
-        super().__init__(name, names)
-        self.folder = folder
 
     def shown(self, row: int) -> dict[str, Any]:
         return {"image": f"image/{row}"}
@@ -181,9 +199,6 @@ class ImagePool(Pool):
     def content_type(self, row: int) -> str:
         """Content type of an image, by the ending of its name."""
         return IMAGE_TYPES[self.path(row).suffix.lower()]
-
-    def _content(self, row: int) -> Any:
-        return self.names[row], self.path(row).stat().st_size
 
 
 # ---- reading -------------------------------------------------------------------------------------------
@@ -285,15 +300,14 @@ def _read_folder(path: Path, encoding: str) -> Pool:
     names = sorted(_files(path))
     images = [name for name in names if Path(name).suffix.lower() in IMAGE_TYPES]
     texts = [name for name in names if name.lower().endswith(".txt")]
-    label = path.resolve().name
     if images and texts:
         raise ValueError(f"{path} holds {len(images)} images and {len(texts)} texts. Put them into two folders.")
     if images:
-        return ImagePool(label, path, images)
+        return ImagePool(path, images)
     if not texts:
         raise ValueError(f"{path} holds no files that end in .txt, {', '.join(IMAGE_TYPES)}.")
     contents = [(path / name).read_bytes()[:LONGEST].decode(encoding, errors="replace") for name in texts]
-    return TextPool(label, texts, contents)
+    return TextPool(path, texts, contents)
 
 
 def _files(folder: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from threading import Thread
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from .access import Access
 from .pools import ImagePool
@@ -135,7 +135,7 @@ class PageHandler(BaseHTTPRequestHandler):
             reason = self.server.access.refuses(self.headers, changes=changes)  # type: ignore[arg-type]
             if reason is not None:
                 raise Refused(HTTPStatus.FORBIDDEN, reason)
-            address = urlsplit(self.path)
+            address = self._address()
             if not address.path.startswith(self.server.access.base):
                 raise Refused(HTTPStatus.NOT_FOUND, "There is no such page. Open the link printed in the terminal.")
             query = {name: values[-1] for name, values in parse_qs(address.query).items()}
@@ -143,6 +143,12 @@ class PageHandler(BaseHTTPRequestHandler):
         except Refused as refused:
             self.close_connection = True  # the body of the request may not have been read
             self._send_json({"error": str(refused)}, refused.status)
+
+    def _address(self) -> SplitResult:
+        try:
+            return urlsplit(self.path)
+        except ValueError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"The address is wrong: {error}.") from error
 
     # ---- requests ------------------------------------------------------------------------------------
 
@@ -178,7 +184,11 @@ class PageHandler(BaseHTTPRequestHandler):
                 message = f"The answer could not be written to the journal: {error}. It was not counted."
                 raise Refused(HTTPStatus.INSUFFICIENT_STORAGE, message) from error
         if name == "finish":
-            written = self.server.session.finish()
+            try:
+                written = self.server.session.finish()
+            except OSError as error:
+                message = f"The files could not be written: {error}. The answers are saved."
+                raise Refused(HTTPStatus.INSUFFICIENT_STORAGE, message) from error
             self._send_json({"written": [str(path) for path in written]})
             return self.server.stop()
         raise Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
@@ -243,7 +253,7 @@ class PageHandler(BaseHTTPRequestHandler):
             content = pool.path(row).read_bytes()
         except OSError as error:
             raise Refused(HTTPStatus.NOT_FOUND, f"The image cannot be read: {error.strerror}.") from error
-        self._send(content, pool.content_type(row), headers={"Cache-Control": "private, max-age=3600"})
+        self._send(content, pool.content_type(row))
 
     # ---- answers -------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..active import ActiveLearner, Event
+from ..active import ActiveLearner, Event, largest_positive, near_boundary
 from ..files.models import save
 from . import exports
 from .journal import AnswerJournal
-from .pools import Pool
+from .pools import FilePool, Pool, TablePool
 from .search import Finder
 
 __all__ = ["Outdated", "Session"]
@@ -79,6 +80,7 @@ class Session:
         self.classes: list[Any] = list(classes) if fixed else []
         self.turn = 0
         self._n_known = 0  # events that cannot be undone: labels that were known at the start
+        self._row_of: dict[str, int] = {}
         self._lock, self._saving = RLock(), Lock()
         self._finder = Finder(pool)
         self._replay()
@@ -102,11 +104,16 @@ class Session:
                     "kind": "pool",
                     "version": VERSION,
                     "hingeline": version("hingeline"),
+                    "pool": self.pool.kind,
                     "name": self.pool.name,
                     "n_rows": len(self.pool),
-                    "identity": self.pool.identity(len(self.pool)),
+                    "identity": self._identity(len(self.pool)),
                 }
             )
+
+    def _identity(self, n_rows: int) -> str | None:
+        """Hash of the first rows of a table. Files are told apart by their names, which are in the journal."""
+        return self.pool.identity(n_rows) if isinstance(self.pool, TablePool) else None
 
     def _replay_one(self, record: Mapping[str, Any], seen: int) -> int:
         """Apply a record. Returns the number of rows of the pool that the journal knows."""
@@ -115,20 +122,33 @@ class Session:
             self._check_pool(record)
             return int(record["n_rows"])
         if record["kind"] == "classes":
-            self._add_classes(record["classes"])
+            self.classes += self._checked_classes(record["classes"])
         else:
-            self.learner.replay([record])
+            rows = {"rows": self._rows(record["names"])} if "names" in record else {}
+            self.learner.replay([{**record, **rows}])
             self._n_known += bool(record.get("known"))
         return seen
 
     def _check_pool(self, record: Mapping[str, Any]) -> None:
         if record["version"] != VERSION:
             raise ValueError(f"version {record['version']!r} of the journal is not known; this is version {VERSION}.")
-        if record["n_rows"] > len(self.pool) or self.pool.identity(record["n_rows"]) != record["identity"]:
+        n_rows, is_table = record["n_rows"], self.pool.kind == "table"
+        same = record["pool"] == self.pool.kind and not (is_table and n_rows > len(self.pool))
+        if not same or self._identity(n_rows) != record["identity"]:
             raise ValueError(
-                f"the answers belong to another pool ({record['name']}, {record['n_rows']} examples), or its first "
-                "examples have changed. Examples may be added at the end only. Give another file with --answers."
+                f"the answers belong to another pool ({record['name']}, {n_rows} examples), or its first rows have "
+                "changed. Rows may be added at the end only. Give another file with --answers."
             )
+
+    def _rows(self, names: Sequence[str]) -> list[int]:
+        """Rows of files, which may have changed if files were added."""
+        assert isinstance(self.pool, FilePool)
+        if not self._row_of:
+            self._row_of = {name: row for row, name in enumerate(self.pool.names)}
+        for name in names:
+            if name not in self._row_of:
+                raise ValueError(f"there is no file {name!r} in {self.pool.folder}. Put it back.")
+        return [self._row_of[name] for name in names]
 
     # ---- answers -------------------------------------------------------------------------------------
 
@@ -173,8 +193,9 @@ class Session:
 
     def _keep(self, event: Event) -> None:
         """Write an event to the journal; if that fails, take it back."""
+        names = {"names": [self.pool.names[row] for row in event.rows]} if isinstance(self.pool, FilePool) else {}
         try:
-            self._note(asdict(event))
+            self._note({**asdict(event), **names})
         except BaseException:
             self.learner.undo()
             raise
@@ -202,20 +223,24 @@ class Session:
 
     def _extend(self, labels: Sequence[Any]) -> None:
         """Add labels to the classes, also in the journal."""
-        fresh = [label for label in dict.fromkeys(labels) if label not in self.classes]
+        fresh = self._checked_classes(labels)
         if fresh:
-            self._add_classes(fresh)
             self._note({"kind": "classes", "classes": fresh})
+            self.classes += fresh
 
-    def _add_classes(self, labels: Sequence[Any]) -> None:
-        fresh = [label for label in labels if label not in self.classes]
+    def _checked_classes(self, labels: Sequence[Any]) -> list[Any]:
+        """Labels that are no classes yet, and may become some."""
+        fresh = [label for label in dict.fromkeys(labels) if label not in self.classes]
         if fresh and self.fixed:
             raise ValueError(f"The model knows the classes {self.classes!r} only. Got {fresh[0]!r}.")
-        if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME for name in fresh):
-            raise ValueError(f"Names of classes must have 1 to {LONGEST_NAME} characters. Got {fresh!r}.")
-        if len(self.classes) + len(fresh) > MOST_CLASSES:
-            raise ValueError(f"There may be {MOST_CLASSES} classes. Got {len(self.classes) + len(fresh)}.")
-        self.classes += fresh
+        for name in fresh:
+            if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+                raise ValueError(f"Names of classes must have 1 to {LONGEST_NAME} characters. Got {name!r}.")
+        most = 2 if getattr(self.learner.rule, "utility", None) in (near_boundary, largest_positive) else MOST_CLASSES
+        if len(self.classes) + len(fresh) > most:
+            advice = " The rule asks about two classes; use --rule margin." if most == 2 else ""
+            raise ValueError(f"There may be {most} classes. Got {len(self.classes) + len(fresh)}.{advice}")
+        return fresh
 
     @property
     def can_undo(self) -> bool:
@@ -251,15 +276,12 @@ class Session:
             guess = self.learner.estimator.predict(self.learner.pool[[row]])[0] if self.learner.is_ready else None
             return {
                 "row": row,
-                "title": self._title(row),
+                "title": self.pool.title(row),
                 "status": status,
                 "label": self._place(self.learner.labels.get(row)),
                 "guess": self._place(guess),
                 **self.pool.shown(row),
             }
-
-    def _title(self, row: int) -> str:
-        return f"Row {row}" if self.pool.kind == "table" else self.pool.names[row]
 
     def _place(self, label: Any) -> int | None:
         return self.classes.index(label) if label is not None and label in self.classes else None
@@ -267,7 +289,7 @@ class Session:
     def _last(self, history: Sequence[Event]) -> dict[str, Any]:
         event = history[-1]
         label = str(event.labels[0]) if event.labels else None
-        return {"kind": event.kind, "row": event.rows[0], "title": self._title(event.rows[0]), "label": label}
+        return {"kind": event.kind, "row": event.rows[0], "title": self.pool.title(event.rows[0]), "label": label}
 
     def find(self, text: str, scope: str, label: int | None, start: int, most: int) -> dict[str, Any]:
         """Examples whose text contains some words.
@@ -313,7 +335,7 @@ class Session:
             status, label = self.learner.status_of(row), self._place(self.learner.labels.get(row))
         return {
             "row": row,
-            "title": self._title(row),
+            "title": self.pool.title(row),
             "snippet": self.pool.snippet(row),
             "status": status,
             "label": label,
@@ -351,7 +373,11 @@ class Session:
 
     def _save_sometimes(self) -> None:
         if self.model_path is not None and self.turn % SAVE_EVERY == 0 and self.learner.n_labelled:
-            Thread(target=self._save_model, daemon=True).start()
+            Thread(target=self._try_to_save_model, daemon=True).start()
+
+    def _try_to_save_model(self) -> None:
+        with suppress(OSError):  # finish tries again, and reports it
+            self._save_model()
 
     def _save_model(self) -> None:
         assert self.model_path is not None
