@@ -10,7 +10,7 @@ from . import command
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    parser = argparse.ArgumentParser(prog="hingeline label", description=command.HELP)
+    parser = argparse.ArgumentParser(prog="hingeline label", description=command.__doc__)
     command.add_arguments(parser)
     try:
         return command.run(parser.parse_args(arguments))

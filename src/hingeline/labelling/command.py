@@ -1,4 +1,7 @@
-"""The command ``hingeline label``: arguments, files, and the life of the server."""
+"""Label the examples of a pool in the browser.
+
+An active learner asks for the most useful labels first. Each answer is saved at once; the same command continues later.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from .server import PageServer
     from .session import Session
 
-HELP = "Label the examples of a pool in the browser; an active learner asks for the most useful ones first."
+HELP = "label the examples of a pool in the browser"
 #: Pools from which on a question looks at random rows only, unless a rule is given.
 LARGE_POOL = 2000
 

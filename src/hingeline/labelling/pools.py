@@ -134,6 +134,12 @@ class TablePool(Pool):
     def cells(self, row: int) -> list[str]:
         return list(self.rows[row])
 
+    def snippet(self, row: int) -> str:
+        """One line that describes an example; numbers have the names of their columns."""
+        cells = zip(self.columns, self.rows[row], strict=True)
+        named = (f"{name} {cell}" if is_number(cell) else cell[:SNIPPET] for name, cell in cells if cell)
+        return " ".join(" · ".join(named).split())[:SNIPPET]
+
     def column(self, name: str) -> list[str]:
         """Cells of a column."""
         if name not in self.columns:
