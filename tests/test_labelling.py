@@ -327,7 +327,7 @@ def test_answers_of_another_pool_are_refused(tmp_path, change):
     ("line", "words"),
     [
         ('{"kind": "answer", "rows": [99], "labels": ["no"]}', "from 0 to 39"),
-        ('{"kind": "answer", "rows": [1]}', "labels"),
+        ('{"kind": "answer", "rows": [1]}', "'labels' is missing"),
         ('{"kind": "nonsense"}', "kind must be one of"),
         ('{"kind": "undo"}', "nothing to undo"),
         ('{"kind": "pool", "version": 2}', "version 2"),

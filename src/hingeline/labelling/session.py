@@ -97,7 +97,8 @@ class Session:
             try:
                 seen = self._replay_one(record, seen)
             except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{self.journal.path}, line {number}: {error}") from error
+                reason = f"{error} is missing" if isinstance(error, KeyError) else error
+                raise ValueError(f"{self.journal.path}, line {number}: {reason}") from error
         if seen < len(self.pool):
             self.journal.append(
                 {
