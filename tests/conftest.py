@@ -3,6 +3,7 @@
 With the environment variable CI hypothesis draws the same examples in every run; elsewhere it draws new ones.
 """
 
+import gc
 import os
 from pathlib import Path
 
@@ -18,3 +19,9 @@ if shared.is_dir():
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+def pytest_collection_finish():
+    """Let the garbage collector skip the objects of ten thousand collected tests."""
+    gc.collect()
+    gc.freeze()

@@ -137,7 +137,7 @@ template <class T> void all_problems() {
 CASE(decisions_float) { all_problems<float>(); }
 CASE(decisions_double) { all_problems<double>(); }
 
-CASE(queries_of_the_other_precision) {
+CASE(expansions_of_the_other_precision) {
     const Problem<double> p(9, 80, 1.0, {KernelKind::rbf, 0.3, 0.0, 3});
     const Array<float> sv(p.sv.begin(), p.sv.end()), x(p.x.begin(), p.x.end());
     const Rows<float> base = dense_view(sv, support, p.d);

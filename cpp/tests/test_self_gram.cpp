@@ -8,13 +8,13 @@ namespace {
 
 using namespace testing;
 
-template <class T> struct Problem {
+template <class T> struct Chosen {
     Index n, d;
     Array<T> x;
     Array<T> k;
     Rows<T> rows;
     std::unique_ptr<Gram<T>> gram;
-    Problem(Index n_, Index d_, double density, std::uint64_t seed) : n(n_), d(d_) {
+    Chosen(Index n_, Index d_, double density, std::uint64_t seed) : n(n_), d(d_) {
         Random random(seed);
         x = random_values<T>(random, n, d, density);
         rows = dense_view(x, n, d);
@@ -24,7 +24,7 @@ template <class T> struct Problem {
 };
 
 /// Row p is that of the matrix, and zero up to the next multiple of `pass_step`.
-template <class T> void check_row(const Problem<T>& p, const Array<Index>& ids, Index at, const T* row) {
+template <class T> void check_row(const Chosen<T>& p, const Array<Index>& ids, Index at, const T* row) {
     const Index n = ids.size();
     bool same = true, zero = true;
     for (Index j = 0; j < n; ++j) same = same && same_bits(row[j], p.k[ids[at] * p.n + ids[j]]);
@@ -33,7 +33,7 @@ template <class T> void check_row(const Problem<T>& p, const Array<Index>& ids, 
     CHECK(zero, at, n);
 }
 
-template <class T> void random_sequence(const Problem<T>& p, std::size_t bytes, int threads, std::uint64_t seed) {
+template <class T> void random_sequence(const Chosen<T>& p, std::size_t bytes, int threads, std::uint64_t seed) {
     Random random(seed);
     SelfGram<T> self(bytes);
     std::vector<Scratch<T>> scratch(threads);
@@ -82,8 +82,8 @@ template <class T> void random_sequence(const Problem<T>& p, std::size_t bytes, 
 }
 
 template <class T> void all_sequences() {
-    const Problem<T> dense(300, 5, 1.0, 1), sparse(300, 40, 0.15, 2);
-    for (const Problem<T>* p : {&dense, &sparse})
+    const Chosen<T> dense(300, 5, 1.0, 1), sparse(300, 40, 0.15, 2);
+    for (const Chosen<T>* p : {&dense, &sparse})
         for (const std::size_t bytes :
              {std::size_t{0}, std::size_t{20'000}, std::size_t{300'000}, std::size_t{1} << 28})
             for (std::uint64_t seed = 0; seed < 4; ++seed)
@@ -94,7 +94,7 @@ CASE(random_sequences_float) { all_sequences<float>(); }
 CASE(random_sequences_double) { all_sequences<double>(); }
 
 CASE(what_fits_is_computed_once) {
-    const Problem<double> p(300, 3, 1.0, 3);
+    const Chosen<double> p(300, 3, 1.0, 3);
     for (const std::size_t bytes : {std::size_t{1} << 28, std::size_t{50'000}}) {
         SelfGram<double> self(bytes);
         std::vector<Scratch<double>> scratch(1);
@@ -115,7 +115,7 @@ CASE(what_fits_is_computed_once) {
 }
 
 CASE(memory_is_a_limit) {
-    const Problem<float> p(400, 3, 1.0, 4);
+    const Chosen<float> p(400, 3, 1.0, 4);
     const std::size_t bytes = 100'000;
     SelfGram<float> self(bytes);
     std::vector<Scratch<float>> scratch(1);
@@ -142,7 +142,7 @@ CASE(memory_is_a_limit) {
 }
 
 CASE(trouble_leaves_it_unchanged) {
-    const Problem<double> p(300, 3, 1.0, 6);
+    const Chosen<double> p(300, 3, 1.0, 6);
     for (const std::size_t bytes : {std::size_t{1} << 28, std::size_t{60'000}})
         for (const bool fails : {false, true})
             for (Index when = 1; when <= 4; ++when) {
