@@ -45,6 +45,7 @@ def served(*words: Any) -> Iterator[PageServer]:
 
 
 def wine(folder: Path) -> Path:
+    """Write the wine data as a table."""
     data = load_wine()
     with open(folder / "wine.csv", "w", newline="") as file:
         names = [name.replace("_", " ") for name in data.feature_names]
@@ -53,6 +54,7 @@ def wine(folder: Path) -> Path:
 
 
 def digits(folder: Path) -> Path:
+    """Write digits as a folder of images."""
     (folder / "digits").mkdir()
     for k, image in enumerate(load_digits().images[:500]):
         small = Image.fromarray((255 - 15.9 * image).astype("uint8"))
@@ -64,14 +66,9 @@ def answer(page: Any, server: PageServer, truth: Any, n: int) -> None:
     """Press the key of the right class `n` times."""
     for _ in range(n):
         title = page.inner_text("#title")
-        page.keyboard.press(server_key(server, truth))
+        place = int(truth[server.session.learner.ask()[0]])
+        page.keyboard.press(str(place) if server.session.pool.kind == "image" else str(place + 1))
         expect(page.locator("#title")).not_to_have_text(title)
-
-
-def server_key(server: PageServer, truth: Any) -> str:
-    row = int(server.session.learner.ask()[0])
-    place = int(truth[row])
-    return str(place) if server.session.pool.kind == "image" else str(place + 1)
 
 
 def main(output: Path) -> None:

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import sys
 from contextlib import suppress
 
 import numpy as np
@@ -120,6 +121,13 @@ def test_links_that_lead_out_of_the_folder_are_left_out(tmp_path):
     assert read_pool(folder).names == ["a.txt", "c.txt"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes")
+def test_names_of_files_that_are_no_text(tmp_path):
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("text")
+    with pytest.raises(ValueError, match=r"not UTF-8\. Rename"):
+        read_pool(tmp_path)
+
+
 def make_images(folder, n=12):
     Image = pytest.importorskip("PIL.Image")
     folder.mkdir()
@@ -176,7 +184,7 @@ def test_missing_libraries_are_named(tmp_path, monkeypatch, library, name):
         make_images(path, 1)
     else:
         path.write_bytes(b"PAR1")
-    monkeypatch.setitem(__import__("sys").modules, library, None)
+    monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ImportError, match="pip install"):
         features_of(read_pool(path))
 
@@ -357,6 +365,21 @@ def test_known_labels_come_first_and_stay(tmp_path):
         with pytest.raises(ValueError, match="nothing to undo"):
             opened.act({"action": "undo", "turn": opened.turn})
         assert opened.learner.n_labelled == 10
+
+
+def test_known_labels_are_checked_before_they_are_kept(tmp_path):
+    pool = write_csv(tmp_path / "pool.csv", [["1", "x" * 101], ["2", ""], ["5", "y"]], ["a", "label"])
+    with pytest.raises(ValueError, match="1 to 100 characters"), session(pool, "--target", "label"):
+        pass
+    assert [record["kind"] for record in records(tmp_path / "pool.answers.jsonl")] == ["pool"]
+
+
+def test_known_labels_of_a_model(tmp_path):
+    X = np.random.default_rng(1).normal(size=(20, 1))
+    hingeline.save(IncrementalSVC(gamma=1.0).fit(X, (X[:, 0] > 0).astype(int)), tmp_path / "m")
+    pool = write_csv(tmp_path / "pool.csv", [["1.5", "1"], ["2", ""], ["-5", "0"]], ["a", "label"])
+    with session(pool, "--target", "label", "--model", tmp_path / "m") as opened:
+        assert opened.learner.labels == {0: 1, 2: 0} and opened.state()["question"]["row"] == 1
 
 
 @pytest.mark.parametrize("model", [IncrementalSVC(gamma=1.0), LASVC(gamma=1.0)], ids=["exact", "online"])

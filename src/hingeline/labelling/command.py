@@ -101,6 +101,8 @@ def open_session(arguments: argparse.Namespace) -> Session:
         read_pool(arguments.pool, header=arguments.header, encoding=arguments.encoding), arguments
     )
     model, X = _new_model(pool, arguments) if arguments.model is None else _given_model(pool, arguments)
+    classes = _class_names(arguments.classes) if arguments.model is None else model.classes_.tolist()
+    named = {str(label): label for label in classes}
     rule = arguments.rule or ("small_pool" if len(pool) >= LARGE_POOL else "margin")
     journal = AnswerJournal(arguments.answers or _beside(arguments.pool, ".answers.jsonl"))
     if journal.dropped:
@@ -110,9 +112,9 @@ def open_session(arguments: argparse.Namespace) -> Session:
             pool,
             ActiveLearner(model, rule, pool=X, random_state=0),
             journal,
-            classes=_class_names(arguments.classes) if arguments.model is None else model.classes_.tolist(),
+            classes=classes,
             fixed=arguments.model is not None,
-            known=known,
+            known={row: named.get(label, label) for row, label in known.items()},
             model_path=arguments.save_model or _beside(arguments.pool, ".model.safetensors"),
             export_path=arguments.export,
         )

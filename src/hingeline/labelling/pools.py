@@ -324,4 +324,12 @@ def _files(folder: Path) -> Iterator[str]:
         for name in names:
             path = Path(place) / name
             if not name.startswith(".") and path.resolve().is_relative_to(inside) and path.is_file():
-                yield path.relative_to(folder).as_posix()
+                yield _checked_name(path.relative_to(folder).as_posix())
+
+
+def _checked_name(name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"The name of the file {name!r} is not UTF-8. Rename the file.") from error
+    return name

@@ -85,8 +85,9 @@ class Session:
         self._finder = Finder(pool)
         self._replay()
         if not journal.records and known:
+            self._extend([*classes, *known.values()])
             self._note({**asdict(learner.answer(list(known), list(known.values()))), "known": True})
-        self._extend([*classes, *dict.fromkeys(learner.labels.values())])
+        self._extend([*classes, *learner.labels.values()])
 
     # ---- what happened before ------------------------------------------------------------------------
 

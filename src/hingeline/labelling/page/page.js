@@ -21,6 +21,7 @@ let typing = null; // timer of the search
 
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
+  if ("textContent" in properties) made.dir = "auto"; // texts may be written from right to left
   Object.assign(made, properties);
   made.append(...children);
   return made;
@@ -73,6 +74,7 @@ async function act(action, more = {}) {
     show();
     announce(action, was);
   } catch (error) {
+    show();
     complain(error.message);
   } finally {
     busy = false;
