@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import hingeline
 from hingeline import LASVC, SVC, IncrementalSVC
@@ -386,7 +387,7 @@ def test_known_labels_of_a_model(tmp_path):
 def test_a_model_is_continued_and_not_changed(tmp_path, model):
     draws = np.random.default_rng(1)
     X = draws.normal(size=(60, 2))
-    hingeline.save(model.fit(X, (X[:, 0] > 0).astype(int)), tmp_path / "start.safetensors")
+    hingeline.save(clone(model).fit(X, (X[:, 0] > 0).astype(int)), tmp_path / "start.safetensors")
     before = (tmp_path / "start.safetensors").read_bytes()
     pool = small_table(tmp_path)
     words = (pool, "--model", tmp_path / "start.safetensors", "--ignore", "colour", "--ignore", "<b>note</b>")
