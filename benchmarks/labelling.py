@@ -15,6 +15,7 @@ if __name__ == "__main__":
 import argparse
 import http.client
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -170,7 +171,8 @@ def main() -> int:
         [
             "# The labelling page",
             machine_lines(machine(), args.threads),
-            "Program: `python -m benchmarks.labelling`. Elapsed time; other programs shared the machine.",
+            "Program: `python -m benchmarks.labelling`. Elapsed time. Other programs shared the machine: load average "
+            f"{os.getloadavg()[0]:.1f}.",
             "## Time to the next question",
             f"Pool of {rows:,} rows and {COLUMNS} columns (CSV). {answers} answers by requests to the server: *p50* "
             "and *p95* are percentiles of the time from sending an answer to having the next question; the answer "

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread, Timer
 
@@ -240,6 +241,39 @@ def test_wrong_answers_are_refused_and_change_nothing(client, request_, words):
     status, _, body = client.request("POST", client.base + "act", {"turn": client.state["turn"], **request_})
     assert status == 400 and words in json.loads(body)["error"]
     assert client.json("state") == client.state
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\r\n\r\n",
+        b"\0\xff\xfe\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200 + b"\r\n",
+        b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        b"POST {base}act HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n",
+        b"POST {base}act HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nCookie: {cookie}\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{}",
+        b"GET {base}?token=%ff%00 HTTP/1.1\r\nHost: {host}\r\n\r\n",
+        b"GET {base}find?class=%ED%A0%80&start=9999999999999999 HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n",
+        b"GET {base}?token=\xe9 HTTP/1.1\r\nHost: {host}\r\n\r\n",
+    ],
+)
+def test_garbage_does_no_harm(client, sent, capfd):
+    client.enter()
+    for name, value in (("base", client.base), ("host", client.origin[7:]), ("cookie", client.cookie)):
+        sent = sent.replace(b"{%s}" % name.encode(), value.encode())
+    with socket.create_connection(("127.0.0.1", client.port), timeout=10) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionError):
+            while connection.recv(65536):
+                pass
+    assert client.json("state") == client.state
+    assert capfd.readouterr().err == ""
 
 
 def test_unknown_pages(client):
