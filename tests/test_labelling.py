@@ -5,7 +5,10 @@ import gzip
 import io
 import json
 import os
+import random
+import signal
 import sys
+import time
 from contextlib import suppress
 
 import numpy as np
@@ -461,6 +464,58 @@ def test_large_pools_are_asked_in_small_parts(tmp_path, monkeypatch):
 def test_the_program_reports_errors_without_a_traceback(tmp_path, capsys):
     assert program.main([str(tmp_path / "missing.csv")]) == 1
     assert "hingeline label: " in capsys.readouterr().err
+
+
+def killed_session(pool, seed):
+    """Kill a process that answers, skips and undoes at a random moment. Returns the turns that it has acknowledged."""
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with session(pool, "--classes", "no,yes") as opened:
+                while opened.state()["question"] is not None:
+                    os.write(send, opened.turn.to_bytes(4, "little"))
+                    act_somehow(opened)
+        finally:
+            os._exit(0)
+    os.close(send)
+    choose, received = random.Random(seed), b""
+    wanted = choose.randrange(12)
+    while len(received) < 4 * wanted and (part := os.read(receive, 4)):
+        received += part
+    time.sleep(0.01 * choose.random())
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    while part := os.read(receive, 1000):
+        received += part
+    os.close(receive)
+    return int.from_bytes(received[-4:], "little")
+
+
+def act_somehow(opened):
+    """The next action of a fixed sequence: what is done depends on the turn only."""
+    state = opened.state()
+    row, turn = state["question"]["row"], state["turn"]
+    action = "undo" if turn % 5 == 4 and state["last"] else "skip" if turn % 7 == 6 else "label"
+    opened.act({"action": action, "turn": turn, "row": row, "class": truth(state["question"])})
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
+@pytest.mark.parametrize(("n_sessions", "n_kills"), [(1, 4), pytest.param(10, 20, marks=pytest.mark.slow)])
+def test_kills_lose_no_acknowledged_answer(tmp_path, n_sessions, n_kills):
+    """Resumed after each kill, the session is the one that was never interrupted."""
+    for number in range(n_sessions):
+        pool = small_table(tmp_path, 400, f"{number}.csv")
+        with session(pool, "--classes", "no,yes", "--answers", tmp_path / f"whole-{number}.jsonl") as uninterrupted:
+            for kill in range(n_kills):
+                acknowledged = killed_session(pool, seed=1000 * number + kill)
+                with session(pool) as resumed:
+                    assert resumed.turn >= acknowledged
+                    while uninterrupted.turn < resumed.turn:
+                        act_somehow(uninterrupted)
+                    assert resumed.state() == uninterrupted.state()
+                    assert resumed.learner.history == uninterrupted.learner.history
+        assert resumed.turn > n_kills
 
 
 def test_columns_may_be_left_out_later(tmp_path):

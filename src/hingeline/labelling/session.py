@@ -101,7 +101,7 @@ class Session:
                 reason = f"{error} is missing" if isinstance(error, KeyError) else error
                 raise ValueError(f"{self.journal.path}, line {number}: {reason}") from error
         if seen < len(self.pool):
-            self.journal.append(
+            self._note(
                 {
                     "kind": "pool",
                     "version": VERSION,
