@@ -518,7 +518,8 @@ def test_the_page_can_end_the_program(pool, tmp_path, capsys):
         assert command.run(arguments(pool, "--classes", "no,yes", "--export", tmp_path / "labels.csv")) == 0
     status, _, body = entered[0]
     assert status == 200
-    assert json.loads(body)["written"] == [str(tmp_path / "labels.csv"), str(tmp_path / "pool.model.safetensors")]
+    names = ("pool.answers.jsonl", "labels.csv", "pool.model.safetensors")
+    assert json.loads(body)["written"] == [str(tmp_path / name) for name in names]
     assert "6 of 40 examples are labelled" in capsys.readouterr().out
     assert len((tmp_path / "labels.csv").read_text().splitlines()) == 7
 

@@ -189,7 +189,7 @@ class PageHandler(BaseHTTPRequestHandler):
             except OSError as error:
                 message = f"The files could not be written: {error}. The answers are saved."
                 raise Refused(HTTPStatus.INSUFFICIENT_STORAGE, message) from error
-            self._send_json({"written": [str(path) for path in written]})
+            self._send_json({"written": [str(path) for path in (self.server.session.journal.path, *written)]})
             return self.server.stop()
         raise Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
 

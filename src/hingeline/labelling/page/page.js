@@ -115,6 +115,7 @@ function show() {
   $("example").hidden = $("answers").hidden = setup || !example;
   $("done").hidden = setup || Boolean(example);
   document.querySelector(".side").hidden = setup;
+  document.querySelector("main").classList.toggle("alone", setup);
   if (setup) return prepareSetup();
   if (example) showExample(example);
   else showEnd("All examples are answered", "Search for an answer to change it, or finish to save the labels and the model.");
@@ -127,6 +128,7 @@ function show() {
 
 function prepareSetup() {
   $("names").value ||= state.classes.map((known) => known.name).join("\n");
+  $("setup-text").textContent = `${state.pool.name} has ${counted(state.pool.n_rows)} examples. One class per line; you can add classes later.`;
   $("names").focus();
 }
 
@@ -182,7 +184,7 @@ function showChoices(example) {
   const buttons = state.classes.map(({ name }, place) => {
     const key = keys()[place];
     const button = coloured(element("button", { className: "choice", type: "button" }), place);
-    button.append(element("span", { textContent: name }));
+    button.append(element("span", { textContent: name, title: name }));
     if (key) {
       button.append(element("kbd", { textContent: key.toUpperCase() }));
       button.setAttribute("aria-keyshortcuts", key);
@@ -341,7 +343,7 @@ async function finish() {
     const { written } = await request("finish", {});
     over = true;
     $("finish").close();
-    document.querySelector("nav").hidden = true;
+    document.querySelector("nav").classList.add("over");
     $("example").hidden = $("answers").hidden = $("notice").hidden = true;
     $("done").hidden = false;
     showEnd("Saved. You can close this window.", ...written);
