@@ -230,6 +230,11 @@ def test_features_with_texts():
     assert np.isfinite(features.X.data).all()
 
 
+def test_few_different_sentences_are_categories():
+    answers = ["yes, I agree", "no, I do not agree", "I cannot tell"]
+    assert features_of(table(answer=[answers[k % 3] for k in range(30)])).plan == {"answer": "category"}
+
+
 def test_a_table_without_features():
     with pytest.raises(ValueError, match="no column to learn from"):
         features_of(table(same=["1", "1"]))

@@ -95,7 +95,8 @@ def _of_column(cells: Sequence[str]) -> tuple[str, Any]:
     different, codes = np.unique(np.array([cell.strip() for cell in cells], dtype=object), return_inverse=True)
     if len(different) == 1:
         return "not used", None
-    if np.mean([len(cell.split()) for cell in cells]) >= WORDS and 2 * len(different) > min(len(cells), CATEGORIES):
+    many = len(different) > min(CATEGORIES, len(cells) // 2)  # few different sentences are categories
+    if many and np.mean([len(cell.split()) for cell in cells]) >= WORDS:
         return "text", _tfidf(cells)
     if len(different) > CATEGORIES:
         return "not used", None
