@@ -378,7 +378,7 @@ def test_known_labels_come_first_and_stay(tmp_path):
 
 def test_known_labels_are_checked_before_they_are_kept(tmp_path):
     pool = write_csv(tmp_path / "pool.csv", [["1", "x" * 101], ["2", ""], ["5", "y"]], ["a", "label"])
-    with pytest.raises(ValueError, match="1 to 100 characters"), session(pool, "--target", "label"):
+    with pytest.raises(ValueError, match="1 to 100 printable characters"), session(pool, "--target", "label"):
         pass
     assert [record["kind"] for record in records(tmp_path / "pool.answers.jsonl")] == ["pool"]
 

@@ -237,7 +237,7 @@ class Session:
             raise ValueError(f"The model knows the classes {self.classes!r} only. Got {fresh[0]!r}.")
         for name in fresh:
             if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-                raise ValueError(f"Names of classes must have 1 to {LONGEST_NAME} characters. Got {name!r}.")
+                raise ValueError(f"Names of classes must have 1 to {LONGEST_NAME} printable characters. Got {name!r}.")
         most = 2 if getattr(self.learner.rule, "utility", None) in (near_boundary, largest_positive) else MOST_CLASSES
         if len(self.classes) + len(fresh) > most:
             advice = " The rule asks about two classes; use --rule margin." if most == 2 else ""
