@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CMAKE := $(BIN)/cmake
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt -o -name py.typed)
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt -o -name py.typed -o -path '*/labelling/page/*')
 # One stamp per dependency group and one for the package; all vanish with .venv.
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
@@ -35,7 +35,7 @@ test: $(INSTALLED)
 test-python: $(INSTALLED) $(COMPILED)
 	$(BIN)/python -m pytest -q -n auto tests --pyargs hingeline
 
-test-slow: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx
+test-slow: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx $(GROUP)test-browser
 	$(BIN)/python -m pytest -q -m slow tests
 
 .PHONY: fuzz

@@ -300,8 +300,6 @@ def test_infinity_in_json(command, files):  # noqa: F811
 def test_help_of_all_commands(command):  # noqa: F811
     out = command("--help")
     for name in COMMANDS:
-        if name == "label":  # a package of its own
-            continue
         assert f"\n    {name} " in out
         assert "usage: hingeline " + name in command(name, "--help")
         assert command(name, "-h") == command.out

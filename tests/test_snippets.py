@@ -84,6 +84,8 @@ def check_commands(code, page, line):
         words, _, expected = command.replace("\\\n", " ").partition("\n")
         program, *argv = shlex.split(words, comments=True)
         assert program == "hingeline", f"{page.name}, line {line}: {program}"
+        if argv[0] == "label":  # serves a page until it is ended
+            continue
         output = io.TextIOWrapper(io.BytesIO(), write_through=True)
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             main(argv)

@@ -12,7 +12,6 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from .errors import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, TERMINATED, USAGE, CommandError
@@ -75,8 +74,7 @@ def _parser(argv: list[str]) -> ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    known = [name for name, module in COMMANDS.items() if find_spec(module.rpartition(".")[0])]
-    for name in argv[:1] if argv[:1] and argv[0] in known else known:
+    for name in argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS:
         module = import_module(COMMANDS[name])
         one = parsers.add_parser(
             name,
@@ -109,7 +107,7 @@ def _guarded(arguments: Namespace) -> int:
     except Terminated:
         return _told(arguments, "terminated", TERMINATED)
     except Exception as error:
-        plain = isinstance(error, ValueError | OSError) and str(error)
+        plain = isinstance(error, ValueError | OSError | ImportError | RuntimeError) and str(error)
         words = str(error) if plain else f"{type(error).__name__}: {error}"
         return _told(arguments, words, FAILURE)
 

@@ -20,14 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import layout
-from .durable import PART, erase, mapped_file, sync_folder, write_atomically
+from .durable import PART, erase, locked, mapped_file, sync_folder, write_atomically
 from .journal import Journal
 from .models import packed, unpacked
-
-try:
-    import fcntl
-except ImportError:  # Windows: nothing keeps two processes from using one folder
-    fcntl = None  # type: ignore[assignment]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -120,7 +115,8 @@ class Checkpoint:
         if not self.path.exists():
             self.path.mkdir(parents=True)
             sync_folder(self.path.parent)
-        self._guard: int | None = _locked(self.path / LOCK)
+        message = f"{self.path} is in use by another Checkpoint. Close it first."
+        self._guard: int | None = locked(self.path / LOCK, message)
         try:
             self._open(model)
         except BaseException:
@@ -382,18 +378,6 @@ class Checkpoint:
                 warnings.simplefilter("ignore")
                 self.model.forget(ids)
         self._write()
-
-
-def _locked(path: Path) -> int:
-    """Descriptor of a file that this process has locked."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    if fcntl is not None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(descriptor)
-            raise RuntimeError(f"{path.parent} is in use by another Checkpoint. Close it first.") from error
-    return descriptor
 
 
 def _seen(model: Any) -> int | None:

@@ -11,6 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+try:
+    import fcntl
+except ImportError:  # Windows: nothing keeps two processes from using one file
+    fcntl = None  # type: ignore[assignment]
+
 #: Pieces that are written at a time; systems allow 1024 or more.
 MANY = 1000
 #: Ending of files that are not complete yet.
@@ -88,6 +93,18 @@ def mapped_file(path: str | os.PathLike[str]) -> Any:
         if not os.fstat(file.fileno()).st_size:
             raise ValueError("the file is empty")
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def locked(path: Path, message: str) -> int:
+    """Descriptor of a file that this process has locked; RuntimeError with the message if another one has it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            raise RuntimeError(message) from error
+    return descriptor
 
 
 def sync_folder(folder: Path) -> None:
