@@ -143,6 +143,22 @@ def test_a_long_line_is_refused_in_bounded_memory(monkeypatch):
     tracemalloc.stop()
 
 
+def test_prediction_needs_the_memory_of_a_block(command, tmp_path, monkeypatch):  # noqa: F811
+    """The same memory for a file of 64 kB and for one of 512 kB."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sources.read_some, "__defaults__", (1 << 14,))
+    hingeline.save(hingeline.SVC(gamma=0.5).fit(X, y), "model")
+    content = svmlight(X, y).encode()
+    peaks = []
+    for size in (1 << 16, 1 << 16, 1 << 19):
+        Path("data").write_bytes(content * (size // len(content)))
+        tracemalloc.start()
+        assert command.json("predict", "data", "model", "out")["rows"] == 40 * (size // len(content))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.2 * peaks[1]
+
+
 def test_a_row_without_end_is_refused(monkeypatch):
     monkeypatch.setattr(sources, "LONGEST", 1000)
     content = b"1,2,a\n" + b'"\n","\n",' * 200
