@@ -149,14 +149,16 @@ def test_prediction_needs_the_memory_of_a_block(command, tmp_path, monkeypatch):
     monkeypatch.setattr(sources.read_some, "__defaults__", (1 << 14,))
     hingeline.save(hingeline.SVC(gamma=0.5).fit(X, y), "model")
     content = svmlight(X, y).encode()
+    Path("data").write_bytes(content)
+    command("predict", "data", "model", "out")  # imports what it needs
     peaks = []
-    for size in (1 << 16, 1 << 16, 1 << 19):
+    for size in (1 << 16, 1 << 19):
         Path("data").write_bytes(content * (size // len(content)))
         tracemalloc.start()
         assert command.json("predict", "data", "model", "out")["rows"] == 40 * (size // len(content))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[2] < 1.2 * peaks[1]
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 def test_a_row_without_end_is_refused(monkeypatch):
