@@ -148,6 +148,8 @@ def large(n=1_000_000, d=50, threads=2):
 
 
 def draw(results):
+    from matplotlib.ticker import NullFormatter
+
     from benchmarks import plots
     from benchmarks.plots import plt
 
@@ -165,6 +167,7 @@ def draw(results):
         for who, (colour, style) in looks.items():
             own = sorted((p["cpu"], 100 * p["accuracy"]) for p in points if p["who"] == who) or [(np.nan, np.nan)]
             axis.semilogx(*zip(*own, strict=True), style, color=colour, label=who, markersize=4, linewidth=1)
+        axis.xaxis.set_minor_formatter(NullFormatter())
         ours = [100 * p["accuracy"] for p in points if p["who"] == OURS]
         axis.set_ylim(min(ours) - 0.15 * (max(ours) - min(ours)) - 0.1)
         axis.set(
@@ -178,7 +181,10 @@ def draw(results):
 
 def page(results, million):
     parts = ["# NystroemSVC beside kernel approximations of scikit-learn", "", machine_lines(machine(), 1), ""]
-    parts += ["Medians; CPU seconds of map and fit, one thread. Bold: no other row is both faster and better.", ""]
+    parts += [
+        "Medians of three; CPU seconds of map and fit, one thread. Bold: no other row is both faster and better.",
+        "",
+    ]
     for name, points in results.items():
         best = front(points)
         rows = []
