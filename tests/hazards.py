@@ -47,6 +47,7 @@ DAMAGE = {
     "indptr past the end": ("indptr", -1, 10**9),
     "indptr negative": ("indptr", 4, -(10**6)),
     "indptr begins late": ("indptr", 0, 2),
+    "indptr ends at 0": ("indptr", -1, 0),
 }
 
 

@@ -359,6 +359,19 @@ def rewritten(content, change):
     return b"".join(map(bytes, layout.pieces(texts, arrays)))
 
 
+@pytest.mark.parametrize("name", ["dual_coef_", "support_vectors_"])
+def test_pointers_of_sparse_arrays_that_return_to_zero(name, tmp_path):
+    # SciPy takes the matrix for an empty one and does not look at the other pointers.
+    def change(_, arrays):
+        pointers = arrays[f"{name}.indptr"].copy()
+        pointers[-1] = 0
+        arrays[f"{name}.indptr"] = pointers
+
+    content = content_of(SVC(gamma=0.5).fit(sp.csr_array(np.where(X > 0, X, 0.0)), y))
+    with pytest.raises(ValueError, match=f"{name}.*non-decreasing"):
+        loaded(rewritten(content, change), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

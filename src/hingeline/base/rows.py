@@ -83,7 +83,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
             for name in COEFFICIENTS & vars(self).keys():
                 value = vars(self)[name]
                 if sp.issparse(value):
-                    _require_places(name, value)
+                    require_places(value, f"the saved state is damaged: {name}")
                 values = value.data if sp.issparse(value) else value
                 is_array = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
                 require_sound(is_array and np.isfinite(values).all(), f"{name} must be an array of finite numbers")
@@ -143,9 +143,11 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
 
 
-def _require_places(name: str, matrix: Any) -> None:
-    """Reject indices outside of a sparse matrix: SciPy does not check them when it uses them."""
+def require_places(matrix: Any, name: str) -> None:
+    """Reject places outside of a sparse matrix: SciPy does not check them when it uses them."""
     try:
         matrix.check_format()
+        if np.any(matrix.indptr[1:] < matrix.indptr[:-1]):  # not checked if the last one is 0
+            raise ValueError("index pointer values must form a non-decreasing sequence")
     except Exception as error:  # arrays of other types or lengths fail in many ways
-        raise ValueError(f"the saved state is damaged: {name}: {error}") from error
+        raise ValueError(f"{name}: {error}") from error

@@ -15,6 +15,7 @@ from uuid import UUID
 import numpy as np
 import scipy.sparse as sp
 
+from ..base.rows import require_places
 from .layout import NAMES, TYPES, sizes
 
 #: Classes of sparse matrices that may occur.
@@ -255,9 +256,9 @@ class Decoder:
         data, indices, indptr = (self.array(part, path) for part in parts)
         try:
             matrix = SPARSE[name]((data, indices, indptr), shape=tuple(shape))
-            matrix.check_format()
         except Exception as error:  # arrays of other types or lengths fail in many ways
             raise ValueError(f"field {path!r}: {error}") from error
+        require_places(matrix, f"field {path!r}")
         return matrix
 
     def random(self, node: Any, path: str) -> np.random.RandomState:
