@@ -23,13 +23,13 @@ template <class V> class Triangle {
     Index order() const { return start_.size() - 1; }
     V* row(Index i) { return values_.data() + start_[i]; }
     const V* row(Index i) const { return values_.data() + start_[i]; }
-    /// out += A p; both padded.
-    void multiply(const double* p, double* out) const {
+    /// out += A p, both padded. Only the elements `wanted` are complete.
+    void multiply(const double* p, const Array<char>& wanted, double* out) const {
         const auto& op = pass_ops<V>();
         for (Index i = 0; i < order(); ++i) {
             const V* const line = row(i);
-            out[i] += op.inner(line, p, i + 1) - static_cast<double>(line[i]) * p[i];
-            op.combine(&line, p + i, 1, 0, padded(i + 1), out);
+            if (wanted[i]) out[i] += op.inner(line, p, i + 1) - static_cast<double>(line[i]) * p[i];
+            if (p[i] != 0) op.combine(&line, p + i, 1, 0, padded(i + 1), out);
         }
     }
 
@@ -52,7 +52,7 @@ class Cholesky {
         for (Index first = 0; first < n; first += width) {
             const Index end = std::min(first + width, n);
             if (!subtract_previous(first, end, interrupt)) return false;
-            for (Index i = first; i < n; ++i) finish_row(i, first, end, least);
+            finish_panel(first, end, least);
         }
         return true;
     }
@@ -95,22 +95,35 @@ class Cholesky {
         }
         return true;
     }
-    /// Columns first..end of row i, whose rows above are finished.
-    void finish_row(Index i, Index first, Index end, double least) {
-        double* const row = values.row(i);
-        for (Index j = first; j < std::min(end, i + 1); ++j) {
-            const double* const other = values.row(j);
-            double sum = row[j];
-            for (Index k = first; k < j; ++k) sum -= row[k] * other[k];
-            if (j < i)
-                row[j] = other[j] > 0 ? sum / other[j] : 0.0;
-            else
-                row[j] = sum > least ? std::sqrt(sum) : 0.0;
+    /// Columns first..end of the rows from `first` on.
+    void finish_panel(Index first, Index end, double least) {
+        const Index n = values.order(), width = end - first;
+        corner_.assign(width * width, 0.0);
+        for (Index at = 0; at < width; ++at) {
+            double* const row = values.row(first + at) + first;
+            eliminate(first + at, 1, first, at, width);
+            for (Index j = 0; j < at; ++j) row[at] -= row[j] * row[j];
+            row[at] = row[at] > least ? std::sqrt(row[at]) : 0.0;
+            for (Index j = 0; j <= at; ++j) corner_[j * width + at] = row[j];
+        }
+        constexpr Index together = 8;  // independent rows, so that their chains of operations overlap
+        for (Index i = end; i < n; i += together) eliminate(i, std::min(together, n - i), first, width, width);
+    }
+    /// Solve for the first `columns` of a panel in `count` rows.
+    void eliminate(Index from, Index count, Index first, Index columns, Index width) {
+        for (Index j = 0; j < columns; ++j) {
+            const double* const column = corner_.data() + j * width;
+            for (Index i = from; i < from + count; ++i) {
+                double* const row = values.row(i) + first;
+                const double x = row[j] = column[j] > 0 ? row[j] / column[j] : 0.0;
+                for (Index k = j + 1; k < columns; ++k) row[k] -= x * column[k];
+            }
         }
     }
 
     Aligned<double> panel_, tile_;
     Array<const double*> rows_;
+    Array<double> corner_;  // R on the diagonal of a panel, by columns
     Array<double> y_;
 };
 
