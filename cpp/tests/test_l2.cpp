@@ -138,7 +138,7 @@ CASE_ONCE(newton_holds_or_computes_kernel_values) {
 CASE(cholesky_drops_pivots_that_are_rounding_errors) {
     // a = b b' with b of two columns: rank 2 of 3. R R' = a, and the third pivot is dropped.
     const double b[3][2] = {{1, 0}, {2, 1}, {3, -1}};
-    l2::Cholesky factor;
+    l2::Cholesky<double> factor;
     factor.values.resize(3);
     for (Index i = 0; i < 3; ++i)
         for (Index j = 0; j <= i; ++j) factor.values.row(i)[j] = b[i][0] * b[j][0] + b[i][1] * b[j][1];
@@ -152,7 +152,7 @@ CASE(cholesky_solves) {
     Random random(3);
     Array<double> a(n * n), x(padded(n), 0.0), product(padded(n), 0.0);
     for (double& value : a) value = uniform(random, -1.0, 1.0);
-    l2::Cholesky factor;
+    l2::Cholesky<double> factor;
     l2::Triangle<double> matrix;
     factor.values.resize(n), matrix.resize(n);
     for (Index i = 0; i < n; ++i) {

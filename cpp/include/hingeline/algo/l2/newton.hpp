@@ -36,7 +36,7 @@ template <class Source> class Newton {
     using T = typename Source::Value;
 
   public:
-    /// Rows this far from a loss belong to U, and all rows if these are most.
+    /// Rows this far from a loss belong to U, and all rows if these are nearly all, or most are support vectors.
     static constexpr double near = 0.25;
 
     /// Up to `most_held` kernel values of the rows of U are held in memory.
@@ -102,7 +102,9 @@ template <class Source> class Newton {
         Array<Index> rows;
         for (Index i = 0; i < s.n(); ++i)
             if (v[i] > 0 || r[i] > -near) rows.push_back(i);
-        if (2 * rows.size() > s.n()) rows.resize(s.n()), std::iota(rows.begin(), rows.end(), Index{0});
+        const Index supports = std::count_if(v.begin(), v.end(), [](double x) { return x > 0; });
+        if (6 * rows.size() > 5 * s.n() || 2 * supports > s.n())
+            rows.resize(s.n()), std::iota(rows.begin(), rows.end(), Index{0});
         const Index m = rows.size();
         if (m == 0) return Step::stuck;
         const bool exact = m <= std::min(most_held_, precise ? most_precise : most_exact);
@@ -244,7 +246,7 @@ template <class Source> class Newton {
     Block<Source> block_;
     Preconditioner<Source> inverse_;
     double damping_ = 0.0;
-    Array<double> x_, r_;  // on U; r_ = 1 - Q x_
+    Array<double> x_, r_;   // on U; r_ = 1 - Q x_
     Array<char> on_, all_;  // S, U
 };
 

@@ -184,7 +184,7 @@ template <class Rule> class Run {
         for (Index i = 0; i < s.n(); ++i) supports += s.v[i] > 0, rows += s.v[i] > 0 || s.r[i] > far;
         if (!std::isinf(s.pace.best)) return s.pace.rest >= s.pace.patience * supports;
         if (2 * s.pace.rest < 3 * supports) return false;
-        const double m = static_cast<double>(2 * rows > s.n() ? s.n() : rows), n = static_cast<double>(s.n());
+        const auto m = static_cast<double>(rows), n = static_cast<double>(s.n());
         const double cost = Rule::steps_per_row * m * m / n + steps_per_column * m;  // of a run, in steps
         return steps_left(s.pace) > cost || static_cast<double>(s.pace.rest) > most_spent * cost;
     }
