@@ -82,6 +82,9 @@ template <class Source> class Newton {
     static constexpr double first_fraction = 0.1, sharper = 0.1, least_fraction = 1e-10, early = 0.3;
     /// If at most one row in so many has entered or left S, the solution is accurate to the goal.
     static constexpr Index settled = 50;
+    /// From this size of U on, products are restricted to S, and r_b elsewhere is computed at the end: faster, but its
+    /// rounding errors are larger.
+    static constexpr Index many = 512;
     /// The line search goes to b if the slope there is at most this fraction of the first one.
     static constexpr double flat = 1e-3;
 
@@ -110,7 +113,7 @@ template <class Source> class Newton {
         const bool exact = m <= std::min(most_held_, precise ? most_precise : most_exact);
         const Form form = exact ? Form::exact : m <= most_held_ ? Form::single : Form::none;
         if (!block_.take(std::move(rows), form, damping_)) return Step::interrupted;
-        x_.assign(m, 0.0), r_.assign(padded(m), 0.0), on_.assign(m, 0), all_.assign(m, 1);
+        x_.assign(m, 0.0), r_.assign(padded(m), 0.0), on_.assign(m, 0), off_.assign(m, 0), all_.assign(m, 1);
         for (Index i = 0; i < m; ++i) x_[i] = v[block_.at[i]], r_[i] = r[block_.at[i]], on_[i] = has_loss(i);
         if (!inverse_.build(on_)) return Step::interrupted;
         if (const Step step = minimise(goal); step != Step::taken) return step;
@@ -155,12 +158,13 @@ template <class Source> class Newton {
     /// b and r_b = 1 - Qb, where |r_b| on S is at most a fraction of its start, and `most` unless that is 0.
     Step solve(double most, double fraction, Array<double>& b, Array<double>& r_b) {
         const Index m = x_.size(), width = padded(m);
+        const Array<char>& rows = block_.held() && m >= many ? on_ : all_;  // where r_b follows b
         b = x_, r_b = r_;
         Array<double> p(width, 0.0), product(width), z(width, 0.0), residual(width, 0.0);
         bool any = false;
         for (Index i = 0; i < m; ++i)
             if (!on_[i] && x_[i] != 0) p[i] = -x_[i], b[i] = 0.0, any = true;
-        if (any && !subtract(p, on_, product, r_b)) return Step::interrupted;
+        if (any && !subtract(p, rows, product, r_b)) return Step::interrupted;
         if (!inverse_.restrict(on_)) return Step::interrupted;
         double rho = 0, limit = 0;
         std::fill(p.begin(), p.end(), 0.0);
@@ -181,25 +185,25 @@ template <class Source> class Newton {
             for (Index i = 0; i < m; ++i) p[i] = z[i] + (first ? 0.0 : fresh / rho * p[i]);
             first = false;
             rho = fresh;
-            if (!block_.multiply(p.data(), on_, product.data())) return Step::interrupted;
+            if (!block_.multiply(p.data(), rows, product.data())) return Step::interrupted;
             const double length = rho / std::inner_product(p.begin(), p.begin() + m, product.begin(), 0.0);
             if (!(length > 0 && std::isfinite(length))) {
                 if (count == 0) return Step::stuck;
                 break;
             }
             for (Index i = 0; i < m; ++i)
-                b[i] += length * block_.scale[i] * p[i], r_b[i] -= length * product[i] / block_.scale[i];
+                if (rows[i]) b[i] += length * block_.scale[i] * p[i], r_b[i] -= length * product[i] / block_.scale[i];
         }
-        if (!block_.held()) return Step::taken;  // r_b is complete
-        for (Index i = 0; i < m; ++i) p[i] = b[i] - x_[i];
-        r_b = r_;
-        return subtract(p, all_, product, r_b) ? Step::taken : Step::interrupted;
+        for (Index i = 0; i < m; ++i) p[i] = b[i] - x_[i], off_[i] = !rows[i];
+        return subtract(p, off_, product, r_b) ? Step::taken : Step::interrupted;
     }
     /// r -= Q p at the rows `wanted`; p is changed. False when interrupted.
     bool subtract(Array<double>& p, const Array<char>& wanted, Array<double>& product, Array<double>& r) {
+        if (std::find(wanted.begin(), wanted.end(), 1) == wanted.end()) return true;
         for (Index i = 0; i < x_.size(); ++i) p[i] /= block_.scale[i];
         if (!block_.multiply(p.data(), wanted, product.data())) return false;
-        for (Index i = 0; i < x_.size(); ++i) r[i] -= product[i] / block_.scale[i];
+        for (Index i = 0; i < x_.size(); ++i)
+            if (wanted[i]) r[i] -= product[i] / block_.scale[i];
         return true;
     }
     /// Violation of max(x, 0).
@@ -246,8 +250,8 @@ template <class Source> class Newton {
     Block<Source> block_;
     Preconditioner<Source> inverse_;
     double damping_ = 0.0;
-    Array<double> x_, r_;   // on U; r_ = 1 - Q x_
-    Array<char> on_, all_;  // S, U
+    Array<double> x_, r_;         // on U; r_ = 1 - Q x_
+    Array<char> on_, off_, all_;  // S, its complement in U, U
 };
 
 }  // namespace hingeline::l2

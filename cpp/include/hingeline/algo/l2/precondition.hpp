@@ -217,14 +217,15 @@ template <class Source> class Preconditioner {
     }
     /// A solution has taken so many products. If a factor costs less, use it from the next `restrict` on: then true.
     bool took(Index products) {
-        if (whole_ || !can_factorise(members_.size()) || members_.size() > rows_per_product * products) return false;
+        const Index rows = members_.size(), worth = rows < many ? 25 : 40;
+        if (whole_ || !can_factorise(rows) || rows > worth * products) return false;
         members_.clear();
         return whole_ = true;
     }
 
   private:
-    /// A factor of n rows costs about as much as n / rows_per_product products.
-    static constexpr Index rows_per_product = 40, most_factored = 4096;
+    /// A factor of n rows costs about as much as n / 25 products, or n / 40 from this number of rows on.
+    static constexpr Index many = 512, most_factored = 4096;
     /// Least eigenvalue of a block for single precision, in rounding errors.
     static constexpr double margin = 16.0;
 
@@ -252,7 +253,7 @@ template <class Source> class Preconditioner {
     LowRank<Source> low_;
     Cholesky<float> single_;   // of the block on S, if rounding errors are small against its eigenvalues
     Cholesky<double> double_;  // else
-    bool rough_ = false;
+    bool rough_ = false;       // whether it is `single_`
     Array<Index> members_;  // S
     Array<double> x_;
     bool whole_ = false;  // whether the factor is in use

@@ -9,7 +9,8 @@
 // rows takes the steps, then r of all rows is computed again. The inner machine is part of the state, so that a call
 // may end in between.
 //
-// Newton. If many steps were not enough, Newton's method on all rows (newton.hpp) comes in between, as one step.
+// Newton. If the steps left would take longer, Newton's method (newton.hpp) comes in between, as one step. They are
+// extrapolated from the fall of the violation, which is nearly geometric.
 //
 // Precision. Training ends early only after a run of Newton's method that did not halve the violation: if steps change
 // nothing and the violation is within the rounding errors of r, or after several such runs. It then returns to the run
@@ -60,7 +61,7 @@ constexpr double shrink_fraction = 0.02;
 inline Index fewest_steps(const State& s) { return std::clamp<Index>((1 << 22) / s.n(), 2048, 32768); }
 /// A run of Newton's method on m of n rows takes as long as m^2 / n * Rule::steps_per_row + m * steps_per_column steps
 /// (measured); most_spent: it comes after so many times as many steps in any case.
-constexpr double steps_per_column = 4.0, most_spent = 4.0;
+constexpr double steps_per_column = 10.0, most_spent = 4.0;
 /// A run that does not halve the violation doubles `patience`; after this many of them in a row, rounding errors
 /// prevent progress.
 constexpr Index most_failures = 5;
