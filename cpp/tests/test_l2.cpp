@@ -138,7 +138,7 @@ CASE_ONCE(newton_holds_or_computes_kernel_values) {
 CASE(cholesky_drops_pivots_that_are_rounding_errors) {
     // a = b b' with b of two columns: rank 2 of 3. R R' = a, and the third pivot is dropped.
     const double b[3][2] = {{1, 0}, {2, 1}, {3, -1}};
-    l2::Cholesky factor;
+    l2::Cholesky<double> factor;
     factor.values.resize(3);
     for (Index i = 0; i < 3; ++i)
         for (Index j = 0; j <= i; ++j) factor.values.row(i)[j] = b[i][0] * b[j][0] + b[i][1] * b[j][1];
@@ -147,27 +147,62 @@ CASE(cholesky_drops_pivots_that_are_rounding_errors) {
         for (Index j = 0; j <= i; ++j) CHECK(near(factor.values.row(i)[j], j < 2 ? b[i][j] : 0.0), i, j);
 }
 
-CASE(cholesky_solves) {
+template <class V> void cholesky_solves(double error) {
     constexpr Index n = 150;  // several panels
     Random random(3);
     Array<double> a(n * n), x(padded(n), 0.0), product(padded(n), 0.0);
     for (double& value : a) value = uniform(random, -1.0, 1.0);
-    l2::Cholesky factor;
-    l2::Triangle<double> matrix;
+    l2::Cholesky<V> factor;
+    l2::Triangle<V> matrix;
     factor.values.resize(n), matrix.resize(n);
     for (Index i = 0; i < n; ++i) {
         x[i] = uniform(random, -1.0, 1.0);
         for (Index j = 0; j <= i; ++j) {
             double sum = i == j ? 1.0 : 0.0;
             for (Index k = 0; k < n; ++k) sum += a[i * n + k] * a[j * n + k];
-            matrix.row(i)[j] = factor.values.row(i)[j] = sum;
+            matrix.row(i)[j] = factor.values.row(i)[j] = static_cast<V>(sum);
         }
     }
     const Array<double> right(x);
-    CHECK(factor.decompose(0.0, nullptr));
+    CHECK(factor.decompose(V(0), nullptr));
     factor.solve(x.data());
-    matrix.multiply(x.data(), product.data());
-    for (Index i = 0; i < n; ++i) CHECK(std::abs(product[i] - right[i]) < 1e-9, i, product[i], right[i]);
+    matrix.multiply(x.data(), Array<char>(n, 1), product.data());
+    for (Index i = 0; i < n; ++i) CHECK(std::abs(product[i] - right[i]) < error, i, product[i], right[i]);
+    // Elements that are not wanted do not change the others.
+    Array<char> wanted(n, 1);
+    for (Index i = 0; i < n; i += 3) wanted[i] = 0, x[i] = 0.0;
+    Array<double> all(padded(n), 0.0), some(padded(n), 0.0);
+    matrix.multiply(x.data(), Array<char>(n, 1), all.data());
+    matrix.multiply(x.data(), wanted, some.data());
+    for (Index i = 0; i < n; ++i) CHECK(!wanted[i] || all[i] == some[i], i, all[i], some[i]);
+}
+CASE(cholesky_solves_in_both_precisions) {
+    cholesky_solves<double>(1e-9);
+    cholesky_solves<float>(0.1);
+}
+
+/// Labels by the first coordinate with noise.
+State noisy_line(Index n, double penalty, Array<double>& x) {
+    Random random(5);
+    Array<Array<Index>> rows{{}, {}};
+    for (Index i = 0; i < n; ++i) {
+        for (int k = 0; k < 2; ++k) x.push_back(uniform(random, -2.0, 2.0));
+        rows[x[2 * i] + uniform(random, -1.0, 1.0) > 0].push_back(i);
+    }
+    return l2::start(rows, Array<double>(n, penalty).data());
+}
+CASE(newton_runs_where_steps_left_cost_more) {
+    constexpr Index n = 1200;
+    for (const Kind kind : {one_datum, imdm})
+        for (const bool hard : {false, true}) {
+            Array<double> x;
+            State s = noisy_line(n, hard ? 1000.0 : 1.0, x);
+            const Gram<double> gram({KernelKind::rbf, hard ? 0.1 : 3.0, 0.0, 3}, dense_view(x, n, 2), 0);
+            learn(kind, s, {}, gram);
+            CHECK(s.reason == Reason::tolerance && s.steps > 2048, kind, hard, s.steps);
+            CHECK(std::isfinite(s.pace.best) == hard, kind, hard, s.steps);  // whether Newton's method ran
+            CHECK(!hard || s.steps < 5 * n, kind, s.steps);
+        }
 }
 
 CASE(no_rows) {

@@ -59,13 +59,14 @@ template <class Source> class Block {
         return i == j ? diagonal(i) + own[i] : value;
     }
 
-    /// out = block p, both of padded size; p is zero beyond the block. False when interrupted.
-    bool multiply(const double* p, double* out) {
+    /// out = block p, both of padded size; p is zero beyond the block. If kernel values are held, only the elements
+    /// `wanted` are complete. False when interrupted.
+    bool multiply(const double* p, const Array<char>& wanted, double* out) {
         std::fill_n(out, padded(size()), 0.0);
         if (form_ == Form::exact)
-            exact_.multiply(p, out);
+            exact_.multiply(p, wanted, out);
         else if (form_ == Form::single)
-            single_.multiply(p, out);
+            single_.multiply(p, wanted, out);
         else if (!compute(p, out))
             return false;
         for (Index i = 0; i < size(); ++i) out[i] += own[i] * p[i];

@@ -23,13 +23,13 @@ template <class V> class Triangle {
     Index order() const { return start_.size() - 1; }
     V* row(Index i) { return values_.data() + start_[i]; }
     const V* row(Index i) const { return values_.data() + start_[i]; }
-    /// out += A p; both padded.
-    void multiply(const double* p, double* out) const {
+    /// out += A p, both padded. Only the elements `wanted` are complete.
+    void multiply(const double* p, const Array<char>& wanted, double* out) const {
         const auto& op = pass_ops<V>();
         for (Index i = 0; i < order(); ++i) {
             const V* const line = row(i);
-            out[i] += op.inner(line, p, i + 1) - static_cast<double>(line[i]) * p[i];
-            op.combine(&line, p + i, 1, 0, padded(i + 1), out);
+            if (wanted[i]) out[i] += op.inner(line, p, i + 1) - static_cast<double>(line[i]) * p[i];
+            if (p[i] != 0) op.combine(&line, p + i, 1, 0, padded(i + 1), out);
         }
     }
 
@@ -38,35 +38,35 @@ template <class V> class Triangle {
     Aligned<V> values_;
 };
 
-class Cholesky {
+template <class V> class Cholesky {
   public:
     /// Set the matrix here, then call `decompose`.
-    Triangle<double> values;
+    Triangle<V> values;
 
     /// values = R R'. Pivots not above `least` are dropped: their columns of R become zeros. False when interrupted.
-    bool decompose(double least, Interrupt* interrupt) {
-        const auto& op = tile_ops<double>();
-        const Index n = values.order(), width = op.lanes * op.max_vectors;
+    bool decompose(V least, Interrupt* interrupt) {
+        const auto& op = tile_ops<V>();
+        const Index n = values.order(), width = op.lanes * vectors();
         panel_.reserve(width * std::max<Index>(n, 1));
         tile_.reserve(tile_rows * width);
         for (Index first = 0; first < n; first += width) {
             const Index end = std::min(first + width, n);
             if (!subtract_previous(first, end, interrupt)) return false;
-            for (Index i = first; i < n; ++i) finish_row(i, first, end, least);
+            finish_panel(first, end, least);
         }
         return true;
     }
     /// x = (R R')^-1 x, padded; dropped pivots count as infinite.
     void solve(double* x) {
-        const auto& op = pass_ops<double>();
+        const auto& op = pass_ops<V>();
         const Index n = values.order();
         y_.assign(padded(n), 0.0);
         for (Index i = 0; i < n; ++i) {
-            const double* const row = values.row(i);
+            const V* const row = values.row(i);
             y_[i] = row[i] > 0 ? (x[i] - op.inner(row, y_.data(), i)) / row[i] : 0.0;
         }
         for (Index i = n; i-- > 0;) {
-            const double* const row = values.row(i);
+            const V* const row = values.row(i);
             x[i] = row[i] > 0 ? y_[i] / row[i] : 0.0;
             const double step = -x[i];
             op.combine(&row, &step, 1, 0, padded(i + 1), y_.data());
@@ -74,43 +74,60 @@ class Cholesky {
     }
 
   private:
+    /// Of a panel. Finishing it takes longer in proportion to its width.
+    static int vectors() { return std::clamp(widest / tile_ops<V>().lanes, 1, tile_ops<V>().max_vectors); }
+    static constexpr int widest = 32;
+
     /// Columns first..end of the rows from `first` on, less the products of the columns before them.
     bool subtract_previous(Index first, Index end, Interrupt* interrupt) {
         if (first == 0) return true;
-        const auto& op = tile_ops<double>();
-        const Index n = values.order(), width = op.lanes * op.max_vectors;
+        const auto& op = tile_ops<V>();
+        const Index n = values.order(), width = op.lanes * vectors();
         rows_.resize(std::max<Index>(width, tile_rows));
         for (Index q = 0; q < width; ++q) rows_[q] = values.row(std::min(first + q, end - 1));
-        op.pack(rows_.data(), op.max_vectors, first, panel_.data());
+        op.pack(rows_.data(), vectors(), first, panel_.data());
         for (Index from = first; from < n; from += tile_rows) {
             const int count = static_cast<int>(std::min<Index>(tile_rows, n - from));
             for (int r = 0; r < tile_rows; ++r) rows_[r] = values.row(from + std::min(r, count - 1));
-            op.dense(panel_.data(), op.max_vectors, first, rows_.data(), count, tile_.data());
+            op.dense(panel_.data(), vectors(), first, rows_.data(), count, tile_.data());
             for (int r = 0; r < count; ++r) {
-                double* const to = values.row(from + r) + first;
-                const double* const product = tile_.data() + r * width;
+                V* const to = values.row(from + r) + first;
+                const V* const product = tile_.data() + r * width;
                 for (Index q = 0; q < std::min(end, from + r + 1) - first; ++q) to[q] -= product[q];
             }
             if (interrupt && interrupt->requested()) return false;
         }
         return true;
     }
-    /// Columns first..end of row i, whose rows above are finished.
-    void finish_row(Index i, Index first, Index end, double least) {
-        double* const row = values.row(i);
-        for (Index j = first; j < std::min(end, i + 1); ++j) {
-            const double* const other = values.row(j);
-            double sum = row[j];
-            for (Index k = first; k < j; ++k) sum -= row[k] * other[k];
-            if (j < i)
-                row[j] = other[j] > 0 ? sum / other[j] : 0.0;
-            else
-                row[j] = sum > least ? std::sqrt(sum) : 0.0;
+    /// Columns first..end of the rows from `first` on.
+    void finish_panel(Index first, Index end, V least) {
+        const Index n = values.order(), width = end - first;
+        corner_.assign(width * width, V(0));
+        for (Index at = 0; at < width; ++at) {
+            V* const row = values.row(first + at) + first;
+            eliminate(first + at, 1, first, at, width);
+            for (Index j = 0; j < at; ++j) row[at] -= row[j] * row[j];
+            row[at] = row[at] > least ? std::sqrt(row[at]) : V(0);
+            for (Index j = 0; j <= at; ++j) corner_[j * width + at] = row[j];
+        }
+        constexpr Index together = 8;  // independent rows, so that their chains of operations overlap
+        for (Index i = end; i < n; i += together) eliminate(i, std::min(together, n - i), first, width, width);
+    }
+    /// Solve for the first `columns` of a panel in `count` rows.
+    void eliminate(Index from, Index count, Index first, Index columns, Index width) {
+        for (Index j = 0; j < columns; ++j) {
+            const V* const column = corner_.data() + j * width;
+            for (Index i = from; i < from + count; ++i) {
+                V* const row = values.row(i) + first;
+                const V x = row[j] = column[j] > 0 ? row[j] / column[j] : V(0);
+                for (Index k = j + 1; k < columns; ++k) row[k] -= x * column[k];
+            }
         }
     }
 
-    Aligned<double> panel_, tile_;
-    Array<const double*> rows_;
+    Aligned<V> panel_, tile_;
+    Array<const V*> rows_;
+    Array<V> corner_;  // R on the diagonal of a panel, by columns
     Array<double> y_;
 };
 

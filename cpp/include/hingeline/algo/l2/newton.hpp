@@ -36,6 +36,9 @@ template <class Source> class Newton {
     using T = typename Source::Value;
 
   public:
+    /// Rows this far from a loss belong to U, and all rows if these are nearly all, or most are support vectors.
+    static constexpr double near = 0.25;
+
     /// Up to `most_held` kernel values of the rows of U are held in memory.
     Newton(Walk<Source>& walk, bool bias, Index most_held)
         : walk_(walk), s(walk.s), most_held_(most_held), block_(walk, bias), inverse_(block_, walk.interrupt()) {}
@@ -75,12 +78,13 @@ template <class Source> class Newton {
     /// Largest U whose kernel values are held in the precision of the source, from the first round on and if single
     /// precision does not suffice.
     static constexpr Index most_exact = 1024, most_precise = 4096;
-    /// Rows this far from a loss belong to U, and all rows if these are most.
-    static constexpr double near = 0.25;
     /// Fraction of the residual that may be left, its factor after a line search that ends early, and its least.
     static constexpr double first_fraction = 0.1, sharper = 0.1, least_fraction = 1e-10, early = 0.3;
     /// If at most one row in so many has entered or left S, the solution is accurate to the goal.
     static constexpr Index settled = 50;
+    /// From this size of U on, products are restricted to S, and r_b elsewhere is computed at the end: faster, but its
+    /// rounding errors are larger.
+    static constexpr Index many = 512;
     /// The line search goes to b if the slope there is at most this fraction of the first one.
     static constexpr double flat = 1e-3;
 
@@ -101,13 +105,15 @@ template <class Source> class Newton {
         Array<Index> rows;
         for (Index i = 0; i < s.n(); ++i)
             if (v[i] > 0 || r[i] > -near) rows.push_back(i);
-        if (2 * rows.size() > s.n()) rows.resize(s.n()), std::iota(rows.begin(), rows.end(), Index{0});
+        const Index supports = std::count_if(v.begin(), v.end(), [](double x) { return x > 0; });
+        if (6 * rows.size() > 5 * s.n() || 2 * supports > s.n())
+            rows.resize(s.n()), std::iota(rows.begin(), rows.end(), Index{0});
         const Index m = rows.size();
         if (m == 0) return Step::stuck;
         const bool exact = m <= std::min(most_held_, precise ? most_precise : most_exact);
         const Form form = exact ? Form::exact : m <= most_held_ ? Form::single : Form::none;
         if (!block_.take(std::move(rows), form, damping_)) return Step::interrupted;
-        x_.assign(m, 0.0), r_.assign(padded(m), 0.0), on_.assign(m, 0);
+        x_.assign(m, 0.0), r_.assign(padded(m), 0.0), on_.assign(m, 0), off_.assign(m, 0), all_.assign(m, 1);
         for (Index i = 0; i < m; ++i) x_[i] = v[block_.at[i]], r_[i] = r[block_.at[i]], on_[i] = has_loss(i);
         if (!inverse_.build(on_)) return Step::interrupted;
         if (const Step step = minimise(goal); step != Step::taken) return step;
@@ -152,12 +158,13 @@ template <class Source> class Newton {
     /// b and r_b = 1 - Qb, where |r_b| on S is at most a fraction of its start, and `most` unless that is 0.
     Step solve(double most, double fraction, Array<double>& b, Array<double>& r_b) {
         const Index m = x_.size(), width = padded(m);
+        const Array<char>& rows = block_.held() && m >= many ? on_ : all_;  // where r_b follows b
         b = x_, r_b = r_;
         Array<double> p(width, 0.0), product(width), z(width, 0.0), residual(width, 0.0);
         bool any = false;
         for (Index i = 0; i < m; ++i)
             if (!on_[i] && x_[i] != 0) p[i] = -x_[i], b[i] = 0.0, any = true;
-        if (any && !subtract(p, product, r_b)) return Step::interrupted;
+        if (any && !subtract(p, rows, product, r_b)) return Step::interrupted;
         if (!inverse_.restrict(on_)) return Step::interrupted;
         double rho = 0, limit = 0;
         std::fill(p.begin(), p.end(), 0.0);
@@ -178,19 +185,25 @@ template <class Source> class Newton {
             for (Index i = 0; i < m; ++i) p[i] = z[i] + (first ? 0.0 : fresh / rho * p[i]);
             first = false;
             rho = fresh;
-            if (!block_.multiply(p.data(), product.data())) return Step::interrupted;
+            if (!block_.multiply(p.data(), rows, product.data())) return Step::interrupted;
             const double length = rho / std::inner_product(p.begin(), p.begin() + m, product.begin(), 0.0);
-            if (!(length > 0 && std::isfinite(length))) return count > 0 ? Step::taken : Step::stuck;
+            if (!(length > 0 && std::isfinite(length))) {
+                if (count == 0) return Step::stuck;
+                break;
+            }
             for (Index i = 0; i < m; ++i)
-                b[i] += length * block_.scale[i] * p[i], r_b[i] -= length * product[i] / block_.scale[i];
+                if (rows[i]) b[i] += length * block_.scale[i] * p[i], r_b[i] -= length * product[i] / block_.scale[i];
         }
-        return Step::taken;
+        for (Index i = 0; i < m; ++i) p[i] = b[i] - x_[i], off_[i] = !rows[i];
+        return subtract(p, off_, product, r_b) ? Step::taken : Step::interrupted;
     }
-    /// r -= Q p; p is changed. False when interrupted.
-    bool subtract(Array<double>& p, Array<double>& product, Array<double>& r) {
+    /// r -= Q p at the rows `wanted`; p is changed. False when interrupted.
+    bool subtract(Array<double>& p, const Array<char>& wanted, Array<double>& product, Array<double>& r) {
+        if (std::find(wanted.begin(), wanted.end(), 1) == wanted.end()) return true;
         for (Index i = 0; i < x_.size(); ++i) p[i] /= block_.scale[i];
-        if (!block_.multiply(p.data(), product.data())) return false;
-        for (Index i = 0; i < x_.size(); ++i) r[i] -= product[i] / block_.scale[i];
+        if (!block_.multiply(p.data(), wanted, product.data())) return false;
+        for (Index i = 0; i < x_.size(); ++i)
+            if (wanted[i]) r[i] -= product[i] / block_.scale[i];
         return true;
     }
     /// Violation of max(x, 0).
@@ -200,7 +213,7 @@ template <class Source> class Newton {
         bool any = false;
         for (Index i = 0; i < m; ++i)
             if (x_[i] < 0) p[i] = -x_[i], v[i] = 0.0, any = true;
-        if (any && !subtract(p, product, r)) return false;
+        if (any && !subtract(p, all_, product, r)) return false;
         left = violation(v, r);
         return true;
     }
@@ -237,8 +250,8 @@ template <class Source> class Newton {
     Block<Source> block_;
     Preconditioner<Source> inverse_;
     double damping_ = 0.0;
-    Array<double> x_, r_;  // on U; r_ = 1 - Q x_
-    Array<char> on_;       // S
+    Array<double> x_, r_;         // on U; r_ = 1 - Q x_
+    Array<char> on_, off_, all_;  // S, its complement in U, U
 };
 
 }  // namespace hingeline::l2

@@ -22,7 +22,7 @@
 namespace hingeline::nnisda {
 
 struct Rule {
-    static constexpr double start = 1.0, slow = 1.0;
+    static constexpr double start = 1.0, steps_per_row = 16.0;
 
     template <class Source> l2::Step begin(l2::Walk<Source>& walk) const {
         l2::State& s = walk.s;

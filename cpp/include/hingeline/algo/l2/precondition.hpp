@@ -182,7 +182,7 @@ template <class Source> class LowRank {
     Array<double> root_;    // D^(-1/2)
     Array<char> on_;
     Array<double> gram_, inverse_;  // G, packed; R^-1
-    Cholesky factor_;               // of A_k, then of G
+    Cholesky<double> factor_;       // of A_k, then of G
     Array<double> weights_, sums_, some_;
     Array<const double*> lines_;
 };
@@ -211,27 +211,39 @@ template <class Source> class Preconditioner {
         if (!whole_) return low_.apply(residual, out);
         x_.assign(padded(members_.size()), 0.0);
         for (Index k = 0; k < members_.size(); ++k) x_[k] = residual[members_[k]];
-        factor_.solve(x_.data());
+        rough_ ? single_.solve(x_.data()) : double_.solve(x_.data());
         std::fill_n(out, block_.size(), 0.0);
         for (Index k = 0; k < members_.size(); ++k) out[members_[k]] = x_[k];
     }
     /// A solution has taken so many products. If a factor costs less, use it from the next `restrict` on: then true.
     bool took(Index products) {
-        if (whole_ || !can_factorise(members_.size()) || members_.size() > rows_per_product * products) return false;
+        const Index rows = members_.size(), worth = rows < many ? 25 : 40;
+        if (whole_ || !can_factorise(rows) || rows > worth * products) return false;
         members_.clear();
         return whole_ = true;
     }
 
   private:
-    /// A factor of n rows costs about as much as n / rows_per_product products.
-    static constexpr Index rows_per_product = 25, most_factored = 4096;
+    /// A factor of n rows costs about as much as n / 25 products, or n / 40 from this number of rows on.
+    static constexpr Index many = 512, most_factored = 4096;
+    /// Least eigenvalue of a block for single precision, in rounding errors.
+    static constexpr double margin = 16.0;
 
     bool can_factorise(Index rows) const { return block_.held() && rows <= most_factored; }
+    /// The eigenvalues of the block are at least the least `own`.
     bool factorise() {
-        factor_.values.resize(members_.size());
+        double least = 1.0;
+        for (const Index i : members_) least = std::min(least, block_.own[i]);
+        rough_ =
+            least > margin * std::sqrt(static_cast<double>(members_.size())) * std::numeric_limits<float>::epsilon();
+        return rough_ ? factorise(single_) : factorise(double_);
+    }
+    template <class V> bool factorise(Cholesky<V>& factor) {
+        factor.values.resize(members_.size());
         for (Index k = 0; k < members_.size(); ++k)
-            for (Index l = 0; l <= k; ++l) factor_.values.row(k)[l] = block_.held_entry(members_[k], members_[l]);
-        if (factor_.decompose(0.0, interrupt_)) return true;
+            for (Index l = 0; l <= k; ++l)
+                factor.values.row(k)[l] = static_cast<V>(block_.held_entry(members_[k], members_[l]));
+        if (factor.decompose(V(0), interrupt_)) return true;
         members_.clear();
         return false;
     }
@@ -239,7 +251,9 @@ template <class Source> class Preconditioner {
     Block<Source>& block_;
     Interrupt* interrupt_;
     LowRank<Source> low_;
-    Cholesky factor_;       // of the block on S
+    Cholesky<float> single_;   // of the block on S, if rounding errors are small against its eigenvalues
+    Cholesky<double> double_;  // else
+    bool rough_ = false;       // whether it is `single_`
     Array<Index> members_;  // S
     Array<double> x_;
     bool whole_ = false;  // whether the factor is in use

@@ -2,14 +2,15 @@
 //
 // Rule. `begin(walk)` prepares v and r, `step(walk)` takes one step; `violation`, `measure` (sets value), `dual`,
 // `level` (r of a row with v = 0 and a given violation), `sound` and `better` (value compared with an earlier one)
-// describe the objective; `start` is r at v = 0; `slow` is a violation above which steps converge slowly (measured).
+// describe the objective; `start` is r at v = 0; `steps_per_row` tells the cost of Newton's method.
 // `to_dual` and `from_dual` convert v and r to the form r = 1 - Qv.
 //
 // Shrinking. Rows with v = 0 that are far from a violation are left out for a while: an inner machine over the other
 // rows takes the steps, then r of all rows is computed again. The inner machine is part of the state, so that a call
 // may end in between.
 //
-// Newton. If many steps were not enough, Newton's method on all rows (newton.hpp) comes in between, as one step.
+// Newton. If the steps left would take longer, Newton's method (newton.hpp) comes in between, as one step. They are
+// extrapolated from the fall of the violation, which is nearly geometric.
 //
 // Precision. Training ends early only after a run of Newton's method that did not halve the violation: if steps change
 // nothing and the violation is within the rounding errors of r, or after several such runs. It then returns to the run
@@ -58,6 +59,9 @@ constexpr double shrink_fraction = 0.02;
 
 /// Fewest steps between two runs of Newton's method: in small machines steps cost nothing.
 inline Index fewest_steps(const State& s) { return std::clamp<Index>((1 << 22) / s.n(), 2048, 32768); }
+/// A run of Newton's method on m of n rows takes as long as m^2 / n * Rule::steps_per_row + m * steps_per_column steps
+/// (measured); most_spent: it comes after so many times as many steps in any case.
+constexpr double steps_per_column = 10.0, most_spent = 4.0;
 /// A run that does not halve the violation doubles `patience`; after this many of them in a row, rounding errors
 /// prevent progress.
 constexpr Index most_failures = 5;
@@ -149,7 +153,7 @@ template <class Rule> class Run {
         State& s = walk.s;
         if (book_.steps >= p_.max_steps) return Reason::steps;
         const Index columns = book_.kernel_evals;
-        const bool newton_now = newton_is_due(s);
+        const bool newton_now = newton_is_due(walk);
         const Step step = newton_now ? newton(walk) : rule_.step(walk);
         if (newton_now && s.pace.failures > most_failures && s.violation > p_.tol) return Reason::precision;
         if (newton_now && step == Step::stuck) return Reason::running;
@@ -158,8 +162,9 @@ template <class Rule> class Run {
         if (step == Step::indefinite && s.since == 0 && rounding(walk) < 1) return Reason::indefinite;
         if (step == Step::indefinite) return s.since == 0 ? last_resort(walk) : again(walk, true);
         if (step == Step::stuck) return s.since == 0 ? last_resort(walk) : again(walk, true);  // in rounding errors
-        ++book_.steps, ++s.since, ++s.pace.rest;
+        ++book_.steps, ++s.since;
         s.violation = rule_.violation(s);
+        if (++s.pace.rest % Pace::stretch == 0) s.pace.course.push_back(std::log(s.violation));
         if (book_.steps % book_.note_every == 0) {
             note(book_, s, rule_.dual(s));
             if (book_.trace.size() >= 256) book_.trace.thin(), book_.note_every *= 2;
@@ -170,13 +175,28 @@ template <class Rule> class Run {
         return Reason::running;
     }
 
-    /// Where steps converge, the violation falls below `Rule::slow` by the time that they are 1.5 for each support
-    /// vector.
-    static bool newton_is_due(const State& s) {
-        if (s.pace.rest < fewest_steps(s) || s.pace.rest % 256) return false;
-        const Index supports = std::count_if(s.v.begin(), s.v.end(), [](double v) { return v > 0; });
-        const bool first = std::isinf(s.pace.best), slow = s.violation > Rule::slow && 2 * s.pace.rest >= 3 * supports;
-        return s.pace.rest >= s.pace.patience * supports || (first && slow);
+    /// The first run: when the steps left would take longer. Until steps are 1.5 for each support vector, most of them
+    /// make support vectors, and the violation says little.
+    template <class Source> bool newton_is_due(const Walk<Source>& walk) const {
+        const State& s = walk.s;
+        if (s.pace.rest < fewest_steps(s) || s.pace.rest % Pace::stretch) return false;
+        const double far = rule_.level(s, -Newton<Source>::near);
+        Index supports = 0, rows = 0;
+        for (Index i = 0; i < s.n(); ++i) supports += s.v[i] > 0, rows += s.v[i] > 0 || s.r[i] > far;
+        if (!std::isinf(s.pace.best)) return s.pace.rest >= s.pace.patience * supports;
+        if (2 * s.pace.rest < 3 * supports) return false;
+        const auto m = static_cast<double>(rows), n = static_cast<double>(s.n());
+        const double cost = Rule::steps_per_row * m * m / n + steps_per_column * m;  // of a run, in steps
+        return steps_left(s.pace) > cost || static_cast<double>(s.pace.rest) > most_spent * cost;
+    }
+    /// Until the violation is `tol`, if it goes on to fall as in the second half of the steps so far.
+    double steps_left(const Pace& pace) const {
+        const auto half = pace.course.size() / 4;
+        const auto end = pace.course.end(), middle = end - half;
+        const double late = std::accumulate(middle, end, 0.0) / static_cast<double>(half);
+        const double early = std::accumulate(middle - half, middle, 0.0) / static_cast<double>(half);
+        if (!(late < early)) return std::numeric_limits<double>::infinity();
+        return (late - std::log(p_.tol)) / (early - late) * static_cast<double>(half * Pace::stretch);
     }
     /// Rounding errors of r = 1 - Qv; sum v = 2 D at the optimum.
     template <class Source> double rounding(const Walk<Source>& walk) const {
@@ -222,9 +242,9 @@ template <class Rule> class Run {
     static void keep_pace(Pace& pace, double violation) {
         pace.rest = 0;
         if (violation <= pace.best / 2)
-            pace = {.best = violation};
+            pace = {.course = {}, .best = violation};
         else
-            ++pace.failures, pace.patience *= 2;
+            pace.course.clear(), ++pace.failures, pace.patience *= 2;
     }
     /// Refresh r from v; `doubt`: the last step could not be taken.
     template <class Source> Reason again(Walk<Source>& walk, bool doubt) {

@@ -40,7 +40,9 @@ struct Params {
 
 /// When Newton's method is due, and whether it helps.
 struct Pace {
+    static constexpr Index stretch = 256;
     Index rest = 0;                                         // steps since its last run
+    Array<double> course;                                   // logarithm of the violation after each stretch of them
     Index patience = 4;                                     // steps for each support vector before the next one
     Index failures = 0;                                     // runs since the violation was last halved
     double best = std::numeric_limits<double>::infinity();  // violation then

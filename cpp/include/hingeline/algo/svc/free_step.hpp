@@ -90,7 +90,7 @@ template <class T> class FreeStep {
 
     Array<Index> free_;
     Array<double> base_, scale_, solution_, direction_;
-    l2::Cholesky factor_;
+    l2::Cholesky<double> factor_;
 };
 
 }  // namespace hingeline::svc
