@@ -229,7 +229,8 @@ template <class Source> class Path {
     Event find(double sign, double rate) {
         const Clock clock(s.counts, Part::search);
         Event best;
-        const bool circling = idle_ > 16;  // more than ties explain
+        // More steps of no length than ties explain, or many times the usual number of steps.
+        const bool circling = idle_ > 16 || taken_ > 4 * s.n + 100;
         const auto consider = [&](double step, Index at, Kind kind) {
             step = std::max(step, 0.0);
             if (!(step <= best.step) ||
