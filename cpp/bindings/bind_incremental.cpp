@@ -125,7 +125,12 @@ void bind_incremental(nb::module_& m) {
             nb::kw_only(), nb::arg("visited"),
             "Largest KKT violation by the gradients held, and its limit: of the state, or of the states that the last "
             "path or leave-one-out call has visited.")
-        .def("attributes", [](L& l) { return l.read([](Incremental& model) { return to_dict(model.attributes()); }); })
+        .def(
+            "attributes",
+            [](L& l, bool brief) {
+                return l.read([&](Incremental& model) { return to_dict(model.attributes(brief)); });
+            },
+            nb::arg("brief") = false, "Fitted attributes by name; `brief`: only those that decision values need.")
         .def_prop_ro("C", number([](Incremental& model) { return model.model.C; }))
         .def_prop_ro("nu", number([](Incremental& model) { return model.model.nu; }))
         .def_prop_ro("n_seen", number([](Incremental& model) { return model.n_seen(); }))

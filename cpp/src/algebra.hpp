@@ -7,12 +7,15 @@
 namespace hingeline::HINGELINE_ISA {
 namespace {
 
-/// Add one group of rows to a stretch of sums, and prefetch the stretch of the next group.
-template <class T, int Count> HL_INLINE void add_rows(const T* const* rows, const double* w, const T* const* next,
-                                                      Index from, Index to, double* sums) {
+/// Add one group of rows to a stretch of sums, and prefetch the stretch of the next group. With `a`, also add the
+/// products of the rows with it to `products`.
+template <class T, int Count, bool Products> HL_INLINE void add_rows(const T* const* rows, const double* w,
+                                                                     const T* const* next, Index from, Index to,
+                                                                     double* sums, const double* a, double* products) {
     using V = Vec<double>;
     constexpr int W = lanes<double>;
     constexpr Index line = 64 / sizeof(T);
+    V product[Count] = {};
     for (Index i = from; i < to; i += W) {
         if (next && i % line == 0)
             for (int r = 0; r < Count; ++r) {
@@ -21,23 +24,45 @@ template <class T, int Count> HL_INLINE void add_rows(const T* const* rows, cons
 #endif
             }
         V sum = load<V>(sums + i);
-        for (int r = 0; r < Count; ++r) sum += load_double(rows[r] + i) * w[r];
+        for (int r = 0; r < Count; ++r) {
+            const V x = load_double(rows[r] + i);
+            sum += x * w[r];
+            if constexpr (Products) product[r] += x * load<V>(a + i);
+        }
         store(sums + i, sum);
     }
+    if constexpr (Products)
+        for (int r = 0; r < Count; ++r) {
+            double lane[W];
+            store(lane, product[r]);
+            for (int k = 0; k < W; ++k) products[r] += lane[k];
+        }
 }
 
-template <class T>
-void combine(const T* const* rows, const double* weights, Index count, Index from, Index to, double* sums) {
+template <class T, bool Products> HL_INLINE void combine_all(const T* const* rows, const double* weights, Index count,
+                                                             Index from, Index to, double* sums, const double* a,
+                                                             double* products) {
     constexpr int group = 4;
     constexpr Index stretch = 1024;  // sums that stay in the L1 cache while all rows are read
     for (Index at = from; at < to; at += stretch) {
         const Index end = to - at < stretch ? to : at + stretch;
         Index r = 0;
         for (; r + group <= count; r += group)
-            add_rows<T, group>(rows + r, weights + r, r + 2 * group <= count ? rows + r + group : nullptr, at, end,
-                               sums);
-        for (; r < count; ++r) add_rows<T, 1>(rows + r, weights + r, nullptr, at, end, sums);
+            add_rows<T, group, Products>(rows + r, weights + r, r + 2 * group <= count ? rows + r + group : nullptr, at,
+                                         end, sums, a, products + r);
+        for (; r < count; ++r) add_rows<T, 1, Products>(rows + r, weights + r, nullptr, at, end, sums, a, products + r);
     }
+}
+
+template <class T>
+void combine(const T* const* rows, const double* weights, Index count, Index from, Index to, double* sums) {
+    combine_all<T, false>(rows, weights, count, from, to, sums, nullptr, nullptr);
+}
+
+template <class T> void combine_and_inner(const T* const* rows, const double* weights, Index count, Index n,
+                                          double* sums, const double* a, double* products) {
+    for (Index r = 0; r < count; ++r) products[r] = 0;
+    combine_all<T, true>(rows, weights, count, 0, n, sums, a, products);
 }
 
 template <class T> double inner(const T* k, const double* a, Index n) {

@@ -21,7 +21,7 @@ template <class T> constexpr TypedTables<T> typed_tables() {
              sparse_one<T, std::int32_t>, sparse_one<T, std::int64_t>, bits_one<T>, norms<T>, pack<T>, to_rows<T>,
              to_columns<T>, to_line<T>, accumulate<T>},
             {add_and_least<T>, add_and_peaks<T>, best_partner<T>, ascend<T>, ascend_both<T>, ascend_pair<T>,
-             second_order<T>, glance<T>, combine<T>, inner<T>},
+             second_order<T>, glance<T>, combine<T>, combine_and_inner<T>, inner<T>},
             {line_dots<T>, sparse_line_dots<T, std::int32_t>, sparse_line_dots<T, std::int64_t>, line_add<T>,
              sparse_line_add<T, std::int32_t>, sparse_line_add<T, std::int64_t>, sparse_pairs<T, std::int32_t>,
              sparse_pairs<T, std::int64_t>, sparse_tile_dots<T, std::int32_t>, sparse_tile_dots<T, std::int64_t>,

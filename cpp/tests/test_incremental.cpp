@@ -592,11 +592,11 @@ CASE(damage_is_found_and_made_good) {
 struct Stumbling {
     using Value = double;
     const Gram<double>& source;
-    Index when;
+    Index when, times;
     mutable Index calls = 0;
     int block() const { return source.block(); }
     bool columns(Ids queries, Ids base, double* const* columns, Scratch<double>& s) const {
-        if (++calls == when) throw Stuck();
+        if (++calls >= when && calls < when + times) throw Stuck();
         return source.columns(queries, base, columns, s);
     }
 };
@@ -617,7 +617,9 @@ CASE(what_is_stuck_is_learnt_from_scratch) {
             const auto gram = run.source();
             // The rows of the margin set come first, where nothing has begun.
             const Index before = operation == 0 ? 2 : 1;
-            const Stumbling source{*gram, before + (s.margin.size() + gram->block() - 1) / gram->block()};
+            // Points come and leave by sets first, then by the path.
+            const Stumbling source{*gram, before + (s.margin.size() + gram->block() - 1) / gram->block(),
+                                   operation == 2 ? 1 : 2};
             try {
                 if (operation == 0)
                     run.model.learn(source, run.scratch, 1);

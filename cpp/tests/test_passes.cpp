@@ -394,6 +394,18 @@ CASE(rows_are_summed_in_order) {
                     expected[i] += weights[r] * static_cast<double>(rows[r][i]);
                 CHECK(std::abs(sums[i] - expected[i]) <= 1e-14 * (1 + count), op.name, count, i);
             }
+            // The same sums, to the bit, and products with `a`.
+            Array<double> again(n, 0.5), plain = again, products(count, 7.0);
+            const Array<double> a_n = random_values<double>(random, 1, n);
+            op.passes.combine(pointers.data(), weights.data(), count, 0, n, plain.data());
+            op.passes.combine_and_inner(pointers.data(), weights.data(), count, n, again.data(), a_n.data(),
+                                        products.data());
+            CHECK(again == plain, op.name, count);
+            for (Index r = 0; r < count; ++r) {
+                double wanted = 0;
+                for (Index i = 0; i < n; ++i) wanted += static_cast<double>(rows[r][i]) * a_n[i];
+                CHECK(std::abs(products[r] - wanted) < 1e-11, op.name, count, r);
+            }
             double product = 0;
             const Array<T> k = padded(random_values<T>(random, 1, 100 + count));
             const Array<double> a = padded(random_values<double>(random, 1, 100 + count));

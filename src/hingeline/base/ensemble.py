@@ -88,6 +88,7 @@ class Ensemble:
         self.frozen = frozen
         self.labels: np.ndarray = np.array([])  # by code; the first core.n_classes are known
         self._read: tuple[int, SimpleNamespace] | None = None  # version of the core, and its state then
+        self._all: tuple[int, dict[str, Any]] | None = None  # version of the core, and all attributes then
 
     @property
     def lock(self) -> Any:
@@ -158,8 +159,8 @@ class Ensemble:
     @staticmethod
     def require_weights(weights: Any, y: np.ndarray) -> None:
         """Require numeric keys of class_weight for numeric labels, strings for strings."""
-        keys = np.asarray(list(weights or {}))
-        if len(keys) and _kind(keys) != _kind(y):
+        keys = np.asarray(list(weights)) if weights else None
+        if keys is not None and _kind(keys) != _kind(y):
             raise ValueError(f"The keys of class_weight have dtype {keys.dtype} but y has dtype {y.dtype}.")
 
     @staticmethod
@@ -190,24 +191,27 @@ class Ensemble:
         return sp.csr_array(taken, shape=(len(rows), self.core.n_features))
 
     def fitted(self) -> SimpleNamespace:
-        """Object with the attributes of the current state; the same one until the core changes.
+        """Object with what decision values need of the current state; the same one until the core changes.
 
         A state that was read before is returned while another thread is changing the core.
         """
         read = self._read
         if read is None or read[0] != self.core.version:
             with self.lock:
-                read = (self.core.version, SimpleNamespace(**self._attributes()))
+                read = (self.core.version, SimpleNamespace(**self._attributes(brief=True)))
                 self._read = read
         return read[1]
 
     def attributes(self) -> dict[str, Any]:
         """Fitted attributes of the current state by name."""
-        return vars(self.fitted())
+        with self.lock:
+            if self._all is None or self._all[0] != self.core.version:
+                self._all = self.core.version, self._attributes(brief=False)
+            return self._all[1]
 
-    def _attributes(self, *which: bool) -> dict[str, Any]:
-        """Fitted attributes, read from the core."""
-        found = self.core.attributes(*which)
+    def _attributes(self, *, brief: bool) -> dict[str, Any]:
+        """Fitted attributes, read from the core; `brief`: only those that decision values need."""
+        found = self.core.attributes(brief)
         rows = found.pop("row", None)
         attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
         if rows is not None:
@@ -223,7 +227,7 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            left_out = ("core", "_read")
+            left_out = ("core", "_read", "_all")
             state = {name: value for name, value in vars(self).items() if name not in left_out}
             state["labels"] = self.labels[: self.core.n_classes]
             return {**state, "state": self.core.save(), "rows": self._held_rows()}
@@ -231,7 +235,7 @@ class Ensemble:
     def __setstate__(self, state: dict[str, Any]) -> None:
         with as_damage():
             rows, saved = state.pop("rows"), state.pop("state")
-            vars(self).update(state, _read=None)
+            vars(self).update(state, _read=None, _all=None)
             require_sound(isinstance(self.frozen, dict), "frozen must be a dictionary")
             require_sound(isinstance(self.labels, np.ndarray) and self.labels.ndim == 1, "labels must be an array")
             self.core = self._new_core()

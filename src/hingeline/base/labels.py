@@ -61,7 +61,7 @@ def libsvm_layout(found: dict[str, Any]) -> dict[str, Any]:
         if name in found:
             found[name] = found[name][0]
     for name, value in found.items():
-        if isinstance(value, np.ndarray) and value.dtype == np.int64:
+        if isinstance(value, np.ndarray) and value.dtype.char == "q":
             found[name] = value.view(np.int64)  # NumPy has two 64-bit integers; the core gives the other one
     if "stop_reason" in found:
         found["stop_reason"] = np.array(found["stop_reason"])

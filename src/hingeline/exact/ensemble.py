@@ -101,7 +101,7 @@ class ExactEnsemble(Ensemble):
             self.core.forget(source, numbers, threads=threads)
             for number in numbers.tolist():
                 del self.name_of[number]
-            self._read = None  # it holds support vectors
+            self._read = self._all = None  # they hold support vectors
             vars(self).pop("calibration", None)
 
     def bound(self, source: Any, C: float, nu: float, threads: int, estimator: Any, settled: dict[str, Any]) -> None:
@@ -164,8 +164,8 @@ class ExactEnsemble(Ensemble):
             return self.core.take_dense(np.ascontiguousarray(rows, dtype=np.int64))
         return super().take(rows)
 
-    def _attributes(self, *which: bool) -> dict[str, Any]:
-        found = super()._attributes(*which)
+    def _attributes(self, *, brief: bool) -> dict[str, Any]:
+        found = super()._attributes(brief=brief)
         found.update({f"_{name[:-1]}": found.pop(name) for name in INTERNAL if name in found})
         if self.problem == "classes":
             found.update(classes_=self.classes, _n_held=self.core.n_rows, _counts=self.counts)

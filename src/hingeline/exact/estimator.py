@@ -31,6 +31,9 @@ INCREMENTAL_RULES = {
 }
 
 
+#: Fewer kernel values than these are computed by one thread.
+MANY = 1 << 17
+
 #: Models that have warned of gamma='scale'.
 _WARNED: WeakSet[ExactEnsemble] = WeakSet()
 
@@ -193,7 +196,9 @@ class PointsTraining(Training):
     ) -> None:
         self.estimator, self.ensemble, self.X, self.y = estimator, ensemble, X, y
         self.weights, self.given, self.classes = weights, given, classes
-        self.source, self.threads = estimator._points_source(ensemble), estimator._training_threads()
+        self.source = estimator._points_source(ensemble)
+        alone = len(weights) == 1 and ensemble.core.n_rows < MANY  # asking joblib takes longer than one row
+        self.threads = 1 if alone else estimator._training_threads()
         self.n_steps, self.done, self.n_before = len(weights), 0, ensemble.core.n_seen
         self.ids: list[Any] = []
 

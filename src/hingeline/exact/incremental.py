@@ -90,7 +90,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     coef_ : ndarray of shape (n_machines, n_features)
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_machines,)
-        Number of minor steps: changes of direction on the paths between optima.
+        Number of minor steps: changes of direction on the way between optima.
     n_margin_ : ndarray of shape (n_machines,)
         Number of points exactly on the margin; 0 if the system of these points is singular.
     n_refinements_, n_corrections_, n_rebuilds_, n_restarts_ : ndarray of shape (n_machines,)
@@ -105,7 +105,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     profile_ : dict
         Seconds spent on kernel values, sensitivities, gradients, searches, inverses and checks.
     bytes_touched_ : float
-        Bytes of kernel rows read for the sensitivities of the gradients.
+        Bytes of kernel rows read to update the gradients.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -467,11 +467,12 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
             )
 
     def _require_machines(self, ensemble: ExactEnsemble) -> None:
-        if "dual_coef_" not in ensemble.attributes():
+        if "dual_coef_" not in vars(ensemble.fitted()):
             raise ValueError("The model has seen only one class; add points of another class first.")
 
     def _validate_predict(self, X: Any) -> Any:
-        check_is_fitted(self)
+        if "_model" not in vars(self):  # check_is_fitted takes long for one row
+            check_is_fitted(self)
         self._require_machines(self._model)
         if not self._fitted()._n_held:
             raise NotFittedError("The model holds no points, because all were forgotten; add points first.")

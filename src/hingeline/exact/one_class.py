@@ -426,7 +426,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)
         ensemble = self._model
-        if not ensemble.attributes()["_ready"]:
+        if not ensemble.fitted()._ready:
             needed = 1 if self.C is None else int(np.ceil(1.0 / ensemble.core.C - 1e-12))
             raise NotFittedError(
                 f"The model is defined by {needed} points or more; it holds {ensemble.core.n_rows}. Add points"

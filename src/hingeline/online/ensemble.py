@@ -30,7 +30,6 @@ class StreamEnsemble(Ensemble):
         Precision of the rows.
     """
 
-    _all: tuple[int, dict[str, Any]] | None = None  # version of the core, and all attributes at that time
     #: Samples seen before the last chunk, margins before it, and the array for its own.
     margins: tuple[int, np.ndarray, np.ndarray]
 
@@ -55,21 +54,13 @@ class StreamEnsemble(Ensemble):
         shape_is_right = shape_is_right and n_seen == self.core.n_seen and nothing.shape == NOTHING.shape
         return super()._is_sound(saved, rows) and shape_is_right and (rows is None or rows.dtype == self.dtype)
 
-    def _attributes(self, *which: bool) -> dict[str, Any]:
-        """Fitted attributes; without argument only those that decision values need, read after every change."""
-        found = {**super()._attributes(*which or (True,)), "classes_": self.classes}
-        return {**found, "admission_margin_": self.admission_margin()} if which else found
-
-    def attributes(self) -> dict[str, Any]:
-        with self.lock:
-            if self._all is None or self._all[0] != self.core.version:
-                self._all = self.core.version, self._attributes(False)
-            return self._all[1]
+    def _attributes(self, *, brief: bool) -> dict[str, Any]:
+        found = {**super()._attributes(brief=brief), "classes_": self.classes}
+        return found if brief else {**found, "admission_margin_": self.admission_margin()}
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            state = {name: value for name, value in super().__getstate__().items() if name != "_all"}
-            return {**state, "margins": (self.core.n_seen, self.last_margins(), NOTHING)}
+            return {**super().__getstate__(), "margins": (self.core.n_seen, self.last_margins(), NOTHING)}
 
     def _configure_saved(self) -> None:
         self.core.configure(**self.options)

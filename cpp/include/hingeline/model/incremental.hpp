@@ -213,8 +213,8 @@ class Incremental {
         return out;
     }
 
-    /// Fitted attributes by name; empty if there is no machine yet.
-    Record attributes() const {
+    /// Fitted attributes by name; empty if there is no machine yet. `brief`: only those that decision values need.
+    Record attributes(bool brief = false) const {
         Record out;
         if (model.units.empty()) return out;
         const Array<Index> by_class = order();
@@ -224,28 +224,30 @@ class Incremental {
         const auto put = [&](const char* name, auto&& f) {
             put_each(out, name, model.units, by_class, [&](const Unit& u) { return f(u.state); });
         };
+        put("square", [](const auto& s) { return s.square(); });
+        bool ready = true;
+        for (const Unit& u : model.units) ready &= u.state.ready;
+        out.put("C", model.C);
+        out.put("ready", ready);
+        if (model.problem != Problem::classes) put_list(out, "near", near_boundary(model.units.front().state));
+        if (brief) return out;
         put("n_iter", [](const auto& s) { return s.counts.steps; });
         put("n_margin", [](const auto& s) { return static_cast<Index>(s.margin.size()); });
         put("n_rebuilds", [](const auto& s) { return s.counts.rebuilds; });
         put("n_corrections", [](const auto& s) { return s.counts.corrections; });
         put("n_refinements", [](const auto& s) { return s.counts.refinements; });
         put("n_restarts", [](const auto& s) { return s.counts.restarts; });
-        put("square", [](const auto& s) { return s.square(); });
         const char* names[] = {"kernel", "sensitivity", "gradient", "search", "inverse", "check"};
         Record seconds;
         double bytes = 0;
-        bool ready = true;
         for (int k = 0; k < static_cast<int>(Part::count); ++k) {
             double sum = k == static_cast<int>(Part::kernel) ? model.kernel_seconds : 0.0;
             for (const Unit& u : model.units) sum += u.state.counts.seconds[k];
             seconds.put(names[k], sum);
         }
-        for (const Unit& u : model.units) bytes += u.state.counts.bytes, ready &= u.state.ready;
+        for (const Unit& u : model.units) bytes += u.state.counts.bytes;
         out.put("profile", std::vector<Record>{std::move(seconds)});
         out.put("bytes_touched", bytes);
-        out.put("C", model.C);
-        out.put("ready", ready);
-        if (model.problem != Problem::classes) put_list(out, "near", near_boundary(model.units.front().state));
         return out;
     }
     /// Serials, classes and weights of the points held, in the order of the rows.

@@ -63,6 +63,9 @@ template <class T> struct PassOps {
     Glance (*glance)(const T* k, const double* a, const T* g, const double* c, Index n);
     /// sums[i] += sum_r weights[r] * rows[r][i], r ascending, for from <= i < to; both multiples of `pass_step`.
     void (*combine)(const T* const* rows, const double* weights, Index count, Index from, Index to, double* sums);
+    /// As `combine` from 0 to n, and products[r] = sum_i rows[r][i] * a[i]: the rows are read once.
+    void (*combine_and_inner)(const T* const* rows, const double* weights, Index count, Index n, double* sums,
+                              const double* a, double* products);
     /// sum_i k[i] * a[i]; arrays padded as for `pass_step`.
     double (*inner)(const T* k, const double* a, Index n);
 };

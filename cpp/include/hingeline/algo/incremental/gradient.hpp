@@ -17,6 +17,7 @@ template <class Source> class Gradient {
     Numbers beta;           // change of mu and of the members' coefficients per unit of the driver
     Aligned<double> gamma;  // change of G per unit of the driver
     double residual = 0;    // largest |gamma| on M, where it should be zero
+    Numbers outputs;        // K alpha of the points of the last `settle`
     double drift = 0;       // bound on the error of G that such residuals have added up to
 
     /// Compute beta and gamma for a driver that adds `first` to the sum of coefficients and `column` to G. False if Q
@@ -73,6 +74,19 @@ template <class Source> class Gradient {
         for (Index i = 0; i < s.n; ++i) g[i] += constant;
         pass_ops<double>().combine(from.data(), weights.data(), from.size(), 0, padded(s.n), g);
         std::fill(g + s.n, g + padded(s.n), 0.0);
+        s.counts.bytes += static_cast<double>(from.size() * padded(s.n)) * sizeof(double);
+    }
+    /// As `shift`, for the rows of all points whose coefficients have changed. Sets `outputs` of these points.
+    void settle(double constant, const Array<Index>& who, const Array<const double*>& from, const Numbers& weights) {
+        const Clock clock(s.counts, Part::gradient);
+        double* g = s[line::g];
+        Numbers products(from.size());
+        for (Index i = 0; i < s.n; ++i) g[i] += constant;
+        pass_ops<double>().combine_and_inner(from.data(), weights.data(), from.size(), padded(s.n), g, s[line::alpha],
+                                             products.data());
+        std::fill(g + s.n, g + padded(s.n), 0.0);
+        outputs.resize(s.n);
+        for (Index j = 0; j < who.size(); ++j) outputs[who[j]] = products[j];
         s.counts.bytes += static_cast<double>(from.size() * padded(s.n)) * sizeof(double);
     }
     /// Compute G from alpha.

@@ -9,7 +9,8 @@
 //
 // Paper. P. Laskov, C. Gehl, S. Krueger, K.-R. Mueller, "Incremental support vector learning", JMLR 7, 2006; [INC].
 //
-// A driver (a point whose coefficient changes, or C itself) moves; mu and a_M follow so that G_M stays 0:
+// Points come and leave by sets (sets.hpp), and by the path of the paper if that fails, if nu > 0, or if C changes. On
+// the path a driver (a point whose coefficient changes, or C itself) moves; mu and a_M follow so that G_M stays 0:
 //   beta = -Q (e, col_M),  gamma = col + K_:M beta_M + beta_0,   (eqs. 7, 9; e, col: contribution of the driver itself)
 // until a coefficient of M reaches a bound, a gradient outside M reaches zero, or the driver is done.
 //
@@ -41,10 +42,12 @@ template <class Source> class Machine {
         : s(state), M(state, kernel, source, scratch, points), G(M), path_(M, G), sets_(M, G), descent_(M) {}
     Machine(const Machine&) = delete;
 
-    /// Whether adding position c changes nothing: the coefficient zero satisfies its KKT condition.
-    bool content(Index c) {
-        const double g = M.gradient(c);
-        return s.ready && (s.fixed(c) || (s[line::up][c] > 0 ? g >= -M.slack() : g <= M.slack()));
+    /// Add position c with the coefficient zero. Whether that satisfies its KKT condition: then nothing else changes.
+    bool rest(Index c) {
+        if (!s.ready) return false;
+        s[line::g][c] = M.gradient(c);
+        M.place(c) = s[line::up][c] > 0 ? Place::low : Place::high;
+        return s.fixed(c) || M.violation(c) <= M.slack();
     }
 
     /// Add position c to the problem.
@@ -78,13 +81,12 @@ template <class Source> class Machine {
         if (s.loose()) return solve(leaving, coming), true;
         if (!s.ready || M.m() == 0 || !bears(held() - leaving.size(), s.C)) return false;
         try {
-            sets_.leave(leaving);
-            for (const Index c : coming) {
-                s[line::g][c] = M.gradient(c);
-                M.place(c) = s[line::up][c] > 0 ? Place::low : Place::high;
-            }
-            if (!sets_.pivot()) return false;
-            settle();
+            const bool balanced = !sets_.leave(leaving);
+            bool rests = balanced;
+            for (const Index c : coming) rests = rest(c) && rests;
+            if (rests) return true;
+            if (!sets_.pivot(leaving.size() + coming.size(), balanced)) return false;
+            settle(sets_.knows_outputs());
         } catch (const Stuck&) {
             return false;
         } catch (const Full&) {  // the path needs fewer rows at once
@@ -181,9 +183,9 @@ template <class Source> class Machine {
     }
 
     /// Every operation ends here. Restore the KKT conditions up to rounding; points that still violate them, because of
-    /// rounding, linear dependence or a tie, are processed again.
-    void settle() {
-        correct();
+    /// rounding, linear dependence or a tie, are processed again. `known`: see `correct`.
+    void settle(bool known = false) {
+        correct(known);
         Array<Index> hopeless;  // depend linearly on M
         for (int round = 0; round < 50; ++round) {
             Index worst = -1;
@@ -206,8 +208,8 @@ template <class Source> class Machine {
             if (s.place[i] != Place::out && !s.fixed(i)) worst = std::max(worst, M.violation(i));
         if (worst > M.limit()) throw Stuck();
     }
-    /// Bring the true residual of M down to rounding errors by Newton steps.
-    void correct() {
+    /// Bring the true residual of M down to rounding errors by Newton steps. `known`: G.outputs are those of M.
+    void correct(bool known = false) {
         const Clock clock(s.counts, Part::check);
         path_.forget_left();
         M.measure();
@@ -223,8 +225,9 @@ template <class Source> class Machine {
             double worst = off;
             for (Index j = 0; j < s.margin.size(); ++j) {
                 const Index k = s.margin[j];
-                residual[j + 1] =
-                    pass_ops<double>().inner(M.rows[j], s[line::alpha], padded(s.n)) + s.mu - s[line::p][k];
+                const double output =
+                    known ? G.outputs[k] : pass_ops<double>().inner(M.rows[j], s[line::alpha], padded(s.n));
+                residual[j + 1] = output + s.mu - s[line::p][k];
                 worst = std::max(worst, std::abs(residual[j + 1]));
                 if (!std::isfinite(residual[j + 1])) throw Stuck();
             }
@@ -235,6 +238,7 @@ template <class Source> class Machine {
             if (attempt == 2) {
                 path_.rebuild();
                 G.refresh();
+                known = false;
                 continue;  // M may have changed
             }
             ++s.counts.corrections;
@@ -253,7 +257,8 @@ template <class Source> class Machine {
             const double constant = change[0];
             change.erase(change.begin());
             for (Index j = 0; j < s.margin.size(); ++j) s[line::g][s.margin[j]] = residual[j + 1];
-            G.shift(constant, M.rows, change);
+            G.settle(constant, s.margin, M.rows, change);
+            known = true;
             // A step that was cut short at a bound leaves true gradients above rounding errors.
             for (const Index k : s.margin)
                 if (gone.empty() || std::abs(s[line::g][k]) <= M.slack()) s[line::g][k] = 0;
@@ -382,9 +387,7 @@ template <class Source> class Machine {
     /// Add one point to the problem.
     void begin(Index c) {
         if (!s.ready) return gather(c);
-        s[line::g][c] = M.gradient(c);
-        M.place(c) = s[line::up][c] > 0 ? Place::low : Place::high;
-        if (s.fixed(c) || M.violation(c) <= M.slack()) return;
+        if (rest(c)) return;
         require_path();
         path_.drive(c);
         settle();

@@ -102,7 +102,8 @@ struct Model {
     void forget(const Source& source, std::vector<Scratch<double>>& scratch, const Array<Index>& which) {
         transaction([&](const Array<Unit>& before) {
             if (which.size() == live()) return empty();
-            if (nu <= 0 && which.size() > 1 && jump(source, scratch, which, {}, before)) return;
+            const bool bears = std::any_of(which.begin(), which.end(), [&](Index c) { return supports(c); });
+            if (nu <= 0 && bears && jump(source, scratch, which, {}, before)) return;
             Index left = live();
             for (const Index c : which) {
                 if (nu > 0 && --left > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(left)), true);
@@ -254,6 +255,8 @@ struct Model {
             return u.state[line::alpha][i] != 0 || u.state.place[i] == Place::margin;
         });
     }
+    /// Whether removing position i changes no machine.
+    bool idle(Index i) const { return problem == Problem::classes && !supports(i); }
     void admit(Unit& u, Index i) const {
         const double y = label(u, i), w = points.weight[i];
         const double half = points.diagonal[i] / 2;
@@ -300,12 +303,11 @@ struct Model {
         };
         try {
             for (Unit& u : units) admit(u, c);
-            bool quiet = out < 0 && nu <= 0;
-            for (Index k = 0; quiet && k < units.size(); ++k) quiet = machine(units[k], source, scratch).content(c);
-            if (quiet)
-                for (Unit& u : units) machine(u, source, scratch).learn(c);
-            else
-                change(source, scratch, c, out, held);
+            bool quiet = nu <= 0 && (out < 0 || idle(out));
+            for (Index k = 0; quiet && k < units.size(); ++k) quiet = machine(units[k], source, scratch).rest(c);
+            if (!quiet) change(source, scratch, c, out, held);
+            if (quiet && out >= 0)
+                for (Unit& u : units) u.state.place[out] = Place::out;
         } catch (...) {
             undo();
             throw;
@@ -315,7 +317,8 @@ struct Model {
     }
     template <class Source>
     void change(const Source& source, std::vector<Scratch<double>>& scratch, Index c, Index out, Index held) {
-        transaction([&](const Array<Unit>&) {
+        transaction([&](const Array<Unit>& before) {
+            if (nu <= 0 && jump(source, scratch, out < 0 ? Array<Index>{} : Array<Index>{out}, {c}, before)) return;
             if (nu > 0 && held == 1) {
                 C = 1.0 / nu;
                 for (Unit& u : units) u.state.C = C;

@@ -12,7 +12,7 @@ template <class Source> class Path {
 
     /// Start a new operation: reset the step counter.
     void start() {
-        taken_ = 0;
+        taken_ = idle_ = 0;
         rescued_ = false;
     }
     /// Called once per step. Poll for interrupts; detect cycling.
@@ -229,7 +229,8 @@ template <class Source> class Path {
     Event find(double sign, double rate) {
         const Clock clock(s.counts, Part::search);
         Event best;
-        const bool circling = taken_ > 4 * s.n + 100;  // many times the usual number of steps
+        // More steps of no length than ties explain, or many times the usual number of steps.
+        const bool circling = idle_ > 16 || taken_ > 4 * s.n + 100;
         const auto consider = [&](double step, Index at, Kind kind) {
             step = std::max(step, 0.0);
             if (!(step <= best.step) ||
@@ -259,7 +260,8 @@ template <class Source> class Path {
     /// Move mu, the coefficients of M and all gradients by `step` in direction `sign`.
     void apply(double step, double sign) {
         const Clock clock(s.counts, Part::search);
-        if (step > M.least_change()) left_.clear();
+        ++idle_;
+        if (step > M.least_change()) left_.clear(), idle_ = 0;
         G.drift += step * G.residual;
         const double theta = sign * step;
         double *alpha = s[line::alpha], *g = s[line::g];
@@ -311,6 +313,7 @@ template <class Source> class Path {
     Index blocked_at_ = -1;
     Array<Index> left_;  // have left M since the last step of nonzero length; entering again would cycle
     Index taken_ = 0;
+    Index idle_ = 0;  // steps since the last one of nonzero length
     bool rescued_ = false;
 };
 

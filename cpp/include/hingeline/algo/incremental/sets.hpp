@@ -1,9 +1,12 @@
 // Sets: several points at a time, by an active-set method that goes to the optimum without following a path.
 //
 // From any coefficients within their boxes: Newton steps on M stop at the first bounds, whose points leave M, until one
-// step is complete. Such a step scales the residual of M by a known factor, so it needs no kernel rows. Then all
-// gradients are updated in one pass, and points that violate the KKT conditions enter M. The objective falls from round
-// to round. Reasons: docs/decisions/0010.
+// step is complete. Such a step scales the residual of M by a known factor, so it needs no kernel rows. Then points
+// that violate the KKT conditions enter M. The objective falls from round to round.
+//
+// Only the gradients of a few points, those nearest to zero, are updated in every round. When none of them violates its
+// condition, all gradients are updated in one pass over the kernel rows of M (`flush`), which also gives the true
+// outputs of M. Reasons: docs/decisions/0010.
 #pragma once
 
 #include "hingeline/algo/incremental/gradient.hpp"
@@ -14,8 +17,9 @@ template <class Source> class Sets {
   public:
     Sets(Margin<Source>& margin, Gradient<Source>& gradient) : M(margin), G(gradient), s(margin.s) {}
 
-    /// Set coefficients to zero and update the gradients. The sum of the coefficients is then out of balance.
-    void leave(const Array<Index>& points) {
+    /// Set coefficients to zero and update the gradients. Returns whether any coefficient has changed: then the sum of
+    /// the coefficients is out of balance.
+    bool leave(const Array<Index>& points) {
         constexpr Index together = 32;
         Array<Index> inside, bearing;
         for (const Index c : points)
@@ -37,36 +41,98 @@ template <class Source> class Sets {
             M.place(c) = Place::out;
         }
         M.remove(inside);
+        return !bearing.empty();
     }
-    /// Go to the optimum; false if it takes too many rounds or a system is singular.
-    bool pivot() {
-        constexpr int most_rounds = 200;
-        double* g = s[line::g];
+    /// Go to the optimum after `count` points have come or left; false if it takes too many rounds or a system is
+    /// singular. `balanced`: G of M and the sum of the coefficients are zero up to rounding.
+    bool pivot(Index count, bool balanced) {
+        constexpr int most_rounds = 400;
+        most_ = 4 * count;
+        moved_.assign(s.n, 0.0);
+        knows_outputs_ = false;
+        catch_up();
+        if (!balanced && !complete_step()) return false;
+        if (!balanced) flush();
         Array<Index> in;
-        for (int round = 0; round < most_rounds; ++round) {
-            if (!complete_step()) return false;
+        for (int round = 0; round < most_rounds;) {
             M.measure();
             in.clear();
-            for (Index i = 0; i < s.n; ++i) {
-                const Place where = M.place(i);
-                if ((where == Place::low || where == Place::high) && !s.fixed(i) && M.violation(i) > M.slack())
-                    in.push_back(i);
-            }
+            for (Index i = 0; i < s.n; ++i)
+                if (violates(i)) in.push_back(i);
             if (in.empty()) {
-                for (const Index k : s.margin) g[k] = 0;
+                for (const Index k : s.margin) s[line::g][k] = 0;
                 return true;
             }
-            std::sort(in.begin(), in.end(), [&](Index a, Index b) {
-                return M.violation(a) > M.violation(b) || (M.violation(a) == M.violation(b) && M.earlier(a, b));
-            });
-            // Many points at once make M large, and they leave it one by one; few at once make many rounds.
-            in.resize(std::min(in.size(), s.margin.size() / 4 + 8));
-            if (!M.add(in) && !exchange(in.front())) return false;
+            watch();
+            for (; !in.empty() && round < most_rounds; ++round) {
+                if (!enter(in) || !complete_step()) return false;
+                in.clear();
+                for (const Index i : watched_)
+                    if (violates(i)) in.push_back(i);
+            }
+            flush();
         }
         return false;
     }
 
+    /// Whether `pivot` has set G.outputs of M.
+    bool knows_outputs() const { return knows_outputs_; }
+
   private:
+    bool violates(Index i) const {
+        return (s.place[i] == Place::low || s.place[i] == Place::high) && !s.fixed(i) &&
+               s.violation(i, now_[i]) > M.slack();
+    }
+    /// Some of the points `in` enter M, the worst first. Many points at once make M large, and they leave it one by
+    /// one; few at once make many rounds.
+    bool enter(Array<Index>& in) {
+        const auto violation = [&](Index i) { return s.violation(i, now_[i]); };
+        std::sort(in.begin(), in.end(), [&](Index a, Index b) {
+            return violation(a) > violation(b) || (violation(a) == violation(b) && M.earlier(a, b));
+        });
+        in.resize(std::min({in.size(), most_, s.margin.size() / 4 + 8}));
+        if (M.add(in)) return true;
+        flush();
+        return exchange(in.front());
+    }
+    /// Watch the points that violate their conditions most, or are nearest to it. Their kernel values are scattered
+    /// over the rows of M, so each costs as much time as some ten others in `flush`.
+    void watch() {
+        constexpr Index most = 64;
+        const auto distance = [&](Index i) { return s.place[i] == Place::low ? now_[i] : -now_[i]; };
+        for (Index i = 0; i < s.n; ++i)
+            if ((s.place[i] == Place::low || s.place[i] == Place::high) && !s.fixed(i)) watched_.push_back(i);
+        const Index count = std::min(watched_.size(), most);
+        std::nth_element(watched_.begin(), watched_.begin() + count, watched_.end(), [&](Index i, Index j) {
+            return distance(i) < distance(j) || (distance(i) == distance(j) && M.earlier(i, j));
+        });
+        watched_.resize(count);
+        std::sort(watched_.begin(), watched_.end());
+        for (const Index i : watched_) watching_[i] = 1;
+    }
+    /// All gradients are known.
+    void catch_up() {
+        now_.assign(s[line::g], s[line::g] + s.n);
+        constant_ = 0;
+        touched_.clear();
+        watched_.clear();
+        watching_.assign(s.n, 0);
+    }
+    /// Update all gradients by what has moved since the last time. G.outputs of M are known then.
+    void flush() {
+        Array<const double*> from;
+        Numbers weights;
+        for (const Index k : s.margin)
+            if (moved_[k] == 0) touched_.push_back(k);
+        M.kernel.hold(touched_);
+        for (const Index k : touched_) {
+            from.push_back(M.row(k));
+            weights.push_back(std::exchange(moved_[k], 0.0));
+        }
+        G.settle(constant_, touched_, from, weights);
+        knows_outputs_ = true;
+        catch_up();
+    }
     /// Move a point in the span of M together with M, which changes no gradient, until one of them reaches a bound.
     bool exchange(Index c) {
         double *alpha = s[line::alpha], *g = s[line::g];
@@ -99,6 +165,7 @@ template <class Source> class Sets {
         alpha[c] += b.back();
         s.mu += constant;
         G.shift(constant, from, b);
+        catch_up();
         ++s.counts.steps;
         if (at == c) {
             M.file(c, sign > 0);
@@ -114,9 +181,9 @@ template <class Source> class Sets {
     }
     /// Bring G of M and the balance to zero; members that reach a bound on the way leave M.
     bool complete_step() {
-        double *alpha = s[line::alpha], *g = s[line::g];
-        Numbers residual(1, M.balance()), change, moved;
-        for (const Index k : s.margin) residual.push_back(g[k]);
+        double* alpha = s[line::alpha];
+        Numbers residual(1, M.balance()), change;
+        for (const Index k : s.margin) residual.push_back(now_[k]);
         Array<const double*> from = M.rows;  // rows of all coefficients that move
         Array<Index> who = s.margin, gone;
         Numbers before;
@@ -156,15 +223,33 @@ template <class Source> class Sets {
             if (gone.empty()) continue;
             M.remove(gone, &residual);
         }
-        moved.resize(who.size());
-        for (Index j = 0; j < who.size(); ++j) moved[j] = alpha[who[j]] - before[j];
-        G.shift(constant, from, moved);
+        for (const Index k : who)
+            if (M.place(k) != Place::margin && !std::exchange(watching_[k], 1)) watched_.push_back(k);
+        for (const Index i : watched_) now_[i] += constant;
+        constant_ += constant;
+        for (Index j = 0; j < who.size(); ++j) {
+            const Index k = who[j];
+            const double change = alpha[k] - before[j], *row = from[j];
+            if (change == 0) continue;
+            if (moved_[k] == 0) touched_.push_back(k);
+            moved_[k] += change;
+            for (const Index i : watched_) now_[i] += change * row[i];
+        }
+        for (const Index k : s.margin) now_[k] = 0;
         return true;
     }
 
     Margin<Source>& M;
     Gradient<Source>& G;
     State& s;
+    Numbers now_;           // gradients of M and of the points watched; G of all points lags behind
+    Numbers moved_;         // changes of coefficients that G does not have yet, by position
+    Array<Index> touched_;  // positions with such changes
+    double constant_ = 0;   // change of mu that G does not have yet
+    Array<Index> watched_;  // positions whose gradients are kept up to date
+    Index most_ = 0;        // points that enter M together
+    bool knows_outputs_ = false;
+    Array<char> watching_;  // whether a position is among them
 };
 
 }  // namespace hingeline::incremental
