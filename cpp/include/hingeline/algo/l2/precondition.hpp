@@ -254,7 +254,7 @@ template <class Source> class Preconditioner {
     Cholesky<float> single_;   // of the block on S, if rounding errors are small against its eigenvalues
     Cholesky<double> double_;  // else
     bool rough_ = false;       // whether it is `single_`
-    Array<Index> members_;  // S
+    Array<Index> members_;     // S
     Array<double> x_;
     bool whole_ = false;  // whether the factor is in use
 };
