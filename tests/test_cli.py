@@ -150,7 +150,11 @@ def test_interrupted_training_keeps_the_model(command, files, monkeypatch):  # n
     command("train", "two", "model", code=130)
     assert "usable" in command.err
     assert hingeline.load("model").n_features_in_ == 2
-    monkeypatch.setattr(hingeline.SVC, "fit", lambda *_: signal.raise_signal(signal.SIGINT))
+
+    def at_once(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hingeline.SVC, "fit", at_once)
     command("train", "two", "other", code=130)
     assert not Path("other").exists()
 

@@ -16,7 +16,7 @@ from tests.torture.worker import outcome
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
 
 #: Trials of the short version, over all cases of a campaign.
-SHORT = {"states": 680, "signals": 68, "numbers": 68, "threads": 74, "kernels": 108, "allocations": 340}
+SHORT = {"states": 510, "signals": 51, "numbers": 51, "threads": 74, "kernels": 108, "allocations": 340}
 
 
 @pytest.mark.parametrize("name", SHORT)
