@@ -125,6 +125,20 @@ def test_tol_is_the_violation_that_is_left(machine, tol):
     assert 0 < gap < 3 * tol * clf.dual_objective_[0]
 
 
+@each_machine
+def test_newton_s_method_that_finds_nothing_finite(machine):
+    # No function of the kernel separates these rows, which are multiples of one another to rounding.
+    X = [
+        [0.04515097201245933, 0.1564691292164515],
+        [-0.3243571136135744, -1.124048339607677],
+        [-0.5996368286005995, -2.078020654602068],
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = machine(C=1e100, kernel="linear").fit(X, [0, 1, 0])
+    assert model.stop_reason_[0] == "precision" and np.isfinite(model.decision_function(X)).all()
+
+
 def test_both_give_the_same_classifier():
     X, y = noisy(250, 4, seed=1)
     models = [machine(C=3.0, gamma=0.3, tol=1e-8).fit(X, y) for machine in (nnisda, imdm, mdm)]

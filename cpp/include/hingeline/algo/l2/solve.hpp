@@ -229,6 +229,10 @@ template <class Rule> class Run {
             put_back();
             throw;
         }
+        const auto finite = [](const Array<double>& x) {
+            return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
+        };
+        if (step == Step::taken && !(finite(s.v) && finite(s.r))) step = Step::stuck;  // v was 0, or out of range
         if (step != Step::taken) put_back();
         if (step == Step::interrupted) return step;
         walk.look();
