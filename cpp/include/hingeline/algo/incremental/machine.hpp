@@ -363,12 +363,15 @@ template <class Source> class Machine {
     }
     /// Positions in the problem.
     Array<Index> members() const {
-        Array<Index> all;
-        for (Index i = 0; i < s.n; ++i)
-            if (s.place[i] != Place::out) all.push_back(i);
+        Array<Index> all(s.n);
+        Index count = 0;
+        for (Index i = 0; i < s.n; ++i) all[count] = i, count += s.place[i] != Place::out;
+        all.resize(count);
         return all;
     }
-    Index held() const { return static_cast<Index>(members().size()); }
+    Index held() const {
+        return std::count_if(s.place.begin(), s.place.begin() + s.n, [](Place p) { return p != Place::out; });
+    }
     /// Whether so many points can reach the sum `total`.
     bool bears(Index points, double C) const {
         return s.total == 0 || static_cast<double>(points) * C >= s.total - rounding;
