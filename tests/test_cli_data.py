@@ -247,7 +247,10 @@ def test_long_tables_come_in_parts(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
-        (["1", "+2", "03"], np.array([1, 2, 3])),
+        (["1", "+2", " 30 "], np.array([1, 2, 30])),
+        (["1", "01"], np.array(["1", "01"])),
+        (["11", "1_1"], np.array(["11", "1_1"])),
+        (["1", "nan"], np.array(["1", "nan"])),
         (["1", "2.5"], np.array([1, 2.5])),
         (["1.0", "2"], np.array([1, 2])),
         (["1", "x"], np.array(["1", "x"])),

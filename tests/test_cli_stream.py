@@ -82,6 +82,18 @@ def test_resuming_gives_the_same_model_and_predictions(command, files):  # noqa:
     assert "the model has learnt 100 examples, but the data have 37. Give --no-skip" in command.err
     assert command.json("stream", "some", *OPTIONS, *more, "--no-skip")["examples"] == 137
     assert Path("labels").read_text().count("\n") == 137
+    Path("part").write_text("".join(Path("all").read_text().splitlines(keepends=True)[:25]))
+    command("stream", "part", *OPTIONS, *more, "--no-skip")  # a crash after 25 examples of the next file
+    assert command.json("stream", "all", *OPTIONS, *more)["examples"] == 137 + 100
+
+
+def test_labels_with_line_breaks_take_one_line(command, files):  # noqa: F811
+    cells = [f'{a},{b},"{"yes" if label else "not"}\nat all"\n' for (a, b), label in zip(X.tolist(), y, strict=True)]
+    Path("broken.csv").write_text("".join(cells))
+    command("stream", "broken.csv", "model", *OPTIONS[:2], "--predictions", "labels")
+    assert Path("labels").read_text().count("\n") == len(X)
+    command("predict", "broken.csv", "model", "labels")
+    assert set(Path("labels").read_text().splitlines()) == {"yes at all", "not at all"}
 
 
 def test_options_are_for_new_models(command, files):  # noqa: F811

@@ -383,6 +383,18 @@ def test_known_labels_are_checked_before_they_are_kept(tmp_path):
     assert [record["kind"] for record in records(tmp_path / "pool.answers.jsonl")] == ["pool"]
 
 
+def test_a_start_that_failed_loses_no_known_labels(tmp_path):
+    rows = [[str(k), "xyz"[k % 3] if k < 6 else ""] for k in range(9)]
+    pool = write_csv(tmp_path / "pool.csv", rows, ["a", "label"])
+    with (
+        pytest.raises(ValueError, match="--rule margin"),
+        session(pool, "--target", "label", "--rule", "near_boundary"),
+    ):
+        pass
+    with session(pool, "--target", "label") as opened:
+        assert opened.learner.n_labelled == 6
+
+
 def test_known_labels_of_a_model(tmp_path):
     X = np.random.default_rng(1).normal(size=(20, 1))
     hingeline.save(IncrementalSVC(gamma=1.0).fit(X, (X[:, 0] > 0).astype(int)), tmp_path / "m")

@@ -63,9 +63,10 @@ class ReadsEnsemble:
             return object.__getattribute__(self, name)  # raises the original error of a property
         ensemble = vars(self).get("_model")
         if ensemble is not None and name.endswith("_") and not name.startswith("_") and name not in ASKED_ALWAYS:
-            for attributes in (vars(self._fitted()), ensemble.attributes()):
-                if name in attributes:
-                    return attributes[name]
+            brief = vars(self._fitted())
+            attributes = brief if name in brief else ensemble.attributes()
+            if name in attributes:
+                return attributes[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
@@ -199,7 +200,7 @@ class Ensemble:
         if read is None or read[0] != self.core.version:
             with self.lock:
                 read = (self.core.version, SimpleNamespace(**self._attributes(brief=True)))
-                self._read = read
+                self._read, self._all = read, None  # rows that have left a window are kept nowhere
         return read[1]
 
     def attributes(self) -> dict[str, Any]:

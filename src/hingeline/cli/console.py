@@ -119,3 +119,8 @@ def _plain(value: Any) -> Any:
 def percent(part: int, whole: int) -> str:
     """Share in the words of LIBSVM."""
     return f"{100 * part / whole:.6g}% ({part}/{whole})"
+
+
+def one_line(label: Any) -> str:
+    """Label without line breaks."""
+    return " ".join(str(label).splitlines())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .console import Console, percent
+from .console import Console, one_line, percent
 from .options import add_common, add_data, form_of, positive
 
 HELP = "predict the rows of a data file (svm-predict)"
@@ -120,7 +120,7 @@ class Task:
         X = rows.X.toarray() if self.dense and hasattr(rows.X, "toarray") else rows.X
         labels = self.model.predict(X)
         self._count(labels, rows.labels)
-        texts = list(map(str, labels.tolist()))
+        texts = list(map(one_line, labels.tolist()))
         if self.what:
             values = self.model.predict_proba(X) if self.what == "probability" else self.model.decision_function(X)
             table = values.reshape(len(texts), -1).tolist()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from .console import Console
+from .console import Console, one_line
 from .errors import INTERRUPTED, TERMINATED
 from .options import add_common, add_data, add_estimator, form_of, listed, positive
 
@@ -178,6 +178,7 @@ class Learner:
             "line_predicted": 0,
             "line_errors": 0,
             "last": [],
+            "before": 0,  # examples of earlier data
         }
         self.note: dict[str, Any] = {**new, **(keeper.note or {})}
 
@@ -206,7 +207,9 @@ class Learner:
         arguments, model = self.arguments, self.keeper.model
         width = int(model.n_features_in_) if self.begin else arguments.n_features
         form = form_of(arguments, n_features=width, labels=self.supervised, id=arguments.id, most_rows=arguments.batch)
-        skip, name = 0 if arguments.no_skip else self.begin, name_of(arguments.data)
+        if arguments.no_skip:
+            self.note["before"] = self.begin
+        skip, name = self.begin - self.note["before"], name_of(arguments.data)
         if self.begin:
             self.console.say(f"resuming after {self.begin:,} examples")
         with self._predictions() as write, closing(blocks_of(arguments.data, form)) as blocks:
@@ -273,7 +276,7 @@ class Learner:
         if predicted is None:
             note["last"] = ["?"] * n
             return []
-        note["last"] = list(map(str, predicted.tolist()))
+        note["last"] = list(map(one_line, predicted.tolist()))
         wrong = predicted == -1 if labels is None else predicted != labels
         lines = []
         for k, error in enumerate(wrong.tolist()):

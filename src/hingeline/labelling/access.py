@@ -32,7 +32,8 @@ class Access:
     """
 
     def __init__(self, port: int) -> None:
-        self.hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        suffix = "" if port == 80 else f":{port}"  # browsers leave it out
+        self.hosts = (f"127.0.0.1{suffix}", f"localhost{suffix}")
         self.base = f"/{secrets.token_urlsafe(9)}/"
         self._name = f"hingeline-{port}"
         self._cookie = secrets.token_urlsafe(32)

@@ -84,7 +84,7 @@ class Session:
         self._lock, self._saving = RLock(), Lock()
         self._finder = Finder(pool)
         self._replay()
-        if not journal.records and known:
+        if known and all(record["kind"] in ("pool", "classes") for record in journal.records):
             self._extend([*classes, *known.values()])
             self._note({**asdict(learner.answer(list(known), list(known.values()))), "known": True})
         self._extend([*classes, *learner.labels.values()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,8 @@ from ..errors import DataError
 DENSE = 0.5
 #: Integers that floating-point numbers represent.
 EXACT = 2.0**53
+#: Labels that are numbers.
+NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 @dataclass(frozen=True)
@@ -155,16 +158,14 @@ def _stacked(parts: list[Any]) -> Any:
 
 
 def settled(labels: Any) -> np.ndarray:
-    """Labels as integers if all are, else as numbers if all are, else as strings."""
+    """Labels as integers if all are, else as numbers if all are, else as strings: 01 and 1_0 are no numbers."""
     if isinstance(labels, list):
+        if not all(NUMBER.fullmatch(str(label)) for label in labels):
+            return np.array(labels, dtype=str)
         try:
             return np.array([int(label) for label in labels], dtype=np.int64)
         except (ValueError, OverflowError):
-            pass
-        try:
             labels = np.array([float(label) for label in labels])
-        except ValueError:
-            return np.array(labels, dtype=str)
     labels = np.asarray(labels)
     if labels.dtype.kind == "f" and (labels == np.trunc(labels)).all() and (np.abs(labels) <= EXACT).all():
         return labels.astype(np.int64)
