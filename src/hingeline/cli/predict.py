@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import stdout
 from .console import Console, one_line, percent
 from .options import add_common, add_data, form_of, positive
 
@@ -161,9 +161,4 @@ def _output(arguments: Namespace) -> Iterator[Callable[[bytes], Any]]:
     elif arguments.json:
         yield lambda text: None
     else:
-        yield _write_to_stdout
-
-
-def _write_to_stdout(text: bytes) -> None:
-    sys.stdout.buffer.write(text)
-    sys.stdout.buffer.flush()
+        yield stdout.write
