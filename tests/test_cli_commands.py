@@ -205,3 +205,40 @@ def test_datasets(command, files, monkeypatch):  # noqa: F811
 def trained(command, data):  # noqa: F811
     command("train", data, "model", "-q")
     return ("model",)
+
+
+# ---- files of one command -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train three three",
+        "train three ./linked",
+        "predict three model three",
+        "predict three model model",
+        "convert two.csv two.csv",
+        "convert model ../{folder}/model --to libsvm",
+        "tune three three",
+        "tune three --table three",
+        "tune three new --table ./new",
+        "tune three --checkpoint three",
+        "stream three three --n-features 2",
+        "stream three --predictions three --n-features 2",
+        "stream three new --predictions new --n-features 2",
+        "compare two.csv --table two.csv",
+        "compare two.csv --figure two.csv",
+    ],
+)
+def test_no_output_replaces_an_input(command, files, words):  # noqa: F811
+    Path("linked").symlink_to("three")
+    hingeline.save(hingeline.LASVC(gamma=1.0).fit(X, y), "model")
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    command(*words.format(folder=files.name).split(), code=2)
+    assert "would replace" in command.err
+    assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_devices_may_be_input_and_output(command, files):  # noqa: F811
+    hingeline.save(hingeline.LASVC(gamma=1.0).fit(X, y), "model")
+    command("predict", "/dev/null", "model", "/dev/null")

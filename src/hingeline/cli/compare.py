@@ -40,9 +40,10 @@ def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from ..compare import rank_methods
     from .errors import DataError, UsageError
-    from .models import require_file
+    from .models import require_file, require_other
 
     console = Console(arguments)
+    require_other(arguments.files, [arguments.figure, arguments.table])
     for path in (arguments.figure, arguments.table):
         if path is not None:
             require_file(path)

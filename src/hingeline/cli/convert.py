@@ -26,10 +26,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
-    from .models import kind_of
+    from .models import kind_of, require_other
 
     console = Console(arguments)
     console.busy = arguments.output == "-"
+    require_other([arguments.input], [arguments.output])
     with console.collecting():
         kind = None if arguments.input == "-" else kind_of(arguments.input)
         if kind is None:

@@ -41,12 +41,13 @@ def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import blocks_of, size_of
     from .errors import UsageError
-    from .models import opened
+    from .models import opened, require_other
 
     console = Console(arguments)
     console.busy = arguments.output in (None, "-")
     if arguments.json and arguments.output == "-":
         raise UsageError("--json prints to standard output; give another file for the predictions.")
+    require_other([arguments.data, arguments.model], [arguments.output])
     with console.collecting():
         what = "probability" if arguments.probability == "1" else "scores" if arguments.scores else ""
         task = Task(

@@ -77,11 +77,12 @@ def read_labelled(path: str, form: Any) -> tuple[Any, Any, Any]:
 def _model_path(arguments: Namespace) -> str:
     """Model file, checked before the work begins."""
     from .errors import UsageError
-    from .models import require_file
+    from .models import require_file, require_other
 
     if arguments.model is None and arguments.data == "-":
         raise UsageError("give the name of the model file: the data come from standard input.")
     path = arguments.model or f"{os.path.basename(arguments.data)}.model"
+    require_other([arguments.data], [path])
     require_file(path)
     return str(path)
 

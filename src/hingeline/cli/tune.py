@@ -41,11 +41,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .estimators import built, weigh
-    from .models import require_file, write
+    from .models import require_file, require_other, write
     from .train import read_labelled
 
     console = Console(arguments)
-    for path in (arguments.model, arguments.table, arguments.checkpoint):
+    outputs = (arguments.model, arguments.table, arguments.checkpoint)
+    require_other([arguments.data], outputs)
+    for path in outputs:
         if path is not None:
             require_file(path)
     with console.collecting():
