@@ -246,6 +246,7 @@ def test_exit_codes(command, files, monkeypatch):  # noqa: F811
         ("train two -g x", 2, "expected a number"),
         ("train two -b 2", 2, "expected 0 or 1"),
         ("train two -v 0", 2, "expected an integer >= 1"),
+        ("train two -v 200", 2, "-v must be 2 to "),
         ("train two --delimiter ab", 2, "expected one character"),
         ("train two --estimator svc", 2, "Did you mean SVC?"),
         ("train two --estimator zzz", 2, "Known are SVC"),

@@ -429,3 +429,17 @@ def test_parts_of_rows():
     assert rows.part(3, 5).ids == ["3", "4"] and rows.part(3, 5).labels == [str(y[3]), str(y[4])]
     (whole,) = batches([rows.part(0, 10), rows.part(10, 40)], 100)
     assert whole.ids == rows.ids and whole.labels == rows.labels
+
+
+def test_a_byte_order_mark_is_no_label(tmp_path):
+    path = tmp_path / "marked"
+    for text in (b"1 1:2 2:3\r\n-1 1:3\r\n", b"1 1:2 2:3\n\xef\xbb\xbf1 1:3\n"):
+        path.write_bytes(b"\xef\xbb\xbf" + text)
+        if b"\xef" in text:
+            with pytest.raises(DataError, match="line 2, column 1: the line must begin with a label"):
+                all_rows(str(path), Form())
+        else:
+            assert all_rows(str(path), Form()).labels.tolist() == [1, -1]
+    path.write_bytes(b"\xef\xbb\xbfx 1:2\n")
+    with pytest.raises(DataError, match="line 1, column 1: the line must begin with a label, a finite number. Got 'x'"):
+        all_rows(str(path), Form())

@@ -147,7 +147,7 @@ def _guarded(arguments: Namespace) -> int:
     except Exception as error:
         plain = isinstance(error, ValueError | OSError | ImportError | RuntimeError) and str(error)
         words = str(error) if plain else f"{type(error).__name__}: {error}"
-        return _told(arguments, words, FAILURE)
+        return _told(arguments, words, getattr(error, "exit_code", FAILURE))
 
 
 def _told(arguments: Namespace, message: str, code: int, details: dict[str, Any] | None = None) -> int:

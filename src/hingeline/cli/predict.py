@@ -137,13 +137,21 @@ class Task:
 
     @property
     def n_labelled(self) -> int:
-        """Number of rows with labels."""
-        return self.confusion.total()
+        """Number of rows with labels that can be compared: those of one-class models are +1 and -1."""
+        return self.confusion.total() if self._comparable else 0
 
     @property
     def n_correct(self) -> int:
         """Number of rows whose label was predicted."""
+        if not self._comparable:
+            return 0
         return sum(count for (label, predicted), count in self.confusion.items() if label == predicted)
+
+    @property
+    def _comparable(self) -> bool:
+        from .estimators import takes_labels
+
+        return takes_labels(self.model) or all(label in ("1", "-1") for label, _ in self.confusion)
 
     def result(self) -> dict[str, Any]:
         """Keys of the JSON object."""
