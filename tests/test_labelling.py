@@ -385,7 +385,7 @@ def test_known_labels_are_checked_before_they_are_kept(tmp_path):
 
 
 def test_a_start_that_failed_loses_no_known_labels(tmp_path):
-    rows = [[str(k), "xyz"[k % 3] if k < 6 else ""] for k in range(9)]
+    rows = [[str(k % 4), "xyz"[k % 3] if k < 6 else ""] for k in range(9)]
     pool = write_csv(tmp_path / "pool.csv", rows, ["a", "label"])
     with (
         pytest.raises(ValueError, match="--rule margin"),

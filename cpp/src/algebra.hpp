@@ -46,11 +46,13 @@ template <class T, bool Products> HL_INLINE void combine_all(const T* const* row
     constexpr Index stretch = 1024;  // sums that stay in the L1 cache while all rows are read
     for (Index at = from; at < to; at += stretch) {
         const Index end = to - at < stretch ? to : at + stretch;
+        const auto products_of = [&](Index r) { return Products ? products + r : nullptr; };
         Index r = 0;
         for (; r + group <= count; r += group)
             add_rows<T, group, Products>(rows + r, weights + r, r + 2 * group <= count ? rows + r + group : nullptr, at,
-                                         end, sums, a, products + r);
-        for (; r < count; ++r) add_rows<T, 1, Products>(rows + r, weights + r, nullptr, at, end, sums, a, products + r);
+                                         end, sums, a, products_of(r));
+        for (; r < count; ++r)
+            add_rows<T, 1, Products>(rows + r, weights + r, nullptr, at, end, sums, a, products_of(r));
     }
 }
 

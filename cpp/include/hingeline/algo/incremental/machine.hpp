@@ -305,9 +305,12 @@ template <class Source> class Machine {
     /// Solve the problem by descent, without the points `leaving` and with the points `coming`.
     void solve(const Array<Index>& leaving, const Array<Index>& coming) {
         path_.start();
+        const auto among = [](const Array<Index>& some, Index c) {
+            return std::find(some.begin(), some.end(), c) != some.end();
+        };
         Array<Index> all;
         for (const Index c : members())
-            if (std::find(leaving.begin(), leaving.end(), c) == leaving.end()) all.push_back(c);
+            if (!among(leaving, c) && !among(coming, c)) all.push_back(c);  // a point may rest here already
         all.insert(all.end(), coming.begin(), coming.end());
         descend(all);
     }
