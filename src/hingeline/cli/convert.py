@@ -64,9 +64,7 @@ def _convert_data(console: Console, arguments: Namespace) -> None:
         raise UsageError("--json prints to standard output; give another file for the data.")
     to = arguments.to or MODEL_ENDINGS.get(PurePath(arguments.output).suffix)
     if to in MODEL_ENDINGS.values():
-        raise UsageError(
-            f"{name_of(arguments.input)} holds data, which cannot become {to}, a format of models."
-        )
+        raise UsageError(f"{name_of(arguments.input)} holds data, which cannot become {to}, a format of models.")
     form = form_of(arguments, n_features=arguments.n_features, labels=False)
     n, d, to = write_rows(arguments.input, form, arguments.output, arguments.to)
     console.put(kind="data", format=to, rows=n, features=d)
