@@ -383,6 +383,17 @@ def test_a_closed_pipe_and_sigterm(files):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs pipes of POSIX")
 @pytest.mark.parametrize("buffering", [0, -1])
+def test_words_that_cannot_be_printed(monkeypatch, capsys, buffering):
+    raw = io.FileIO("/dev/full", "w")
+    stream = io.TextIOWrapper(raw if buffering == 0 else io.BufferedWriter(raw), write_through=buffering == 0)
+    with monkeypatch.context() as patch, stream:
+        patch.setattr(sys, "stdout", stream)
+        assert entry.main(["--version"]) == 73
+    assert "cannot write standard output: No space left" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs pipes of POSIX")
+@pytest.mark.parametrize("buffering", [0, -1])
 @pytest.mark.parametrize("words", ["predict three model --scores", "convert three - --to csv"])
 def test_no_byte_of_standard_output_is_lost(files, monkeypatch, buffering, words):
     """PYTHONUNBUFFERED takes the buffer of standard output away: it must not end in the middle, with exit code 0."""

@@ -64,6 +64,11 @@ def main(argv: list[str] | None = None) -> int:
             return OK if arguments is None else _guarded(arguments)
     except SystemExit as end:
         return int(end.code or OK)
+    except OutputError as error:  # of the help or the version
+        print(f"hingeline: {error}", file=sys.stderr)
+        return error.code
+    except BrokenPipeError:
+        return BROKEN_PIPE
 
 
 class Parser(ArgumentParser):
@@ -92,7 +97,7 @@ def _parsed(argv: list[str]) -> Namespace | None:
         sys.exit(USAGE)
     from importlib.metadata import version
 
-    print(f"hingeline {version('hingeline')}")
+    stdout.write_line(f"hingeline {version('hingeline')}")
     return None
 
 
@@ -132,8 +137,7 @@ def _guarded(arguments: Namespace) -> int:
     try:
         with _handling_sigterm():
             code = arguments.run(arguments)
-            with stdout.checked():
-                sys.stdout.flush()
+            stdout.flush()
             return int(code)
     except CommandError as error:
         return _told(arguments, str(error), error.code, error.details())

@@ -20,7 +20,10 @@ def buffered() -> Iterator[None]:
     before = sys.stdout
     raw = getattr(before, "buffer", None)
     if not isinstance(raw, io.RawIOBase):
-        yield
+        try:
+            yield
+        finally:
+            flush()
         return
     stream = io.BufferedWriter(raw)
     text = io.TextIOWrapper(stream, before.encoding, before.errors, line_buffering=True)
@@ -28,11 +31,12 @@ def buffered() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.stdout = before
-        with checked():
-            text.flush()
-        text.detach()
-        stream.detach()
+        try:
+            flush()
+        finally:
+            sys.stdout = before
+            text.detach()
+            stream.detach()
 
 
 @contextmanager
@@ -53,6 +57,13 @@ def discard() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+def flush() -> None:
+    """Let what was printed leave the process."""
+    if sys.stdout is not None:
+        with checked():
+            sys.stdout.flush()
 
 
 def write(text: bytes) -> None:
