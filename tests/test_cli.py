@@ -1,5 +1,6 @@
 """``hingeline train`` and ``predict``, and what all commands share: exit codes, JSON, errors."""
 
+import io
 import os
 import re
 import signal
@@ -245,6 +246,7 @@ def test_exit_codes(command, files, monkeypatch):  # noqa: F811
         ("train two -g x", 2, "expected a number"),
         ("train two -b 2", 2, "expected 0 or 1"),
         ("train two -v 0", 2, "expected an integer >= 1"),
+        ("train two -v 200", 2, "-v must be 2 to "),
         ("train two --delimiter ab", 2, "expected one character"),
         ("train two --estimator svc", 2, "Did you mean SVC?"),
         ("train two --estimator zzz", 2, "Known are SVC"),
@@ -377,6 +379,71 @@ def test_a_closed_pipe_and_sigterm(files):
         assert closed.wait() == 141 and closed.stderr.read() == b""
         assert ended.wait() == 143
         assert sorted(path.name for path in files.iterdir()) == ["model", "three", "two", "two.csv"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs pipes of POSIX")
+@pytest.mark.parametrize("buffering", [0, -1])
+def test_words_that_cannot_be_printed(monkeypatch, capsys, buffering):
+    raw = io.FileIO("/dev/full", "w")
+    stream = io.TextIOWrapper(raw if buffering == 0 else io.BufferedWriter(raw), write_through=buffering == 0)
+    with monkeypatch.context() as patch, stream:
+        patch.setattr(sys, "stdout", stream)
+        assert entry.main(["--version"]) == 73
+    assert "cannot write standard output: No space left" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs pipes of POSIX")
+@pytest.mark.parametrize("buffering", [0, -1])
+@pytest.mark.parametrize("words", ["predict three model --scores", "convert three - --to csv"])
+def test_no_byte_of_standard_output_is_lost(files, monkeypatch, buffering, words):
+    """PYTHONUNBUFFERED takes the buffer of standard output away: it must not end in the middle, with exit code 0."""
+    assert entry.main(["train", "three", "model", "-q"]) == 0
+
+    class Slow(io.FileIO):
+        """The system writes a part of the bytes only."""
+
+        def write(self, data):
+            return super().write(bytes(data)[:1000])
+
+    def output(path):
+        raw = Slow(path, "w")
+        return io.TextIOWrapper(raw if buffering == 0 else io.BufferedWriter(raw), write_through=buffering == 0)
+
+    for path, code in (("out", 0), ("/dev/full", 73)):
+        with monkeypatch.context() as patch, output(path) as stream:
+            patch.setattr(sys, "stdout", stream)
+            assert entry.main(words.split()) == code
+            assert sys.stdout is stream
+    lines = Path("out").read_text().splitlines()
+    assert len(lines) == (90 if "predict" in words else 91) and os.path.getsize("out") > 2000
+    read, write = os.pipe()
+    os.close(read)
+    with monkeypatch.context() as patch, output(write) as stream:
+        patch.setattr(sys, "stdout", stream)
+        assert entry.main(words.split()) == 141
+
+
+def test_arguments_after_options(command, files):  # noqa: F811
+    command("train", "two", "-c", 10, "late")
+    assert hingeline.load("late").C == 10
+    command("train", "-q", "two", "-w-1", 2, "weighted", "-g", 1)
+    assert hingeline.load("weighted").class_weight == {-1: 2}
+    command("predict", "two", "-q", "late", "--scores", "out")
+    assert Path("out").exists()
+    command("train", "two", "a", "-q", "b", code=2)
+    assert "unrecognized arguments: b" in command.err and "usage: hingeline train [--help]" in command.err
+    command("predict", "two", code=2)
+    assert "the following arguments are required: model" in command.err
+    Path("two").rename("-two")
+    command("train", "-q", "--", "-two", "dashes")
+    assert Path("dashes").exists()
+
+
+def test_usage_errors_in_json(command, files):  # noqa: F811
+    for words in ("train", "train two --nonsense", "train two -c x", "train two -s 9"):
+        found = command.json(*words.split(), code=2)
+        assert found["command"] == "train" and found["error"]["code"] == 2 and found["error"]["kind"] == "usage"
+        assert found["error"]["message"] in command.err
 
 
 def test_sigterm_is_not_lost(command, files, monkeypatch):  # noqa: F811

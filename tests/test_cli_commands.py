@@ -65,7 +65,10 @@ def test_mistakes_of_tune(command, files):  # noqa: F811
         ("--log2 C=1,2,0", "expected FIRST,LAST,STEP"),
         ("--log2 C=0,300,0.0001", "expected FIRST,LAST,STEP"),
         ("--log2 C=0,100,0.1 --log2 gamma=0,100,0.1", "more than 100,000 candidates"),
-        ("-v 1", "-v must be at least 2"),
+        ("-v 1", "-v must be 2 to 32, the rows of the most frequent label. Got 1."),
+        ("-v 33", "-v must be 2 to 32"),
+        ("--scoring nope", "scikit-learn has no score 'nope'"),
+        ("--scoring acuracy", "Did you mean accuracy"),
         ("--grid C", "expected NAME=VALUE"),
     ]:
         command("tune", "two.csv", *words.split(), code=2)
@@ -205,3 +208,67 @@ def test_datasets(command, files, monkeypatch):  # noqa: F811
 def trained(command, data):  # noqa: F811
     command("train", data, "model", "-q")
     return ("model",)
+
+
+# ---- files of one command -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train three three",
+        "train three ./linked",
+        "predict three model three",
+        "predict three model model",
+        "convert two.csv two.csv",
+        "convert model ../{folder}/model --to libsvm",
+        "tune three three",
+        "tune three --table three",
+        "tune three new --table ./new",
+        "tune three --checkpoint three",
+        "stream three three --n-features 2",
+        "stream three --predictions three --n-features 2",
+        "stream three new --predictions new --n-features 2",
+        "compare two.csv --table two.csv",
+        "compare two.csv --figure two.csv",
+    ],
+)
+def test_no_output_replaces_an_input(command, files, words):  # noqa: F811
+    Path("linked").symlink_to("three")
+    hingeline.save(hingeline.LASVC(gamma=1.0).fit(X, y), "model")
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    command(*words.format(folder=files.name).split(), code=2)
+    assert "would replace" in command.err
+    assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_devices_may_be_input_and_output(command, files):  # noqa: F811
+    hingeline.save(hingeline.LASVC(gamma=1.0).fit(X, y), "model")
+    command("predict", "/dev/null", "model", "/dev/null")
+
+
+def test_data_do_not_become_models(command, files):  # noqa: F811
+    for words in ("out --to onnx", "out.onnx", "out.safetensors"):
+        command("convert", "two.csv", *words.split(), code=2)
+        assert "two.csv holds data, which cannot become " in command.err
+    command("convert", "two.csv", "out", code=2)
+    assert "Give --to: libsvm, csv" in command.err
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
+def test_report_prints_what_a_libsvm_file_holds(command, files, kernel):  # noqa: F811
+    command("train", "three", "model", "--format", "libsvm", "-t", kernel, "-g", 0.5, "-c", 7, "-q")
+    words = {line.split()[0] for line in Path("model").read_text().partition("\nSV\n")[0].splitlines()}
+    found = command.json("report", "model")["parameters"]
+    assert found.keys() == {"kernel", *(words & {"degree", "gamma", "coef0"})}
+    assert "C=" not in command("report", "model")
+
+
+def test_one_class_models_are_not_compared_with_other_labels(command, files):  # noqa: F811
+    command("train", "-s", 2, "-g", 1, "three", "model", "-q")
+    assert command("predict", "three", "model", "out") == ""
+    found = command.json("predict", "three", "model")
+    assert (found["rows"], found["labelled"], found["correct"], found["accuracy"]) == (90, 0, 0, None)
+    assert "90 rows without labels +1 and -1" in command("report", "model", "three")
+    Path("signs").write_text("+1 1:1 2:0\n-1 1:9 2:9\n")
+    assert "Accuracy = " in command("predict", "signs", "model", "out")

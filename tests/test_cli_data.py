@@ -429,3 +429,13 @@ def test_parts_of_rows():
     assert rows.part(3, 5).ids == ["3", "4"] and rows.part(3, 5).labels == [str(y[3]), str(y[4])]
     (whole,) = batches([rows.part(0, 10), rows.part(10, 40)], 100)
     assert whole.ids == rows.ids and whole.labels == rows.labels
+
+
+def test_a_byte_order_mark_is_no_label(tmp_path):
+    path, mark = tmp_path / "marked", b"\xef\xbb\xbf"
+    path.write_bytes(mark + b"1 1:2 2:3\r\n-1 1:3\r\n")
+    assert all_rows(str(path), Form()).labels.tolist() == [1, -1]
+    for line, text in ((1, mark + b"x 1:2\n"), (2, mark + b"1 1:2\n" + mark + b"1 1:3\n")):
+        path.write_bytes(text)
+        with pytest.raises(DataError, match=f"line {line}, column 1: the line must begin with a label"):
+            all_rows(str(path), Form())

@@ -100,8 +100,8 @@ def test_options_are_for_new_models(command, files):  # noqa: F811
     command("stream", "some", *OPTIONS, "--checkpoint", "run")
     command("stream", "all", "-c", 7, *OPTIONS, "--checkpoint", "run")
     assert "keeps its own C" in command.err
-    command("stream", "all", "--estimator", "KernelSGDClassifier", *OPTIONS, "--checkpoint", "run", code=1)
-    assert "run holds a LASVC" in command.err
+    command("stream", "all", "--estimator", "KernelSGDClassifier", *OPTIONS, "--checkpoint", "run", code=2)
+    assert "run holds a model of the class LASVC" in command.err
 
 
 def test_standard_input_and_output(command, files):  # noqa: F811
@@ -244,3 +244,32 @@ def test_predictions_are_repaired(command, tmp_path, capsys):  # noqa: F811
             file.write(["x"])
         assert path.read_text() == wanted + "x\n"
     assert len(said) == 1 and "the predictions of 2 examples are missing" in said[0]
+
+
+# ---- faults of use ----------------------------------------------------------------------------------------
+
+
+def test_the_class_of_a_checkpoint_is_known(command, files):  # noqa: F811
+    run = ("--checkpoint", "run", "--predictions", "labels")
+    command("stream", "some", *OPTIONS, *run, "--estimator", "IncrementalSVC")
+    found = command.json("stream", "all", *run, "--forget", "3,5")
+    assert (found["estimator"], found["resumed_at"], found["learnt"]) == ("IncrementalSVC", 37, 63)
+    assert found["warnings"] == []
+    command("stream", "all", *run, "--estimator", "LASVC", code=2)
+    assert "holds a model of the class IncrementalSVC. Leave --estimator out" in command.err
+    command("stream", "all", *run, "--estimator", "SVC", code=2)
+    command("stream", "all", *run, "--param", "budget=1", code=2)  # the checkpoint is closed after errors
+    assert command.json("stream", "--forget", "4", "--checkpoint", "run")["estimator"] == "IncrementalSVC"
+    command("stream", "--forget", "4", "--checkpoint", "other", code=2)
+    assert "--forget needs a checkpoint" in command.err and not Path("other").exists()
+    command("stream", "all", *OPTIONS, "--checkpoint", "some", code=73)
+    assert "the checkpoint some is a file; give a folder" in command.err
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n"])
+def test_data_without_rows(command, files, text):  # noqa: F811
+    Path("empty.svm").write_text(text)
+    command("stream", "empty.svm", "model", *OPTIONS, "--checkpoint", "run", code=65)
+    assert "0 examples, no model written" in command.err and not Path("model").exists()
+    command("stream", "some", *OPTIONS, "--checkpoint", "run")
+    command("stream", "empty.svm", "--no-skip", "--checkpoint", "run")

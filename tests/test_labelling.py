@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -478,9 +479,25 @@ def test_large_pools_are_asked_in_small_parts(tmp_path, monkeypatch):
         assert opened.learner.rule.candidates is None
 
 
-def test_the_program_reports_errors_without_a_traceback(tmp_path, capsys):
-    assert main(["label", str(tmp_path / "missing.csv")]) == 1
-    assert "hingeline label: " in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ("missing.csv", 66, "cannot read missing.csv: No such file"),
+        ("empty.csv", 65, "empty.csv holds no examples"),
+        ("pool.csv --answers other.txt", 65, "other.txt, line 1: not a line of a journal"),
+        ("pool.csv --model other.txt", 65, ""),
+        ("pool.csv --model missing", 66, "cannot read missing"),
+        ("pool.csv --export pool.csv", 2, "would replace a file"),
+        ("pool.csv --export no/labels.csv", 73, "must name a file in a folder that exists"),
+    ],
+)
+def test_the_program_reports_errors_without_a_traceback(tmp_path, monkeypatch, capsys, words, code, message):
+    monkeypatch.chdir(small_table(tmp_path).parent)
+    Path("empty.csv").write_text("")
+    Path("other.txt").write_text("precious\n")
+    assert main(["label", "--no-browser", *words.split()]) == code
+    err = capsys.readouterr().err
+    assert "hingeline label: " in err and message in err and "Traceback" not in err
 
 
 def killed_session(pool, seed):

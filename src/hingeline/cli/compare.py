@@ -40,9 +40,10 @@ def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from ..compare import rank_methods
     from .errors import DataError, UsageError
-    from .models import require_file
+    from .models import require_file, require_other
 
     console = Console(arguments)
+    require_other(arguments.files, [arguments.figure, arguments.table])
     for path in (arguments.figure, arguments.table):
         if path is not None:
             require_file(path)
@@ -113,21 +114,18 @@ def _score(cell: str) -> float | None:
 
 def _cross_validated(console: Console, arguments: Namespace) -> tuple[list[list[float]], list[str], list[str]]:
     """Accuracies of the methods on the data files."""
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.model_selection import cross_val_score
 
-    from .errors import CommandError, UsageError
+    from .errors import CommandError
     from .estimators import called
-    from .train import read_labelled
+    from .train import folds_of, read_labelled
 
-    if arguments.folds < 2:
-        raise UsageError("-v must be at least 2.")
     models = {text: called(text) for text in arguments.method}
-    folds = StratifiedKFold(arguments.folds, shuffle=True, random_state=arguments.seed)
     scores: list[list[float]] = []
     with console.bar(len(arguments.files) * len(models), "cross-validating") as done:
         for path in arguments.files:
             X, y, _ = read_labelled(path, form_of(arguments))
-            row = []
+            folds, row = folds_of(arguments, y), []
             for text, model in models.items():
                 try:
                     row.append(float(cross_val_score(model, X, y, cv=folds, error_score="raise").mean()))

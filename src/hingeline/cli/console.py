@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import stdout
+
 
 class Console:
     """Output of one command.
@@ -32,7 +34,10 @@ class Console:
     def say(self, text: str) -> None:
         """Print a line for people."""
         if not (self.json or self.quiet):
-            print(text, file=sys.stderr if self.busy else sys.stdout, flush=True)
+            if self.busy:
+                print(text, file=sys.stderr, flush=True)
+            else:
+                stdout.write_line(text)
 
     def put(self, **values: Any) -> None:
         """Add keys to the JSON object."""
@@ -49,7 +54,7 @@ class Console:
         """Print the JSON object."""
         if self.json:
             self.result["seconds"] = round(time.perf_counter() - self.begin, 6)
-            print(json.dumps(_plain(self.result), allow_nan=False), flush=True)
+            stdout.write_line(json.dumps(_plain(self.result), allow_nan=False))
 
     @contextmanager
     def collecting(self) -> Iterator[None]:

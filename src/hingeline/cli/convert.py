@@ -26,10 +26,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
-    from .models import kind_of
+    from .models import kind_of, require_other
 
     console = Console(arguments)
     console.busy = arguments.output == "-"
+    require_other([arguments.input], [arguments.output])
     with console.collecting():
         kind = None if arguments.input == "-" else kind_of(arguments.input)
         if kind is None:
@@ -55,11 +56,15 @@ def _convert_model(console: Console, arguments: Namespace, kind: str) -> None:
 
 
 def _convert_data(console: Console, arguments: Namespace) -> None:
+    from .data.sources import name_of
     from .data.writers import write_rows
     from .errors import UsageError
 
     if arguments.json and arguments.output == "-":
         raise UsageError("--json prints to standard output; give another file for the data.")
+    to = arguments.to or MODEL_ENDINGS.get(PurePath(arguments.output).suffix)
+    if to in MODEL_ENDINGS.values():
+        raise UsageError(f"{name_of(arguments.input)} holds data, which cannot become {to}, a format of models.")
     form = form_of(arguments, n_features=arguments.n_features, labels=False)
     n, d, to = write_rows(arguments.input, form, arguments.output, arguments.to)
     console.put(kind="data", format=to, rows=n, features=d)

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import threading
 import traceback
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
-from .errors import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, TERMINATED, USAGE, CommandError
+from . import stdout
+from .errors import (
+    BROKEN_PIPE,
+    FAILURE,
+    INTERRUPTED,
+    OK,
+    TERMINATED,
+    USAGE,
+    CommandError,
+    OutputError,
+    UsageError,
+)
 from .options import normalised
 
 #: Modules of the commands. Each has HELP, add_arguments(parser) and run(arguments).
@@ -48,25 +58,52 @@ def main(argv: list[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv[1:] == ["-h"]:
         argv[1:] = ["--help"]
-    parser = _parser(argv)
     try:
-        arguments = parser.parse_args(normalised(argv))
+        with stdout.buffered():
+            arguments = _parsed(argv)
+            return OK if arguments is None else _guarded(arguments)
     except SystemExit as end:
         return int(end.code or OK)
-    if arguments.version:
-        from importlib.metadata import version
+    except OutputError as error:  # of the help or the version
+        print(f"hingeline: {error}", file=sys.stderr)
+        return error.code
+    except BrokenPipeError:
+        return BROKEN_PIPE
 
-        print(f"hingeline {version('hingeline')}")
-        return OK
-    if arguments.command is None:
+
+class Parser(ArgumentParser):
+    """Parser whose errors are those of the command line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and raise UsageError."""
+        self.print_usage(sys.stderr)
+        raise UsageError(message)
+
+
+def _parsed(argv: list[str]) -> Namespace | None:
+    """Arguments of a command; None if there is nothing more to do. SystemExit after help and after errors."""
+    name = argv[0] if argv and argv[0] in COMMANDS else None
+    try:
+        if name is not None:
+            parser, words = _command_parser(name), normalised(argv[1:])
+            return parser.parse_args(words) if "--" in words else parser.parse_intermixed_args(words)
+        parser = _parser()
+        arguments = parser.parse_args(argv)
+    except UsageError as error:
+        given = Namespace(command=name, json="--json" in argv, debug="--debug" in argv)
+        sys.exit(_told(given, str(error), error.code, error.details()))
+    if not arguments.version:
         parser.print_help(sys.stderr)
-        return USAGE
-    return _guarded(arguments)
+        sys.exit(USAGE)
+    from importlib.metadata import version
+
+    stdout.write_line(f"hingeline {version('hingeline')}")
+    return None
 
 
-def _parser(argv: list[str]) -> ArgumentParser:
-    """Make the parser. If a command is named, only its arguments are defined."""
-    parser = ArgumentParser(
+def _parser() -> Parser:
+    """Parser that lists the commands."""
+    parser = Parser(
         prog="hingeline",
         description="Support vector machines: train, predict, learn from streams, search parameters, compare methods.",
         epilog="hingeline COMMAND --help lists the options of a command.",
@@ -74,19 +111,24 @@ def _parser(argv: list[str]) -> ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name in argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS:
-        module = import_module(COMMANDS[name])
-        one = parsers.add_parser(
-            name,
-            help=module.HELP,
-            description=module.__doc__,
-            add_help=False,
-            allow_abbrev=False,
-            formatter_class=RawDescriptionHelpFormatter,
-        )
-        one.add_argument("--help", action="help", help="print this help")
-        one.set_defaults(run=module.run, json=False, debug=False)
-        module.add_arguments(one)
+    for name in COMMANDS:
+        parsers.add_parser(name, help=import_module(COMMANDS[name]).HELP)
+    return parser
+
+
+def _command_parser(name: str) -> Parser:
+    """Parser of a command."""
+    module = import_module(COMMANDS[name])
+    parser = Parser(
+        prog=f"hingeline {name}",
+        description=module.__doc__,
+        add_help=False,
+        allow_abbrev=False,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--help", action="help", help="print this help")
+    parser.set_defaults(command=name, run=module.run, json=False, debug=False)
+    module.add_arguments(parser)
     return parser
 
 
@@ -95,12 +137,12 @@ def _guarded(arguments: Namespace) -> int:
     try:
         with _handling_sigterm():
             code = arguments.run(arguments)
-            sys.stdout.flush()
+            stdout.flush()
             return int(code)
     except CommandError as error:
         return _told(arguments, str(error), error.code, error.details())
     except BrokenPipeError:  # the reader of our output has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no further error when Python ends
+        stdout.discard()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return _told(arguments, "interrupted", INTERRUPTED)
@@ -109,17 +151,18 @@ def _guarded(arguments: Namespace) -> int:
     except Exception as error:
         plain = isinstance(error, ValueError | OSError | ImportError | RuntimeError) and str(error)
         words = str(error) if plain else f"{type(error).__name__}: {error}"
-        return _told(arguments, words, FAILURE)
+        return _told(arguments, words, getattr(error, "exit_code", FAILURE))
 
 
 def _told(arguments: Namespace, message: str, code: int, details: dict[str, Any] | None = None) -> int:
     """Print an error and return the exit code."""
     if arguments.debug:
         traceback.print_exc()
-    print(f"hingeline {arguments.command}: {message}", file=sys.stderr, flush=True)
+    print(f"{' '.join(filter(None, ('hingeline', arguments.command)))}: {message}", file=sys.stderr, flush=True)
     if arguments.json:
-        error = details or {"kind": "failure", "message": message}
-        print(json.dumps({"command": arguments.command, "error": {**error, "code": code}}), flush=True)
+        error = {**(details or {"kind": "failure", "message": message}), "code": code}
+        with suppress(OutputError, BrokenPipeError):
+            stdout.write_line(json.dumps({"command": arguments.command, "error": error}))
     return code
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,25 @@ def require_file(path: str) -> None:
         raise OutputError(f"cannot write {path}: it is not a regular file")
     if not os.access(folder, os.W_OK):
         raise OutputError(f"cannot write {path}: no permission to write to {folder}")
+
+
+def require_other(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
+    """Refuse outputs that would replace an input or one another."""
+    taken = [path for path in inputs if path not in (None, "-")]
+    for path in outputs:
+        if path in (None, "-"):
+            continue
+        same = next((one for one in taken if _same_file(str(one), str(path))), None)
+        if same is not None:
+            raise UsageError(f"{path} would replace {same}, another file of this command. Give another name.")
+        taken.append(path)
+
+
+def _same_file(a: str, b: str) -> bool:
+    """Whether two names are those of one regular file, or of one file that does not exist yet."""
+    if os.path.exists(a) and os.path.exists(b):
+        return os.path.isfile(a) and os.path.samefile(a, b)
+    return os.path.realpath(a) == os.path.realpath(b)
 
 
 def write(model: Any, path: str, kind: str) -> None:

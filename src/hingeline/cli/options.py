@@ -55,11 +55,13 @@ def form_of(arguments: Namespace, **known: Any) -> Any:
     )
 
 
-def add_estimator(parser: ArgumentParser, default: str) -> None:
-    """Options that choose an estimator and its parameters."""
+def add_estimator(parser: ArgumentParser, default: str, *, later: bool = False) -> None:
+    """Options that choose an estimator and its parameters; `later`: the command sets the default."""
     group = parser.add_argument_group("estimator")
     which = group.add_mutually_exclusive_group()
-    which.add_argument("--estimator", metavar="CLASS", default=default, help=f"name as in Python, default {default}")
+    which.add_argument(
+        "--estimator", metavar="CLASS", default=None if later else default, help=f"name as in Python, default {default}"
+    )
     which.add_argument(
         "-s", dest="estimator", action=_Type, metavar="TYPE", help="LIBSVM's number: 0 (SVC) or 2 (one-class)"
     )

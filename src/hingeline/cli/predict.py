@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import stdout
 from .console import Console, one_line, percent
 from .options import add_common, add_data, form_of, positive
 
@@ -41,12 +41,13 @@ def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import blocks_of, size_of
     from .errors import UsageError
-    from .models import opened
+    from .models import opened, require_other
 
     console = Console(arguments)
     console.busy = arguments.output in (None, "-")
     if arguments.json and arguments.output == "-":
         raise UsageError("--json prints to standard output; give another file for the predictions.")
+    require_other([arguments.data, arguments.model], [arguments.output])
     with console.collecting():
         what = "probability" if arguments.probability == "1" else "scores" if arguments.scores else ""
         task = Task(
@@ -136,13 +137,21 @@ class Task:
 
     @property
     def n_labelled(self) -> int:
-        """Number of rows with labels."""
-        return self.confusion.total()
+        """Number of rows with labels that can be compared: those of one-class models are +1 and -1."""
+        return self.confusion.total() if self._comparable else 0
 
     @property
     def n_correct(self) -> int:
         """Number of rows whose label was predicted."""
+        if not self._comparable:
+            return 0
         return sum(count for (label, predicted), count in self.confusion.items() if label == predicted)
+
+    @property
+    def _comparable(self) -> bool:
+        from .estimators import takes_labels
+
+        return takes_labels(self.model) or all(label in ("1", "-1") for label, _ in self.confusion)
 
     def result(self) -> dict[str, Any]:
         """Keys of the JSON object."""
@@ -161,9 +170,4 @@ def _output(arguments: Namespace) -> Iterator[Callable[[bytes], Any]]:
     elif arguments.json:
         yield lambda text: None
     else:
-        yield _write_to_stdout
-
-
-def _write_to_stdout(text: bytes) -> None:
-    sys.stdout.buffer.write(text)
-    sys.stdout.buffer.flush()
+        yield stdout.write

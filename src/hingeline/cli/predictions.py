@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
+from . import stdout
 from .console import Console
 from .errors import OutputError
 
@@ -30,7 +30,7 @@ class Predictions:
 
     def __init__(self, path: str, n_learnt: int, last: list[str], console: Console) -> None:
         if path == "-":
-            self.file: Any = sys.stdout.buffer
+            self.file: Any = None
             return
         try:
             self.file = open(path, "r+b" if n_learnt and os.path.exists(path) else "w+b")  # noqa: SIM115
@@ -56,13 +56,16 @@ class Predictions:
 
     def write(self, labels: list[str]) -> None:
         """Write labels, one on each line; they have left the process when this returns."""
-        if labels:
-            self.file.write("".join(f"{label}\n" for label in labels).encode())
+        text = "".join(f"{label}\n" for label in labels).encode()
+        if self.file is None:
+            stdout.write(text)
+        else:
+            self.file.write(text)
             self.file.flush()
 
     def __enter__(self) -> Predictions:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self.file is not sys.stdout.buffer:
+        if self.file is not None:
             self.file.close()

@@ -11,6 +11,9 @@ from .options import add_common, add_data
 
 HELP = "describe a model file, and its predictions on a data file"
 
+#: Parameters of the kernel in LIBSVM's text.
+LIBSVM_PARAMETERS = {"poly": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
@@ -46,7 +49,7 @@ def _describe(console: Console, path: str) -> Any:
     kind, model = kind_of(path), opened(path)
     size = 0 if os.path.isdir(path) else os.path.getsize(path)
     header = _header(path) if kind == "hingeline" else {}
-    known = model.get_params()
+    known = _known_parameters(model, kind)
     console.put(
         model=path, format=kind, bytes=size, estimator=type(model).__name__, parameters=known,
         features=getattr(model, "n_features_in_", None), examples=getattr(model, "n_samples_seen_", None), **header,
@@ -63,6 +66,14 @@ def _describe(console: Console, path: str) -> Any:
     for name, (dtype, shape) in header.get("arrays", {}).items():
         console.say(f"array {name}: {dtype}, {' x '.join(map(str, shape)) or 'scalar'}")
     return model
+
+
+def _known_parameters(model: Any, kind: str | None) -> dict[str, Any]:
+    """Parameters of a model that its file holds. LIBSVM's text has those of the kernel only."""
+    known: dict[str, Any] = model.get_params()
+    if kind != "libsvm":
+        return known
+    return {name: known[name] for name in ("kernel", *LIBSVM_PARAMETERS.get(known["kernel"], ()))}
 
 
 def _header(path: str) -> dict[str, Any]:
@@ -87,7 +98,7 @@ def _assess(console: Console, task: Any, model: Any) -> None:
     """Print accuracy and confusion matrix."""
     console.put(**task.result())
     if not task.n_labelled:
-        console.say(f"{task.n_rows:,} rows without labels")
+        console.say(f"{task.n_rows:,} rows without labels{' +1 and -1' if task.confusion else ''}")
         return
     known = list(map(str, getattr(model, "classes_", [])))
     found = {label for pair in task.confusion for label in pair}

@@ -6,7 +6,8 @@ import signal
 import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from .console import Console, one_line
@@ -14,13 +15,16 @@ from .errors import INTERRUPTED, TERMINATED
 from .options import add_common, add_data, add_estimator, form_of, listed, positive
 
 HELP = "learn from a stream: predict, learn, save, resume"
+#: Estimator of a new model.
+DEFAULT = "LASVC"
+NO_FORGETTING = "--forget needs a checkpoint of IncrementalSVC or IncrementalOneClassSVM."
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
     parser.add_argument("data", nargs="?", help="data file, read in order; may be left out with --forget")
     parser.add_argument("model", nargs="?", help="model file to write at the end")
-    add_estimator(parser, "LASVC")
+    add_estimator(parser, DEFAULT, later=True)
     group = parser.add_argument_group("stream")
     group.add_argument(
         "--batch", type=positive, default=100, metavar="N", help="examples learnt at a time, default 100"
@@ -42,12 +46,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .errors import UsageError
-    from .models import require_file, write
+    from .models import require_file, require_other, write
 
     if arguments.data is None and not arguments.forget:
         raise UsageError("give a data file, or - for standard input.")
     if arguments.json and arguments.predictions == "-":
         raise UsageError("--json prints to standard output; give another file for --predictions.")
+    require_other([arguments.data], [arguments.model, arguments.predictions])
     if arguments.model is not None:
         require_file(arguments.model)
     console = Console(arguments)
@@ -58,6 +63,7 @@ def run(arguments: Namespace) -> int:
         try:
             if arguments.data is not None:
                 learner.learn(signals)
+                learner.require_examples(signals)
         finally:  # also after an error in the data: what was learnt is kept
             if arguments.model is not None and _examples(keeper.model):
                 write(keeper.model, arguments.model, "hingeline")
@@ -86,26 +92,77 @@ class Memory:
 def _keeper(arguments: Namespace, console: Console) -> Any:
     """Model of the options, or that of the checkpoint."""
     from ..files import Checkpoint
-    from .errors import CommandError, UsageError
-    from .estimators import built, settings
+    from .errors import UsageError
 
+    if _has_model(arguments.checkpoint):
+        return _resumed(arguments, console)
+    if arguments.forget:
+        raise UsageError(NO_FORGETTING)
+    model = _new_model(arguments)
+    if arguments.checkpoint is None:
+        return Memory(model)
+    with _checkpoint_errors(arguments.checkpoint):
+        return Checkpoint(arguments.checkpoint, model, every=arguments.every)
+
+
+def _has_model(folder: str | None) -> bool:
+    """Whether there is a checkpoint to go on from."""
+    from ..files.checkpoint import GENERATION
+
+    return folder is not None and any(Path(folder).glob(GENERATION.replace("{:010d}", "*")))
+
+
+def _new_model(arguments: Namespace) -> Any:
+    """Model of the options."""
+    from .errors import UsageError
+    from .estimators import built
+
+    arguments.estimator = arguments.estimator or DEFAULT
     model = built(arguments)
     if not hasattr(model, "partial_fit"):
         raise UsageError(
             f"{type(model).__name__} does not learn from streams. LASVC, KernelSGDClassifier, "
             "IncrementalSVC and IncrementalOneClassSVM do."
         )
-    if arguments.checkpoint is None:
-        return Memory(model)
+    return model
+
+
+def _resumed(arguments: Namespace, console: Console) -> Any:
+    """Checkpoint with its model; options of the estimator are compared with it."""
+    from ..files import Checkpoint
+    from .errors import UsageError
+    from .estimators import class_of, settings
+
+    with _checkpoint_errors(arguments.checkpoint), ExitStack() as stack:
+        keeper = stack.enter_context(closing(Checkpoint(arguments.checkpoint, every=arguments.every)))
+        kept = type(keeper.model)
+        if arguments.estimator is not None and class_of(arguments.estimator) is not kept:
+            raise UsageError(
+                f"the checkpoint {arguments.checkpoint} holds a model of the class {kept.__name__}. "
+                "Leave --estimator out to go on with it, or give another folder."
+            )
+        arguments.estimator = kept.__name__
+        known = keeper.model.get_params()
+        other = [name for name, value in settings(_new_model(arguments)).items() if known[name] != value]
+        if other:
+            console.warn(f"the model of the checkpoint keeps its own {', '.join(other)}; options are for new models")
+        stack.pop_all()
+        return keeper
+
+
+@contextmanager
+def _checkpoint_errors(folder: str) -> Iterator[None]:
+    """Turn errors of a checkpoint into those of the command."""
+    from .errors import CommandError, OutputError
+
     try:
-        keeper = Checkpoint(arguments.checkpoint, model, every=arguments.every)
-    except (ValueError, RuntimeError, OSError) as error:
-        raise CommandError(f"checkpoint {arguments.checkpoint}: {error}") from error
-    kept = keeper.model.get_params()
-    other = [name for name, value in settings(model).items() if kept[name] != value]
-    if other:
-        console.warn(f"the model of the checkpoint keeps its own {', '.join(other)}; options are for new models")
-    return keeper
+        yield
+    except OSError as error:
+        if Path(folder).is_file():
+            raise OutputError(f"the checkpoint {folder} is a file; give a folder") from error
+        raise OutputError(f"cannot write the checkpoint {folder}: {error.strerror}") from error
+    except (ValueError, RuntimeError) as error:
+        raise CommandError(f"checkpoint {folder}: {error}") from error
 
 
 class Signals:
@@ -189,7 +246,7 @@ class Learner:
         if not names:
             return
         if self.begin == 0 or not hasattr(self.keeper.model, "forget"):
-            raise UsageError("--forget needs a checkpoint of IncrementalSVC or IncrementalOneClassSVM.")
+            raise UsageError(NO_FORGETTING)
         known = {str(one): one for one in self.keeper.model.ids_.tolist()}
         missing = [name for name in names if name not in known]
         if missing:
@@ -216,6 +273,14 @@ class Learner:
             self._head()
             for rows in signals.until_stopped(batches(behind(blocks, skip, name), arguments.batch)):
                 self._batch(rows, write)
+
+    def require_examples(self, signals: Signals) -> None:
+        """DataError if the data have ended and nothing was ever learnt."""
+        from .data.sources import name_of
+        from .errors import DataError
+
+        if not _examples(self.keeper.model) and signals.number is None:
+            raise DataError(name_of(self.arguments.data), "the file has no rows: 0 examples, no model written")
 
     def _batch(self, rows: Any, write: Any) -> None:
         """Predict a batch, learn it, acknowledge it."""

@@ -77,11 +77,12 @@ def read_labelled(path: str, form: Any) -> tuple[Any, Any, Any]:
 def _model_path(arguments: Namespace) -> str:
     """Model file, checked before the work begins."""
     from .errors import UsageError
-    from .models import require_file
+    from .models import require_file, require_other
 
     if arguments.model is None and arguments.data == "-":
         raise UsageError("give the name of the model file: the data come from standard input.")
     path = arguments.model or f"{os.path.basename(arguments.data)}.model"
+    require_other([arguments.data], [path])
     require_file(path)
     return str(path)
 
@@ -155,17 +156,28 @@ def _words(model: Any) -> str:
     return words
 
 
+def folds_of(arguments: Namespace, y: Any) -> Any:
+    """Stratified folds of the options -v and --seed."""
+    import numpy as np
+    from sklearn.model_selection import StratifiedKFold
+
+    from .errors import UsageError
+
+    most = int(np.unique(y, return_counts=True)[1].max())
+    if not 2 <= arguments.folds <= most:
+        raise UsageError(f"-v must be 2 to {most}, the rows of the most frequent label. Got {arguments.folds}.")
+    return StratifiedKFold(arguments.folds, shuffle=True, random_state=arguments.seed)
+
+
 def _cross_validate(console: Console, model: Any, X: Any, y: Any, arguments: Namespace) -> None:
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.model_selection import cross_val_predict
 
     from .console import percent
     from .errors import CommandError, UsageError
 
     if y is None:
         raise UsageError("-v needs labels; one-class models have none.")
-    if arguments.folds < 2:
-        raise UsageError("-v must be at least 2.")
-    folds = StratifiedKFold(arguments.folds, shuffle=True, random_state=arguments.seed)
+    folds = folds_of(arguments, y)
     try:
         correct = int((cross_val_predict(model, X, y, cv=folds) == y).sum())
     except ValueError as error:

@@ -41,18 +41,21 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .estimators import built, weigh
-    from .models import require_file, write
+    from .models import require_file, require_other, write
     from .train import read_labelled
 
     console = Console(arguments)
-    for path in (arguments.model, arguments.table, arguments.checkpoint):
+    outputs = (arguments.model, arguments.table, arguments.checkpoint)
+    require_other([arguments.data], outputs)
+    for path in outputs:
         if path is not None:
             require_file(path)
     with console.collecting():
         model = built(arguments)
+        _check_scoring(arguments.scoring)
         X, y, classes = read_labelled(arguments.data, form_of(arguments))
         weigh(model, arguments.class_weight, classes)
-        search = _search(console, arguments, model)
+        search = _search(console, arguments, model, y)
         _fit(search, X, y)
         if arguments.model is not None:
             write(search.best_estimator_, arguments.model, "hingeline")
@@ -63,16 +66,27 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _search(console: Console, arguments: Namespace, model: Any) -> Any:
-    import sys
+def _check_scoring(name: str | None) -> None:
+    """Refuse names that scikit-learn does not know, before the data are read."""
+    import difflib
 
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.metrics import get_scorer_names
 
-    from ..model_selection import KernelSearchCV
     from .errors import UsageError
 
-    if arguments.folds < 2:
-        raise UsageError("-v must be at least 2.")
+    known = get_scorer_names()
+    if name is not None and name not in known:
+        close = difflib.get_close_matches(name, known, 3)
+        hint = f"Did you mean {' or '.join(close)}?" if close else "Examples are accuracy, balanced_accuracy, f1_macro."
+        raise UsageError(f"--scoring: scikit-learn has no score {name!r}. {hint}")
+
+
+def _search(console: Console, arguments: Namespace, model: Any, y: Any) -> Any:
+    import sys
+
+    from ..model_selection import KernelSearchCV
+    from .train import folds_of
+
     return KernelSearchCV(
         model,
         _grid(arguments, model),
@@ -80,7 +94,7 @@ def _search(console: Console, arguments: Namespace, model: Any) -> Any:
         scoring=arguments.scoring,
         n_jobs=arguments.param_n_jobs,
         refit=True,
-        cv=StratifiedKFold(arguments.folds, shuffle=True, random_state=arguments.seed),
+        cv=folds_of(arguments, y),
         checkpoint=arguments.checkpoint,
         progress=_has_rich() and sys.stderr.isatty() and not (console.quiet or console.json),
     )

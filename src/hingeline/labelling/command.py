@@ -9,6 +9,8 @@ import argparse
 import signal
 import sys
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,35 @@ if TYPE_CHECKING:
 HELP = "label the examples of a pool in the browser"
 #: Pools from which on a question looks at random rows only, unless a rule is given.
 LARGE_POOL = 2000
+#: Exit codes, as those of the other commands.
+USAGE, DATA, NO_INPUT, NO_OUTPUT = 2, 65, 66, 73
+
+
+class Refused(ValueError):
+    """An error that ends the command with an exit code of its own.
+
+    Parameters
+    ----------
+    exit_code : int
+        Exit code.
+    message : str
+        What is wrong.
+    """
+
+    def __init__(self, exit_code: int, message: str) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Tell files that cannot be read from those whose content is not valid."""
+    try:
+        yield
+    except OSError as error:
+        raise Refused(NO_INPUT, f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise Refused(DATA, str(error)) from error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     Returns
     -------
     int
-        Exit code, 0.
+        Exit code, 0, also after Ctrl-C and SIGTERM: what was answered is saved.
     """
     from .server import PageServer
 
@@ -97,14 +128,16 @@ def open_session(arguments: argparse.Namespace) -> Session:
     from .session import Session
 
     _check_folders(arguments)
-    pool, known = _without_target(
-        read_pool(arguments.pool, header=arguments.header, encoding=arguments.encoding), arguments
-    )
+    with _reading(arguments.pool):
+        pool = read_pool(arguments.pool, header=arguments.header, encoding=arguments.encoding)
+    pool, known = _without_target(pool, arguments)
     model, X = _new_model(pool, arguments) if arguments.model is None else _given_model(pool, arguments)
     classes = _class_names(arguments.classes) if arguments.model is None else model.classes_.tolist()
     named = {str(label): label for label in classes}
     rule = arguments.rule or ("small_pool" if len(pool) >= LARGE_POOL else "margin")
-    journal = AnswerJournal(arguments.answers or _beside(arguments.pool, ".answers.jsonl"))
+    answers = arguments.answers or _beside(arguments.pool, ".answers.jsonl")
+    with _reading(answers):
+        journal = AnswerJournal(answers)
     if journal.dropped:
         print(f"{journal.path}: removed an incomplete last line, which was never acknowledged.", file=sys.stderr)
     try:
@@ -126,9 +159,14 @@ def open_session(arguments: argparse.Namespace) -> Session:
 def _check_folders(arguments: argparse.Namespace) -> None:
     """Refuse files that cannot be written at the end."""
     for option in ("answers", "export", "save_model"):
-        path = getattr(arguments, option)
-        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-            raise ValueError(f"--{option.replace('_', '-')} must name a file in a folder that exists. Got {path}.")
+        path, name = getattr(arguments, option), f"--{option.replace('_', '-')}"
+        if path is None:
+            continue
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise Refused(NO_OUTPUT, f"{name} must name a file in a folder that exists. Got {path}.")
+        for read in filter(None, (arguments.pool, arguments.model)):
+            if path.exists() and read.exists() and path.samefile(read):
+                raise Refused(USAGE, f"{name} {path} would replace a file that is read. Give another name.")
 
 
 def _print_plan(plan: dict[str, str]) -> None:
@@ -158,7 +196,8 @@ def _given_model(pool: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
 
     if arguments.classes is not None:
         raise ValueError("--classes and --model exclude one another: the model has its classes.")
-    model = load(arguments.model)
+    with _reading(arguments.model):
+        model = load(arguments.model)
     if not hasattr(model, "partial_fit") or not hasattr(model, "classes_"):
         raise ValueError(f"{arguments.model}: {type(model).__name__} is no fitted classifier with partial_fit.")
     return model, numbers_of(pool, model, arguments.model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import math
 import re
@@ -24,6 +25,8 @@ TOKEN = re.compile(rb"[^ \t\n\r\x0b\x0c]+")
 def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
     """Yield the rows of a file, some at a time; DataError names the line and the column of the first error."""
     for line, block in blocks(stream, name):
+        if line == 1:
+            block = block.removeprefix(codecs.BOM_UTF8)
         try:
             yield from _parsed(block, form)
         except (ValueError, OverflowError) as reason:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .. import stdout
 from ..errors import DataError, UsageError
 from ..output import file_writer
 from . import ENDINGS, FORMATS, all_rows, blocks_of
@@ -73,8 +73,7 @@ def write(rows: Rows, output: str, to: str) -> None:
 def _writer(output: str) -> Iterator[Callable[[bytes], Any]]:
     """Function that writes to a file, through gzip if its name says so, or to standard output."""
     if output == "-":
-        yield sys.stdout.buffer.write
-        sys.stdout.buffer.flush()
+        yield stdout.write
         return
     with file_writer(output) as put:
         if not output.lower().endswith(".gz"):
