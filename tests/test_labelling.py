@@ -669,3 +669,9 @@ def test_formulas_are_disarmed(cell):
 @pytest.mark.parametrize("cell", ["-1.5", "+3e4", "a=1", "", 3, -2.5, "'x"])
 def test_other_cells_stay_as_they_are(cell):
     assert _harmless(cell) == cell
+
+
+def test_the_limit_of_cells_of_other_programs_stays(tmp_path):
+    before = csv.field_size_limit()
+    read_pool(write_csv(tmp_path / "pool.csv", [["1", "x" * 200_000], ["2", "y"]], ["a", "text"]))
+    assert csv.field_size_limit() == before

@@ -260,7 +260,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[list[str]]:
     """Yield the lines of a CSV file that are not empty, all with the same number of cells."""
     first = text[:LONGEST].partition("\n")[0]
     delimiter = max(",;\t|", key=first.count)
-    csv.field_size_limit(LONGEST)
+    limit = csv.field_size_limit(LONGEST)  # of the whole process
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     width = 0
     try:
@@ -273,6 +273,8 @@ def _csv_rows(path: Path, text: str) -> Iterator[list[str]]:
             yield cells
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num}: {error}.") from error
+    finally:
+        csv.field_size_limit(limit)
 
 
 def is_number(cell: str) -> bool:
