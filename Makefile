@@ -27,7 +27,7 @@ COMPILED := $(VENV)/.compiled
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
 
-# The C++ tests are compiled while Python's tests run: installing and starting leave a core free.
+# The C++ tests are compiled while Python's tests run, in the time that these leave free.
 test: $(INSTALLED)
 	+$(MAKE) --no-print-directory -j2 test-python build/cpp-sanitize
 	$(CTEST_SANITIZE)
@@ -60,7 +60,7 @@ test-cpp-sanitize: build/cpp-sanitize
 .PHONY: build/cpp-sanitize
 build/cpp-sanitize: $(GROUP)build
 	@$(CMAKE) -S . -B $@ -G Ninja --log-level=WARNING -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_SANITIZE=ON -DHINGELINE_WERROR=ON -DCMAKE_CXX_FLAGS_RELEASE=-Og
-	@$(CMAKE) --build $@ -- --quiet
+	@nice -n 19 $(CMAKE) --build $@ -- --quiet
 
 # Threads that share models, under the thread sanitizer.
 test-tsan: $(GROUP)build
