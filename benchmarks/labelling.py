@@ -120,7 +120,7 @@ def by_browser(server: PageServer, n_classes: int, answers: int) -> list[float]:
     if program is None:
         return []
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=program)
         page = browser.new_page()
         page.goto(server.access.link())
         page.wait_for_selector(".choice")

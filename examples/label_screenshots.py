@@ -75,7 +75,7 @@ def main(output: Path) -> None:
     """Make the pictures."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=program)
         with served(wine(Path(name)), "--classes", ",".join(GROWERS)) as server:
             page = browser.new_page(viewport=WIDE)
             page.goto(server.access.link())

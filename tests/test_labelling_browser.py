@@ -25,7 +25,7 @@ WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox"])
+        opened = driver.chromium.launch(executable_path=PROGRAM)
         yield opened
         opened.close()
 
