@@ -27,10 +27,13 @@ def scales(rng):
     return 10.0 ** rng.uniform(-6, 6, (1, 4))
 
 
+#: gamma makes zeros and ones of rounding errors: the computed matrix has an eigenvalue near -1.
+INDEFINITE = "distances of rounding errors"
 PROBLEMS = {
     "kernel values near 1": (lambda r, n: r.randn(n, 3), {**RBF, "gamma": 1e-6}),
     "kernel values nearer to 1": (lambda r, n: r.randn(n, 3), {**RBF, "gamma": 1e-9}),
     "kernel values near 0": (lambda r, n: 1e-6 * r.randn(n, 3), LINEAR),
+    INDEFINITE: (lambda r, n: 1 + 1e-15 * r.randn(n, 5), {**RBF, "gamma": 1e150}),
     "few different rows, rbf": (lambda r, n: r.randn(5, 3)[r.randint(0, 5, n)], {**RBF, "gamma": 0.5}),
     "few different rows, linear": (lambda r, n: r.randn(5, 3)[r.randint(0, 5, n)], LINEAR),
     "nearly equal rows": (lambda r, n: r.randn(5, 3)[r.randint(0, 5, n)] + 1e-7 * r.randn(n, 3), {**RBF, "gamma": 0.5}),
@@ -173,7 +176,7 @@ def objectives(alpha, constant, K, sign, C):
     return sign @ alpha - alpha @ outputs / 2, alpha @ outputs / 2 + C * loss
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != INDEFINITE])
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_objectives(name, C):
     """No duality gap, and a dual objective not below that of LIBSVM, which need not converge here."""
@@ -206,6 +209,18 @@ def test_a_problem_becomes_regular_again():
     model.set_C(1e5).set_C(2.0).forget(twins)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), rtol=0, atol=1e-8)
     assert np.isfinite(model.condition_).all()
+
+
+def test_rounding_errors_of_distances():
+    rows, options = PROBLEMS[INDEFINITE]
+    for seed in range(8):
+        X, y = rows(np.random.RandomState(seed), 8), np.arange(8) % 2
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = IncrementalSVC(C=1e4, **options).fit(X, y)
+            for C in (1e-310, 1.0, 1e6):
+                violation = model.set_C(C).kkt_violation_
+                assert violation <= max(1e-8 * max(1.0, C), 1.01 * warned(caught)), (seed, C)
 
 
 # ---- errors ------------------------------------------------------------------------------------------

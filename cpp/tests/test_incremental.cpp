@@ -32,8 +32,8 @@ CASE(four_points_by_hand) {
 
 Counts tally;  // of all sequences with enough memory
 
-/// Random operations, each checked; returns the number of problems that were solved by descent.
-Index sequence(const Data& data, const Kernel& kernel, Problem problem, double C, double nu, Index window,
+/// Random operations, each checked; returns what was counted.
+Counts sequence(const Data& data, const Kernel& kernel, Problem problem, double C, double nu, Index window,
                std::uint64_t seed, std::size_t bytes = 1u << 22) {
     Random random(seed);
     Run run(data, problem, C, nu);
@@ -64,10 +64,10 @@ Index sequence(const Data& data, const Kernel& kernel, Problem problem, double C
         CHECK(window == 0 || run.rows.size() <= window);
     }
     const Counts& c = run.model.units[0].state.counts;
-    if (bytes != 1u << 22) return c.restarts;
+    if (bytes != 1u << 22) return c;
     tally.steps += c.steps, tally.rebuilds += c.rebuilds, tally.corrections += c.corrections;
     tally.restarts += c.restarts, tally.refinements += c.refinements;
-    return c.restarts;
+    return c;
 }
 
 CASE(every_operation_ends_at_the_optimum) {
@@ -99,7 +99,8 @@ CASE(the_safety_nets_are_hardly_needed) {
 /// Kernel values that differ by 1e-6 and less, equal rows, features of very different scale.
 CASE(singular_problems_end_at_the_optimum) {
     const Kernel flat{KernelKind::rbf, 1e-6, 0, 3}, linear{KernelKind::linear, 1, 0, 3};
-    Index restarts = 0;
+    Index restarts = 0, steps = 0;  // solved by descent; all steps
+    const auto count = [&](const Counts& counts) { restarts += counts.restarts, steps += counts.steps; };
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         const Data even(40, 3, flat, seed, seed % 3 == 0);
         Data scaled(40, 3, linear, seed);
@@ -113,15 +114,16 @@ CASE(singular_problems_end_at_the_optimum) {
         const std::size_t bytes = 1u << 23;
         const Index window = seed % 4 == 0 ? 12 : 0;
         for (const double C : {0.05, 100.0, 1e5})
-            restarts += sequence(even, flat, Problem::classes, C, 0, window, seed, bytes);
+            count(sequence(even, flat, Problem::classes, C, 0, window, seed, bytes));
         for (const double C : {0.05, 100.0})
-            restarts += sequence(scaled, linear, Problem::classes, C, 0, window, seed, bytes);
+            count(sequence(scaled, linear, Problem::classes, C, 0, window, seed, bytes));
         for (const Problem problem : {Problem::sphere, Problem::plane}) {
-            restarts += sequence(even, flat, problem, 1, 0.3, window, seed, bytes);
-            restarts += sequence(scaled, linear, problem, 0.15, 0, 0, seed, bytes);
+            count(sequence(even, flat, problem, 1, 0.3, window, seed, bytes));
+            count(sequence(scaled, linear, problem, 0.15, 0, 0, seed, bytes));
         }
     }
     CHECK(restarts > 20, restarts);
+    CHECK(steps < 65000, steps);
 }
 
 /// Rows of the margin set must not go while others are computed: an error, or the optimum.

@@ -144,6 +144,8 @@ template <class Source> class Machine {
     }
 
   private:
+    /// Kernels that are computed are positive semi-definite: negative curvature is a rounding error of their values.
+    static constexpr bool computed = requires(const Source& source) { source.largest(); };
     static constexpr Index refresh_every = 1 << 14;  // steps; rounding errors of G are some 1e-14 then
 
     void drop(Index c) {
@@ -299,7 +301,7 @@ template <class Source> class Machine {
         std::erase(all, leaves);
         if (joins >= 0 && std::find(all.begin(), all.end(), joins) == all.end()) all.push_back(joins);
         descend(all);
-        if (descent_.indefinite() && !removes)
+        if (descent_.indefinite() && !removes && !computed)
             throw std::runtime_error("no optimum was found: the kernel matrix is not positive semi-definite");
     }
     /// Solve the problem by descent, without the points `leaving` and with the points `coming`.
