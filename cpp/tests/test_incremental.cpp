@@ -34,7 +34,7 @@ Counts tally;  // of all sequences with enough memory
 
 /// Random operations, each checked; returns what was counted.
 Counts sequence(const Data& data, const Kernel& kernel, Problem problem, double C, double nu, Index window,
-               std::uint64_t seed, std::size_t bytes = 1u << 22) {
+                std::uint64_t seed, std::size_t bytes = 1u << 22) {
     Random random(seed);
     Run run(data, problem, C, nu);
     run.kernel = kernel;
