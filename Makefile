@@ -27,8 +27,8 @@ COMPILED := $(VENV)/.compiled
 demo: $(INSTALLED) $(GROUP)demo
 	$(BIN)/python examples/demo.py
 
-# The C++ tests are compiled while Python's tests run, in the time that these leave free.
-test: $(INSTALLED)
+# The C++ tests are compiled in the time that installing and Python's tests leave free.
+test:
 	+$(MAKE) --no-print-directory -j2 test-python build/cpp-sanitize
 	$(CTEST_SANITIZE)
 
