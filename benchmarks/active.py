@@ -201,10 +201,11 @@ def markdown(result: dict[str, Any], name: str) -> str:
             "*stop*: median number of labels at which `advice()` (checked every 20 labels) first advised to stop, in "
             "brackets the number of runs in which it did; *at stop*: mean score at that moment.",
             "## A question and its answer with 5,000 points",
-            f"The model holds {HELD:,} points. Mean of {QUESTIONS} questions and answers, with one call of `advice` at the "
-            f"end. `small_pool` looks at 59 rows of the pool, `margin` at all {ASKED:,}. *SVC*: `sklearn.svm.SVC` fitted to the same "
-            f"5,000 points (fastest of {FITS}) and the decision values of the same rows. *ratio to the fit alone*: as "
-            "if these decision values cost nothing. *on the margin*: points whose coefficient is between its bounds.",
+            f"The model holds {HELD:,} points. Mean of {QUESTIONS} questions and answers, with one call of `advice` at "
+            f"the end. `small_pool` looks at 59 rows of the pool, `margin` at all {ASKED:,}. *SVC*: `sklearn.svm.SVC` "
+            f"fitted to the same 5,000 points (fastest of {FITS}) and the decision values of the same rows. *ratio to "
+            "the fit alone*: as if these decision values cost nothing. *on the margin*: points whose coefficient is "
+            "between its bounds.",
             cost_table(result["costs"]),
             "## A pool of 100,000 rows",
             f"{LARGE_FEATURES} features, two classes, {LARGE_LABELS} labels given before.",
