@@ -141,12 +141,13 @@ def large(rule: str, quick: bool) -> dict[str, Any]:
 
 
 def loop(learner: ActiveLearner, y: np.ndarray, n: int) -> tuple[float, float]:
-    """Mean seconds of a question and of an answer."""
+    """Mean seconds of a question and of an answer. What answers leave to `advice` is part of them."""
     ask = answer = 0.0
     for _ in range(n):
         rows, took = cpu_timed(learner.ask)
         ask += took
         answer += cpu_timed(lambda rows=rows: learner.answer(rows, y[rows]))[1]
+    answer += cpu_timed(learner.advice)[1]
     return ask / n, answer / n
 
 
@@ -200,10 +201,11 @@ def markdown(result: dict[str, Any], name: str) -> str:
             "*stop*: median number of labels at which `advice()` (checked every 20 labels) first advised to stop, in "
             "brackets the number of runs in which it did; *at stop*: mean score at that moment.",
             "## A question and its answer with 5,000 points",
-            f"The model holds {HELD:,} points. Mean of {QUESTIONS} questions and answers. `small_pool` looks at 59 "
-            f"rows of the pool, `margin` at all {ASKED:,}. *SVC*: `sklearn.svm.SVC` fitted to the same "
-            f"5,000 points (fastest of {FITS}) and the decision values of the same rows. *ratio to the fit alone*: as "
-            "if these decision values cost nothing. *on the margin*: points whose coefficient is between its bounds.",
+            f"The model holds {HELD:,} points. Mean of {QUESTIONS} questions and answers, with one call of `advice` at "
+            f"the end. `small_pool` looks at 59 rows of the pool, `margin` at all {ASKED:,}. *SVC*: `sklearn.svm.SVC` "
+            f"fitted to the same 5,000 points (fastest of {FITS}) and the decision values of the same rows. *ratio to "
+            "the fit alone*: as if these decision values cost nothing. *on the margin*: points whose coefficient is "
+            "between its bounds.",
             cost_table(result["costs"]),
             "## A pool of 100,000 rows",
             f"{LARGE_FEATURES} features, two classes, {LARGE_LABELS} labels given before.",

@@ -36,7 +36,7 @@ IMPORTS = {
     "labelling": {"active", "base", "files", *FAMILIES},
     "model_selection": {*SHARED, *FAMILIES},
     "onnx": {"base", "files", *FAMILIES},
-    "cli": {"base", "compare", "datasets", "files", "model_selection", "onnx", *FAMILIES},
+    "cli": {"active", "base", "compare", "datasets", "files", "labelling", "model_selection", "onnx", *FAMILIES},
 } | dict.fromkeys(FAMILIES, SHARED)
 #: Optional libraries, and the only folder or module that imports each.
 OPTIONAL = {
