@@ -2,7 +2,8 @@
 
 Valid files are damaged, as bytes and as structures whose checksums are made to match. A reader refuses a file with a
 ValueError, or returns a model that predicts, learns and is saved again, or refuses that with a ValueError (or with the
-MemoryError of a cache_size that is too small). All else is a fault: another exception, a crash, a hang, memory beyond 16 times the size of the file.
+MemoryError of a cache_size that is too small). All else is a fault: another exception, a crash, a hang, memory beyond
+16 times the size of the file.
 
 Case k is made from the number k alone: ``--first k --count 1`` repeats it.
 """
