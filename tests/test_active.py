@@ -400,6 +400,30 @@ def test_models_that_were_changed_elsewhere_are_not_compared():
     assert [event.changed for event in learner.history[-4:]] == [None] * 4
 
 
+def test_an_answer_is_compared_with_the_model_before_it():
+    """The model before was changed elsewhere, and those before that are not known any more."""
+    learner = labelled(started(exact(), n_watched=200), 5)
+    learner.advice()
+    labelled(learner, 8)
+    learner.estimator.forget(learner.estimator.support_.tolist()[:5])
+    learner.advice()
+    before = learner.estimator.predict(X)
+    labelled(learner, 1)
+    assert learner.history[-1].changed == np.mean(learner.estimator.predict(X) != before)
+
+
+def test_undo_of_an_event_that_has_forgotten():
+    """Its model is still to be compared, and is not one of the history any more."""
+    learner = labelled(started(exact(), n_watched=200), 12)
+    before = learner.advice(window=10)
+    learner.unsure(list(learner.labels)[:3])
+    learner.undo()
+    assert learner.advice(window=10) == before
+    predicted = learner.estimator.predict(X)
+    labelled(learner, 1)
+    assert learner.history[-1].changed == np.mean(learner.estimator.predict(X) != predicted)
+
+
 def test_a_copy_knows_what_is_still_to_be_compared():
     learner = labelled(started(exact()), 5)
     again = pickle.loads(pickle.dumps(learner))
