@@ -491,6 +491,7 @@ def test_large_pools_are_asked_in_small_parts(tmp_path, monkeypatch):
     ("words", "code", "message"),
     [
         ("missing.csv", 66, "cannot read missing.csv: No such file"),
+        ("missing/pool.csv", 66, "cannot read missing/pool.csv: No such file"),
         ("empty.csv", 65, "empty.csv: there are no examples"),
         ("torn.csv.gz", 65, "torn.csv.gz: not a complete gzip file"),
         ("short.csv", 65, "short.csv, line 3: 1 cells"),

@@ -110,6 +110,8 @@ def open_session(arguments: Namespace, console: Console) -> Session:
     from ..labelling.journal import AnswerJournal
     from ..labelling.pools import read_pool
 
+    with _reading(arguments.pool):
+        arguments.pool.stat()
     answers, model_path = _outputs(arguments)
     with _reading(arguments.pool):
         pool = read_pool(arguments.pool, header=arguments.header, encoding=_encoding(arguments.encoding))
