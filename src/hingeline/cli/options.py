@@ -14,7 +14,8 @@ TYPES = {"0": "SVC", "2": "IncrementalOneClassSVM"}
 #: Formats of data files.
 FORMATS = ("auto", "libsvm", "csv", "npz", "parquet")
 #: Numbers between commas, the first of which is negative.
-NUMBERS = re.compile(r"-[0-9][0-9.,eE+-]*")
+NUMBERS = re.compile(r"-[0-9.][0-9.,eE+-]*")
+LETTER = re.compile(r"-[a-zA-Z]")
 
 
 def add_common(parser: ArgumentParser) -> None:
@@ -132,6 +133,26 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def jobs(text: str) -> int:
+    """Number of threads: an integer of 32 bits, not 0."""
+    return _integer(text, -(2**31), 2**31 - 1, "a nonzero integer of 32 bits", not_zero=True)
+
+
+def seed(text: str) -> int:
+    """Seed of random numbers of NumPy."""
+    return _integer(text, 0, 2**32 - 1, "an integer from 0 to 4294967295")
+
+
+def _integer(text: str, least: int, most: int, words: str, not_zero: bool = False) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if not least <= number <= most or (not_zero and number == 0):
+        raise ArgumentTypeError(f"expected {words}. Got {text!r}")
+    return number
+
+
 def listed(text: str) -> list[str]:
     """Words between commas."""
     return [word.strip() for word in text.split(",")]
@@ -149,7 +170,7 @@ _LETTERS: tuple[tuple[tuple[str, ...], str, Callable[[str], Any], str], ...] = (
     (("-m", "--cache-size"), "cache_size", _real, "memory for kernel values in MB"),
     (("-h", "--shrinking"), "shrinking", _flag, "0 or 1: whether to use shrinking; -h alone prints this help"),
     (("-b", "--probability"), "probability", _flag, "0 or 1: whether to fit probabilities"),
-    (("-j", "--jobs"), "n_jobs", int, "number of threads, -1 for all processors"),
+    (("-j", "--jobs"), "n_jobs", jobs, "number of threads, -1 for all processors"),
 )
 
 
@@ -157,7 +178,8 @@ def normalised(argv: list[str]) -> list[str]:
     """Arguments in a form that argparse understands.
 
     LIBSVM's ``-wLABEL WEIGHT`` becomes ``--class-weight=LABEL=WEIGHT``, and ``--classes -1,1`` becomes
-    ``--classes=-1,1``: a word that begins with a minus sign would be taken for an option.
+    ``--classes=-1,1``, and ``-r -1e-3`` becomes ``-r-1e-3``: a word that begins with a minus sign would be taken for an
+    option.
     """
     result: list[str] = []
     rest = iter(argv)
@@ -168,6 +190,8 @@ def normalised(argv: list[str]) -> list[str]:
             result.append(f"--class-weight={word[2:]}={next(rest, '')}")
         elif NUMBERS.fullmatch(word) and result and result[-1].startswith("--") and "=" not in result[-1]:
             result[-1] += f"={word}"
+        elif NUMBERS.fullmatch(word) and result and LETTER.fullmatch(result[-1]):
+            result[-1] += word
         else:
             result.append(word)
     return result
