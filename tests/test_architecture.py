@@ -34,7 +34,7 @@ IMPORTS = {
     "compare": set(),
     "files": {"base", *FAMILIES},
     "labelling": {"active", "base", "files", *FAMILIES},
-    "model_selection": {*SHARED, *FAMILIES},
+    "model_selection": {"files", *SHARED, *FAMILIES},
     "onnx": {"base", "files", *FAMILIES},
     "cli": {"active", "base", "compare", "datasets", "files", "labelling", "model_selection", "onnx", *FAMILIES},
 } | dict.fromkeys(FAMILIES, SHARED)
