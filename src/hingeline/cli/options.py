@@ -134,23 +134,26 @@ def positive(text: str) -> int:
 
 
 def jobs(text: str) -> int:
-    """Number of threads: an integer of 32 bits, not 0."""
-    return _integer(text, -(2**31), 2**31 - 1, "a nonzero integer of 32 bits", not_zero=True)
+    """Number of threads."""
+    number = _integer(text)
+    if not number or abs(number) >= 2**31:
+        raise ArgumentTypeError(f"expected a nonzero integer of 32 bits. Got {text!r}")
+    return number
 
 
 def seed(text: str) -> int:
     """Seed of random numbers of NumPy."""
-    return _integer(text, 0, 2**32 - 1, "an integer from 0 to 4294967295")
-
-
-def _integer(text: str, least: int, most: int, words: str, not_zero: bool = False) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if not least <= number <= most or (not_zero and number == 0):
-        raise ArgumentTypeError(f"expected {words}. Got {text!r}")
+    number = _integer(text)
+    if number is None or not 0 <= number < 2**32:
+        raise ArgumentTypeError(f"expected an integer from 0 to {2**32 - 1}. Got {text!r}")
     return number
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def listed(text: str) -> list[str]:

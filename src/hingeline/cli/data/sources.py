@@ -25,10 +25,12 @@ def opened(path: str) -> Iterator[Any]:
     """Open a file, or standard input for ``-``, for reading; gzip is recognised by content."""
     try:
         with _file(path) as file:
-            begun = (lambda stream: stream) if file.seekable() else (lambda stream: _begun(stream, name_of(path)))
-            stream = begun(file)
-            zipped = stream.peek(2)[:2] == GZIP
-            yield begun(io.BufferedReader(gzip.GzipFile(fileobj=stream))) if zipped else stream
+            name, piped = name_of(path), not file.seekable()
+            stream = _begun(file, name) if piped else file
+            if stream.peek(2)[:2] == GZIP:
+                stream = io.BufferedReader(gzip.GzipFile(fileobj=stream))
+                stream = _begun(stream, name) if piped else stream
+            yield stream
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(name_of(path), f"damaged gzip file: {error}") from error
 

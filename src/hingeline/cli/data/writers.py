@@ -183,10 +183,9 @@ def _parquet(rows: Rows) -> bytes:
 
 def _different(names: list[str]) -> list[str]:
     """Names with a number behind those that occur before."""
-    taken, result = set(names), []
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            name = next(one for one in (f"{name}_{k}" for k in count(2)) if one not in taken)
-            taken.add(name)
-        result.append(name)
-    return result
+    given, result = set(names), dict[str, None]()
+    for name in names:
+        numbered = (f"{name}_{k}" for k in count(2))
+        new = name if name not in result else next(one for one in numbered if one not in given and one not in result)
+        result[new] = None
+    return list(result)
