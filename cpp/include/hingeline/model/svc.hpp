@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "hingeline/algo/platt.hpp"
 #include "hingeline/algo/svc/solve.hpp"
 #include "hingeline/model/batch.hpp"
 
@@ -181,5 +182,83 @@ inline void guess(Svc& all, Index machine, const double* v, Index n) {
             if (sum[s.y[i] > 0] == large) s.beta[i] *= small / large;
     s.stale = true;
 }
+
+// ---- probabilities ---------------------------------------------------------------------------------------
+
+/// Rows of two classes in random order. Folds are stretches of it, of equal sizes up to one.
+struct Shuffled {
+    Array<Index> rows;
+    Array<char> first;  // whether a row is of the first class
+
+    static constexpr Index folds = 5;
+    Index begin(Index fold) const { return fold * (rows.size() / folds) + std::min(fold, rows.size() % folds); }
+    /// Rows of one class outside a fold, ascending.
+    Array<Index> others(Index fold, bool of_first) const {
+        Array<Index> out;
+        for (Index k = 0; k < rows.size(); ++k)
+            if ((k < begin(fold) || k >= begin(fold + 1)) && (first[k] != 0) == of_first) out.push_back(rows[k]);
+        std::sort(out.begin(), out.end());
+        return out;
+    }
+};
+
+/// Sigmoids of pairs of classes, from decision values of the rows of each fold by a machine of the rows outside it,
+/// positive for the first class. `bounds` by row; machines of `single_rows` or more begin in single precision.
+class CrossValidated {
+  public:
+    CrossValidated(const svc::Params& params, Array<double> bounds, Index single_rows)
+        : params_(params), bounds_(std::move(bounds)), single_rows_(single_rows) {}
+
+    /// Without meaning when interrupted.
+    Array<Sigmoid> sigmoids(const RowValues& values, const Array<Shuffled>& pairs, int threads,
+                            Interrupt* interrupt) const {
+        for (const Shuffled& pair : pairs)
+            for (const Index row : pair.rows)
+                if (row < 0 || row >= std::min(values.size(), bounds_.size()))
+                    throw std::invalid_argument("row number out of range");
+        Array<Array<double>> decisions;
+        for (const Shuffled& pair : pairs) decisions.emplace_back(pair.rows.size(), 0.0);
+        SvcKind::Pools pools;
+        values.visit([&](const auto& v) {
+            run_pairs(
+                pairs.size() * Shuffled::folds, threads, interrupt,
+                [&](Index task) { return pairs[task / Shuffled::folds].rows.size(); },
+                [&](Index task, int team, int at_a_time) {
+                    const Index pair = task / Shuffled::folds, fold = task % Shuffled::folds;
+                    auto mine = params_;
+                    mine.cache_bytes /= static_cast<std::size_t>(at_a_time);
+                    const Stop stop{std::numeric_limits<Index>::max(), interrupt};
+                    leave_out(v, pairs[pair], fold, mine, stop, team, pools, decisions[pair].data());
+                });
+        });
+        Array<Sigmoid> out;
+        for (Index k = 0; k < pairs.size(); ++k)
+            out.push_back(PlattFit(decisions[k].data(), pairs[k].first.data(), pairs[k].rows.size()).run());
+        return out;
+    }
+
+  private:
+    /// Decision values of the rows of a fold; if all other rows are of one class, that one is certain.
+    template <class V> void leave_out(const V& values, const Shuffled& pair, Index fold, const svc::Params& params,
+                                      const Stop& stop, int threads, SvcKind::Pools& pools, double* decisions) const {
+        const Index begin = pair.begin(fold), count = pair.begin(fold + 1) - begin;
+        if (count == 0) return;
+        const Array<Index> first = pair.others(fold, true), second = pair.others(fold, false);
+        if (first.empty() || second.empty()) {
+            std::fill_n(decisions + begin, count, first.empty() ? (second.empty() ? 0.0 : -1.0) : 1.0);
+            return;
+        }
+        svc::State state = svc::start(second, first, -1.0, bounds_.data());
+        state.single = state.n() >= single_rows_;
+        std::get<Pool<svc::Workspace<V>>>(pools).with([&](svc::Workspace<V>& work) {
+            svc::learn(state, params, values, stop, threads, work);
+            svc::outputs(state, values, Ids::of(pair.rows).part(begin, count), work, decisions + begin);
+        });
+    }
+
+    svc::Params params_;
+    Array<double> bounds_;
+    Index single_rows_;
+};
 
 }  // namespace hingeline
