@@ -92,6 +92,9 @@ void bind_svc(nb::module_& m) {
             },
             nb::arg("unfinished"), "Fitted attributes by name.")
         .def(
+            "solution", [](Locked<Svc>& l) { return l.read([&](Svc& model) { return to_dict(solution(model)); }); },
+            "The attributes that predictions need, and the number of machines that have not reached the tolerance.")
+        .def(
             "guess",
             [](Locked<Svc>& l, Index machine, Contiguous1<double> v) {
                 l.read([&](Svc& model) { guess(model, machine, v.data(), static_cast<Index>(v.size())); });

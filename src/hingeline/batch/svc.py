@@ -17,7 +17,7 @@ from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.labels import pair_members, read_only
+from ..base.labels import pair_votes, read_only
 from ..base.platt import wants_probability
 from ..base.rows import LARGEST
 from .platt import SvcProbabilities, shuffled_pairs
@@ -387,9 +387,8 @@ class SVC(SvcProbabilities, KernelClassifier):
             return (decisions.ravel() >= 0).astype(np.intp)
         if self.break_ties:
             return self._shaped(decisions, fitted).argmax(axis=1)
-        first, second = pair_members(n_classes)
-        wins = decisions > 0
-        return (wins @ first + ~wins @ second).argmax(axis=1)
+        votes, change = pair_votes(n_classes)
+        return (votes + (decisions > 0).astype(np.float64) @ change).argmax(axis=1)
 
     @property
     def coef_(self) -> Any:
@@ -449,6 +448,10 @@ class SvcTraining(BatchTraining):
     def follow(self, value: float) -> None:
         self.estimator.C = value
         self.core.raise_bounds(self.estimator._bounds(self.weights), self.single)
+
+    def solution(self) -> dict[str, Any]:
+        found = self.core.solution()
+        return super().solution() if found["unfinished"] else found
 
     def end(self, unfinished: str) -> None:
         est = self.estimator

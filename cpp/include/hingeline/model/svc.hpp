@@ -101,23 +101,29 @@ struct SvcKind {
     }
     static void put(Record& out, const Array<State>& machines, const Array<Index>& order, const Array<Index>& codes,
                     Index classes, const Params&) {
-        Array<Terms> terms;
+        put_lines(out, machines, codes, classes);
         Numeric<double> dual, gap;
         for (const State& s : machines) {
-            Terms one;
-            for (Index i = 0; i < s.n(); ++i)
-                if (s.beta[i] != 0) one.add(s.row[i], s.row[i], codes[s.row[i]], s.beta[i]);
-            one.intercept = s.intercept;
-            terms.push_back(std::move(one));
             const svc::Objectives found = objectives(s);
             dual.values.push_back(found.dual);
             gap.values.push_back(found.primal - found.dual);
         }
-        put_joint(out, terms, classes, false);
         put_each(out, "n_iter", machines, order, [](const State& s) { return s.steps; });
         put_each(out, "kkt_violation", machines, order, [](const State& s) { return std::max(s.violation, 0.0); });
         out.put("dual_objective", std::move(dual));
         out.put("duality_gap", std::move(gap));
+    }
+
+    /// Support vectors, coefficients and intercepts.
+    static void put_lines(Record& out, const Array<State>& machines, const Array<Index>& codes, Index classes) {
+        Array<Terms> terms;
+        for (const State& s : machines) {
+            Terms& one = terms.emplace_back();
+            for (Index i = 0; i < s.n(); ++i)
+                if (s.beta[i] != 0) one.add(s.row[i], s.row[i], codes[s.row[i]], s.beta[i]);
+            one.intercept = s.intercept;
+        }
+        put_joint(out, terms, classes, false);
     }
 
     template <class... Sources> using PoolsOf = std::tuple<Pool<svc::Workspace<Sources>>...>;
@@ -146,19 +152,28 @@ inline Svc start_svc(const svc::Params& params, Array<Index> codes, Index classe
 /// others start again from zero. The result is that of training with `bounds` from the start.
 inline void raise_bounds(Svc& all, const Array<double>& bounds, bool single) {
     if (bounds.size() != all.codes().size()) throw std::invalid_argument("one bound per row expected");
-    for (svc::State& s : all.machines) {
-        svc::State fresh = svc::start(s.row, s.y, bounds.data());
+    for (const svc::State& s : all.machines)
         for (Index i = 0; i < s.n(); ++i)
-            if (!(fresh.bound[i] >= s.bound[i])) throw std::invalid_argument("bounds must not decrease");
-        const bool endless =
-            std::any_of(fresh.bound.begin(), fresh.bound.end(), [](double c) { return std::isinf(c); });
+            if (!(bounds[s.row[i]] >= s.bound[i])) throw std::invalid_argument("bounds must not decrease");
+    for (svc::State& s : all.machines) {
+        const bool endless = std::any_of(s.row.begin(), s.row.end(), [&](Index r) { return std::isinf(bounds[r]); });
         if (!s.bounded && s.reason == Reason::tolerance && !endless) {
-            s.bound = std::move(fresh.bound);
+            for (Index i = 0; i < s.n(); ++i) s.bound[i] = bounds[s.row[i]];
             continue;
         }
-        fresh.single = single;
-        s = std::move(fresh);
+        svc::restart(s, bounds.data());
+        s.single = single;
     }
+}
+
+/// What predictions need, and the number of machines that have not reached the tolerance.
+inline Record solution(const Svc& all) {
+    Record out;
+    SvcKind::put_lines(out, all.machines, all.codes(), all.classes());
+    out.put("unfinished",
+            static_cast<Index>(std::count_if(all.machines.begin(), all.machines.end(),
+                                             [](const svc::State& s) { return s.reason != Reason::tolerance; })));
+    return out;
 }
 
 /// Starting values of y beta, by row, of a machine that has made no step. They are clipped to the box, and those of the
