@@ -364,6 +364,46 @@ def test_probabilities(n_classes):
     assert np.mean(P.argmax(axis=1) == Q.argmax(axis=1)) > 0.95
 
 
+def left_out_decisions(X, y, weights, rng):
+    """Decision values of two-class samples by models of the samples outside their fold, positive for the first."""
+    kept = np.flatnonzero(weights > 0)
+    values = np.zeros(len(kept))
+    for test in np.array_split(rng.permutation(len(kept)), 5):
+        train = kept[np.setdiff1d(np.arange(len(kept)), test)]
+        sides = np.unique(y[train])
+        if len(sides) == 1:
+            values[test] = 1.0 if sides[0] == y.min() else -1.0
+        else:
+            model = SVC(C=2.0, gamma=0.5, tol=1e-8).fit(X[train], y[train], sample_weight=weights[train])
+            values[test] = -model.decision_function(X[kept[test]])
+    return values, y[kept] == y.min()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("n_first", [40, 1])
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_sigmoids_minimise_the_cross_entropy_of_samples_left_out(kernel, n_first, n_jobs):
+    X, y = noisy(120)
+    rows = np.r_[np.flatnonzero(y == 0)[:n_first], np.flatnonzero(y == 1)]
+    X, y, weights = X[rows], y[rows], np.where(np.arange(len(rows)) % 7 == 3, 0.0, 1.5)
+    given = X if kernel == "rbf" else kernel_matrix(X, X, "rbf", gamma=0.5)
+    model = SVC(C=2.0, gamma=0.5, kernel=kernel, tol=1e-8, probability=True, random_state=3, n_jobs=n_jobs)
+    model.fit(given, y, sample_weight=weights)
+    f, positive = left_out_decisions(X, y, weights, np.random.RandomState(3))
+    target = np.where(positive, (positive.sum() + 1) / (positive.sum() + 2), 1 / ((~positive).sum() + 2))
+    A, B = model.sigmoids_[:, 0]
+    rest = target - 1 / (1 + np.exp(A * f + B))
+    assert max(abs(rest @ f), abs(rest.sum())) < 2e-5
+
+
+def test_whole_problems_compute_few_kernel_values_ahead():
+    X = np.random.default_rng(0).normal(size=(2000, 8))
+    model = SVC(C=10.0, gamma=0.1).fit(X, X[:, 0] + X[:, 1] ** 2 > 1)
+    assert len(model.support_) > 100
+    assert model.n_kernel_evals_ < 0.6 * len(X) ** 2
+
+
 @pytest.mark.parametrize("name, value", [("C", 0.0), ("C", -1.0), ("tol", 0.0), ("max_iter", -2), ("verbose", -1)])
 def test_bad_parameters(name, value):
     X, y = noise(20)

@@ -14,6 +14,23 @@ struct PyRowValues {
         : source(s), matrix(x), values(nb::cast<const PySource&>(s).source, nb::cast<const Matrix&>(x).rows) {}
 };
 
+/// Pairs of classes: `sizes[k]` rows of pair k, one behind the other.
+Array<Shuffled> shuffled(const Numbers& rows, const Contiguous1<bool>& first, const Numbers& sizes) {
+    if (rows.size() != first.size()) throw std::invalid_argument("one side per row expected");
+    Array<Shuffled> out;
+    Index at = 0;
+    const Index count = static_cast<Index>(rows.size());
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+        const Index size = sizes.data()[k];
+        if (size < 0 || size > count - at) throw std::invalid_argument("sizes must add up to the number of rows");
+        Shuffled& pair = out.emplace_back();
+        pair.rows.assign(rows.data() + at, rows.data() + at + size);
+        pair.first.assign(first.data() + at, first.data() + at + size);
+        at += size;
+    }
+    return out;
+}
+
 }  // namespace
 
 void bind_svc(nb::module_& m) {
@@ -22,6 +39,31 @@ void bind_svc(nb::module_& m) {
         .def_prop_ro(
             "single", [](const PyRowValues& v) { return v.values.single(); },
             "Whether kernel values in single precision are good approximations.");
+    m.def(
+        "fit_sigmoid",
+        [](Contiguous1<double> decisions, Contiguous1<bool> positive) {
+            if (decisions.size() != positive.size()) throw std::invalid_argument("one side per decision expected");
+            const Array<char> sides(positive.data(), positive.data() + positive.size());
+            const Sigmoid found = PlattFit(decisions.data(), sides.data(), sides.size()).run();
+            return std::pair(found.slope, found.offset);
+        },
+        nb::arg("decisions"), nb::arg("positive"), "Slope and offset of Platt's sigmoid.");
+    m.def(
+        "svc_sigmoids",
+        [](const PyRowValues& values, Contiguous1<double> bounds, Numbers rows, Contiguous1<bool> first, Numbers sizes,
+           double tol, Index max_iter, bool shrinking, Index single_rows, std::size_t cache_bytes, int threads) {
+            const CrossValidated fit({tol, max_iter, shrinking, cache_bytes}, listed(bounds), single_rows);
+            const Array<Shuffled> pairs = shuffled(rows, first, sizes);
+            const Array<Sigmoid> found =
+                Session().run([&](Interrupt* i) { return fit.sigmoids(values.values, pairs, threads, i); });
+            std::vector<double> out;
+            for (const Sigmoid& one : found) out.push_back(one.slope);
+            for (const Sigmoid& one : found) out.push_back(one.offset);
+            return to_numpy(std::move(out), {2, static_cast<std::size_t>(found.size())});
+        },
+        nb::arg("values"), nb::arg("bounds"), nb::arg("rows"), nb::arg("first"), nb::arg("sizes"), nb::kw_only(),
+        nb::arg("tol"), nb::arg("max_iter"), nb::arg("shrinking"), nb::arg("single_rows"), nb::arg("cache_bytes"),
+        nb::arg("threads"), "Slopes and offsets of all pairs of classes, from rows left out of training.");
     nb::class_<Locked<Svc>>(m, "Svc", "Soft-margin SVMs of all class pairs.")
         .def(
             "__init__",
@@ -49,6 +91,9 @@ void bind_svc(nb::module_& m) {
                 return l.read([&](Svc& model) { return to_dict(model.attributes(unfinished)); });
             },
             nb::arg("unfinished"), "Fitted attributes by name.")
+        .def(
+            "solution", [](Locked<Svc>& l) { return l.read([&](Svc& model) { return to_dict(solution(model)); }); },
+            "The attributes that predictions need, and the number of machines that have not reached the tolerance.")
         .def(
             "guess",
             [](Locked<Svc>& l, Index machine, Contiguous1<double> v) {

@@ -39,11 +39,14 @@ def pair_outputs(n_classes: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=16)
-def pair_members(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """First and second class of every pair as indicators, arrays [pair, class]."""
+def pair_votes(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Votes if all pairs vote for their second class, and the change by each pair that votes for its first one.
+
+    The latter is an array [pair, class].
+    """
     first, second = pairs(n_classes)
     classes = np.eye(n_classes)
-    return read_only(classes[first]), read_only(classes[second])
+    return read_only(classes[second].sum(axis=0)), read_only(classes[first] - classes[second])
 
 
 def is_one_vs_rest(fitted: Any) -> bool:

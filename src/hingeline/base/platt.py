@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
+
+from .. import _core
 
 #: Most rounds of the coupling over all classes; with more classes, their number.
 N_SWEEPS = 100
@@ -88,36 +89,8 @@ def fit_sigmoid(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, flo
     tuple of float
         A and B.
     """
-    n_positive = int(positive.sum())
-    n_negative = len(positive) - n_positive
-    targets = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
-    point = np.array([0.0, np.log((n_negative + 1.0) / (n_positive + 1.0))])
-
-    def loss(at: np.ndarray) -> float:
-        z = at[0] * decisions + at[1]
-        return float(np.sum(targets * z + np.logaddexp(0.0, -z)))
-
-    value = loss(point)
-    for _ in range(100):
-        p = expit(-(point[0] * decisions + point[1]))
-        slope = targets - p
-        gradient = np.array([slope @ decisions, slope.sum()])
-        if np.abs(gradient).max() < 1e-5:
-            break
-        d = p * (1.0 - p)
-        hessian = np.array([[(d * decisions) @ decisions, d @ decisions], [d @ decisions, d.sum()]]) + 1e-12 * np.eye(2)
-        direction = -np.linalg.solve(hessian, gradient)
-        step, descent = 1.0, gradient @ direction
-        while step >= 1e-10:
-            candidate = point + step * direction
-            new = loss(candidate)
-            if new < value + 1e-4 * step * descent:
-                point, value = candidate, new
-                break
-            step /= 2.0
-        else:
-            break
-    return float(point[0]), float(point[1])
+    slope, offset = _core.fit_sigmoid(np.ascontiguousarray(decisions, dtype=np.float64), np.ascontiguousarray(positive))
+    return slope, offset
 
 
 def apply_sigmoids(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..base.labels import pairs
-from ..base.platt import PlattClassifier, apply_sigmoids, couple, fit_sigmoid
-
-#: Folds of the decision values that the sigmoids are fitted to.
-N_FOLDS = 5
-
-#: Decision values of the rows `test` by a model of the rows `train`, with their sides: (train, sides, test).
-Decisions = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+from ..base.platt import PlattClassifier, apply_sigmoids, couple
 
 
 class SvcProbabilities(PlattClassifier):
@@ -70,10 +63,10 @@ class SvcProbabilities(PlattClassifier):
         return values
 
 
-def cross_validated(
-    codes: np.ndarray, kept: np.ndarray, n_classes: int, random_state: Any, decisions: Decisions
-) -> np.ndarray:
-    """Sigmoids of all pairs of classes.
+def shuffled_pairs(
+    codes: np.ndarray, kept: np.ndarray, n_classes: int, random_state: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Samples of all pairs of classes in random order, whose stretches are the folds of cross-validation.
 
     Parameters
     ----------
@@ -84,34 +77,21 @@ def cross_validated(
     n_classes : int
         Number of classes.
     random_state : int, RandomState instance or None
-        Folds.
-    decisions : callable
-        Decision values for samples left out, as in `Decisions`.
+        Order.
 
     Returns
     -------
-    ndarray of shape (2, n_classes * (n_classes - 1) / 2)
-        Slopes and offsets.
+    tuple of ndarray
+        Samples of one pair after another, whether each belongs to the first class of its pair, and the sizes of the
+        pairs.
     """
     rng = check_random_state(random_state)
-    sigmoids = []
+    members = [np.flatnonzero((codes == k) & kept) for k in range(n_classes)]
+    rows, first, sizes = [], [], []
     for i, j in zip(*pairs(n_classes), strict=True):
-        rows = np.flatnonzero(((codes == i) | (codes == j)) & kept)
-        sigmoids.append(_sigmoid(rows, codes[rows] == i, rng, decisions))
-    return np.array(sigmoids).T
-
-
-def _sigmoid(
-    rows: np.ndarray, first: np.ndarray, rng: np.random.RandomState, decisions: Decisions
-) -> tuple[float, float]:
-    """Sigmoid of one pair of classes from decision values of samples left out of training."""
-    order = rng.permutation(len(rows))
-    values = np.zeros(len(rows))
-    for test in filter(len, np.array_split(order, N_FOLDS)):
-        train = np.setdiff1d(order, test)
-        sides = np.unique(first[train])
-        if len(sides) == 2:
-            values[test] = decisions(rows[train], first[train], rows[test])
-        elif len(sides):
-            values[test] = 1.0 if sides[0] else -1.0
-    return fit_sigmoid(values, first)
+        both = np.concatenate((members[i], members[j]))
+        both.sort()
+        rows.append(both[rng.permutation(len(both))])
+        first.append(codes[rows[-1]] == i)
+        sizes.append(len(both))
+    return np.concatenate(rows), np.concatenate(first), np.array(sizes, dtype=np.int64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from numbers import Real
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,10 @@ from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.labels import pair_members, read_only
+from ..base.labels import pair_votes, read_only
 from ..base.platt import wants_probability
 from ..base.rows import LARGEST
-from ..base.state import snapshot
-from .platt import SvcProbabilities, cross_validated
+from .platt import SvcProbabilities, shuffled_pairs
 from .start import coefficients, guess_of, mismatch
 from .training import BatchTraining
 
@@ -389,9 +387,8 @@ class SVC(SvcProbabilities, KernelClassifier):
             return (decisions.ravel() >= 0).astype(np.intp)
         if self.break_ties:
             return self._shaped(decisions, fitted).argmax(axis=1)
-        first, second = pair_members(n_classes)
-        wins = decisions > 0
-        return (wins @ first + ~wins @ second).argmax(axis=1)
+        votes, change = pair_votes(n_classes)
+        return (votes + (decisions > 0).astype(np.float64) @ change).argmax(axis=1)
 
     @property
     def coef_(self) -> Any:
@@ -438,16 +435,9 @@ class SvcTraining(BatchTraining):
         self.sigmoids = np.empty((2, 0))
         self.threads = estimator._threads()
         #: Whether kernel values are in single precision at first.
-        self.single = self.values.single and len(codes) >= SINGLE_ROWS and estimator.tol >= SINGLE_TOL
+        self.single = self._may_be_single() and len(codes) >= SINGLE_ROWS
         self.core = _core.Svc(
-            codes,
-            estimator._bounds(weights),
-            len(estimator.classes_),
-            tol=float(estimator.tol),
-            max_iter=min(int(estimator.max_iter), 2**62),
-            shrinking=bool(estimator.shrinking),
-            single=self.single,
-            cache_bytes=self.cache_bytes,
+            codes, estimator._bounds(weights), len(estimator.classes_), single=self.single, **self._limits()
         )
 
     def _make_values(self, matrix: _core.Matrix) -> Any:
@@ -459,23 +449,38 @@ class SvcTraining(BatchTraining):
         self.estimator.C = value
         self.core.raise_bounds(self.estimator._bounds(self.weights), self.single)
 
+    def solution(self) -> dict[str, Any]:
+        found = self.core.solution()
+        return super().solution() if found["unfinished"] else found
+
     def end(self, unfinished: str) -> None:
         est = self.estimator
-        if wants_probability(est) and unfinished != "interrupted":
-            self.sigmoids = cross_validated(
-                self.codes, self.weights > 0, len(est.classes_), est.random_state, self._decisions
-            )
+        if not wants_probability(est) or unfinished == "interrupted":
+            return
+        rows, first, sizes = shuffled_pairs(self.codes, self.weights > 0, len(est.classes_), est.random_state)
+        self.sigmoids = _core.svc_sigmoids(
+            self.values,
+            est._bounds(self.weights),
+            rows,
+            first,
+            sizes,
+            single_rows=SINGLE_ROWS if self._may_be_single() else 2**62,
+            threads=self.threads,
+            **self._limits(),
+        )
 
-    def _decisions(self, train: np.ndarray, first: np.ndarray, test: np.ndarray) -> np.ndarray:
-        """Decision values of the samples `test` by a model of the samples `train`, `first` being the positive ones."""
-        model = snapshot(self.estimator)
-        given = model.kernel == "precomputed" or callable(model.kernel)
-        model.kernel, model.classes_ = "precomputed" if given else model.kernel, np.array([False, True])
-        rows = self.X[np.ix_(train, train)] if given else self.X[train]
-        part = SvcTraining(model, rows, rows, first.astype(np.int64), self.weights[train])
-        part.advance(None)
-        fitted = SimpleNamespace(**super(SvcTraining, part).attributes(""))
-        return model._decide(self.X[np.ix_(test, train)] if given else self.X[test], fitted).ravel()
+    def _may_be_single(self) -> bool:
+        return bool(self.values.single and self.estimator.tol >= SINGLE_TOL)
+
+    def _limits(self) -> dict[str, Any]:
+        """Parameters of the solver."""
+        est = self.estimator
+        return {
+            "tol": float(est.tol),
+            "max_iter": min(int(est.max_iter), 2**62),
+            "shrinking": bool(est.shrinking),
+            "cache_bytes": self.cache_bytes,
+        }
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         est, X = self.estimator, self.samples

@@ -65,6 +65,10 @@ class BatchTraining(Training):
         """Go on with a larger value of the parameter `path`; the result is that of training with it from the start."""
         raise NotImplementedError
 
+    def solution(self) -> dict[str, Any]:
+        """What predictions need, as attributes of the core, and why machines stopped unless all of them finished."""
+        return self.core.attributes("stopped")
+
     def attributes(self, unfinished: str) -> dict[str, Any]:
         found = self.core.attributes(unfinished or "stopped")
         rows = found.pop("row")

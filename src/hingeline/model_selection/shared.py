@@ -439,7 +439,7 @@ class Computed:
 
 def _fitted(estimator: Any, training: BatchTraining) -> Any:
     """Attributes that predictions need."""
-    found = training.core.attributes("stopped")
+    found = training.solution()
     return SimpleNamespace(
         classes_=estimator.classes_,
         dual_coef_=found["dual_coef"],
@@ -447,7 +447,7 @@ def _fitted(estimator: Any, training: BatchTraining) -> Any:
         n_support_=found["n_support"],
         decision_scale_=found.get("decision_scale"),
         row=found["row"],
-        stop_reason_=found["stop_reason"],
+        stop_reason_=found.get("stop_reason", ()),
         more={f"{name}_": found[name] for name in ("worst_margin", "kkt_violation", "n_iter") if name in found},
     )
 

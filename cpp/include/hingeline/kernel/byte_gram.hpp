@@ -41,6 +41,7 @@ template <class T> class ByteGram {
         require_finite_poly<T>(kernel_, largest_norm_, largest_norm_);
     }
     Index size() const { return norms_.size(); }
+    Index features() const { return d_; }
     static int block() { return byte_ops<T>().lanes * byte_ops<T>().max_vectors; }
     static int grain() { return byte_ops<T>().lanes; }
     void diagonal(T* out) const { kernel_diagonal(kernel_, norms_, out); }

@@ -7,8 +7,11 @@
 // A Local has
 //
 //     take(source, rows)                       copy the rows
+//     prepare(scratch)                         promise to call `columns` with all rows as base, until the next promise
 //     columns(queries, base, columns, scratch) columns[q][j] = K(rows[base[j]], rows[queries[q]])
-//     block(), grain()                         largest number of queries of a call, smallest number worth one
+//     block()                                  largest number of queries of a call
+//     ahead()                                  number of queries that cost little more than one
+//     nanoseconds()                            time of a kernel value, roughly
 //     diagonal(out)                            out[j] = K(rows[j], rows[j])
 //     sums(source, queries, coef, scratch, out)
 //         out[q] = sum_j coef[j] K(rows[j], queries[q]) in double, j ascending, for at most block() queries of the
@@ -60,9 +63,20 @@ template <class S, class T> class Local<RowKernel<S>, T> {
         constexpr std::size_t own_size = std::size_t{1} << 62;  // a compressed copy is smaller than the rows
         gram_.emplace(source.kernel, view_, own_size);
     }
+    void prepare(SumScratch<T>& s) const {
+        constexpr std::size_t most_bytes = std::size_t{8} << 20;
+        in_bytes_ ? s.tiles.kept.clear() : gram_->prepare(Ids::run(0, size()), s.tiles, most_bytes);
+    }
     Index size() const { return in_bytes_ ? bytes_.size() : gram_->size(); }
     int block() const { return in_bytes_ ? bytes_.block() : Gram<T>::block(); }
-    int grain() const { return in_bytes_ ? bytes_.grain() : gram_->grain(); }
+    int ahead() const {
+        if (in_bytes_) return bytes_.grain();
+        return gram_->blocks_pay() && gram_->grain() == 1 ? tile_ops<T>().lanes : gram_->grain();
+    }
+    double nanoseconds() const {
+        const Index products = in_bytes_ ? bytes_.features() / 4 : entry_count(view_) / std::max<Index>(size(), 1);
+        return 0.3 + 0.02 * static_cast<double>(products);
+    }
     void diagonal(T* out) const { in_bytes_ ? bytes_.diagonal(out) : gram_->diagonal(out); }
     bool columns(Ids queries, Ids base, T* const* columns, SumScratch<T>& s) const {
         if (in_bytes_) return bytes_.columns(queries, base, columns, s.tiles, s.bytes);
@@ -106,7 +120,10 @@ template <class S, class T> class Local<RowKernel<S>, T> {
         T* to = dense_.data();
         for (Index i = 0; i < rows.count; ++i, to += x.d) {
             const S* from = x.row(rows[i]);
-            for (Index k = 0; k < x.d; ++k) to[k] = static_cast<T>(from[k * x.column_stride]);
+            if (x.contiguous())
+                std::transform(from, from + x.d, to, [](S value) { return static_cast<T>(value); });
+            else
+                for (Index k = 0; k < x.d; ++k) to[k] = static_cast<T>(from[k * x.column_stride]);
         }
         view_ = DenseRows<T>{dense_.data(), rows.count, x.d, x.d, 1};
     }
@@ -140,9 +157,11 @@ template <class S, class T> class Local<Gathered<S>, T> {
             places_.push_back(source.place(rows[i]));
         }
     }
+    static void prepare(SumScratch<T>&) {}
     Index size() const { return places_.size(); }
-    static int block() { return 4; }  // reading values that may not be needed costs as much as reading needed ones
-    static int grain() { return 1; }
+    static int block() { return 4; }
+    static int ahead() { return 1; }  // reading values that may not be needed costs as much as reading needed ones
+    static double nanoseconds() { return 1; }
     void diagonal(T* out) const {
         for (Index i = 0; i < size(); ++i) out[i] = static_cast<T>(lines_[i][places_[i]]);
     }

@@ -56,6 +56,7 @@ template <class Kind> class Batch {
         return out;
     }
     const Array<Index>& codes() const { return codes_; }
+    Index classes() const { return classes_; }
 
   private:
     Kind kind_;

@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "hingeline/algo/platt.hpp"
 #include "hingeline/algo/svc/solve.hpp"
 #include "hingeline/model/batch.hpp"
 
@@ -100,23 +101,29 @@ struct SvcKind {
     }
     static void put(Record& out, const Array<State>& machines, const Array<Index>& order, const Array<Index>& codes,
                     Index classes, const Params&) {
-        Array<Terms> terms;
+        put_lines(out, machines, codes, classes);
         Numeric<double> dual, gap;
         for (const State& s : machines) {
-            Terms one;
-            for (Index i = 0; i < s.n(); ++i)
-                if (s.beta[i] != 0) one.add(s.row[i], s.row[i], codes[s.row[i]], s.beta[i]);
-            one.intercept = s.intercept;
-            terms.push_back(std::move(one));
             const svc::Objectives found = objectives(s);
             dual.values.push_back(found.dual);
             gap.values.push_back(found.primal - found.dual);
         }
-        put_joint(out, terms, classes, false);
         put_each(out, "n_iter", machines, order, [](const State& s) { return s.steps; });
         put_each(out, "kkt_violation", machines, order, [](const State& s) { return std::max(s.violation, 0.0); });
         out.put("dual_objective", std::move(dual));
         out.put("duality_gap", std::move(gap));
+    }
+
+    /// Support vectors, coefficients and intercepts.
+    static void put_lines(Record& out, const Array<State>& machines, const Array<Index>& codes, Index classes) {
+        Array<Terms> terms;
+        for (const State& s : machines) {
+            Terms& one = terms.emplace_back();
+            for (Index i = 0; i < s.n(); ++i)
+                if (s.beta[i] != 0) one.add(s.row[i], s.row[i], codes[s.row[i]], s.beta[i]);
+            one.intercept = s.intercept;
+        }
+        put_joint(out, terms, classes, false);
     }
 
     template <class... Sources> using PoolsOf = std::tuple<Pool<svc::Workspace<Sources>>...>;
@@ -145,19 +152,28 @@ inline Svc start_svc(const svc::Params& params, Array<Index> codes, Index classe
 /// others start again from zero. The result is that of training with `bounds` from the start.
 inline void raise_bounds(Svc& all, const Array<double>& bounds, bool single) {
     if (bounds.size() != all.codes().size()) throw std::invalid_argument("one bound per row expected");
-    for (svc::State& s : all.machines) {
-        svc::State fresh = svc::start(s.row, s.y, bounds.data());
+    for (const svc::State& s : all.machines)
         for (Index i = 0; i < s.n(); ++i)
-            if (!(fresh.bound[i] >= s.bound[i])) throw std::invalid_argument("bounds must not decrease");
-        const bool endless =
-            std::any_of(fresh.bound.begin(), fresh.bound.end(), [](double c) { return std::isinf(c); });
+            if (!(bounds[s.row[i]] >= s.bound[i])) throw std::invalid_argument("bounds must not decrease");
+    for (svc::State& s : all.machines) {
+        const bool endless = std::any_of(s.row.begin(), s.row.end(), [&](Index r) { return std::isinf(bounds[r]); });
         if (!s.bounded && s.reason == Reason::tolerance && !endless) {
-            s.bound = std::move(fresh.bound);
+            for (Index i = 0; i < s.n(); ++i) s.bound[i] = bounds[s.row[i]];
             continue;
         }
-        fresh.single = single;
-        s = std::move(fresh);
+        svc::restart(s, bounds.data());
+        s.single = single;
     }
+}
+
+/// What predictions need, and the number of machines that have not reached the tolerance.
+inline Record solution(const Svc& all) {
+    Record out;
+    SvcKind::put_lines(out, all.machines, all.codes(), all.classes());
+    out.put("unfinished",
+            static_cast<Index>(std::count_if(all.machines.begin(), all.machines.end(),
+                                             [](const svc::State& s) { return s.reason != Reason::tolerance; })));
+    return out;
 }
 
 /// Starting values of y beta, by row, of a machine that has made no step. They are clipped to the box, and those of the
@@ -181,5 +197,83 @@ inline void guess(Svc& all, Index machine, const double* v, Index n) {
             if (sum[s.y[i] > 0] == large) s.beta[i] *= small / large;
     s.stale = true;
 }
+
+// ---- probabilities ---------------------------------------------------------------------------------------
+
+/// Rows of two classes in random order. Folds are stretches of it, of equal sizes up to one.
+struct Shuffled {
+    Array<Index> rows;
+    Array<char> first;  // whether a row is of the first class
+
+    static constexpr Index folds = 5;
+    Index begin(Index fold) const { return fold * (rows.size() / folds) + std::min(fold, rows.size() % folds); }
+    /// Rows of one class outside a fold, ascending.
+    Array<Index> others(Index fold, bool of_first) const {
+        Array<Index> out;
+        for (Index k = 0; k < rows.size(); ++k)
+            if ((k < begin(fold) || k >= begin(fold + 1)) && (first[k] != 0) == of_first) out.push_back(rows[k]);
+        std::sort(out.begin(), out.end());
+        return out;
+    }
+};
+
+/// Sigmoids of pairs of classes, from decision values of the rows of each fold by a machine of the rows outside it,
+/// positive for the first class. `bounds` by row; machines of `single_rows` or more begin in single precision.
+class CrossValidated {
+  public:
+    CrossValidated(const svc::Params& params, Array<double> bounds, Index single_rows)
+        : params_(params), bounds_(std::move(bounds)), single_rows_(single_rows) {}
+
+    /// Without meaning when interrupted.
+    Array<Sigmoid> sigmoids(const RowValues& values, const Array<Shuffled>& pairs, int threads,
+                            Interrupt* interrupt) const {
+        for (const Shuffled& pair : pairs)
+            for (const Index row : pair.rows)
+                if (row < 0 || row >= std::min(values.size(), bounds_.size()))
+                    throw std::invalid_argument("row number out of range");
+        Array<Array<double>> decisions;
+        for (const Shuffled& pair : pairs) decisions.emplace_back(pair.rows.size(), 0.0);
+        SvcKind::Pools pools;
+        values.visit([&](const auto& v) {
+            run_pairs(
+                pairs.size() * Shuffled::folds, threads, interrupt,
+                [&](Index task) { return pairs[task / Shuffled::folds].rows.size(); },
+                [&](Index task, int team, int at_a_time) {
+                    const Index pair = task / Shuffled::folds, fold = task % Shuffled::folds;
+                    auto mine = params_;
+                    mine.cache_bytes /= static_cast<std::size_t>(at_a_time);
+                    const Stop stop{std::numeric_limits<Index>::max(), interrupt};
+                    leave_out(v, pairs[pair], fold, mine, stop, team, pools, decisions[pair].data());
+                });
+        });
+        Array<Sigmoid> out;
+        for (Index k = 0; k < pairs.size(); ++k)
+            out.push_back(PlattFit(decisions[k].data(), pairs[k].first.data(), pairs[k].rows.size()).run());
+        return out;
+    }
+
+  private:
+    /// Decision values of the rows of a fold; if all other rows are of one class, that one is certain.
+    template <class V> void leave_out(const V& values, const Shuffled& pair, Index fold, const svc::Params& params,
+                                      const Stop& stop, int threads, SvcKind::Pools& pools, double* decisions) const {
+        const Index begin = pair.begin(fold), count = pair.begin(fold + 1) - begin;
+        if (count == 0) return;
+        const Array<Index> first = pair.others(fold, true), second = pair.others(fold, false);
+        if (first.empty() || second.empty()) {
+            std::fill_n(decisions + begin, count, first.empty() ? (second.empty() ? 0.0 : -1.0) : 1.0);
+            return;
+        }
+        svc::State state = svc::start(second, first, -1.0, bounds_.data());
+        state.single = state.n() >= single_rows_;
+        std::get<Pool<svc::Workspace<V>>>(pools).with([&](svc::Workspace<V>& work) {
+            svc::learn(state, params, values, stop, threads, work);
+            svc::outputs(state, values, Ids::of(pair.rows).part(begin, count), work, decisions + begin);
+        });
+    }
+
+    svc::Params params_;
+    Array<double> bounds_;
+    Index single_rows_;
+};
 
 }  // namespace hingeline

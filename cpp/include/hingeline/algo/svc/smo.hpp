@@ -26,6 +26,7 @@ template <class T> class Smo {
                                     Index most, std::size_t bytes, std::vector<SumScratch<T>>& scratch,
                                     Interrupt* interrupt) {
         load(s, positions, local, centre, bytes);
+        for (SumScratch<T>& one : scratch) local.prepare(one);
         const auto& op = pass_ops<T>();
         const auto row_of = [&](Index p) { return row(s, p, local, scratch); };
         Extremes e = op.ascend_pair(v(), nullptr, nullptr, 0.0, up(), low(), size_);
@@ -70,18 +71,29 @@ template <class T> class Smo {
 
     /// Newton steps of the last `solve`; they leave larger errors in v than pairs.
     Index newton_steps() const { return newton_steps_; }
-    /// Compute v from beta again after a `solve` of all points. Returns the largest error that it had. The bits are
-    /// those of the kernel values, whatever the source.
+    /// out = sum_k coef[k] K[.][list[k]] over the working set, in double, k ascending. The bits are those of the kernel
+    /// values, whatever the source. `list` are positions of the working set, `out` has room for `padded` values.
+    template <class L> void product(State& s, const Array<Index>& list, const Array<double>& coef, const L& local,
+                                    std::vector<SumScratch<T>>& scratch, double* out) {
+        std::fill_n(out, padded(size_), 0.0);
+        for (Index k = 0; k < list.size(); ++k) {
+            if (!rows_.holds(list[k])) {
+                next_missing(list, k, room(s, local, scratch));
+                fetch(s, local, scratch);
+            }
+            const T* const values = rows_.find(list[k]);
+            pass_ops<T>().combine(&values, &coef[k], 1, 0, padded(size_), out);
+        }
+    }
+    /// Compute v from beta again after a `solve` of all points. Returns the largest error that it had.
     template <class L>
     double renew(State& s, const Array<Index>& positions, const L& local, std::vector<SumScratch<T>>& scratch) {
         Aligned<double> sums;
-        std::fill_n(sums.reserve(padded(size_)), padded(size_), 0.0);
-        for (Index p = 0; p < size_; ++p) {
-            const double coef = s.beta[positions[p]];
-            if (coef == 0) continue;
-            const T* const values = row(s, p, local, scratch);
-            pass_ops<T>().combine(&values, &coef, 1, 0, padded(size_), sums.data());
-        }
+        Array<Index> list;
+        Array<double> coef;
+        for (Index p = 0; p < size_; ++p)
+            if (const double beta = s.beta[positions[p]]; beta != 0) list.push_back(p), coef.push_back(beta);
+        product(s, list, coef, local, scratch, sums.reserve(padded(size_)));
         double error = 0;
         for (Index p = 0; p < size_; ++p) {
             const T fresh = static_cast<T>(s.y[positions[p]] - sums.data()[p] - centre_);
@@ -167,10 +179,24 @@ template <class T> class Smo {
 
     template <class L> const T* row(State& s, Index p, const L& local, std::vector<SumScratch<T>>& scratch) {
         if (const T* held = rows_.find(p)) return held;
-        const Index threads = rows_.threads(local.block(), std::ssize(scratch));
-        rows_.fetch(wanted(p, rows_.block(local.block(), local.grain(), threads)), local, scratch);
-        s.kernel_evals += fetched_ * size_;
+        next_violators(p, room(s, local, scratch));
+        fetch(s, local, scratch);
         return rows_.find(p);
+    }
+    /// Compute the rows of `wanted_`.
+    template <class L> void fetch(State& s, const L& local, std::vector<SumScratch<T>>& scratch) {
+        rows_.fetch(wanted_, widest(s, local), local, scratch);
+        s.kernel_evals += wanted_.size() * size_;
+    }
+    /// Rows to compute at a time on one thread. Most points of a chosen working set violate, and their rows will be
+    /// needed; most rows of a whole problem never are.
+    template <class L> Index widest(const State& s, const L& local) const {
+        return size_ < s.n() ? local.block() : local.ahead();
+    }
+    /// Rows to compute at a time.
+    template <class L> Index room(const State& s, const L& local, const std::vector<SumScratch<T>>& scratch) const {
+        const Index each = widest(s, local), threads = rows_.threads(each, local.nanoseconds(), std::ssize(scratch));
+        return rows_.block(each, local.ahead(), threads);
     }
     T* v() { return arrays_[0]; }
     T* up() { return arrays_[1]; }
@@ -202,33 +228,48 @@ template <class T> class Smo {
         low()[p] = s.is_low(i) ? T(1) : T(0);
     }
 
-    /// p and the positions without a row that violate most, `count` in all.
-    const Array<Index>& wanted(Index p, Index count) {
-        candidates_.clear();
+    /// p and the positions without a row that violate most, at most `count` in all.
+    void next_violators(Index p, Index count) {
+        wanted_.assign(1, p);
+        if (count == 1) return;
         const T middle = static_cast<T>(middle_);
+        const T *values = v(), *rise = up(), *fall = low();
+        T* const violation = arrays_[4];
         for (Index i = 0; i < size_; ++i) {
-            if (i == p || rows_.holds(i)) continue;
-            const T above = v()[i] - middle;
-            if ((above > 0 && up()[i] > 0) || (above < 0 && low()[i] > 0)) candidates_.push_back(i);
+            const T above = values[i] - middle;
+            violation[i] = std::max(above * rise[i], -above * fall[i]);
         }
-        const Index others = std::min(count - 1, candidates_.size());
-        const auto size_of = [&](Index i) { return std::abs(v()[i] - middle); };
-        std::nth_element(candidates_.begin(), candidates_.begin() + others, candidates_.end(), [&](Index a, Index b) {
-            return size_of(a) > size_of(b) || (size_of(a) == size_of(b) && a < b);
-        });
-        candidates_.resize(others);
-        candidates_.push_back(p);
-        fetched_ = candidates_.size();
-        return candidates_;
+        violation[p] = 0;
+        most_.clear();
+        T least = 0;
+        const auto smaller = [](const auto& a, const auto& b) { return a.first > b.first; };
+        for (Index i = 0; i < size_; ++i) {
+            if (!(violation[i] > least) || rows_.holds(i)) continue;
+            if (most_.size() == count - 1) {
+                std::pop_heap(most_.begin(), most_.end(), smaller);
+                most_.pop_back();
+            }
+            most_.emplace_back(violation[i], i);
+            std::push_heap(most_.begin(), most_.end(), smaller);
+            if (most_.size() == count - 1) least = most_.front().first;
+        }
+        for (const auto& one : most_) wanted_.push_back(one.second);
+    }
+    /// The positions list[at], list[at + 1], ... without a row, at most `count`.
+    void next_missing(const Array<Index>& list, Index at, Index count) {
+        wanted_.clear();
+        for (; at < list.size() && wanted_.size() < count; ++at)
+            if (!rows_.holds(list[at])) wanted_.push_back(list[at]);
     }
 
-    Index size_ = 0, fetched_ = 0, newton_steps_ = 0;
+    Index size_ = 0, newton_steps_ = 0;
     double centre_ = 0, middle_ = 0;
-    Parallel<T, 4> arrays_;
+    Parallel<T, 5> arrays_;  // v, up, low, diagonal; violations
     WorkingRows<T> rows_;
     FreeStep<T> free_step_;
     Pace pace_;
-    Array<Index> candidates_;
+    Array<Index> wanted_;              // rows to compute next
+    Array<std::pair<T, Index>> most_;  // a heap of violations and their positions
 };
 
 }  // namespace hingeline::svc

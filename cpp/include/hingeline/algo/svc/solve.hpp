@@ -47,6 +47,7 @@ template <class Source> struct Workspace {
     Tools<Source, typename Lower<Source>::type> single;
     Tools<Source, double> twice;
     Array<double> sums, change;
+    Aligned<double> products;
     Array<Index> ids, positions;
 };
 
@@ -308,10 +309,16 @@ template <class Source> class Solver {
         return endless_ ? std::min(most, s.next_look - s.steps) : most;
     }
 
-    /// v of the active points after a step. With everything in the working set and double precision, SMO has it
-    /// already, up to an `error` after Newton steps. False when interrupted.
+    /// v of the active points after a step. With everything in the working set, SMO has the kernel values, and in
+    /// double precision v, up to an `error` after Newton steps. False when interrupted.
     template <class T> bool update(Tools<Source, T>& tools, bool whole, const Array<Index>& changed, double& error) {
-        if (!whole || sizeof(T) < 8) return apply(tools, s.active, changed, w.change);
+        if (!whole) return apply(tools, s.active, changed, w.change);
+        if (sizeof(T) < 8) {
+            double* const sums = w.products.reserve(padded(s.n()));
+            tools.smo.product(s, changed, w.change, tools.local, tools.scratch, sums);
+            for (Index i = 0; i < s.n(); ++i) s.v[i] -= sums[i];
+            return true;
+        }
         if (tools.smo.newton_steps() > 0) error = tools.smo.renew(s, w.positions, tools.local, tools.scratch);
         for (Index k = 0; k < w.positions.size(); ++k) s.v[w.positions[k]] = tools.smo.value(k);
         return true;
@@ -351,6 +358,26 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     const Trace::Running running(state.trace);
     Solver<Source>(state, p, source, stop, threads, work).run();
     note(state);
+}
+
+/// out[k] = f(queries[k]), rows of the source, in double.
+template <class Source>
+void outputs(const State& state, const Source& source, Ids queries, Workspace<Source>& work, double* out) {
+    Array<Index> rows;
+    Array<double> coef;
+    for (Index i = 0; i < state.n(); ++i)
+        if (state.beta[i] != 0) rows.push_back(state.row[i]), coef.push_back(state.beta[i]);
+    std::fill_n(out, queries.count, state.intercept);
+    if (rows.empty()) return;
+    Local<Source, double>& local = work.twice.local;
+    local.take(source, Ids::of(rows));
+    work.twice.scratch.resize(std::max<std::size_t>(work.twice.scratch.size(), 1));
+    Array<double> sums(local.block());
+    for (Index at = 0; at < queries.count; at += local.block()) {
+        const Index some = std::min<Index>(local.block(), queries.count - at);
+        local.sums(source, queries.part(at, some), coef.data(), work.twice.scratch[0], sums.data());
+        for (Index k = 0; k < some; ++k) out[at + k] += sums[k];
+    }
 }
 
 }  // namespace hingeline::svc

@@ -91,6 +91,19 @@ inline State start(Array<Index> rows, Array<double> labels, const double* bounds
     std::iota(s.active.begin(), s.active.end(), Index{0});
     return s;
 }
+/// Start again with other bounds. If it throws, nothing has changed.
+inline void restart(State& s, const double* bounds) {
+    s.active.reserve(s.n());
+    State fresh;
+    fresh.row = std::move(s.row), fresh.y = std::move(s.y), fresh.bound = std::move(s.bound);
+    fresh.beta = std::move(s.beta), fresh.v = std::move(s.v), fresh.active = std::move(s.active);
+    for (Index i = 0; i < fresh.n(); ++i) fresh.bound[i] = bounds[fresh.row[i]];
+    std::fill(fresh.beta.begin(), fresh.beta.end(), 0.0);
+    std::copy(fresh.y.begin(), fresh.y.end(), fresh.v.begin());
+    fresh.active.resize(fresh.n());
+    std::iota(fresh.active.begin(), fresh.active.end(), Index{0});
+    s = std::move(fresh);
+}
 inline State start(const Array<Index>& first, const Array<Index>& second, double first_label, const double* bounds) {
     Array<Index> rows = first;
     rows.insert(rows.end(), second.begin(), second.end());

@@ -40,11 +40,12 @@ template <class T> class WorkingRows {
     Index block(Index widest, Index fewest_at_once, Index threads) const {
         for (; threads > 0; threads /= 2)
             if (held_.size() + threads * widest <= capacity_ / (threads > 1 ? 2 : 1)) return threads * widest;
-        return std::min(fewest_at_once, capacity_ / 2);
+        return std::max<Index>(1, std::min(fewest_at_once, capacity_ / 2));
     }
 
-    /// Compute the rows of positions that are not held, at most `block`.
-    template <class L> void fetch(const Array<Index>& positions, const L& local, std::vector<SumScratch<T>>& scratch) {
+    /// Compute the rows of positions that are not held, at most `block`; a thread takes `widest` at a time.
+    template <class L>
+    void fetch(const Array<Index>& positions, Index widest, const L& local, std::vector<SumScratch<T>>& scratch) {
         evict(held_.size() + positions.size() - capacity_);
         Array<T*> rows;
         for (const Index p : positions) {
@@ -54,17 +55,19 @@ template <class T> class WorkingRows {
             rows.push_back(memory_.data() + slot_[p] * stride_);
             std::fill(rows.back() + size_, rows.back() + stride_, T(0));
         }
-        const Index widest = local.block(), blocks = (positions.size() + widest - 1) / widest;
+        const Index blocks = (positions.size() + widest - 1) / widest;
         run_tasks(blocks, static_cast<int>(std::ssize(scratch)), nullptr, [&](Index block, int rank) {
             const Index at = block * widest, some = std::min(widest, positions.size() - at);
             local.columns(Ids::of(positions).part(at, some), Ids::run(0, size_), rows.data() + at, scratch[rank]);
         });
     }
-    /// Threads that are worth starting, each for a block of `widest` rows.
-    Index threads(Index widest, Index most) const { return widest * size_ >= fewest_values ? most : 1; }
+    /// Threads that are worth starting, each for `widest` rows of values that take `nanoseconds`.
+    Index threads(Index widest, double nanoseconds, Index most) const {
+        constexpr double least_time = 8e4;  // of a thread, in nanoseconds: less is less than starting it
+        return static_cast<double>(widest * size_) * nanoseconds >= least_time ? most : 1;
+    }
 
   private:
-    static constexpr Index fewest_values = Index{1} << 17;  // of a thread: fewer take less time than starting it
     static constexpr Index fewest = 8;  // rows held in any case: a pair, and a block computed beside it
 
     /// Memory that is neither initialised nor overwritten.
