@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -30,7 +31,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from benchmarks.writing import machine_lines, number, stamp, table, write_whole
-from hingeline.labelling import command
+from hingeline.cli import label as command
+from hingeline.cli.console import Console
 from hingeline.labelling.server import PAGE, PageServer
 
 ROWS, COLUMNS, ANSWERS = 100_000, 20, 300
@@ -68,9 +70,11 @@ def served(pool: Path, words: tuple[str, ...], n_classes: int) -> Iterator[tuple
     """A server, and the seconds that opening the pool took."""
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
+    parser.set_defaults(command="label")
     classes = ",".join(f"class {k}" for k in range(n_classes))
     start = time.perf_counter()
-    session = command.open_session(parser.parse_args([str(pool), "--classes", classes, *words]))
+    arguments = parser.parse_args([str(pool), "--classes", classes, *words])
+    session = command.open_session(arguments, Console(arguments))
     took = time.perf_counter() - start
     try:
         with PageServer(session) as server:
@@ -152,8 +156,8 @@ def measure(pool: Path, title: str, answers: int) -> list[str]:
 
 def weight() -> str:
     """Bytes of the files of the page, as they are sent."""
-    folder = Path(command.__file__).parent / "page"
-    sizes = {file: (folder / file).stat().st_size for file, _ in PAGE.values()}
+    folder = files("hingeline.labelling") / "page"
+    sizes = {file: len((folder / file).read_bytes()) for file, _ in PAGE.values()}
     rows = [[file, f"{size:,}"] for file, size in sizes.items()]
     return table(["file", "bytes"], [*rows, ["all", f"{sum(sizes.values()):,}"]])
 

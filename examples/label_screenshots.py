@@ -20,7 +20,8 @@ from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 from sklearn.datasets import load_digits, load_wine
 
-from hingeline.labelling import command
+from hingeline.cli import label as command
+from hingeline.cli.console import Console
 from hingeline.labelling.server import PageServer
 
 WIDE, NARROW = {"width": 1200, "height": 780}, {"width": 390, "height": 780}
@@ -32,7 +33,9 @@ def served(*words: Any) -> Iterator[PageServer]:
     """Server of a page."""
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    session = command.open_session(parser.parse_args(list(map(str, words))))
+    parser.set_defaults(command="label")
+    arguments = parser.parse_args(list(map(str, words)))
+    session = command.open_session(arguments, Console(arguments))
     with PageServer(session) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()

@@ -10,7 +10,8 @@ from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
-from hingeline.labelling import command
+from hingeline.cli import label
+from hingeline.cli.console import Console
 from hingeline.labelling.server import PageServer
 
 NASTY = "<script>document.title='attacked'</script><img src=x onerror=alert(1)>&amp;\"'"
@@ -31,14 +32,16 @@ def small_table(folder, n_rows=40, name="pool.csv"):
 
 def arguments(*words):
     parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
+    label.add_arguments(parser)
+    parser.set_defaults(command="label")
     return parser.parse_args([str(word) for word in (*words, "--no-browser")])
 
 
 @contextmanager
 def session(*words):
     """An open session, as the command opens it."""
-    opened = command.open_session(arguments(*words))
+    given = arguments(*words)
+    opened = label.open_session(given, Console(given))
     try:
         yield opened
     finally:

@@ -319,7 +319,7 @@ def test_history():
     assert event.predicted == tuple(exact().fit(X[:10], Y[:10]).predict(X[20:22]))
     event = learner.relabel(20, 0)
     assert event.labels_before == (1,) and event.status_before == ("labelled",)
-    assert learner.unsure([20, 30]).changed is not None and learner.skip(31).changed == 0
+    assert learner.unsure([20, 30]).rows == (20, 30) and learner.skip(31).changed == 0
     assert [learner.status_of(row) for row in (20, 21, 30, 31, 32)] == [
         "unsure",
         "labelled",
@@ -333,12 +333,101 @@ def test_history():
     assert [event.kind for event in learner.history] == ["answer", "answer", "relabel", "unsure", "skip"]
 
 
-def test_changed_is_the_share_of_predictions_that_changed():
-    learner = started(exact(), n_watched=200)
-    for row in range(10, 20):
-        before = learner.estimator.predict(X)
-        event = learner.answer(row, int(Y[row]))
-        assert event.changed == np.mean(learner.estimator.predict(X) != before)
+def changes(learner, n=30, y=Y, rows=X, look=lambda learner: None):
+    """Answer, relabel and undo; returns the shares of predictions that changed, by the model itself."""
+    found = []
+    for k in range(n):
+        before = learner.estimator.predict(rows)
+        if k % 5 == 4:
+            learner.relabel(10 + k - 1, int(y[10 + k]))
+        else:
+            learner.answer(10 + k, int(y[10 + k]))
+        found.append(float(np.mean(learner.estimator.predict(rows) != before)))
+        if k % 7 == 5:
+            learner.undo()
+            found.pop()
+        look(learner)
+    return found
+
+
+@pytest.mark.parametrize("model", [exact, lasvc], ids=["exact", "online"])
+@pytest.mark.parametrize(
+    "look", [lambda learner: None, lambda learner: learner.advice(), lambda learner: learner.history]
+)
+def test_changed_is_the_share_of_predictions_that_changed(model, look):
+    """It does not matter when the predictions of the watched rows are computed."""
+    learner = started(model(), n_watched=200)
+    expected = changes(learner, look=look)
+    assert sum(expected) > 0
+    np.testing.assert_allclose([event.changed for event in learner.history[-len(expected) :]], expected, atol=1e-12)
+
+
+def test_changed_when_a_label_is_new():
+    """The third class arrives while predictions of earlier models are still to be computed."""
+    learner = started(exact(), X3, Y3 % 2, n_watched=len(X3))
+    expected = []
+    for row in range(10, 25):
+        before = learner.estimator.predict(X3)
+        learner.answer(row, int(Y3[row]))
+        expected.append(np.mean(learner.estimator.predict(X3) != before))
+    assert len(learner.estimator.classes_) == 3
+    assert [event.changed for event in learner.history[-15:]] == expected
+
+
+def test_predictions_are_computed_for_many_models_at_once(monkeypatch):
+    learner = started(exact())
+    learner.advice()
+    asked = []
+    real = IncrementalSVC._predict_marked
+    monkeypatch.setattr(
+        IncrementalSVC, "_predict_marked", lambda self, marks, rows: asked.append(len(marks)) or real(self, marks, rows)
+    )
+    labelled(learner, 45)
+    assert asked == [20, 20]
+    learner.advice()
+    learner.advice()
+    assert asked == [20, 20, 5]
+
+
+def test_models_that_were_changed_elsewhere_are_not_compared():
+    learner = labelled(started(exact()), 5)
+    learner.estimator.forget(learner.estimator.support_.tolist()[:2])
+    assert [event.changed for event in learner.history[-4:]] == [None] * 4
+    learner.answer(190, int(Y[190]))
+    assert learner.history[-1].changed is not None
+    learner = labelled(started(exact()), 5)
+    learner.estimator.fit(X[:50], Y[:50])
+    assert [event.changed for event in learner.history[-4:]] == [None] * 4
+
+
+def test_an_answer_is_compared_with_the_model_before_it():
+    """The model before was changed elsewhere, and those before that are not known any more."""
+    learner = labelled(started(exact(), n_watched=200), 5)
+    learner.advice()
+    labelled(learner, 8)
+    learner.estimator.forget(learner.estimator.support_.tolist()[:5])
+    learner.advice()
+    before = learner.estimator.predict(X)
+    labelled(learner, 1)
+    assert learner.history[-1].changed == np.mean(learner.estimator.predict(X) != before)
+
+
+def test_undo_of_an_event_that_has_forgotten():
+    """Its model is still to be compared, and is not one of the history any more."""
+    learner = labelled(started(exact(), n_watched=200), 12)
+    before = learner.advice(window=10)
+    learner.unsure(list(learner.labels)[:3])
+    learner.undo()
+    assert learner.advice(window=10) == before
+    predicted = learner.estimator.predict(X)
+    labelled(learner, 1)
+    assert learner.history[-1].changed == np.mean(learner.estimator.predict(X) != predicted)
+
+
+def test_a_copy_knows_what_is_still_to_be_compared():
+    learner = labelled(started(exact()), 5)
+    again = pickle.loads(pickle.dumps(learner))
+    assert again._watch.marks and again.history == learner.history
 
 
 def test_advice():

@@ -34,9 +34,9 @@ IMPORTS = {
     "compare": set(),
     "files": {"base", *FAMILIES},
     "labelling": {"active", "base", "files", *FAMILIES},
-    "model_selection": {*SHARED, *FAMILIES},
+    "model_selection": {"files", *SHARED, *FAMILIES},
     "onnx": {"base", "files", *FAMILIES},
-    "cli": {"base", "compare", "datasets", "files", "model_selection", "onnx", *FAMILIES},
+    "cli": {"active", "base", "compare", "datasets", "files", "labelling", "model_selection", "onnx", *FAMILIES},
 } | dict.fromkeys(FAMILIES, SHARED)
 #: Optional libraries, and the only folder or module that imports each.
 OPTIONAL = {

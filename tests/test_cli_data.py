@@ -222,7 +222,7 @@ def test_tables(tmp_path, text, form, features, labels):
         ('1,2,"a\nb"\n\nz,1,c\n', "line 4, column 1: .* Got 'z'"),
         ("1,2,\udcff\n", "line 1: byte 5 is not UTF-8"),
         ("a\nb\n", "line 1: the table has no column of features"),
-        ("1," + "2" * 200000 + ",a\n", "line 1: field larger than field limit"),
+        ("1," + "2" * 200000 + ",a\n", "line 1, column 2: a feature must be a finite number. Got '2{40}'"),
     ],
 )
 def test_errors_in_tables(tmp_path, text, message):

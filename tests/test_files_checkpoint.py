@@ -203,6 +203,43 @@ def test_a_full_disk(tmp_path, monkeypatch):
         assert bits(run.model) == states[3]
 
 
+def full_disk(monkeypatch):
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("hingeline.files.checkpoint.write_atomically", full)
+
+
+def test_a_full_disk_at_the_first_chunk(tmp_path, monkeypatch):
+    run = Checkpoint(tmp_path, clone(MODELS["points"]), every=1)
+    with monkeypatch.context() as patched:
+        full_disk(patched)
+        with pytest.raises(OSError, match="no space left"):
+            learn(run, "points", 0)
+    assert not hasattr(run.model, "n_samples_seen_")
+    learn(run, "points", 0)
+    assert bits(run.model) == uninterrupted("points", 1)[1]
+    run.close()
+
+
+def test_a_full_disk_when_a_generation_is_due(tmp_path, monkeypatch):
+    # The samples are in the journal: an error would make the caller learn them twice.
+    states = uninterrupted("points", 3)
+    run = Checkpoint(tmp_path, clone(MODELS["points"]), every=1)
+    learn(run, "points", 0)
+    with monkeypatch.context() as patched:
+        full_disk(patched)
+        with pytest.warns(RuntimeWarning, match="no generation was written"):
+            learn(run, "points", 1)
+        with pytest.raises(OSError, match="no space left"):
+            learn(run, "points", 2)
+    assert bits(run.model) == states[2]
+    learn(run, "points", 2)
+    crash(run)
+    with Checkpoint(tmp_path) as run:
+        assert bits(run.model) == states[3]
+
+
 def test_changes_made_without_the_checkpoint(tmp_path):
     run = Checkpoint(tmp_path, IncrementalSVC(gamma=0.5))
     learn(run, "points", 0)

@@ -145,11 +145,15 @@ def test_ordered_classes(loss, solver):
     assert not hasattr(again, "kkt_violation_")
 
 
-@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
-    "model",
-    [FiniteNewtonSVC(), FiniteNewtonSVC(multi_class="ovo"), FiniteNewtonOrdinal()],
-    ids=["rest", "pairs", "ordinal"],
+    "model, loss",
+    [
+        *((FiniteNewtonSVC(), loss) for loss in LOSSES),
+        (FiniteNewtonSVC(multi_class="ovo"), "squared_hinge"),
+        (FiniteNewtonOrdinal(), "huber"),
+        (FiniteNewtonOrdinal(), "hinge"),
+    ],
+    ids=str,
 )
 def test_partitions_have_the_violation_of_the_whole(model, loss):
     da = pytest.importorskip("dask.array")

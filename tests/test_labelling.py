@@ -1,12 +1,14 @@
 """Labelling: pools, features, the journal of answers, sessions and exports."""
 
 import csv
+import errno
 import gzip
 import io
 import json
 import os
 import random
 import signal
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -21,11 +23,14 @@ from sklearn.base import clone
 
 import hingeline
 from hingeline import LASVC, SVC, IncrementalSVC
+from hingeline.cli.errors import CommandError
 from hingeline.cli.main import main
 from hingeline.labelling.exports import _harmless
 from hingeline.labelling.features import features_of, numbers_of
 from hingeline.labelling.journal import AnswerJournal
 from hingeline.labelling.pools import ImagePool, TablePool, TextPool, read_pool
+from hingeline.labelling.server import PageServer
+from hingeline.labelling.session import Session
 
 from .labelling import session, small_table, truth, write_csv
 from .power_loss import PowerLoss, power
@@ -68,8 +73,8 @@ def test_names_of_columns(tmp_path):
     [
         (b"a,b\n1,2\n3\n", "line 3: 1 cells. The first line has 2"),
         (b"a,b\n1,2\n\xff,4\n", "line 3: not utf-8. Give the encoding with --encoding"),
-        (b"a,b\n", "holds no examples"),
-        (b"", "holds no examples"),
+        (b"a,b\n", "there are no examples"),
+        (b"", "there are no examples"),
     ],
 )
 def test_csv_errors_name_file_and_line(tmp_path, content, words):
@@ -335,7 +340,7 @@ def test_answers_of_another_pool_are_refused(tmp_path, change):
     with session(pool, "--classes", "no,yes") as opened:
         answer(opened, 2)
     pool.write_text(change(pool.read_text()))
-    with pytest.raises(ValueError, match="line 1: the answers belong to another pool"), session(pool):
+    with pytest.raises(CommandError, match="line 1: the answers belong to another pool"), session(pool):
         pass
     with session(pool, "--answers", tmp_path / "other.jsonl") as opened:  # the lock was given back
         assert opened.learner.n_labelled == 0
@@ -354,7 +359,7 @@ def test_answers_of_another_pool_are_refused(tmp_path, change):
 def test_wrong_lines_of_a_journal_are_named(tmp_path, line, words):
     pool = small_table(tmp_path)
     (tmp_path / "pool.answers.jsonl").write_text(line + "\n")
-    with pytest.raises(ValueError, match=f"line 1: .*{words}"), session(pool):
+    with pytest.raises(CommandError, match=f"line 1: .*{words}"), session(pool):
         pass
 
 
@@ -379,7 +384,7 @@ def test_known_labels_come_first_and_stay(tmp_path):
 
 def test_known_labels_are_checked_before_they_are_kept(tmp_path):
     pool = write_csv(tmp_path / "pool.csv", [["1", "x" * 101], ["2", ""], ["5", "y"]], ["a", "label"])
-    with pytest.raises(ValueError, match="1 to 100 printable characters"), session(pool, "--target", "label"):
+    with pytest.raises(CommandError, match="1 to 100 printable characters"), session(pool, "--target", "label"):
         pass
     assert [record["kind"] for record in records(tmp_path / "pool.answers.jsonl")] == ["pool"]
 
@@ -388,7 +393,7 @@ def test_a_start_that_failed_loses_no_known_labels(tmp_path):
     rows = [[str(k % 4), "xyz"[k % 3] if k < 6 else ""] for k in range(9)]
     pool = write_csv(tmp_path / "pool.csv", rows, ["a", "label"])
     with (
-        pytest.raises(ValueError, match="--rule margin"),
+        pytest.raises(CommandError, match="--rule margin"),
         session(pool, "--target", "label", "--rule", "near_boundary"),
     ):
         pass
@@ -432,12 +437,12 @@ def test_models_that_do_not_fit_the_pool_are_refused(tmp_path):
     hingeline.save(SVC().fit(X, y), tmp_path / "batch")
     pool = small_table(tmp_path)
     with (
-        pytest.raises(ValueError, match=r"the model has 3 features, pool\.csv has 2 columns"),
+        pytest.raises(CommandError, match=r"the model has 3 features, pool\.csv has 2 columns"),
         session(pool, "--model", tmp_path / "three"),
     ):
         pass
     with (
-        pytest.raises(ValueError, match="SVC is no fitted classifier with partial_fit"),
+        pytest.raises(CommandError, match="SVC is no fitted classifier with partial_fit"),
         session(pool, "--model", tmp_path / "batch"),
     ):
         pass
@@ -450,13 +455,16 @@ def test_features_of_a_model_are_found_by_name(tmp_path):
     pool = read_pool(small_table(tmp_path))
     X = numbers_of(pool, model, tmp_path)
     assert X[:, 0].tolist() == list(map(float, pool.column("weight")))
-    with pytest.raises(ValueError, match="column 'size' must hold numbers"):
+    with pytest.raises(ValueError, match=r"column 'size' of .* must hold numbers"):
         numbers_of(table(weight=["1"], size=["x"]), model, tmp_path)
 
 
 @pytest.mark.parametrize("option", ["--target", "--ignore"])
 def test_unknown_columns_are_named(tmp_path, option):
-    with pytest.raises(ValueError, match=r"no column 'x'. It has 'size'"), session(small_table(tmp_path), option, "x"):
+    with (
+        pytest.raises(CommandError, match=r"no column 'x'. It has 'size'"),
+        session(small_table(tmp_path), option, "x"),
+    ):
         pass
 
 
@@ -472,7 +480,7 @@ def test_the_model_is_saved_from_time_to_time(tmp_path, monkeypatch):
 
 
 def test_large_pools_are_asked_in_small_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr("hingeline.labelling.command.LARGE_POOL", 30)
+    monkeypatch.setattr("hingeline.cli.label.LARGE_POOL", 30)
     with session(small_table(tmp_path)) as opened:
         assert opened.learner.rule.candidates == 59
     with session(small_table(tmp_path), "--rule", "near_boundary") as opened:
@@ -483,21 +491,68 @@ def test_large_pools_are_asked_in_small_parts(tmp_path, monkeypatch):
     ("words", "code", "message"),
     [
         ("missing.csv", 66, "cannot read missing.csv: No such file"),
-        ("empty.csv", 65, "empty.csv holds no examples"),
+        ("missing/pool.csv", 66, "cannot read missing/pool.csv: No such file"),
+        ("empty.csv", 65, "empty.csv: there are no examples"),
+        ("torn.csv.gz", 65, "torn.csv.gz: not a complete gzip file"),
+        ("short.csv", 65, "short.csv, line 3: 1 cells"),
+        ("numbered.csv", 65, "numbered.csv: no column to learn from"),
         ("pool.csv --answers other.txt", 65, "other.txt, line 1: not a line of a journal"),
-        ("pool.csv --model other.txt", 65, ""),
+        ("pool.csv --answers wrong.jsonl", 65, "wrong.jsonl, line 1: version 2"),
+        ("pool.csv --model other.txt", 65, "other.txt: the file is neither a model"),
+        ("pool.csv --model three", 65, "three: the model has 3 features, pool.csv has 2 columns of numbers"),
+        ("pool.csv --model batch", 2, "batch: SVC is no fitted classifier with partial_fit"),
         ("pool.csv --model missing", 66, "cannot read missing"),
-        ("pool.csv --export pool.csv", 2, "would replace a file"),
-        ("pool.csv --export no/labels.csv", 73, "must name a file in a folder that exists"),
+        ("pool.csv --model three --classes a,b", 2, "--classes and --model exclude one another"),
+        ("pool.csv --export pool.csv", 2, "pool.csv would replace pool.csv"),
+        ("pool.csv --export x --save-model x", 2, "x would replace x"),
+        ("pool.csv --export no/labels.csv", 73, "cannot write no/labels.csv: the folder"),
+        ("pool.csv --answers /dev/full", 73, "cannot write /dev/full: it is not a regular file"),
+        ("pool.csv --rule x", 2, "rule must be one of"),
+        ("pool.csv --rule near_boundary --classes a,b,c", 2, "The rule asks about two classes"),
+        ("pool.csv --rule near_boundary --target size", 65, "pool.csv: There may be 2 classes"),
+        ("pool.csv --C -1", 2, "The 'C' parameter of IncrementalSVC must be"),
+        ("pool.csv --target x", 2, "pool.csv has no column 'x'"),
+        ("texts --ignore x", 2, "texts is a folder"),
+        ("pool.csv --encoding x", 2, "--encoding must be"),
+        ("pool.csv --port 65536", 2, "expected an integer from 0 to 65535"),
+        ("pool.csv --port {port}", 1, "port {port} cannot be used: Address already in use"),
     ],
 )
 def test_the_program_reports_errors_without_a_traceback(tmp_path, monkeypatch, capsys, words, code, message):
     monkeypatch.chdir(small_table(tmp_path).parent)
     Path("empty.csv").write_text("")
+    Path("torn.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n")[:-9])
+    Path("short.csv").write_text("a,b\n1,2\n3\n")
+    Path("numbered.csv").write_text("a\n1\n2\n3\n")
     Path("other.txt").write_text("precious\n")
-    assert main(["label", "--no-browser", *words.split()]) == code
-    err = capsys.readouterr().err
-    assert "hingeline label: " in err and message in err and "Traceback" not in err
+    Path("wrong.jsonl").write_text('{"kind": "pool", "version": 2}\n')
+    Path("texts").mkdir()
+    Path("texts/a.txt").write_text("some words in a text")
+    X = np.random.default_rng(1).normal(size=(20, 3))
+    hingeline.save(IncrementalSVC(gamma=1.0).fit(X, X[:, 0] > 0), "three")
+    hingeline.save(SVC().fit(X, X[:, 0] > 0), "batch")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["label", "--no-browser", "--json", *words.format(port=port).split()]) == code
+    out, err = capsys.readouterr()
+    assert "hingeline label: " in err and message.format(port=port) in err and "Traceback" not in err
+    error = json.loads(out)["error"]
+    kinds = {1: "failure", 2: "usage", 65: "data", 66: "input", 73: "output"}
+    assert error["code"] == code and error["kind"] == kinds[code]
+    if ", line " in message:
+        assert error["line"] == int(message.split(", line ")[1].split(":")[0])
+
+
+@pytest.mark.parametrize("failing", ["append", "finish"])
+def test_a_full_disk_is_an_output_error(tmp_path, monkeypatch, capsys, failing):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    owner = {"append": AnswerJournal, "finish": Session}[failing]
+    monkeypatch.setattr(owner, failing, full)
+    monkeypatch.setattr(PageServer, "serve_forever", lambda *_, **__: None)
+    assert main(["label", "--no-browser", "--classes", "a,b", str(small_table(tmp_path))]) == 73
+    assert "cannot write" in capsys.readouterr().err
 
 
 def killed_session(pool, seed):
@@ -578,7 +633,7 @@ def test_files_may_be_added_anywhere(tmp_path):
             "m1.txt": "odd",
         }
     (folder / "m4.txt").unlink()
-    with pytest.raises(ValueError, match=r"no file 'm4\.txt'"), session(folder):
+    with pytest.raises(CommandError, match=r"no file 'm4\.txt'"), session(folder):
         pass
 
 
@@ -588,7 +643,7 @@ def test_answers_to_a_table_are_not_for_a_folder(tmp_path):
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text("some words in a text")
     with (
-        pytest.raises(ValueError, match="another pool"),
+        pytest.raises(CommandError, match="another pool"),
         session(tmp_path / "texts", "--answers", tmp_path / "x.jsonl"),
     ):
         pass
@@ -601,7 +656,7 @@ def test_rules_for_two_classes(tmp_path, rule):
             opened.act({"action": "classes", "turn": opened.turn, "names": ["maybe"]})
         answer(opened, 6)
     with (
-        pytest.raises(ValueError, match="two classes"),
+        pytest.raises(CommandError, match="two classes"),
         session(small_table(tmp_path), "--rule", rule, "--classes", "a"),
     ):
         pass
@@ -610,9 +665,9 @@ def test_rules_for_two_classes(tmp_path, rule):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--export", "missing/x.csv"], "--export must name a file in a folder that exists"),
-        (["--save-model", "missing/x"], "--save-model must name a file"),
-        (["--answers", "."], "--answers must name a file"),
+        (["--export", "missing/x.csv"], "cannot write missing/x.csv: the folder .* does not exist"),
+        (["--save-model", "missing/x"], "cannot write missing/x: the folder"),
+        (["--answers", "."], "cannot write .: it is not a regular file"),
         (["--model", "x", "--classes", "a,b"], "exclude one another"),
         (["--rule", "x"], "rule must be one of"),
         (["--gamma", "-1"], "gamma"),
@@ -621,7 +676,7 @@ def test_rules_for_two_classes(tmp_path, rule):
 )
 def test_wrong_arguments_are_refused_at_the_start(tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=message), session(small_table(tmp_path), *words) as opened:
+    with pytest.raises(CommandError, match=message), session(small_table(tmp_path), *words) as opened:
         answer(opened)
 
 

@@ -14,10 +14,11 @@ from threading import Thread, Timer
 
 import pytest
 
+from hingeline.cli.main import main
 from hingeline.labelling import server as server_module
 from hingeline.labelling.access import Access
 
-from .labelling import NASTY, arguments, served, session, small_table, truth
+from .labelling import NASTY, Client, served, session, small_table, truth
 
 PAGE = Path(server_module.__file__).parent / "page"
 
@@ -492,20 +493,17 @@ def test_two_servers_on_one_journal_are_refused(pool):
         pass
 
 
-def test_the_page_can_end_the_program(pool, tmp_path, capsys):
-    from hingeline.labelling import command
-
-    entered = []
+def run_and_finish(monkeypatch, *words):
+    """Run the command; a client labels six examples and ends the page. Returns the answer to its last request."""
+    found = []
     real = server_module.PageServer.serve_forever
 
     def serve(server, **keywords):
-        from .labelling import Client
-
         def use():
             client = Client(server).enter()
             for _ in range(6):
                 client.label()
-            entered.append(client.request("POST", client.base + "finish", {}))
+            found.append(client.request("POST", client.base + "finish", {}))
             client.connection.close()
 
         thread = Thread(target=use)
@@ -513,15 +511,38 @@ def test_the_page_can_end_the_program(pool, tmp_path, capsys):
         real(server, **keywords)
         thread.join()
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(server_module.PageServer, "serve_forever", serve)
-        assert command.run(arguments(pool, "--classes", "no,yes", "--export", tmp_path / "labels.csv")) == 0
-    status, _, body = entered[0]
+    monkeypatch.setattr(server_module.PageServer, "serve_forever", serve)
+    assert main(["label", "--no-browser", *map(str, words)]) == 0
+    return found[0]
+
+
+def test_the_page_can_end_the_program(pool, tmp_path, monkeypatch, capsys):
+    status, _, body = run_and_finish(monkeypatch, pool, "--classes", "no,yes", "--export", tmp_path / "labels.csv")
     assert status == 200
     names = ("pool.answers.jsonl", "labels.csv", "pool.model.safetensors")
     assert json.loads(body)["written"] == [str(tmp_path / name) for name in names]
     assert "6 of 40 examples are labelled" in capsys.readouterr().out
     assert len((tmp_path / "labels.csv").read_text().splitlines()) == 7
+
+
+def test_the_program_prints_json(pool, tmp_path, monkeypatch, capsys):
+    run_and_finish(monkeypatch, pool, "--classes", "no,yes", "--json")
+    out, err = capsys.readouterr()
+    (line,) = out.splitlines()
+    found = json.loads(line)
+    assert "/?token=" in err and "labelled" not in err
+    guide = (Path(__file__).parents[1] / "docs/guide/cli.md").read_text()
+    assert not [key for key in found if f"`{key}`" not in guide]
+    assert found["pool"] == str(pool) and found["rule"] == "margin" and found["examples"] == 40
+    assert found["labelled"] == sum(found["classes"].values()) == 6 and list(found["classes"]) == ["no", "yes"]
+    assert found["answers"] == str(tmp_path / "pool.answers.jsonl") and found["export"] is None
+    assert found["model"] == str(tmp_path / "pool.model.safetensors") and Path(found["model"]).exists()
+
+
+def test_quiet_prints_the_link_only(pool, monkeypatch, capsys):
+    run_and_finish(monkeypatch, pool, "--classes", "no,yes", "-q")
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 3 and "/?token=" in out and err == ""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

@@ -1,6 +1,7 @@
 """LASVC step for step with the naive twin."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
@@ -72,19 +73,23 @@ SETTINGS = [
 PAPER = {**LIVELY, "reprocess": "paper"}
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"C={s['C']}")
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("variant", WITHOUT_BIAS)
-@pytest.mark.parametrize("reprocess", ["bounded", "paper"])
+#: Kernel, setting, weighted: all settings with the RBF kernel, one with the others, which settings do not reach.
+CASES = [
+    *itertools.product(["rbf"], SETTINGS, [False, True]),
+    *itertools.product(["linear", "poly"], SETTINGS[1:2], [False]),
+]
+
+
+def streams():
+    for reprocess, variant, (kernel, setting, weighted) in itertools.product(["bounded", "paper"], WITHOUT_BIAS, CASES):
+        slow = setting is SETTINGS[-1] and reprocess == "bounded" and (weighted or variant in ("g", "full"))
+        if not slow:  # the twin needs seconds
+            yield reprocess, variant, kernel, setting, weighted
+
+
+@pytest.mark.parametrize("reprocess, variant, kernel, setting, weighted", streams())
 def test_stream_is_the_twin(reprocess, variant, kernel, setting, weighted):
-    n = 150
-    if weighted and kernel != "rbf":
-        pytest.skip("weights are factors on C and do not reach the kernel")
-    if setting.get("clean_period", 1) is None:  # the dead go after 256 visits
-        n = 270
-        if kernel != "rbf" or (reprocess == "bounded" and (weighted or variant in ("g", "full"))):
-            pytest.skip("the twin needs seconds")
+    n = 270 if setting is SETTINGS[-1] else 150  # there the dead go after 256 visits
     X, y = noisy(n, 3, seed=1)
     weights = some_weights(n) if weighted else None
     model = LASVC(variant=variant, reprocess=reprocess, **setting, **KERNELS[kernel])
@@ -133,13 +138,9 @@ class TieAware(NaiveLasvm):
         self.b, self.tie = model.intercept_[0], False
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"C={s['C']}")
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel, setting, weighted", CASES)
 def test_every_visit_is_the_twin(kernel, setting, weighted):
     # LASVM: from the same state to the same state, visit after visit, unless a choice hangs on rounding errors.
-    if weighted and kernel != "rbf":
-        pytest.skip("weights are factors on C and do not reach the kernel")
     n = 150
     X, y = noisy(n, 3, seed=1)
     weights = some_weights(n) if weighted else np.ones(n)

@@ -1,6 +1,6 @@
 """The minimal-norm machine: against the naive twin, its geometry, all classes at once.
 
-What it has in common with NNISDAClassifier is in test_l2.py.
+What it has in common with NNISDAClassifier is in test_l2.py and test_l2_use.py.
 """
 
 from itertools import pairwise
@@ -15,10 +15,10 @@ from sklearn.preprocessing import minmax_scale
 
 from hingeline import MinNormSVC, NNISDAClassifier
 
+from .l2 import coefficients, noisy, same, signs
 from .oracle.l2_svm import k_hat, l2_svm, nonnegative
 from .oracle.naive_min_norm import naive_min_norm
 from .private import min_norm_walk as walk
-from .test_l2 import coefficients, noisy, same, signs
 
 each_step = pytest.mark.parametrize("step", ["mdm", "imdm"])
 

@@ -1,4 +1,4 @@
-"""NNISDA: against the naive twin, step for step. What it has in common with MinNormSVC is in test_l2.py."""
+"""NNISDA: against the naive twin, step for step. What it has in common with MinNormSVC is in test_l2*.py."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from hingeline import NNISDAClassifier
 
+from .l2 import coefficients, easy, noisy, signs
 from .oracle.l2_svm import dual, k_hat
 from .oracle.naive_nnisda import naive_nnisda
 from .private import nnisda_walk as walk
-from .test_l2 import coefficients, easy, noisy, signs
 
 
 def test_three_steps_by_hand():

@@ -136,15 +136,38 @@ def test_labels():
             check(model.fit(X, labels), other)
 
 
-def test_probabilities():
-    X, y, other = problem(2)
-    for model in (SVC(gamma=0.3, probability=True), IncrementalSVC(gamma=0.3, probability=True)):
-        found = check(model.fit(X, y), other)
-        np.testing.assert_allclose(found["probabilities"], model.predict_proba(other), atol=1e-10)
+def check_probabilities(model, X, dtype=np.float64):
+    found = check(model, X, dtype)["probabilities"]
+    np.testing.assert_allclose(found, model.predict_proba(X), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("learner", [SVC, IncrementalSVC])
+def test_probabilities(learner, n_classes, dtype):
+    """Overlapping classes: the coupling of SVC makes one to four rounds, not as many for each row."""
+    X, y = blobs(150, n_classes, d=2, seed=3)
+    X = np.round(64 * X) / 64  # exact in float32
+    model = learner(gamma=0.3, probability=True).fit(X[:100], y[:100])
+    check_probabilities(model, X, dtype)
+    check_probabilities(model, X[:1], dtype)
+    assert run(hingeline.onnx.export(model, dtype=dtype), X[:0].astype(dtype))["probabilities"].shape == (0, n_classes)
+
+
+def test_probabilities_of_extreme_sigmoids():
+    """Pairs that contradict one another; with size 0 the coupling makes no round."""
+    X, y, _ = problem(4)
+    model = SVC(gamma=0.3, probability=True).fit(X, y)
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1.0, 30.0, 1e3):
+        model.sigmoids_ = size * rng.standard_normal(model.sigmoids_.shape)
+        check_probabilities(model, X)
+
+
+def test_probabilities_without_sigmoids():
     X, y, other = problem(3)
-    model = IncrementalSVC(gamma=0.3, probability=True).fit(X, y)
-    np.testing.assert_allclose(check(model, other)["probabilities"], model.predict_proba(other), atol=1e-10)
-    assert "probabilities" not in check(SVC(gamma=0.3, probability=True).fit(X, y), other)
+    model = SVC(gamma=0.3).fit(X, y).set_params(probability=True)
+    assert "probabilities" not in check(model, other)
 
 
 @pytest.mark.parametrize("shape", ["plane", "sphere"])
@@ -232,6 +255,16 @@ def test_pipelines(name, n_classes, dtype):
     np.testing.assert_allclose(found["scores"] / size, expected / size, rtol=0, atol=near)
     if dtype == np.float64:
         np.testing.assert_array_equal(found["label"], model.predict(other))
+
+
+@pytest.mark.parametrize("opset", [13, 18])
+def test_probabilities_in_pipelines(opset):
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed (group test-onnx)")
+    hingeline.onnx.register()
+    X, y, other = problem(4)
+    model = make_pipeline(StandardScaler(), SVC(gamma=0.3, probability=True)).fit(X, y)
+    found = run(skl2onnx.to_onnx(model, X[:1], target_opset=opset), other)
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(other), rtol=0, atol=1e-10)
 
 
 def test_labels_and_features_in_pipelines():

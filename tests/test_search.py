@@ -339,6 +339,30 @@ def test_pattern_search_finds_the_top_of_a_hill():
         KernelSearchCV(SVC(), {"gamma": ["scale", 1.0]}, search="pattern").fit(X, y)
 
 
+def test_pattern_search_leaves_points_that_fail():
+    X, y = samples(60, 2)
+    grid = {"C": [-3.0, -2.0, -1.0, 0.0, 1.0, 10.0, 100.0]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search = KernelSearchCV(SVC(), grid, search="pattern").fit(X, y)
+    assert {"C": 10.0} in search.cv_results_["params"] and np.isfinite(search.best_score_)
+
+
+@pytest.mark.parametrize("form", [list, lambda rows: np.isin(np.arange(450), rows)], ids=["list", "mask"])
+def test_splits_in_any_form(form):
+    X, y = samples(450, 2)
+    splits = list(StratifiedKFold(3).split(X, y))
+    given = [tuple(map(form, split)) for split in splits]
+    grid = {"margin": [0.01, 0.1, 1.0], "gamma": [1e-3, 0.1, 1.0, 50.0]}
+    for search in ("grid", "halving"):
+        ours, theirs = (
+            KernelSearchCV(WorstViolatorSVC(), grid, search=search, cv=cv).fit(X, y) for cv in (given, splits)
+        )
+        np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+    ours, theirs = (nested_cross_validate(WorstViolatorSVC(), X, y, grid, outer=cv) for cv in (given, splits))
+    np.testing.assert_array_equal(ours.test_score, theirs.test_score)
+
+
 def test_halving_ends_with_all_rows():
     X, y = samples(1500, 2)
     search = KernelSearchCV(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import joblib
@@ -15,6 +16,7 @@ import sklearn.svm
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
 
 from hingeline import LASVC, SVC, IncrementalSVC, WorstViolatorSVC
+from hingeline.files.durable import locked
 from hingeline.model_selection import KernelSearchCV, nested_cross_validate
 from tests.test_search import GRIDS, SCORES, assert_same, samples
 
@@ -71,9 +73,78 @@ def test_a_journal_belongs_to_its_data(tmp_path):
     assert file.read_text() == "something else\nentirely\n"
 
 
+def test_files_that_are_no_journals_stay(tmp_path):
+    X, y = samples(60)
+    file = tmp_path / "thesis"
+    for text in (b"one line without an end", b'{"format": 1}', b"0" * 40, b"\n"):
+        file.write_bytes(text)
+        with pytest.raises(ValueError, match="not a journal of a search"):
+            KernelSearchCV(SVC(), GRID, checkpoint=file).fit(X, y)
+        assert file.read_bytes() == text
+
+
+def test_a_first_line_that_a_crash_left_incomplete(tmp_path):
+    X, y = samples(60)
+    file = tmp_path / "journal"
+    KernelSearchCV(SVC(), GRID, checkpoint=file).fit(X, y)
+    whole = file.read_bytes()
+    for rest in (b"", whole[:30], b"\0" * 50):
+        file.write_bytes(rest)
+        KernelSearchCV(SVC(), GRID, checkpoint=file).fit(X, y)
+        assert len(lines_of(file)) == whole.count(b"\n")
+
+
+def test_damaged_lines_are_computed_again(tmp_path):
+    X, y = samples(60)
+    file = tmp_path / "journal"
+    search = KernelSearchCV(SVC(), GRID, cv=3, checkpoint=file)
+    expected = search.fit(X, y).cv_results_["mean_test_score"]
+    lines = lines_of(file)
+    damaged = [lines[0], lines[1], lines[2].replace(b"1", b"2"), *lines[3:]]
+    file.write_bytes(b"".join(damaged))
+    with pytest.warns(UserWarning, match="1 damaged line"):
+        np.testing.assert_array_equal(search.fit(X, y).cv_results_["mean_test_score"], expected)
+    assert lines_of(file)[: len(lines)] == damaged  # nothing else was computed again
+    assert len(lines_of(file)) == len(lines) + 1
+
+
+def test_one_search_at_a_time(tmp_path):
+    X, y = samples(60)
+    file = tmp_path / "journal"
+    search = KernelSearchCV(SVC(), GRID, checkpoint=file).fit(X, y)
+    other = locked(file, "")
+    try:
+        with pytest.raises(RuntimeError, match="in use by another search"):
+            search.fit(X, y)
+    finally:
+        os.close(other)
+    search.fit(X, y)
+
+
+def test_cells_that_failed_are_not_stored(tmp_path):
+    X, y = samples(60, 2)
+    y = np.array(["a", "b"])[y]
+    file = tmp_path / "journal"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        failed = KernelSearchCV(SVC(), GRID, scoring="f1", checkpoint=file).fit(X, y)  # pos_label is 1
+    assert np.isnan(failed.cv_results_["mean_test_score"]).all()
+    assert len(lines_of(file)) == 1
+    with pytest.raises(ValueError, match="pos_label"):
+        KernelSearchCV(SVC(), GRID, scoring="f1", error_score="raise", checkpoint=file).fit(X, y)
+
+
+def test_functions_without_a_name(tmp_path):
+    X, y = samples(60)
+    search = KernelSearchCV(SVC(), GRID, scoring=lambda e, X, y: e.score(X, y), checkpoint=tmp_path / "journal")
+    with pytest.raises(ValueError, match="instead of lambdas"):
+        search.fit(X, y)
+
+
 PROGRAM = """
 import sys
 from hingeline import SVC
+from hingeline.files.durable import locked
 from hingeline.model_selection import nested_cross_validate
 from tests.test_search import GRIDS, samples
 X, y = samples(400)

@@ -95,7 +95,7 @@ def _profile(summary: Summary) -> Any:
 def _scaling(summary: Summary) -> Any:
     figure, axes = _panels(SCALING_KERNELS, 3.8, sharey=True)
     for axis, kernel in zip(axes, SCALING_KERNELS, strict=True):
-        for (solver, title), colour in zip(SOLVER_TITLES.items(), (RED, ORANGE, SKY, BLUE), strict=True):
+        for (solver, title), colour in zip(SOLVER_TITLES.items(), (RED, ORANGE, BLUE), strict=True):
             for points in summary.times(kernel, solver).values():
                 axis.plot(*zip(*points, strict=True), color=colour, lw=0.6, alpha=0.4)
             middle = summary.middle(kernel, solver)

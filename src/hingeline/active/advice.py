@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -59,17 +60,37 @@ class Watch:
     def __init__(self, rows: np.ndarray) -> None:
         self.rows = rows
         self.seen: deque[tuple[int, int, np.ndarray]] = deque(maxlen=KEPT)  # events, labels, predictions
+        self.marks: list[tuple[int, int, Any]] = []  # events, labels, and models whose predictions come later
 
     def note(self, n_events: int, n_labelled: int, predictions: np.ndarray) -> float | None:
         """Add the predictions of a new model. Returns the share that has changed; None for the first model."""
         before = self.seen[-1][2] if self.seen else None
         self.seen.append((n_events, n_labelled, predictions))
-        return None if before is None else float(np.mean(before != predictions))
+        return None if before is None else _share(before, predictions)
+
+    def settle(self, found: Sequence[np.ndarray | None]) -> dict[int, float]:
+        """Add the predictions of the marked models; None: not known. Returns changed shares by number of events."""
+        seen, changed = self.seen.copy(), dict[int, float]()
+        for (n_events, n_labelled, _), predictions in zip(self.marks, found, strict=True):
+            if predictions is None:
+                seen.clear()
+                continue
+            if seen:
+                changed[n_events] = _share(seen[-1][2], predictions)
+            seen.append((n_events, n_labelled, predictions))
+        self.seen, self.marks = seen, []
+        return changed
 
     def rewind(self, n_events: int) -> None:
         """Remove the predictions of models after so many events."""
         while self.seen and self.seen[-1][0] > n_events:
             self.seen.pop()
+        self.marks = [mark for mark in self.marks if mark[0] <= n_events]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no model was noted yet."""
+        return not self.seen and not self.marks
 
     @property
     def is_constant(self) -> bool:
@@ -85,8 +106,13 @@ class Watch:
         if then is None:
             return np.nan, np.nan
         models = [predictions for *_, predictions in list(self.seen)[then:]]
-        moved = sum(float(np.mean(a != b)) for a, b in pairwise(models))
+        moved = sum(_share(a, b) for a, b in pairwise(models))
         return kappa(models[0], models[-1]), moved
+
+
+def _share(a: np.ndarray, b: np.ndarray) -> float:
+    """Share of the labels that differ."""
+    return float(np.mean(a != b))
 
 
 def kappa(a: np.ndarray, b: np.ndarray) -> float:

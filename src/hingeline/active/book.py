@@ -34,7 +34,9 @@ class Event:
     predicted : tuple
         Labels predicted before the event; empty if there was no model.
     changed : float or None
-        Share of the watched rows whose prediction the event has changed; None if it is not known.
+        Share of the watched rows whose prediction the event has changed; None if it is not known. With an estimator
+        that forgets exactly it is computed for several events at once: the event that a method returns has None, the
+        same event in the history has the number.
     n_labelled : int
         Number of labelled rows after the event.
     """

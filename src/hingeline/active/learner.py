@@ -23,6 +23,8 @@ __all__ = ["ActiveLearner"]
 
 #: Version of :meth:`ActiveLearner.state`.
 STATE_VERSION = 1
+#: Models whose predictions for the watched rows are computed together.
+MARKED = 20
 #: Rows among which a diverse batch is chosen, for each row that is asked.
 SHORTLIST = 10
 F = TypeVar("F")
@@ -322,30 +324,52 @@ class ActiveLearner:
         if self.is_ready:
             if labels:
                 predicted = tuple(self.estimator.predict(take(self.pool, list(rows))).tolist())
-            if not self._watch.seen:
+            if self._watch.is_empty:
                 self._note()
         before = book.status_of(rows), book.labels_of(rows)
         taught = self._teach(rows, labels or (None,) * len(rows))
         n_labelled = self.n_labelled - sum(label is not None for label in before[1]) + len(labels)
         book.apply(Event(kind, rows, labels, *before, predicted, None, n_labelled))
         self._asked = None
-        book.history[-1] = replace(book.history[-1], changed=self._note() if taught else 0.0)
+        changed = self._note() if taught else 0.0
+        if changed is not None:
+            book.history[-1] = replace(book.history[-1], changed=changed)
         return book.history[-1]
 
     def _teach(self, rows: tuple[int, ...], labels: tuple[Any, ...]) -> bool:
         """Give rows other labels (None: no label) in the model. Returns whether the model changed."""
         pairs = zip(rows, zip(self._book.labels_of(rows), labels, strict=True), strict=True)
         changes = {row: (old, new) for row, (old, new) in pairs if old != new}
+        if any(old is not None for old, _ in changes.values()):
+            self._settle()  # points that are forgotten cannot be asked for predictions any more
         if changes:
             self._memory.update(changes)
         return bool(changes)
 
     def _note(self) -> float | None:
-        """Keep the predictions of the watched rows, if there is a model. Returns the share that has changed."""
-        if not len(self._watch.rows) or not self.is_ready:
+        """Keep the predictions of the watched rows, if there is a model. Returns the share that has changed.
+
+        A model that forgets exactly can be asked later: its predictions follow in :meth:`_settle`, many models at once.
+        """
+        watch, n_events = self._watch, len(self._book.history)
+        if not len(watch.rows) or not self.is_ready:
             return None
-        predictions = self.estimator.predict(take(self.pool, self._watch.rows))
-        return self._watch.note(len(self._book.history), self.n_labelled, predictions)
+        if not isinstance(self._memory, Forgetting) or not hasattr(self.estimator, "_mark"):
+            predictions = self.estimator.predict(take(self.pool, watch.rows))
+            return watch.note(n_events, self.n_labelled, predictions)
+        watch.marks.append((n_events, self.n_labelled, self.estimator._mark()))
+        if len(watch.marks) >= MARKED:
+            self._settle()
+        return None
+
+    def _settle(self) -> None:
+        """Compute the predictions of the models that were marked, and what each event has changed."""
+        watch, history = self._watch, self._book.history
+        if watch.marks:
+            models = [model for *_, model in watch.marks]
+            changed = watch.settle(self.estimator._predict_marked(models, take(self.pool, watch.rows)))
+            for n_events, share in changed.items():
+                history[n_events - 1] = replace(history[n_events - 1], changed=share)
 
     # ---- what is known -------------------------------------------------------------------------------
 
@@ -362,7 +386,9 @@ class ActiveLearner:
     @property
     def history(self) -> tuple[Event, ...]:
         """Events, oldest first, without those that were undone."""
-        return tuple(self._book.history)
+        with lock_of(self):
+            self._settle()
+            return tuple(self._book.history)
 
     @property
     def labels(self) -> dict[int, Any]:
@@ -420,6 +446,7 @@ class ActiveLearner:
         Advice
             The advice, and the numbers behind it.
         """
+        self._settle()
         recent = [event for event in self._book.history if event.kind == "answer" and event.predicted]
         pairs = [pair for event in recent[-window:] for pair in zip(event.predicted, event.labels, strict=True)]
         surprise = float(np.mean([a != b for a, b in pairs[-window:]])) if pairs else np.nan
@@ -440,6 +467,7 @@ class ActiveLearner:
         dict
             The state.
         """
+        self._settle()
         ids = self._memory.ids if isinstance(self._memory, Forgetting) else {}
         return {
             "version": STATE_VERSION,

@@ -100,7 +100,7 @@ class Forgetting(Memory):
         return rows.keys() == self.ids.keys() and held.issuperset(self.ids.values())
 
     def _n_seen(self) -> int:
-        return self.estimator.n_samples_seen_ if is_fitted(self.estimator) else 0
+        return getattr(self.estimator, "n_samples_seen_", 0)
 
     def _forget_from(self, first: int) -> None:
         """Remove the points that were learnt before an error or Ctrl-C."""

@@ -321,6 +321,9 @@ def pick(utilities: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
     n = _number(n, len(utilities))
     if n == 0:
         return np.empty(0, dtype=np.int64)
+    if n == 1:
+        best = np.flatnonzero(utilities == utilities.max())
+        return best[:1] if draw is None else draw.choice(best, 1, replace=False)
     least = np.partition(utilities, len(utilities) - n)[len(utilities) - n]
     level = np.flatnonzero(utilities == least)
     above = np.flatnonzero(utilities > least)

@@ -91,9 +91,14 @@ def mapping() -> Rule:
     return Rule(lambda v: True, "a dict", Mapping)
 
 
+#: More threads than any machine runs at once; each takes memory.
+MOST_JOBS = 4096
+
+
 def jobs() -> Rule:
     """Number of threads by joblib's rules."""
-    return Rule(lambda v: not isinstance(v, bool) and v != 0, "a nonzero integer", Integral) | nothing()
+    words = f"a nonzero integer between -{MOST_JOBS} and {MOST_JOBS}"
+    return Rule(lambda v: not isinstance(v, bool) and 0 < abs(v) <= MOST_JOBS, words, Integral) | nothing()
 
 
 def generator(random_state: Any) -> Any:

@@ -14,6 +14,9 @@ from sklearn.utils.metaestimators import available_if
 
 from .. import _core
 
+#: Most rounds of the coupling over all classes; with more classes, their number.
+N_SWEEPS = 100
+
 
 def wants_probability(estimator: Any) -> bool:
     """Whether the parameter ``probability`` asks for probabilities; 'deprecated' is the default of SVC."""
@@ -110,6 +113,11 @@ def apply_sigmoids(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
         return np.clip(1.0 / (1.0 + np.exp(A * decisions + B)), 1e-7, 1.0 - 1e-7)
 
 
+def coupling_tolerance(n_classes: int) -> float:
+    """Largest violation of the optimality conditions at which the coupling ends."""
+    return 0.005 / n_classes
+
+
 def couple(pairwise: np.ndarray) -> np.ndarray:
     """Probabilities of the classes from those of pairs.
 
@@ -131,11 +139,11 @@ def couple(pairwise: np.ndarray) -> np.ndarray:
     Q[:, np.arange(k), np.arange(k)] = np.where(off, transposed**2, 0.0).sum(axis=2)
     p = np.full((n, k), 1.0 / k)
     open_ = np.arange(n)
-    for _ in range(max(100, k)):
+    for _ in range(max(N_SWEEPS, k)):
         q, x = Q[open_], p[open_]
         Qp = np.einsum("sij,sj->si", q, x)
         pQp = np.einsum("si,si->s", x, Qp)
-        late = np.abs(Qp - pQp[:, np.newaxis]).max(axis=1) >= 0.005 / k
+        late = np.abs(Qp - pQp[:, np.newaxis]).max(axis=1) >= coupling_tolerance(k)
         open_, q, x, Qp, pQp = open_[late], q[late], x[late], Qp[late], pQp[late]
         if not len(open_):
             break

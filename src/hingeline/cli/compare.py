@@ -6,12 +6,13 @@ the scores are accuracies of cross-validation.
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
 from .console import Console
-from .options import add_common, add_data, form_of, positive
+from .options import add_common, add_data, form_of, positive, seed
 
 HELP = "rank methods over several data sets"
 
@@ -31,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="estimator to cross-validate, such as 'SVC(C=10, gamma=0.1)'; may be repeated",
     )  # fmt: skip
     group.add_argument("-v", "--folds", type=positive, default=5, metavar="N", help="folds, default 5")
-    group.add_argument("--seed", type=int, default=0, help="order of the rows in cross-validation, default 0")
+    group.add_argument("--seed", type=seed, default=0, help="order of the rows in cross-validation, default 0")
     add_data(parser)
     add_common(parser)
 
@@ -47,15 +48,12 @@ def run(arguments: Namespace) -> int:
     for path in (arguments.figure, arguments.table):
         if path is not None:
             require_file(path)
+    models = _checked(arguments)
     with console.collecting():
         scores: Any
         datasets: list[str] | None
-        if arguments.method:
-            scores, methods, datasets = _cross_validated(console, arguments)
-        elif len(arguments.files) > 1:
-            raise UsageError(
-                "one table of scores is compared at a time. To cross-validate on data files give --method."
-            )
+        if models:
+            scores, methods, datasets = _cross_validated(console, arguments, models)
         else:
             scores, methods, datasets = _read_table(arguments.files[0])
         try:
@@ -76,23 +74,51 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
+def _checked(arguments: Namespace) -> dict[str, Any]:
+    """Models of --method. Options that do not fit are refused before data are read."""
+    from .errors import UsageError
+    from .estimators import called
+
+    files, methods = arguments.files, arguments.method
+    if not 0 < arguments.alpha < 1:
+        raise UsageError(f"--alpha must be between 0 and 1. Got {arguments.alpha}.")
+    if arguments.figure is not None:
+        _figure_format(arguments.figure)
+    if not methods:
+        if len(files) > 1:
+            raise UsageError(
+                "one table of scores is compared at a time. To cross-validate on data files give --method."
+            )
+        return {}
+    models = {text: called(text) for text in methods}
+    for option, words in (("--method ", methods), ("", list(map(os.path.normpath, files)))):
+        twice = next((word for k, word in enumerate(words) if word in words[:k]), None)
+        if twice is not None:
+            raise UsageError(f"{option}{twice} is given twice.")
+    if len(methods) < 2 or len(files) < 2:
+        raise UsageError(
+            f"a comparison needs at least two methods and at least two data files. Got {len(methods)} and {len(files)}."
+        )
+    if arguments.control not in (None, *methods):
+        raise UsageError(f"--control must be one of the methods {', '.join(methods)}. Got {arguments.control}.")
+    return models
+
+
 def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[str] | None]:
     """Scores, methods and data sets of a CSV file. The first column may hold the names of the data sets."""
-    import csv
-
     from .data.sources import lines, name_of, opened
-    from .data.tables import DELIMITERS
+    from .data.tables import DELIMITERS, numbered
     from .errors import DataError
 
     name = name_of(path)
     with opened(path) as stream:
         text = list(lines(stream, name))
-    delimiter = max(DELIMITERS, key=text[0].count) if text else ","
-    rows = [(number, row) for number, row in enumerate(csv.reader(text, delimiter=delimiter), 1) if row]
+    first = next((line for line in text if line.strip("\r\n")), "")
+    rows = list(numbered(text, max(DELIMITERS, key=first.count), name))
     if len(rows) < 2:
         raise DataError(name, "a table needs a line with the names of the methods, and a line for each data set")
     head = rows[0][1]
-    named = any(_score(row[0]) is None for _, row in rows[1:])
+    named = any(row[0].strip() and _score(row[0]) is None for _, row in rows[1:])
     scores = []
     for line, row in rows[1:]:
         if len(row) != len(head):
@@ -112,15 +138,15 @@ def _score(cell: str) -> float | None:
         return None
 
 
-def _cross_validated(console: Console, arguments: Namespace) -> tuple[list[list[float]], list[str], list[str]]:
+def _cross_validated(
+    console: Console, arguments: Namespace, models: dict[str, Any]
+) -> tuple[list[list[float]], list[str], list[str]]:
     """Accuracies of the methods on the data files."""
     from sklearn.model_selection import cross_val_score
 
     from .errors import CommandError
-    from .estimators import called
     from .train import folds_of, read_labelled
 
-    models = {text: called(text) for text in arguments.method}
     scores: list[list[float]] = []
     with console.bar(len(arguments.files) * len(models), "cross-validating") as done:
         for path in arguments.files:
@@ -133,7 +159,8 @@ def _cross_validated(console: Console, arguments: Namespace) -> tuple[list[list[
                     raise CommandError(f"{text} on {path}: {error}") from error
                 done(len(scores) * len(models) + len(row))
             scores.append(row)
-    return scores, list(models), [Path(path).name for path in arguments.files]
+    names = [Path(path).name for path in arguments.files]
+    return scores, list(models), names if len(set(names)) == len(names) else arguments.files
 
 
 def _write_table(result: Any, path: str) -> None:
@@ -149,19 +176,27 @@ def _write_table(result: Any, path: str) -> None:
     write_file(Path(path), text.getvalue().encode())
 
 
+def _figure_format(path: str) -> str:
+    """Format of a figure, by the ending of its file."""
+    from ..compare.diagram import file_formats
+    from .errors import CommandError, UsageError
+
+    try:
+        known, found = file_formats(), Path(path).suffix[1:].lower() or "png"
+    except ImportError as error:
+        raise CommandError("--figure needs matplotlib: pip install hingeline[plot]") from error
+    if found not in known:
+        raise UsageError(f"--figure {path}: the ending must be one of {', '.join(known)}.")
+    return found
+
+
 def _write_figure(result: Any, path: str) -> None:
     import io
 
-    from .errors import CommandError, UsageError
     from .output import write_file
 
     content = io.BytesIO()
-    try:
-        result.plot().savefig(content, format=Path(path).suffix[1:] or "png", bbox_inches="tight")
-    except ImportError as error:
-        raise CommandError("--figure needs matplotlib: pip install hingeline[plot]") from error
-    except ValueError as error:
-        raise UsageError(f"--figure {path}: {error}") from error
+    result.plot().savefig(content, format=_figure_format(path), bbox_inches="tight")
     write_file(Path(path), content.getvalue())
 
 

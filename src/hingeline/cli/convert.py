@@ -26,10 +26,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
+    from .errors import UsageError
     from .models import kind_of, require_other
 
     console = Console(arguments)
     console.busy = arguments.output == "-"
+    if arguments.json and arguments.output == "-":
+        raise UsageError("--json prints to standard output; give another file for the output.")
     require_other([arguments.input], [arguments.output])
     with console.collecting():
         kind = None if arguments.input == "-" else kind_of(arguments.input)
@@ -60,8 +63,6 @@ def _convert_data(console: Console, arguments: Namespace) -> None:
     from .data.writers import write_rows
     from .errors import UsageError
 
-    if arguments.json and arguments.output == "-":
-        raise UsageError("--json prints to standard output; give another file for the data.")
     to = arguments.to or MODEL_ENDINGS.get(PurePath(arguments.output).suffix)
     if to in MODEL_ENDINGS.values():
         raise UsageError(f"{name_of(arguments.input)} holds data, which cannot become {to}, a format of models.")

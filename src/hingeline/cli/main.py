@@ -35,7 +35,7 @@ COMMANDS = {
     "tune": "hingeline.cli.tune",
     "compare": "hingeline.cli.compare",
     "convert": "hingeline.cli.convert",
-    "label": "hingeline.labelling.command",
+    "label": "hingeline.cli.label",
     "report": "hingeline.cli.report",
     "datasets": "hingeline.cli.datasets",
 }
@@ -151,7 +151,7 @@ def _guarded(arguments: Namespace) -> int:
     except Exception as error:
         plain = isinstance(error, ValueError | OSError | ImportError | RuntimeError) and str(error)
         words = str(error) if plain else f"{type(error).__name__}: {error}"
-        return _told(arguments, words, getattr(error, "exit_code", FAILURE))
+        return _told(arguments, words, FAILURE)
 
 
 def _told(arguments: Namespace, message: str, code: int, details: dict[str, Any] | None = None) -> int:

@@ -6,12 +6,15 @@ import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from . import stdout
 from .errors import CommandError, DataError, InputError, OutputError, UsageError
 
 #: Formats of model files that can be written.
 FORMATS = ("hingeline", "libsvm", "onnx")
+SEPARATORS = set(b",;\t")
 LIBSVM_WORDS = (b"svm_type", b"kernel_type", b"nr_class", b"total_sv", b"rho", b"degree", b"gamma", b"coef0")
 
 
@@ -19,14 +22,22 @@ def kind_of(path: str) -> str | None:
     """'hingeline', 'libsvm' or 'checkpoint'; None if the file is no model."""
     if os.path.isdir(path):
         return "checkpoint"
+    if _is_special(path):  # bytes of a pipe can be read once only
+        return None
     try:
         with open(path, "rb") as file:
-            start = file.read(64)
+            start = file.read(1 << 12)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    if start.split(None, 1)[:1] and start.split(None, 1)[0] in LIBSVM_WORDS:
+    line = (start.splitlines() or [b""])[0]
+    if line.split(None, 1)[:1] and line.split(None, 1)[0] in LIBSVM_WORDS and not SEPARATORS & set(line):
         return "libsvm"
     return "hingeline" if start[8:9] == b"{" else None
+
+
+def _is_special(path: str) -> bool:
+    """Whether there is a pipe or a device of that name."""
+    return os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode)
 
 
 def opened(path: str, n_features: int | None = None) -> Any:
@@ -35,22 +46,36 @@ def opened(path: str, n_features: int | None = None) -> Any:
 
     kind = kind_of(path)
     if kind is None:
-        raise DataError(path, "the file is neither a model of hingeline nor one of LIBSVM")
+        regular = "the file is neither a model of hingeline nor one of LIBSVM"
+        raise DataError(path, "a model must be a regular file" if _is_special(path) else regular)
+    if kind == "checkpoint" and not has_checkpoint(path):
+        raise DataError(path, "the folder holds no checkpoint")
     try:
         if kind == "checkpoint":
             with Checkpoint(path, every=None) as run:
                 return run.model
         return load(path) if kind == "hingeline" else load_libsvm(path, n_features=n_features)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RuntimeError) as error:
         raise DataError(path, str(error).removeprefix(f"{path}: ")) from error
 
 
+def has_checkpoint(folder: str | None) -> bool:
+    """Whether there is a checkpoint to go on from."""
+    from ..files.checkpoint import GENERATION
+
+    return folder is not None and any(Path(folder).glob(GENERATION.replace("{:010d}", "*")))
+
+
 def require_file(path: str) -> None:
     """Refuse early what cannot be replaced by a file: it may take hours to train the model."""
+    if path == "-":
+        raise UsageError("this output cannot go to standard output. Give the name of a file instead of -.")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise OutputError(f"cannot write {path}: the folder {folder} does not exist")
-    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+    if _is_special(path):
         raise OutputError(f"cannot write {path}: it is not a regular file")
     if not os.access(folder, os.W_OK):
         raise OutputError(f"cannot write {path}: no permission to write to {folder}")
@@ -76,9 +101,14 @@ def _same_file(a: str, b: str) -> bool:
 
 
 def write(model: Any, path: str, kind: str) -> None:
-    """Write a model to a file, which appears as a whole."""
+    """Write a model to a file, which appears as a whole. LIBSVM's text may go to standard output."""
     from ..files import save, save_libsvm
 
+    if path == "-" and kind == "libsvm":
+        with TemporaryDirectory() as folder:
+            write(model, str(Path(folder, "model")), kind)
+            stdout.write(Path(folder, "model").read_bytes())
+        return
     require_file(path)
     try:
         if kind == "onnx":
@@ -89,6 +119,21 @@ def write(model: Any, path: str, kind: str) -> None:
         raise OutputError(f"cannot write {path}: {error.strerror}") from error
     except (TypeError, ValueError) as error:
         raise UsageError(f"the model cannot be written in the format {kind}: {error}") from error
+
+
+def require_libsvm(model: Any, classes: Any) -> None:
+    """Refuse before the training a model that LIBSVM's text cannot hold."""
+    name, message = type(model).__name__, None
+    if getattr(model, "kernel", None) is None or name == "NystroemSVC":
+        message = f"{name} has no support vectors, which LIBSVM's format is made of."
+    elif getattr(model, "shape", "plane") != "plane":
+        message = "LIBSVM's one-class SVM is a plane. Give --param shape=plane."
+    elif len(classes) > 2 and (name == "IncrementalSVC" or getattr(model, "multi_class", "ovo") != "ovo"):
+        message = f"{name} has a machine for each class; LIBSVM has one for each pair of classes. Use SVC."
+    elif len(classes) and (classes.dtype.kind not in "iu" or abs(classes).max() >= 2**31):
+        message = f"LIBSVM's labels are 32-bit integers. Got {classes[:5].tolist()}."
+    if message is not None:
+        raise UsageError(f"--format libsvm: {message}")
 
 
 def _write_onnx(model: Any, path: str) -> None:

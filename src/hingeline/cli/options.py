@@ -14,7 +14,8 @@ TYPES = {"0": "SVC", "2": "IncrementalOneClassSVM"}
 #: Formats of data files.
 FORMATS = ("auto", "libsvm", "csv", "npz", "parquet")
 #: Numbers between commas, the first of which is negative.
-NUMBERS = re.compile(r"-[0-9][0-9.,eE+-]*")
+NUMBERS = re.compile(r"-[0-9.][0-9.,eE+-]*")
+LETTER = re.compile(r"-[a-zA-Z]")
 
 
 def add_common(parser: ArgumentParser) -> None:
@@ -132,6 +133,29 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def jobs(text: str) -> int:
+    """Number of threads."""
+    number = _integer(text)
+    if not number or abs(number) >= 2**31:
+        raise ArgumentTypeError(f"expected a nonzero integer of 32 bits. Got {text!r}")
+    return number
+
+
+def seed(text: str) -> int:
+    """Seed of random numbers of NumPy."""
+    number = _integer(text)
+    if number is None or not 0 <= number < 2**32:
+        raise ArgumentTypeError(f"expected an integer from 0 to {2**32 - 1}. Got {text!r}")
+    return number
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
 def listed(text: str) -> list[str]:
     """Words between commas."""
     return [word.strip() for word in text.split(",")]
@@ -149,7 +173,7 @@ _LETTERS: tuple[tuple[tuple[str, ...], str, Callable[[str], Any], str], ...] = (
     (("-m", "--cache-size"), "cache_size", _real, "memory for kernel values in MB"),
     (("-h", "--shrinking"), "shrinking", _flag, "0 or 1: whether to use shrinking; -h alone prints this help"),
     (("-b", "--probability"), "probability", _flag, "0 or 1: whether to fit probabilities"),
-    (("-j", "--jobs"), "n_jobs", int, "number of threads, -1 for all processors"),
+    (("-j", "--jobs"), "n_jobs", jobs, "number of threads, -1 for all processors"),
 )
 
 
@@ -157,7 +181,8 @@ def normalised(argv: list[str]) -> list[str]:
     """Arguments in a form that argparse understands.
 
     LIBSVM's ``-wLABEL WEIGHT`` becomes ``--class-weight=LABEL=WEIGHT``, and ``--classes -1,1`` becomes
-    ``--classes=-1,1``: a word that begins with a minus sign would be taken for an option.
+    ``--classes=-1,1``, and ``-r -1e-3`` becomes ``-r-1e-3``: a word that begins with a minus sign would be taken for an
+    option.
     """
     result: list[str] = []
     rest = iter(argv)
@@ -168,6 +193,8 @@ def normalised(argv: list[str]) -> list[str]:
             result.append(f"--class-weight={word[2:]}={next(rest, '')}")
         elif NUMBERS.fullmatch(word) and result and result[-1].startswith("--") and "=" not in result[-1]:
             result[-1] += f"={word}"
+        elif NUMBERS.fullmatch(word) and result and LETTER.fullmatch(result[-1]):
+            result[-1] += word
         else:
             result.append(word)
     return result

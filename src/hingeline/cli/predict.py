@@ -10,9 +10,11 @@ from typing import Any
 
 from . import stdout
 from .console import Console, one_line, percent
-from .options import add_common, add_data, form_of, positive
+from .options import add_common, add_data, form_of, jobs, positive
 
 HELP = "predict the rows of a data file (svm-predict)"
+#: Cells of sparse rows that become dense at a time.
+CELLS = 1 << 20
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--n-features", type=positive, metavar="N",
         help="number of features of a LIBSVM model; default: largest index of its support vectors",
     )  # fmt: skip
-    group.add_argument("-j", "--jobs", type=int, metavar="N", help="number of threads, -1 for all processors")
+    group.add_argument("-j", "--jobs", type=jobs, metavar="N", help="number of threads, -1 for all processors")
     add_data(parser)
     add_common(parser)
 
@@ -117,8 +119,13 @@ class Task:
         return " ".join(["labels", *map(str, self.model.classes_.tolist())]).encode() + b"\n"
 
     def lines(self, rows: Any) -> bytes:
-        """Lines of the output for some rows, which are counted."""
-        X = rows.X.toarray() if self.dense and hasattr(rows.X, "toarray") else rows.X
+        """Lines of the output for some rows, which are counted. Sparse rows become dense a part at a time."""
+        dense = self.dense and hasattr(rows.X, "toarray")
+        step = max(1, CELLS // rows.X.shape[1] if dense else len(rows))
+        parts = (rows.part(begin, begin + step) for begin in range(0, len(rows), step))
+        return b"".join(self._lines(part, part.X.toarray() if dense else part.X) for part in parts)
+
+    def _lines(self, rows: Any, X: Any) -> bytes:
         labels = self.model.predict(X)
         self._count(labels, rows.labels)
         texts = list(map(one_line, labels.tolist()))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from ..files.durable import write_all
 from . import stdout
 from .console import Console
 from .errors import OutputError
@@ -19,7 +22,7 @@ class Predictions:
     Parameters
     ----------
     path : str
-        File, or ``-`` for standard output, where nothing can be repaired.
+        File, or ``-`` for standard output. Nothing can be repaired there, nor in a pipe or a device.
     n_learnt : int
         Number of examples that the model has learnt.
     last : list of str
@@ -29,30 +32,20 @@ class Predictions:
     """
 
     def __init__(self, path: str, n_learnt: int, last: list[str], console: Console) -> None:
+        self.path = path
+        self.file: Any = None
         if path == "-":
-            self.file: Any = None
             return
-        try:
-            self.file = open(path, "r+b" if n_learnt and os.path.exists(path) else "w+b")  # noqa: SIM115
-        except OSError as error:
-            raise OutputError(f"cannot write {path}: {error.strerror}") from error
-        n_lines = self._cut(n_learnt)
+        regular = os.path.isfile(path) or not os.path.exists(path)
+        with self._checked():
+            n_lines = _cut(path, n_learnt) if n_learnt and os.path.isfile(path) else 0
+            self.file = open(path, "ab" if n_lines else "wb", buffering=0)  # noqa: SIM115
+        if not regular:
+            return
         missing = n_learnt - n_lines
         if missing > len(last):
             console.warn(f"{path}: the predictions of {missing - len(last)} examples are missing; ? is written")
         self.write(([*["?"] * missing, *last])[-missing:] if missing else [])
-
-    def _cut(self, most: int) -> int:
-        """Remove what comes after `most` lines, or after the last complete line. Returns the number of lines."""
-        n_lines = end = 0
-        for line in self.file:
-            if n_lines == most or not line.endswith(b"\n"):
-                break
-            n_lines += 1
-            end += len(line)
-        self.file.seek(end)
-        self.file.truncate()
-        return n_lines
 
     def write(self, labels: list[str]) -> None:
         """Write labels, one on each line; they have left the process when this returns."""
@@ -60,8 +53,18 @@ class Predictions:
         if self.file is None:
             stdout.write(text)
         else:
-            self.file.write(text)
-            self.file.flush()
+            with self._checked():
+                write_all(self.file.fileno(), [text])
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        """Turn errors of the file into OutputError; BrokenPipeError stays."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
 
     def __enter__(self) -> Predictions:
         return self
@@ -69,3 +72,16 @@ class Predictions:
     def __exit__(self, *error: Any) -> None:
         if self.file is not None:
             self.file.close()
+
+
+def _cut(path: str, most: int) -> int:
+    """Remove what comes after `most` lines, or after the last complete line. Returns the number of lines."""
+    n_lines = end = 0
+    with open(path, "r+b") as file:
+        for line in file:
+            if n_lines == most or not line.endswith(b"\n"):
+                break
+            n_lines += 1
+            end += len(line)
+        file.truncate(end)
+    return n_lines

@@ -42,6 +42,8 @@ def buffered() -> Iterator[None]:
 @contextmanager
 def checked() -> Iterator[None]:
     """Turn errors of standard output into OutputError; BrokenPipeError stays."""
+    if sys.stdout is None:
+        raise OutputError("cannot write standard output: it is closed")
     try:
         yield
     except BrokenPipeError:
@@ -74,6 +76,7 @@ def write(text: bytes) -> None:
 
 
 def write_line(text: str) -> None:
-    """Write a line; it has left the process when this returns."""
+    """Write a line; it has left the process when this returns. Bytes of file names may not be text."""
     with checked():
-        print(text, flush=True)
+        encoding = sys.stdout.encoding or "utf-8"
+        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)

@@ -7,6 +7,7 @@ import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def run(arguments: Namespace) -> int:
         require_file(arguments.model)
     console = Console(arguments)
     console.busy = arguments.predictions == "-"
-    with console.collecting(), Signals() as signals, closing(_keeper(arguments, console)) as keeper:
+    with console.collecting(), Signals() as signals, _kept(arguments, console) as keeper:
         learner = Learner(arguments, console, keeper)
         learner.forget(arguments.forget)
         try:
@@ -89,12 +90,24 @@ class Memory:
         """Nothing is open."""
 
 
+@contextmanager
+def _kept(arguments: Namespace, console: Console) -> Iterator[Any]:
+    """Keeper of the model, closed at the end."""
+    keeper = _keeper(arguments, console)
+    try:
+        yield keeper
+    finally:
+        with _writing(arguments.checkpoint):
+            keeper.close()
+
+
 def _keeper(arguments: Namespace, console: Console) -> Any:
     """Model of the options, or that of the checkpoint."""
     from ..files import Checkpoint
     from .errors import UsageError
+    from .models import has_checkpoint
 
-    if _has_model(arguments.checkpoint):
+    if has_checkpoint(arguments.checkpoint):
         return _resumed(arguments, console)
     if arguments.forget:
         raise UsageError(NO_FORGETTING)
@@ -103,13 +116,6 @@ def _keeper(arguments: Namespace, console: Console) -> Any:
         return Memory(model)
     with _checkpoint_errors(arguments.checkpoint):
         return Checkpoint(arguments.checkpoint, model, every=arguments.every)
-
-
-def _has_model(folder: str | None) -> bool:
-    """Whether there is a checkpoint to go on from."""
-    from ..files.checkpoint import GENERATION
-
-    return folder is not None and any(Path(folder).glob(GENERATION.replace("{:010d}", "*")))
 
 
 def _new_model(arguments: Namespace) -> Any:
@@ -152,17 +158,27 @@ def _resumed(arguments: Namespace, console: Console) -> Any:
 
 @contextmanager
 def _checkpoint_errors(folder: str) -> Iterator[None]:
-    """Turn errors of a checkpoint into those of the command."""
-    from .errors import CommandError, OutputError
+    """Turn errors of opening a checkpoint into those of the command."""
+    from .errors import CommandError
+
+    try:
+        with _writing(folder):
+            yield
+    except (ValueError, RuntimeError) as error:
+        raise CommandError(f"checkpoint {folder}: {error}") from error
+
+
+@contextmanager
+def _writing(folder: str | None) -> Iterator[None]:
+    """Turn errors of the disk into those of the command."""
+    from .errors import OutputError
 
     try:
         yield
     except OSError as error:
-        if Path(folder).is_file():
+        if folder is not None and Path(folder).is_file():
             raise OutputError(f"the checkpoint {folder} is a file; give a folder") from error
-        raise OutputError(f"cannot write the checkpoint {folder}: {error.strerror}") from error
-    except (ValueError, RuntimeError) as error:
-        raise CommandError(f"checkpoint {folder}: {error}") from error
+        raise OutputError(f"cannot write the checkpoint {folder}: {error.strerror or error}") from error
 
 
 class Signals:
@@ -222,9 +238,12 @@ class Learner:
     """
 
     def __init__(self, arguments: Namespace, console: Console, keeper: Any) -> None:
+        from .errors import UsageError
         from .estimators import takes_labels
 
         self.arguments, self.console, self.keeper = arguments, console, keeper
+        if arguments.id is not None and not hasattr(keeper.model, "forget"):
+            raise UsageError(f"--id: {type(keeper.model).__name__} has no ids. The incremental estimators have.")
         self.supervised = takes_labels(keeper.model)
         self.begin = _examples(keeper.model)
         new = {
@@ -243,6 +262,7 @@ class Learner:
         """Forget examples by their ids."""
         from .errors import UsageError
 
+        names = list(dict.fromkeys(names))
         if not names:
             return
         if self.begin == 0 or not hasattr(self.keeper.model, "forget"):
@@ -251,7 +271,8 @@ class Learner:
         missing = [name for name in names if name not in known]
         if missing:
             raise UsageError(f"--forget: the model holds no example with the id {', '.join(missing)}.")
-        self.keeper.forget([known[name] for name in names])
+        with _writing(self.arguments.checkpoint):
+            self.keeper.forget([known[name] for name in names])
         self.console.put(forgotten=names)
         self.console.say(f"forgot {len(names)} examples")
 
@@ -269,10 +290,15 @@ class Learner:
         skip, name = self.begin - self.note["before"], name_of(arguments.data)
         if self.begin:
             self.console.say(f"resuming after {self.begin:,} examples")
-        with self._predictions() as write, closing(blocks_of(arguments.data, form)) as blocks:
-            self._head()
-            for rows in signals.until_stopped(batches(behind(blocks, skip, name), arguments.batch)):
-                self._batch(rows, write)
+        with closing(blocks_of(arguments.data, form)) as blocks:
+            parts = signals.until_stopped(batches(behind(blocks, skip, name), arguments.batch))
+            first = list(islice(parts, 1))
+            if not (first or self.begin):  # an older file of --predictions stays as it was
+                return
+            with self._predictions() as write:
+                self._head()
+                for rows in chain(first, parts):
+                    self._batch(rows, write)
 
     def require_examples(self, signals: Signals) -> None:
         """DataError if the data have ended and nothing was ever learnt."""
@@ -296,7 +322,8 @@ class Learner:
         if first and self.supervised:
             keywords["classes"] = self.classes
         try:
-            self.keeper.learn(rows.X, labels if self.supervised else None, note=self.note, **keywords)
+            with _writing(self.arguments.checkpoint):
+                self.keeper.learn(rows.X, labels if self.supervised else None, note=self.note, **keywords)
         except (ValueError, TypeError) as error:
             at = _examples(model)
             raise CommandError(f"examples {at + 1} to {at + len(rows)}: {error}") from error

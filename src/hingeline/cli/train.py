@@ -9,7 +9,7 @@ from typing import Any
 
 from .console import Console
 from .errors import INTERRUPTED, OK
-from .options import add_common, add_data, add_estimator, form_of, positive
+from .options import add_common, add_data, add_estimator, form_of, positive, seed
 
 HELP = "fit a model to a data file, or cross-validate (svm-train)"
 
@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_estimator(parser, "SVC")
     group = parser.add_argument_group("training")
     group.add_argument("-v", "--folds", type=positive, metavar="N", help="cross-validate with N folds; writes no model")
-    group.add_argument("--seed", type=int, default=0, help="order of the rows in cross-validation, default 0")
+    group.add_argument("--seed", type=seed, default=0, help="order of the rows in cross-validation, default 0")
     group.add_argument(
         "--format", choices=("hingeline", "libsvm"), default="hingeline", help="format of the model file"
     )
@@ -35,6 +35,7 @@ def run(arguments: Namespace) -> int:
     from .data import all_rows
     from .data.rows import settled
     from .estimators import built, settings, takes_labels, weigh
+    from .models import require_libsvm
 
     console = Console(arguments)
     with console.collecting():
@@ -49,7 +50,10 @@ def run(arguments: Namespace) -> int:
         )
         y = None if rows.labels is None or not supervised else settled(rows.labels)
         reading = time.perf_counter() - begin
-        weigh(model, arguments.class_weight, classes_of(y, arguments.data) if supervised else [])
+        classes: Any = classes_of(y, arguments.data) if supervised else []
+        weigh(model, arguments.class_weight, classes)
+        if arguments.format == "libsvm" and path is not None:
+            require_libsvm(model, classes)
         n, d = rows.X.shape
         console.put(
             data=arguments.data, estimator=type(model).__name__, parameters=settings(model), rows=n, features=d,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .console import Console
-from .options import add_common, add_data, add_estimator, form_of, pair, positive
+from .options import add_common, add_data, add_estimator, form_of, pair, positive, seed
 
 HELP = "search parameters by cross-validation"
 #: Candidates that are printed, and candidates of a grid at most.
@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--search", choices=("grid", "pattern", "halving"), default="grid", help="default: grid")
     group.add_argument("-v", "--folds", type=positive, default=5, metavar="N", help="folds, default 5")
-    group.add_argument("--seed", type=int, default=0, help="order of the rows in cross-validation, default 0")
+    group.add_argument("--seed", type=seed, default=0, help="order of the rows in cross-validation, default 0")
     group.add_argument("--scoring", metavar="NAME", help="score of scikit-learn; default: accuracy")
     group.add_argument("--checkpoint", metavar="FILE", help="keep finished cells here; go on from it")
     group.add_argument("--table", metavar="FILE", help="CSV file for the scores of all candidates")
@@ -137,13 +137,21 @@ def _powers(name: str, words: str) -> list[float]:
 
 
 def _fit(search: Any, X: Any, y: Any) -> None:
-    from .errors import CommandError, UsageError
+    import numpy as np
+
+    from .errors import CommandError, OutputError, UsageError
 
     try:
         search.fit(X, y)
+    except OSError as error:
+        if search.checkpoint is None:
+            raise
+        raise OutputError(f"cannot write {search.checkpoint}: {error.strerror or error}") from error
     except ValueError as error:
         kind = UsageError if "param_grid" in str(error) or "checkpoint" in str(error) else CommandError
         raise kind(str(error).replace("param_grid", "--grid")) from error
+    if np.isnan(search.cv_results_["mean_test_score"]).all():
+        raise CommandError("no candidate has a score: all are NaN. Try another --scoring or other data.")
 
 
 def _write_table(results: Any, path: str) -> None:

@@ -61,6 +61,13 @@ def draw(result: Comparison, test: PostHoc, ax: Any) -> Any:
     return ax.figure
 
 
+def file_formats() -> list[str]:
+    """Endings of the files that a figure can be written to."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    return sorted(FigureCanvasBase.get_supported_filetypes())
+
+
 def _new_axes(height: float) -> Any:
     try:
         import matplotlib.pyplot as plt

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,14 @@ from .. import _core
 from ..base import params
 from ..base.classifier import KernelClassifier
 from ..base.fit import run, with_callbacks
+from ..base.labels import chosen
 from ..base.platt import PlattClassifier, apply_sigmoids, fit_sigmoid
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
 from ..base.state import exclusive, lock_of, steady
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
+from .marks import Mark
 
 #: Number of points whose leave-one-out values are computed between two progress reports.
 TOGETHER = 16
@@ -343,13 +347,14 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         ensemble.warn(visited=True)
         path["n_support"] = (path.dual_coef != 0).sum(axis=2)
         if rows is not None:
-            path["decision"] = self._path_decisions(rows, ensemble, path.dual_coef, path.intercept)
+            points = ensemble.take(ensemble.points_held()["row"])
+            decisions = self._decide_many(rows, points, path.dual_coef, path.intercept)
+            path["decision"] = decisions[..., 0] if decisions.shape[2] == 1 else decisions
         return path
 
-    def _path_decisions(self, X: Any, ensemble: ExactEnsemble, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """Decision values along a path, for all values of C at once."""
+    def _decide_many(self, X: Any, points: Any, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Decision values [model, row, machine] of several models: coefficients of the points, and intercepts."""
         n_held, n_outputs = coef.shape[2], intercept.size
-        support = ensemble.take(ensemble.points_held()["row"])
         sums = np.tile(intercept.ravel(), (X.shape[0], 1))
         if n_held:
             lines = _core.Lines(
@@ -359,12 +364,11 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
                 np.ascontiguousarray(intercept.ravel()),
             )
             if callable(self.kernel):
-                sums = self._decide_called(X, lines, support)
+                sums = self._decide_called(X, lines, points)
             else:
-                packed = _core.Packed(self._kernel(), _core.Matrix(support))
+                packed = _core.Packed(self._kernel(), _core.Matrix(points))
                 sums = packed.decide(lines, _core.Matrix(X), self._threads())
-        decision = sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
-        return decision[..., 0] if decision.shape[2] == 1 else decision
+        return sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
 
     @steady
     def leave_one_out(self, progress: Any = None) -> Bunch:
@@ -406,6 +410,33 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
             n_errors=int((decided != ensemble.points_held()["code"]).sum()),
             ids=self.ids_,
         )
+
+    # ---- earlier models ------------------------------------------------------------------------------
+
+    def _mark(self) -> Mark:
+        """The current model without its rows, for :meth:`_predict_marked`."""
+        fitted = self._snapshot()._fitted()
+        return Mark(self._model, fitted.support_, fitted.dual_coef_, fitted.intercept_, fitted.classes_)
+
+    @steady
+    def _predict_marked(self, marks: Sequence[Mark], X: Any) -> list[np.ndarray | None]:
+        """Labels that earlier models of this stream predict; None for a model of which a point was forgotten.
+
+        Kernel values are computed once for all models.
+        """
+        X = self._validate_predict(X)
+        own = [one for one in marks if one.ensemble is self._model]
+        marked = np.unique(np.concatenate([one.support for one in own])) if own else np.empty(0, dtype=np.int64)
+        serial = self._model.core.points()["serial"]
+        numbers, rows, _ = np.intersect1d(serial, marked, assume_unique=True, return_indices=True)
+        points, found = self._model.take(rows), dict[int, np.ndarray]()
+        known = [(one, coef) for one in own if (coef := one.coefficients(numbers)) is not None]
+        for _, alike in groupby(known, lambda pair: pair[1].shape):  # a new label brings new machines
+            group, coef = zip(*alike, strict=True)
+            decisions = self._decide_many(X, points, np.stack(coef), np.stack([one.intercept for one in group]))
+            for one, values in zip(group, decisions, strict=True):
+                found[id(one)] = one.classes[chosen(values, None, len(one.classes))]
+        return [found.get(id(one)) for one in marks]
 
     # ---- probabilities -------------------------------------------------------------------------------
 

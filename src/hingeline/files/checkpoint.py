@@ -148,10 +148,7 @@ class Checkpoint:
         keywords = {name: _array(value) for name, value in keywords.items()}
         note = self.note if note is None else _plain(note)
         if self._seen is None:  # the first samples: a generation knows the names of the features, a journal does not
-            self.model.partial_fit(*data, **keywords)
-            self.note = note
-            self._write()
-            return
+            return self._begin(data, keywords, note)
         self._catch_up()
         self._journal.append({"X": _array(X), "y": _array(y), "keywords": keywords, NOTE: note})
         try:
@@ -163,7 +160,28 @@ class Checkpoint:
         self._acknowledge()
         self.note = note
         if self.every is not None and self._since >= self.every:
+            try:
+                self._write()
+            except OSError as error:  # the samples are on disk
+                warnings.warn(
+                    f"{self.path}: no generation was written ({error}). The next call tries again; until then the "
+                    "samples are in the journal.",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+
+    def _begin(self, data: tuple[Any, ...], keywords: dict[str, Any], note: Any) -> None:
+        """Learn the first samples."""
+        before, before_note = dict(vars(self.model)), self.note
+        self.model.partial_fit(*data, **keywords)
+        self.note = note
+        try:
             self._write()
+        except OSError:
+            vars(self.model).clear()
+            vars(self.model).update(before)
+            self.note, self._writing = before_note, False
+            raise
 
     @_in_turn
     def forget(self, ids: Any) -> None:

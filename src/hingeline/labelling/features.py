@@ -74,8 +74,7 @@ def _of_table(pool: TablePool) -> Features:
         blocks += [] if block is None else [block]
     if not blocks:
         raise ValueError(
-            f"{pool.name} has no column to learn from: numbers, up to {CATEGORIES} different words, or texts of "
-            f"{WORDS} words or more."
+            f"no column to learn from: numbers, up to {CATEGORIES} different words, or texts of {WORDS} words or more."
         )
     if any(sp.issparse(block) for block in blocks):
         # Rows of each dense block get a mean norm of about 1, as the rows of texts have.
@@ -168,4 +167,4 @@ def _number_columns(pool: TablePool, names: Any) -> Iterator[np.ndarray]:
         if numbers is not None:
             yield numbers
         elif names is not None:
-            raise ValueError(f"{pool.name}: column {name!r} must hold numbers, without missing values.")
+            raise ValueError(f"column {name!r} of {pool.name} must hold numbers, without missing values.")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files.durable import locked, sync_folder, write_all
+from .errors import ContentError
 
 __all__ = ["AnswerJournal"]
 
@@ -21,7 +22,7 @@ class AnswerJournal:
     """File to which answers are appended, locked for this process.
 
     A crash may leave an incomplete last line. It was never acknowledged, and opening the journal removes it. Any other
-    line that cannot be read raises ValueError.
+    line that cannot be read raises ContentError.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int, int]:
         if record is None:
             if end == len(content) and _is_torn(line):
                 break
-            raise ValueError(f"{path}, line {number}: not a line of a journal of answers. Repair it, or remove it.")
+            raise ContentError(path, number, "not a line of a journal of answers. Repair it, or remove it.")
         records.append(record)
         length = end
     return records, length, len(content)

@@ -7,9 +7,12 @@ import gzip
 import hashlib
 import io
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from .errors import ContentError
 
 __all__ = ["IMAGE_TYPES", "FilePool", "ImagePool", "Pool", "TablePool", "TextPool", "read_pool"]
 
@@ -234,17 +237,17 @@ def read_pool(path: Path, *, header: str = "auto", encoding: str = "utf-8") -> P
     else:
         pool = _read_csv(path, header, encoding)
     if not len(pool):
-        raise ValueError(f"{path} holds no examples.")
+        raise ValueError(f"{path}: there are no examples.")
     return pool
 
 
 def _read_csv(path: Path, header: str, encoding: str) -> TablePool:
-    content = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
+    content = _unpacked(path) if path.suffix.lower() == ".gz" else path.read_bytes()
     try:
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}, line {line}: not {encoding}. Give the encoding with --encoding.") from error
+        raise ContentError(path, line, f"not {encoding}. Give the encoding with --encoding.") from error
     rows = list(_csv_rows(path, text))
     if not rows:
         return TablePool(path.name, [], [])
@@ -254,6 +257,13 @@ def _read_csv(path: Path, header: str, encoding: str) -> TablePool:
     else:
         names = [f"column {k}" for k in range(1, len(names) + 1)]
     return TablePool(path.name, _different(names), rows)
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        return gzip.decompress(path.read_bytes())
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path}: not a complete gzip file: {error}.") from error
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[list[str]]:
@@ -269,10 +279,10 @@ def _csv_rows(path: Path, text: str) -> Iterator[list[str]]:
                 continue
             width = width or len(cells)
             if len(cells) != width:
-                raise ValueError(f"{path}, line {reader.line_num}: {len(cells)} cells. The first line has {width}.")
+                raise ContentError(path, reader.line_num, f"{len(cells)} cells. The first line has {width}.")
             yield cells
     except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num}: {error}.") from error
+        raise ContentError(path, reader.line_num, f"{error}.") from error
     finally:
         csv.field_size_limit(limit)
 
@@ -309,11 +319,11 @@ def _read_folder(path: Path, encoding: str) -> Pool:
     images = [name for name in names if Path(name).suffix.lower() in IMAGE_TYPES]
     texts = [name for name in names if name.lower().endswith(".txt")]
     if images and texts:
-        raise ValueError(f"{path} holds {len(images)} images and {len(texts)} texts. Put them into two folders.")
+        raise ValueError(f"{path}: there are {len(images)} images and {len(texts)} texts. Put them into two folders.")
     if images:
         return ImagePool(path, images)
     if not texts:
-        raise ValueError(f"{path} holds no files that end in .txt, {', '.join(IMAGE_TYPES)}.")
+        raise ValueError(f"{path}: there are no files that end in .txt, {', '.join(IMAGE_TYPES)}.")
     contents = [(path / name).read_bytes()[:LONGEST].decode(encoding, errors="replace") for name in texts]
     return TextPool(path, texts, contents)
 

@@ -81,9 +81,9 @@ class PageServer(ThreadingHTTPServer):
     allow_reuse_address = os.name != "nt"  # on Windows it would allow two servers on one port
 
     def __init__(self, session: Session, port: int = 0) -> None:
+        self._connections: set[socket.socket] = set()  # server_close, which needs it, is called if the port is in use
         super().__init__(("127.0.0.1", port), PageHandler)
         self.session, self.access = session, Access(self.server_address[1])
-        self._connections: set[socket.socket] = set()
         self.page = {
             name: ((files(__package__) / "page" / file).read_bytes(), kind) for name, (file, kind) in PAGE.items()
         }

@@ -15,6 +15,7 @@ import numpy as np
 from ..active import ActiveLearner, Event, largest_positive, near_boundary
 from ..files.models import save
 from . import exports
+from .errors import ContentError
 from .journal import AnswerJournal
 from .pools import FilePool, Pool, TablePool
 from .search import Finder
@@ -99,7 +100,7 @@ class Session:
                 seen = self._replay_one(record, seen)
             except (ValueError, KeyError, TypeError) as error:
                 reason = f"{error} is missing" if isinstance(error, KeyError) else error
-                raise ValueError(f"{self.journal.path}, line {number}: {reason}") from error
+                raise ContentError(self.journal.path, number, str(reason)) from error
         if seen < len(self.pool):
             self._note(
                 {

@@ -25,6 +25,13 @@ from .shared import Cell, Problem, SharedKernel, counterpart, effective
 KNOWN_PARAMS = {"sample_weight"}
 
 
+def _succeeded(out: dict[str, Any]) -> bool:
+    """Whether a cell was fitted and scored: what failed is tried again by the next search."""
+    scores = out["test_scores"]
+    values = list(scores.values()) if isinstance(scores, dict) else [scores]
+    return out["fit_error"] is None and not np.isnan(np.asarray(values, dtype=float)).any()
+
+
 class Evaluator:
     """Scores of cells.
 
@@ -62,8 +69,8 @@ class Evaluator:
         self.problem, self.n_jobs, self.pre_dispatch = problem, n_jobs, pre_dispatch
         self.verbose, self.progress, self.caller = verbose, progress, caller
         self.memory_limit, self.leave_one_out = memory_limit, leave_one_out
-        self.journal = None if checkpoint is None else Journal(checkpoint, self._identity())
         self.shared = self._shared()
+        self.journal = None if checkpoint is None else Journal(checkpoint, self._identity())
 
     def _identity(self) -> str:
         p = self.problem
@@ -104,7 +111,7 @@ class Evaluator:
 
             def done(cell: Cell, out: dict[str, Any], *, known: bool = False) -> None:
                 outs[id(cell)] = out
-                if self.journal is not None and not known and out["fit_error"] is None:
+                if self.journal is not None and not known and _succeeded(out):
                     self.journal.add(names[id(cell)], out)
                 report(len(outs))
 

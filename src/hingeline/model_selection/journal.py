@@ -2,12 +2,15 @@
 
 The first line identifies the data, the estimator and the versions; each further line is one cell. A line is JSON after
 its checksum. A process that is killed leaves at most one incomplete line, at the end, which is dropped on resuming.
+Other damaged lines are left out with a warning.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
+import warnings
 import zlib
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +23,8 @@ import numpy as np
 import scipy
 import sklearn
 
+from ..files.durable import locked, write_all
+
 #: Seconds between two calls of fsync. Lines survive the end of the process in any case, fsync a power failure.
 SYNC_EVERY = 1.0
 FORMAT = 1
@@ -27,7 +32,13 @@ FORMAT = 1
 
 def fingerprint(*parts: Any) -> str:
     """Hash of data, estimators and parameters."""
-    return str(joblib.hash(parts))
+    try:
+        return str(joblib.hash(parts))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            "checkpoint needs an estimator, data, parameters and a scoring that can be pickled: give functions that "
+            "are defined in a module instead of lambdas, or no checkpoint."
+        ) from error
 
 
 def versions() -> dict[str, str]:
@@ -55,31 +66,45 @@ class Journal:
         self.path = Path(path)
         self.cells: dict[str, dict[str, Any]] = {}
         self._lock, self._synced = Lock(), monotonic()
-        header = {"format": FORMAT, "identity": identity, "versions": versions()}
-        length = self._read(header)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
-        os.ftruncate(self._file, length)
-        os.lseek(self._file, length, os.SEEK_SET)
-        if length == 0:
-            self._append(header)
-            os.fsync(self._file)
+        message = f"checkpoint={str(path)!r} is in use by another search. Wait for its end or give another file name."
+        self._file = locked(self.path, message)
+        try:
+            header = {"format": FORMAT, "identity": identity, "versions": versions()}
+            length = self._read(header)
+            os.ftruncate(self._file, length)
+            os.lseek(self._file, length, os.SEEK_SET)
+            if length == 0:
+                self._append(header)
+                os.fsync(self._file)
+        except BaseException:
+            os.close(self._file)
+            raise
 
     def _read(self, header: dict[str, Any]) -> int:
-        """Read the complete lines; returns their length in bytes."""
-        data = self.path.read_bytes() if self.path.exists() else b""
-        length = 0
-        for number, line in enumerate(data.splitlines(keepends=True)):
-            record = _decoded(line)
-            if record is None:
-                break
-            if number == 0:
-                self._require(record, header)
-            else:
-                self.cells[record["cell"]] = record["out"]
-            length += len(line)
-        if data and length == 0 and b"\n" in data:
-            raise ValueError(f"checkpoint={str(self.path)!r} is not a journal of a search. Give another file name.")
-        return length
+        """Read the cells; returns the length of the complete lines in bytes."""
+        data = self.path.read_bytes()
+        if b"\n" not in data:
+            if _encoded(header).startswith(data) or not data.strip(b"\0"):
+                return 0  # a crash before the first line was complete
+            raise self._foreign()
+        lines = data.splitlines(keepends=True)
+        if not lines[-1].endswith(b"\n"):
+            lines.pop()
+        first, *records = map(_decoded, lines)
+        if first is None:
+            raise self._foreign()
+        self._require(first, header)
+        self.cells |= {record["cell"]: record["out"] for record in records if record is not None}
+        if damaged := records.count(None):
+            warnings.warn(
+                f"checkpoint={str(self.path)!r} has {damaged} damaged lines. Their cells are computed again.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return sum(map(len, lines))
+
+    def _foreign(self) -> ValueError:
+        return ValueError(f"checkpoint={str(self.path)!r} is not a journal of a search. Give another file name.")
 
     def _require(self, found: dict[str, Any], wanted: dict[str, Any]) -> None:
         reasons = {
@@ -103,8 +128,7 @@ class Journal:
                 self._synced = monotonic()
 
     def _append(self, record: dict[str, Any]) -> None:
-        line = json.dumps(record, default=_plain).encode()
-        os.write(self._file, b"%08x %s\n" % (zlib.crc32(line), line))
+        write_all(self._file, [_encoded(record)])
 
     def close(self) -> None:
         """Write everything to the disk and close the file."""
@@ -112,11 +136,17 @@ class Journal:
         os.close(self._file)
 
 
+def _encoded(record: dict[str, Any]) -> bytes:
+    """Line of a record."""
+    line = json.dumps(record, default=_plain).encode()
+    return b"%08x %s\n" % (zlib.crc32(line), line)
+
+
 def _decoded(line: bytes) -> dict[str, Any] | None:
-    """Record of a line; None if the line is incomplete or damaged."""
+    """Record of a line; None if the line is damaged."""
     sum_, _, text = line.rstrip(b"\n").partition(b" ")
     try:
-        if not line.endswith(b"\n") or int(sum_, 16) != zlib.crc32(text):
+        if int(sum_, 16) != zlib.crc32(text):
             return None
         record = json.loads(text)
     except ValueError:

@@ -16,6 +16,7 @@ from .evaluator import Evaluator
 from .search import KernelSearchCV
 from .shared import Cell, Problem, effective
 from .space import default_param_grid
+from .strategies import row_numbers
 
 
 class NestedResult(Bunch):
@@ -167,8 +168,8 @@ def _split(cv: Any, problem: Problem, rows: np.ndarray | None, params: dict[str,
         X, y = _safe_indexing(problem.X, rows), _safe_indexing(problem.y, rows)
         params = _check_method_params(problem.X, params=params, indices=rows)
     splitter = check_cv(cv, y, classifier=is_classifier(problem.estimator))
-    splits = splitter.split(X, y, **params)
-    return [(train, test) if rows is None else (rows[train], rows[test]) for train, test in splits]
+    splits = row_numbers(splitter.split(X, y, **params))
+    return splits if rows is None else [(rows[train], rows[test]) for train, test in splits]
 
 
 def _course(

@@ -20,7 +20,7 @@ from .course import Course, drive
 from .evaluator import Evaluator
 from .shared import Problem, effective
 from .space import default_param_grid
-from .strategies import STRATEGIES, Strategy, halving
+from .strategies import STRATEGIES, Strategy, halving, row_numbers
 
 
 class KernelSearchCV(GridSearchCV):
@@ -207,7 +207,7 @@ class KernelSearchCV(GridSearchCV):
         cv = LeaveOneOut() if isinstance(self.cv, str) else self.cv
         splitter = check_cv(cv, y, classifier=is_classifier(self.estimator))
         self.n_splits_ = splitter.get_n_splits(X, y, **params)
-        splits = list(splitter.split(X, y, **params))
+        splits = row_numbers(splitter.split(X, y, **params))
         if len(splits) != self.n_splits_:
             raise ValueError(
                 "cv.split and cv.get_n_splits return inconsistent results. "

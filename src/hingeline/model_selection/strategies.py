@@ -43,7 +43,7 @@ def pattern(grid: Any) -> Strategy:
         return [({name: axis[i] for name, axis, i in zip(names, axes, place, strict=True)}, 1.0) for place in places]
 
     at = tuple(len(axis) // 2 for axis in axes)
-    known[at] = float((yield points([at]))[0])
+    known[at] = float(np.nan_to_num((yield points([at])), nan=-np.inf)[0])
     step = max(1, max(map(len, axes)) // 4)
     while step > 0:
         near = [place for place in _star(at, step) if all(0 <= i < len(a) for i, a in zip(place, axes, strict=True))]
@@ -88,6 +88,16 @@ def _power(ratio: float) -> int:
     while FACTOR ** (k + 1) <= ratio:
         k += 1
     return k
+
+
+def row_numbers(splits: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Splits as arrays of row numbers; they may be given as lists or as masks."""
+
+    def numbers(rows: Any) -> np.ndarray:
+        rows = np.asarray(rows)
+        return np.flatnonzero(rows) if rows.dtype == bool else rows
+
+    return [(numbers(train), numbers(test)) for train, test in splits]
 
 
 def share_of(train: np.ndarray, y: np.ndarray, share: float) -> np.ndarray:

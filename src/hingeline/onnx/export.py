@@ -6,9 +6,9 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, TensorProto, checker, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, checker, helper, numpy_helper
 
-from .graph import Graph
+from .graph import Body, Graph
 from .models import outputs
 
 #: Operator set, and version of the file format, of exported models: onnxruntime 1.14 and later read them.
@@ -21,9 +21,8 @@ def export(model: Any, *, dtype: Any = np.float64) -> ModelProto:
     """Make an ONNX model from a fitted estimator.
 
     It takes a matrix ``X`` and returns ``label`` (as `predict`) and ``scores`` (as `decision_function`). Estimators
-    with probabilities return ``probabilities`` as well, except SVC with more than two classes. NystroemMap returns
-    ``features``. All is computed in double precision by general operators: the coefficients of ONNX's SVM operators
-    are in single precision.
+    with probabilities return ``probabilities`` (as `predict_proba`) as well. NystroemMap returns ``features``. All is
+    computed in double precision by general operators: the coefficients of ONNX's SVM operators are in single precision.
 
     Parameters
     ----------
@@ -58,15 +57,13 @@ def export(model: Any, *, dtype: Any = np.float64) -> ModelProto:
     names = outputs(graph, model, X)
     for output, name in names.items():
         graph.nodes.append(("Identity", (name,), output, {}))
-    nodes = [helper.make_node(kind, inputs, [name], **given) for kind, inputs, name, given in graph.nodes]
-    constants = [_constant(name, value) for name, value in graph.constants.items()]
     width = model.n_features_in_
     made = helper.make_graph(
-        nodes,
+        _nodes(graph),
         type(model).__name__,
         [helper.make_tensor_value_info("X", INPUT_TYPES[dtype], ["n", width])],
         [_described(name, model) for name in names],
-        constants,
+        _constants(graph),
     )
     result = helper.make_model(
         made,
@@ -77,6 +74,32 @@ def export(model: Any, *, dtype: Any = np.float64) -> ModelProto:
     )
     checker.check_model(result)
     return result
+
+
+def attributes(given: dict[str, Any]) -> dict[str, Any]:
+    """Attributes of an operator with bodies of loops as graphs of ONNX."""
+    return {name: _subgraph(value) if isinstance(value, Body) else value for name, value in given.items()}
+
+
+def _subgraph(body: Body) -> GraphProto:
+    """Body of a loop: round, condition and state in; condition and state out."""
+    rounds = helper.make_tensor_value_info(f"{body.prefix}round", TensorProto.INT64, [])
+    condition, go_on = (
+        helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in (f"{body.prefix}condition", body.go_on)
+    )
+    state, next_state = (
+        helper.make_tensor_value_info(name, TensorProto.DOUBLE, [None, *body.shape])
+        for name in (body.state, body.next_state)
+    )
+    return helper.make_graph(_nodes(body), "body", [rounds, condition, state], [go_on, next_state], _constants(body))
+
+
+def _nodes(graph: Graph) -> list[NodeProto]:
+    return [helper.make_node(kind, inputs, [name], **attributes(given)) for kind, inputs, name, given in graph.nodes]
+
+
+def _constants(graph: Graph) -> list[TensorProto]:
+    return [_constant(name, value) for name, value in graph.constants.items()]
 
 
 def _constant(name: str, value: np.ndarray) -> TensorProto:

@@ -24,7 +24,8 @@ from ..linear.finite_newton import LinearClassifier
 from ..linear.nystroem import NystroemSVC
 from ..linear.nystroem_map import NystroemMap
 from ..linear.ordinal import FiniteNewtonOrdinal
-from .graph import Graph
+from .coupling import coupled
+from .graph import DOUBLE, INT64, Graph
 from .kernels import kernel_values
 
 #: Default of gamma in scikit-learn's kernels, where it is not 1 / n_features.
@@ -152,14 +153,13 @@ def _pairwise(graph: Graph, model: Any, fitted: Any, decisions: str) -> dict[str
 
 
 def _probabilities(graph: Graph, model: Any, decisions: str, n_classes: int) -> dict[str, str]:
-    """Probabilities from sigmoids. Those of SVC with more classes are found by iteration, and are left out."""
-    if isinstance(model, IncrementalSVC):
-        fitted = model._sigmoids()
-        slopes, offsets = model._fit_sigmoids() if fitted is None else fitted
-    elif n_classes == 2 and model.sigmoids_.size:
-        slopes, offsets = model.sigmoids_[0], -model.sigmoids_[1]  # of the second class
-    else:
+    """Probabilities from sigmoids; none if SVC was fitted with ``probability=False``."""
+    by_pairs = isinstance(model, SVC)
+    if by_pairs and not model.sigmoids_.size:
         return {}
+    slopes, offsets = model.sigmoids_ if by_pairs else _sigmoids(model)
+    if by_pairs and n_classes == 2:
+        offsets = -offsets  # of the second class
     exponent = graph.add("Add", graph.add("Mul", decisions, np.asarray(slopes)), np.asarray(offsets))
     positive = graph.add(
         "Clip", graph.add("Sigmoid", graph.add("Neg", exponent)), np.float64(1e-7), np.float64(1 - 1e-7)
@@ -167,7 +167,14 @@ def _probabilities(graph: Graph, model: Any, decisions: str, n_classes: int) -> 
     if n_classes == 2:
         negative = graph.add("Sub", np.float64(1.0), positive)
         return {"probabilities": graph.add("Concat", negative, positive, axis=1)}
+    if by_pairs:
+        return {"probabilities": coupled(graph, positive, n_classes)}
     return {"probabilities": graph.add("Div", positive, graph.sums(positive, n_classes))}
+
+
+def _sigmoids(model: IncrementalSVC) -> np.ndarray:
+    fitted = model._sigmoids()
+    return model._fit_sigmoids() if fitted is None else fitted
 
 
 def _one_class(graph: Graph, model: IncrementalOneClassSVM, X: str) -> dict[str, str]:
@@ -240,8 +247,6 @@ def _ordinal(graph: Graph, model: FiniteNewtonOrdinal, X: str) -> dict[str, str]
     return {"label": label, "scores": graph.add("Min", left, right)}
 
 
-#: Numbers of types in ONNX.
-INT64, DOUBLE = 7, 11
 #: Classes of estimators and how they are built; the first that fits.
 BUILDERS: list[tuple[type, Callable[[Graph, Any, str], dict[str, str]]]] = [
     (KernelClassifier, _kernel_classifier),

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..files.models import ESTIMATORS
-from .graph import Graph
-from .models import DOUBLE, INT64, outputs
+from .export import attributes
+from .graph import DOUBLE, INT64, Graph
+from .models import outputs
 
 #: Oldest operator set that has all operators with the inputs used here.
 OLDEST_OPSET = 13
@@ -85,13 +86,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     names = {name: scope.get_unique_variable_name(name) for name in own}
     for name, value in graph.constants.items():
         container.add_initializer(names[name], _type(value), list(value.shape), value.ravel())
-    for kind, inputs, output, attributes in graph.nodes:
+    for kind, inputs, output, given in graph.nodes:
         container.add_node(
             kind,
             [names.get(name, name) for name in inputs],
             [names[output]],
             name=scope.get_unique_operator_name(kind),
-            **attributes,
+            **attributes(given),
         )
     for output in operator.outputs:
         container.add_node(

@@ -9,9 +9,9 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from ..errors import DataError
+from ..errors import DataError, UsageError
 from .rows import Form, Rows, joined
-from .sources import name_of, opened, position, size_of
+from .sources import BEGINNING, name_of, opened, position, size_of
 
 __all__ = ["FORMATS", "Form", "Rows", "all_rows", "blocks_of", "recognised", "size_of"]
 
@@ -35,12 +35,13 @@ def blocks_of(path: str, form: Form, done: Callable[[int], None] | None = None) 
     """
     with opened(path) as stream:
         name = name_of(path)
-        kind = recognised(stream.peek(1 << 13), path) if form.format == "auto" else form.format
+        kind = recognised(stream.peek(BEGINNING), path) if form.format == "auto" else form.format
         if kind is None:
             return
+        _require_columns(kind, name, form)
         for rows in _reader(kind)(stream, name, form):
             yield rows
-            if done is not None and path != "-":
+            if done is not None and size_of(path):
                 done(position(stream))
 
 
@@ -74,6 +75,14 @@ def recognised(beginning: bytes, path: str) -> str | None:
     if any(LIBSVM_LINE.match(line) for line in lines[:2]):
         return "libsvm"
     return "csv" if any(mark in line for line in lines[:1] for mark in (b",", b";", b"\t")) else "libsvm"
+
+
+def _require_columns(kind: str, name: str, form: Form) -> None:
+    """Refuse options of tables for files that have no columns."""
+    given = {"--id": form.id, "--target": None if form.target == "none" else form.target, "--drop": form.drop}
+    options = [option for option, value in given.items() if value]
+    if kind in ("libsvm", "npz") and options:
+        raise UsageError(f"{options[0]}: {name} is in the format {kind}, which has no columns.")
 
 
 def _reader(kind: str) -> Any:

@@ -28,11 +28,13 @@ def read_npz(stream: Any, name: str, form: Form) -> Iterator[Rows]:
     width = data.X.shape[1]
     if form.n_features is not None and width != form.n_features:
         raise DataError(name, f"expected {form.n_features} features. Got {width}")
-    X = data.X.astype(form.dtype)
+    with np.errstate(over="ignore"):
+        X = data.X.astype(form.dtype)
     values = X.data if sp.issparse(X) else X
     if not np.isfinite(values).all():
         raise DataError(name, "X must hold finite numbers")
     labels = data.y if data.class_names is None else np.array(data.class_names)[data.y]
+    _require_finite(labels, name)
     step = min(form.most_rows, max(1, (1 << 20) // max(width, 1)))
     for begin in range(0, len(labels), step):
         part = X[begin : begin + step]
@@ -61,6 +63,7 @@ def _converted(batch: Any, columns: Columns, first: int, form: Form) -> Rows:
         labels = np.asarray(labels)
         if labels.dtype.kind not in "biuf":
             raise DataError(columns.name, "labels must be numbers or strings", first, (columns.target or 0) + 1)
+        _require_finite(labels, columns.name)
     ids = None if columns.id is None else [str(one) for one in batch.column(columns.id).to_pylist()]
     return Rows(np.column_stack(features), labels, ids, columns.feature_names())
 
@@ -69,7 +72,8 @@ def _numbers(batch: Any, place: int, columns: Columns, first: int, form: Form) -
     """Column of features as numbers."""
     column = batch.column(place)
     try:
-        values = column.to_numpy(zero_copy_only=False).astype(form.dtype)
+        with np.errstate(over="ignore"):
+            values = column.to_numpy(zero_copy_only=False).astype(form.dtype)
     except (ValueError, TypeError) as error:
         message = f"a feature must be a finite number. Got type {column.type}{columns.cell(place)}"
         raise DataError(columns.name, message, first, place + 1) from error
@@ -78,6 +82,11 @@ def _numbers(batch: Any, place: int, columns: Columns, first: int, form: Form) -
         message = f"a feature must be a finite number. Got {column[int(bad[0])]}{columns.cell(place)}"
         raise DataError(columns.name, message, first + int(bad[0]), place + 1)
     return values
+
+
+def _require_finite(labels: np.ndarray, name: str) -> None:
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError(name, "labels must be finite numbers")
 
 
 def pyarrow(module: str) -> Any:

@@ -158,7 +158,10 @@ def _stacked(parts: list[Any]) -> Any:
 
 
 def settled(labels: Any) -> np.ndarray:
-    """Labels as integers if all are, else as numbers if all are, else as strings: 01 and 1_0 are no numbers."""
+    """Labels as integers if all are, else as numbers if all are, else as strings: 01 and 1_0 are no numbers.
+
+    Booleans are the integers 0 and 1.
+    """
     if isinstance(labels, list):
         if not all(NUMBER.fullmatch(str(label)) for label in labels):
             return np.array(labels, dtype=str)
@@ -167,6 +170,8 @@ def settled(labels: Any) -> np.ndarray:
         except (ValueError, OverflowError):
             labels = np.array([float(label) for label in labels])
     labels = np.asarray(labels)
+    if labels.dtype.kind == "b":
+        return labels.astype(np.int64)
     if labels.dtype.kind == "f" and (labels == np.trunc(labels)).all() and (np.abs(labels) <= EXACT).all():
         return labels.astype(np.int64)
     return labels
@@ -189,8 +194,14 @@ def texts_like(labels: Any, predicted: np.ndarray) -> list[str]:
     if predicted.dtype.kind in "USO":
         return [_text(label) for label in labels]
     numbers = [_number(label) for label in labels]
-    kind = float if predicted.dtype.kind == "f" else int
+    kind: Any = {"f": float, "b": bool}.get(predicted.dtype.kind, int)
     return [str(kind(x) if x is not None and x == kind(x) else label) for x, label in zip(numbers, labels, strict=True)]
+
+
+def is_finite(number: float, dtype: str) -> bool:
+    """Whether a number is finite in a floating-point type."""
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(np.dtype(dtype).type(number)))
 
 
 def _text(label: Any) -> str:

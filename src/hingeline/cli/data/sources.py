@@ -15,6 +15,8 @@ from ..errors import DataError, InputError
 
 #: Bytes that are read at a time, and bytes of the longest line that is accepted.
 BLOCK, LONGEST = 4 << 20, 64 << 20
+#: Bytes from which a format is recognised.
+BEGINNING = 1 << 13
 GZIP = b"\x1f\x8b"
 
 
@@ -23,13 +25,20 @@ def opened(path: str) -> Iterator[Any]:
     """Open a file, or standard input for ``-``, for reading; gzip is recognised by content."""
     try:
         with _file(path) as file:
-            yield _unzipped(file)
+            name, piped = name_of(path), not file.seekable()
+            stream = _begun(file, name) if piped else file
+            if stream.peek(2)[:2] == GZIP:
+                stream = io.BufferedReader(gzip.GzipFile(fileobj=stream))
+                stream = _begun(stream, name) if piped else stream
+            yield stream
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(name_of(path), f"damaged gzip file: {error}") from error
 
 
 def _file(path: str) -> Any:
     if path == "-":
+        if sys.stdin is None:
+            raise InputError("cannot read standard input: it is closed")
         return nullcontext(sys.stdin.buffer)
     try:
         return open(path, "rb")
@@ -37,10 +46,31 @@ def _file(path: str) -> Any:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _unzipped(stream: Any) -> Any:
-    if stream.peek(2)[:2] == GZIP:
-        return io.BufferedReader(gzip.GzipFile(fileobj=stream))
-    return stream
+def _begun(stream: Any, name: str) -> Any:
+    """Stream whose `peek` gives a whole line that is not empty, or BEGINNING bytes. A pipe may give a few at first."""
+    start = b""
+    while len(start) < BEGINNING and not any(line.partition(b"#")[0].strip() for line in start.split(b"\n")[:-1]):
+        piece = read_some(stream, name, BEGINNING - len(start))
+        if not piece:
+            break
+        start += piece
+    return io.BufferedReader(_Again(start, stream), BEGINNING)
+
+
+class _Again(io.RawIOBase):
+    """Stream whose first bytes have been read already."""
+
+    def __init__(self, start: bytes, stream: Any) -> None:
+        self.start, self.stream = start, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self.start[: len(buffer)] or self.stream.read1(len(buffer))
+        self.start = self.start[len(piece) :]
+        buffer[: len(piece)] = piece
+        return len(piece)
 
 
 def name_of(path: str) -> str:

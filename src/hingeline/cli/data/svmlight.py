@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from .rows import Form, Rows
+from .rows import Form, Rows, is_finite
 from .sources import blocks
 
 #: Largest index of a feature, as in LIBSVM.
@@ -48,8 +47,9 @@ def _parsed(block: bytes, form: Form) -> Iterator[Rows]:
     )
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise ValueError("a number is not finite")
-    X = _kernel_values(X) if form.kernel_values else _narrow(X)
-    yield Rows(X[:, : form.n_features] if form.ignore_extra else X, y)
+    if form.ignore_extra and form.n_features is not None:
+        X.resize((X.shape[0], form.n_features + form.kernel_values))
+    yield Rows(_kernel_values(X) if form.kernel_values else _narrow(X), y)
 
 
 def _has_rows(block: bytes) -> bool:
@@ -103,15 +103,15 @@ def first_error(line: bytes, form: Form) -> tuple[int, str] | None:
             return column, f"indices must ascend. Got {number} after {last}"
         if form.n_features is not None and number > form.n_features and not form.ignore_extra:
             return column, f"the index must not exceed the number of features, {form.n_features}. Got {number}"
-        if not _finite(value):
+        if not _finite(value, form.dtype):
             return column + len(index) + 1, f"the value must be a finite number. Got {_shown(value)}"
         last = number
     return None
 
 
-def _finite(text: bytes) -> bool:
+def _finite(text: bytes, dtype: str = "float64") -> bool:
     try:
-        return math.isfinite(float(text))
+        return is_finite(float(text), dtype)
     except ValueError:
         return False
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import math
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from ..errors import DataError, UsageError
 from . import sources
-from .rows import Form, Rows
+from .rows import Form, Rows, is_finite
 from .sources import lines
 
 #: Cells that are converted at a time.
@@ -79,13 +78,13 @@ class Columns:
 def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
     """Yield the rows of a CSV file, some at a time."""
     text = lines(stream, name)
-    first = next(text, None)
-    if first is None:
-        return
-    source = _Bounded(chain([first], text), name)
-    table = csv.reader(source, delimiter=form.delimiter or max(DELIMITERS, key=first.count))
+    n_empty, first = 0, next(text, "")
+    while first and not first.strip("\r\n"):
+        n_empty, first = n_empty + 1, next(text, "")
+    source = _Bounded(chain(repeat("\n", n_empty), [first], text), name)
+    delimiter = form.delimiter or max(DELIMITERS, key=first.count)
     columns, pending, places = None, [], []
-    for line, row in _numbered(table, name):
+    for line, row in numbered(source, delimiter, name):
         source.size = 0
         if columns is None:
             header = _is_header(row, name, form)
@@ -124,8 +123,10 @@ class _Bounded:
         return line
 
 
-def _numbered(table: Any, name: str) -> Iterator[tuple[int, list[str]]]:
+def numbered(text: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the line where a row begins and its cells. Empty lines are skipped."""
+    csv.field_size_limit(sources.LONGEST)  # of the whole process; the default is 128 KiB
+    table = csv.reader(text, delimiter=delimiter)
     while True:
         line = table.line_num + 1
         try:
@@ -153,24 +154,25 @@ def _converted(rows: list[list[str]], places: list[int], columns: Columns, form:
     features = columns.features
     take: Any = itemgetter(*features) if len(features) > 1 else (lambda row: (row[features[0]],))
     try:
-        X = np.array([take(row) for row in rows], dtype=form.dtype)
+        with np.errstate(over="ignore"):
+            X = np.array([take(row) for row in rows], dtype=form.dtype)
     except (ValueError, IndexError) as error:
-        raise _located(rows, places, columns) or DataError(columns.name, str(error), places[0]) from error
+        raise _located(rows, places, columns, form) or DataError(columns.name, str(error), places[0]) from error
     if not np.isfinite(X).all() or any(len(row) != columns.count for row in rows):
-        raise _located(rows, places, columns) or DataError(columns.name, "a number is not finite", places[0])
+        raise _located(rows, places, columns, form) or DataError(columns.name, "a number is not finite", places[0])
     labels = None if columns.target is None else [row[columns.target].strip() for row in rows]
     ids = None if columns.id is None else [row[columns.id] for row in rows]
     return Rows(X, labels, ids, columns.feature_names())
 
 
-def _located(rows: list[list[str]], places: list[int], columns: Columns) -> DataError | None:
+def _located(rows: list[list[str]], places: list[int], columns: Columns, form: Form) -> DataError | None:
     """Error with the place of the first cell that is not valid."""
     for row, line in zip(rows, places, strict=True):
         if len(row) != columns.count:
             return DataError(columns.name, f"expected {columns.count} cells, as in the first row. Got {len(row)}", line)
         for k in columns.features:
             number = _number(row[k])
-            if number is None or not math.isfinite(number):
+            if number is None or not is_finite(number, form.dtype):
                 message = f"a feature must be a finite number. Got {row[k][:40]!r}{columns.cell(k)}"
                 return DataError(columns.name, message, line, k + 1)
     return None

@@ -7,6 +7,7 @@ import gzip
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import PurePath
 from typing import Any
 
@@ -171,9 +172,20 @@ def _parquet(rows: Rows) -> bytes:
     arrow, parquet = pyarrow("pyarrow"), pyarrow("pyarrow.parquet")
     names = _names(rows)
     X = rows.X.toarray() if sp.issparse(rows.X) else rows.X
-    columns = {name: arrow.array(X[:, k]) for k, name in enumerate(names)}
+    columns = [arrow.array(X[:, k]) for k in range(X.shape[1])]
     if rows.labels is not None:
-        columns["label"] = arrow.array(settled(rows.labels))
+        names.append("label")
+        columns.append(arrow.array(settled(rows.labels)))
     content = io.BytesIO()
-    parquet.write_table(arrow.table(columns), content)
+    parquet.write_table(arrow.Table.from_arrays(columns, _different(names)), content)
     return content.getvalue()
+
+
+def _different(names: list[str]) -> list[str]:
+    """Names with a number behind those that occur before."""
+    given, result = set(names), dict[str, None]()
+    for name in names:
+        numbered = (f"{name}_{k}" for k in count(2))
+        new = name if name not in result else next(one for one in numbered if one not in given and one not in result)
+        result[new] = None
+    return list(result)
