@@ -2,7 +2,7 @@
 // not change a bit.
 #include "check.hpp"
 #include "data.hpp"
-#include "hingeline/algo/svc/solve.hpp"
+#include "hingeline/model/svc.hpp"
 
 namespace hingeline {
 namespace {
@@ -287,6 +287,42 @@ CASE(warm_start) {
     t = solved(t, source, {});
     CHECK(t.reason == Reason::tolerance && t.steps == 0, t.steps);
     CHECK(same_bits(t.beta, s.beta) && std::abs(t.intercept - s.intercept) < 1e-9);
+}
+
+/// Machines that start again with larger bounds have the bits of new ones.
+CASE(restart) {
+    const Clouds<double> data(300, 3, 0.5, 1.0);
+    const RowKernel<double> source{{KernelKind::rbf, 2.0, 0.0, 3}, data.view()};
+    Array<double> larger = data.bound;
+    for (double& c : larger) c *= 4;
+    State s = solved(data.start(false), source, {});
+    svc::restart(s, larger.data());
+    const State fresh = solved(svc::start(data.rows[0], data.rows[1], -1.0, larger.data()), source, {});
+    s = solved(std::move(s), source, {});
+    CHECK(same_bits(s.beta, fresh.beta) && same_bits(s.v, fresh.v) && s.steps == fresh.steps);
+}
+
+/// Sigmoids do not depend on threads. A fold without whose rows one class is left, and pairs with few rows, are fitted.
+CASE(sigmoids) {
+    const Clouds<double> data(200, 3, 0.5, 2.0);
+    const AnyRows rows = Rows<double>(data.view());
+    const RowValues values(Source{Kernel{KernelKind::rbf, 1.0, 0.0, 3}}, rows);
+    Array<Shuffled> pairs(3);
+    for (Index code = 0; code < 2; ++code)
+        for (Index k = 0; k < data.rows[code].size(); ++k)
+            for (Index pair = 0; pair < 3; ++pair) {
+                if (pair > 0 && code == 0 && k > 0) continue;
+                if (pair > 1 && k > 0) continue;
+                pairs[pair].rows.push_back(data.rows[code][k]);
+                pairs[pair].first.push_back(static_cast<char>(code == 0));
+            }
+    const CrossValidated fit({}, data.bound, 1000);
+    const Array<Sigmoid> one = fit.sigmoids(values, pairs, 1, nullptr), many = fit.sigmoids(values, pairs, 3, nullptr);
+    for (Index k = 0; k < 3; ++k) {
+        CHECK(one[k].slope == many[k].slope && one[k].offset == many[k].offset, k);
+        CHECK(std::isfinite(one[k].slope) && std::isfinite(one[k].offset), one[k].slope, one[k].offset);
+    }
+    CHECK(one[0].slope < 0, one[0].slope);
 }
 
 }  // namespace
