@@ -546,6 +546,26 @@ def test_quiet_prints_the_link_only(pool, monkeypatch, capsys):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_browser_that_waits_and_a_signal_at_once(pool):
+    """The page answers while the browser runs, and SIGTERM just after the link saves and ends."""
+    words = [sys.executable, "-m", "hingeline", "label", str(pool), "--classes", "no,yes"]
+    environment = {**os.environ, "BROWSER": f"{sys.executable} -c 'import time; time.sleep(60)' %s"}
+    pipes = {"stdout": subprocess.PIPE, "stdin": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(words, env=environment, **pipes) as program:
+        link = next(line.strip() for line in program.stdout if "http://" in line)
+        client = http.client.HTTPConnection(link.split("/")[2], timeout=20)
+        client.request("GET", "/" + link.split("/", 3)[3])
+        assert client.getresponse().status == 303
+        client.close()
+        program.terminate()
+        assert program.wait(timeout=20) == 0
+    with subprocess.Popen([*words, "--no-browser"], **pipes) as program:
+        next(line for line in program.stdout if "http://" in line)
+        program.terminate()
+        assert program.wait(timeout=20) == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_no_answer_is_lost_by_a_kill(pool):
     """The real command in a process: kill -9, a torn line, and resuming in this process."""
     words = [sys.executable, "-m", "hingeline", "label", str(pool), "--classes", "no,yes", "--no-browser"]

@@ -289,13 +289,13 @@ def _serve(server: PageServer, console: Console, *, browser: bool) -> None:
     link, session = server.access.link(), server.session
     console.say(f"{session.pool.name}: {len(session.pool)} examples, {session.learner.n_labelled} labelled.")
     tell = _to_stderr if console.json else stdout.write_line
-    tell(f"Open this link; it works once:\n  {link}\nCtrl-C saves and ends.")
-    if browser:
-        webbrowser.open(link)
-    if sys.stdin is not None and sys.stdin.isatty():
-        Thread(target=_print_links, args=(server, tell), daemon=True).start()
     before = signal.signal(signal.SIGTERM, lambda *_: server.stop())
     try:
+        tell(f"Open this link; it works once:\n  {link}\nCtrl-C saves and ends.")
+        if browser:  # a text browser does not return before the page is closed
+            Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+        if sys.stdin is not None and sys.stdin.isatty():
+            Thread(target=_print_links, args=(server, tell), daemon=True).start()
         server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt:
         tell("")

@@ -297,11 +297,13 @@ def is_number(cell: str) -> bool:
 
 def _different(names: Sequence[str]) -> list[str]:
     """Names of columns, made different from one another and not empty."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for k, name in enumerate(names, 1):
         name = name.strip() or f"column {k}"
-        found.append(name if name not in found else f"{name} ({k})")
-    return found
+        while name in found:
+            name = f"{name} ({k})"
+        found[name] = None
+    return list(found)
 
 
 def _read_parquet(path: Path) -> TablePool:

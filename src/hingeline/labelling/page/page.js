@@ -58,7 +58,7 @@ async function request(address, content) {
   const value = await answer.json();
   if (answer.status === 409 && value.turn !== undefined) {
     complain("Another window has answered meanwhile; this is the current question.");
-    return value;
+    return { ...value, refused: true };
   }
   if (!answer.ok) throw new Error(value.error);
   return value;
@@ -72,7 +72,7 @@ async function act(action, more = {}) {
     state = await request("act", { action, turn: state.turn, ...more });
     review = null;
     show();
-    announce(action, was);
+    if (!state.refused) announce(action, was);
   } catch (error) {
     show();
     complain(error.message);
@@ -317,7 +317,7 @@ function foundItem(item) {
   button.append(
     element("span", { className: "row", textContent: item.title }),
     element("span", { className: "snippet", textContent: item.snippet }));
-  const chip = element("span", { className: "chip", textContent: item.label === null ? item.status : state.classes[item.label].name });
+  const chip = element("span", { className: "chip", textContent: item.label === null ? item.status : state.classes[item.label]?.name ?? "another class" });
   button.append(item.label === null ? chip : coloured(chip, item.label));
   button.addEventListener("click", () => openExample(item.row));
   return element("li", {}, button);
