@@ -133,27 +133,11 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def jobs(text: str) -> int:
-    """Number of threads."""
-    number = _integer(text)
-    if not number or abs(number) >= 2**31:
-        raise ArgumentTypeError(f"expected a nonzero integer of 32 bits. Got {text!r}")
-    return number
-
-
 def seed(text: str) -> int:
     """Seed of random numbers of NumPy."""
-    number = _integer(text)
-    if number is None or not 0 <= number < 2**32:
+    if not text.isdecimal() or int(text) >= 2**32:
         raise ArgumentTypeError(f"expected an integer from 0 to {2**32 - 1}. Got {text!r}")
-    return number
-
-
-def _integer(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    return int(text)
 
 
 def listed(text: str) -> list[str]:
@@ -173,7 +157,7 @@ _LETTERS: tuple[tuple[tuple[str, ...], str, Callable[[str], Any], str], ...] = (
     (("-m", "--cache-size"), "cache_size", _real, "memory for kernel values in MB"),
     (("-h", "--shrinking"), "shrinking", _flag, "0 or 1: whether to use shrinking; -h alone prints this help"),
     (("-b", "--probability"), "probability", _flag, "0 or 1: whether to fit probabilities"),
-    (("-j", "--jobs"), "n_jobs", jobs, "number of threads, -1 for all processors"),
+    (("-j", "--jobs"), "n_jobs", int, "number of threads, -1 for all processors"),
 )
 
 

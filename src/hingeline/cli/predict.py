@@ -10,7 +10,7 @@ from typing import Any
 
 from . import stdout
 from .console import Console, one_line, percent
-from .options import add_common, add_data, form_of, jobs, positive
+from .options import add_common, add_data, form_of, positive
 
 HELP = "predict the rows of a data file (svm-predict)"
 #: Cells of sparse rows that become dense at a time.
@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--n-features", type=positive, metavar="N",
         help="number of features of a LIBSVM model; default: largest index of its support vectors",
     )  # fmt: skip
-    group.add_argument("-j", "--jobs", type=jobs, metavar="N", help="number of threads, -1 for all processors")
+    group.add_argument("-j", "--jobs", type=int, metavar="N", help="number of threads, -1 for all processors")
     add_data(parser)
     add_common(parser)
 
@@ -43,6 +43,7 @@ def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import blocks_of, size_of
     from .errors import UsageError
+    from .estimators import checked
     from .models import opened, require_other
 
     console = Console(arguments)
@@ -59,7 +60,7 @@ def run(arguments: Namespace) -> int:
             ignore_extra=arguments.extra_features == "ignore",
         )
         if arguments.jobs is not None and "n_jobs" in task.model.get_params():
-            task.model.set_params(n_jobs=arguments.jobs)
+            checked(task.model.set_params(n_jobs=arguments.jobs))
         with _output(arguments) as write, console.bar(size_of(arguments.data), "predicting") as done:
             write(task.head())
             for rows in blocks_of(arguments.data, task.form, done):

@@ -25,12 +25,9 @@ def opened(path: str) -> Iterator[Any]:
     """Open a file, or standard input for ``-``, for reading; gzip is recognised by content."""
     try:
         with _file(path) as file:
-            name, piped = name_of(path), not file.seekable()
-            stream = _begun(file, name) if piped else file
-            if stream.peek(2)[:2] == GZIP:
-                stream = io.BufferedReader(gzip.GzipFile(fileobj=stream))
-                stream = _begun(stream, name) if piped else stream
-            yield stream
+            stream = file if file.seekable() else _begun(file, name_of(path))
+            zipped = stream.peek(2)[:2] == GZIP
+            yield io.BufferedReader(gzip.GzipFile(fileobj=stream)) if zipped else stream
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(name_of(path), f"damaged gzip file: {error}") from error
 
