@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import optimize, stats
 
 from .tables import read_table
 
@@ -83,7 +83,7 @@ def critical_distance(n_methods: int, n_datasets: int, *, alpha: float = 0.05, t
         raise ValueError(f"n_datasets must be at least 1; got {n_datasets!r}.")
     _check_alpha(alpha)
     if test == "nemenyi":
-        q = stats.studentized_range.isf(alpha, n_methods, np.inf) / np.sqrt(2)
+        q = _studentized_range_isf(alpha, n_methods) / np.sqrt(2)
     elif test == "bonferroni-dunn":
         q = stats.norm.isf(alpha / (2 * (n_methods - 1)))
     else:
@@ -357,6 +357,11 @@ def _holm(p_values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     adjusted = np.empty_like(steps)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return adjusted
+
+
+def _studentized_range_isf(alpha: float, k: int) -> float:
+    """Range of k normal variables that is exceeded with probability `alpha`."""
+    return float(optimize.brentq(lambda q: _studentized_range_sf(np.array([q]), k)[0] / alpha - 1, 0.0, 70.0))
 
 
 def _studentized_range_sf(q: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.float64]:
