@@ -5,9 +5,15 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.papers import frame
+from benchmarks.papers.keerthi2005 import studies
 from benchmarks.store import Store
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
+
+from hingeline import FiniteNewtonSVC
 
 ROOT = Path(__file__).parents[1]
 #: Words of lines without a file.
@@ -151,3 +157,12 @@ def test_reports_name_the_machines_of_the_runs(tmp_path):
     store.put(jobs[2], {"threads": 1, "processes": 8})
     assert "- Up to 8 runs side by side" in frame.what(frame.Summary(store, jobs, False))
     assert "- Processor: not recorded" in frame.what(frame.Summary(store, jobs, False))
+
+
+def test_cgls_of_the_study_solves_its_system():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = StandardScaler().fit_transform(X), np.where(y, 1.0, -1.0)
+    ours = FiniteNewtonSVC(tol=1e-10).fit(X, y)
+    paper = studies.CglsSVC(solver="plain", tol=1e-8).fit(X, y)
+    assert paper.cgls_.steps > 0
+    np.testing.assert_allclose(paper.coef_, ours.coef_, atol=1e-6)

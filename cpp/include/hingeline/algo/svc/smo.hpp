@@ -220,7 +220,8 @@ template <class T> class Smo {
     }
     /// beta of position i, at p of the working set, has changed.
     void note_change(State& s, Index p, Index i) {
-        s.bounded = s.bounded || std::abs(s.beta[i]) == s.bound[i];
+        constexpr double almost = 1 - 1e-9;  // rounding errors leave coefficients beside their bounds
+        s.bounded = s.bounded || std::abs(s.beta[i]) >= almost * s.bound[i];
         set_room(s, p, i);
     }
     void set_room(const State& s, Index p, Index i) {
