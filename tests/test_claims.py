@@ -218,3 +218,16 @@ def test_shares_are_compared_as_printed(small, large, holds):
 
 def test_ratios_are_compared_as_printed():
     assert [faster(ratio) for ratio in (1.104, 1.106, 0.92, 0.904, 3.0)] == ["tie", "yes", "tie", "no", "yes"]
+
+
+def test_accuracies_of_w8a_say_that_the_test_rows_were_seen():
+    """Every part of a page that has accuracies and names w8a says so, or the page does before its first part."""
+    found = 0
+    for page in [claims.ROOT / "README.md", *(claims.ROOT / "docs").rglob("*.md"), *claims.RESULTS.rglob("*.md")]:
+        first, *parts = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for part in parts:
+            if "w8a" in part and re.search(r"accuracy|\d %", part):
+                found += 1
+                warned = re.search(r"occur in (the|its)\s+training part|seen in training", first + part)
+                assert warned, (page, part[:60])
+    assert found >= 3

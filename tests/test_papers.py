@@ -151,11 +151,11 @@ def test_reports_name_the_machines_of_the_runs(tmp_path):
     assert one[:3] == ["- Processor: Abacus", "- Python 1.5", "- Threads: 1, unless a row says otherwise"]
     assert "Several" not in "".join(one)
     both = frame.what(frame.Summary(store, jobs, False))
-    assert (
-        "Several machines made the runs.** Kinds of runs by each: Processor: Abacus: fit; Processor: Slide rule: cv"
-        in both
-    )
-    store.put(jobs[2], {"threads": 1})
+    assert "Several machines made the runs.**" in both
+    assert "by each: Processor: Abacus: fit; Processor: Slide rule: cv" in both
+    assert "side by side" not in both
+    store.put(jobs[2], {"threads": 1, "processes": 8})
+    assert "- Up to 8 runs side by side" in frame.what(frame.Summary(store, jobs, False))
     assert "- Processor: not recorded" in frame.what(frame.Summary(store, jobs, False))
 
 
