@@ -6,11 +6,10 @@
 #include "hingeline/algo/lasvm/lasvm_i.hpp"
 #include "hingeline/algo/lasvm/lasvm_nc.hpp"
 
-namespace hingeline {
+namespace hingeline::online {
 namespace {
 
 using namespace testing;
-using namespace online;
 
 enum class Variant { g, nc, i, full, lasvm };
 constexpr Variant variants[] = {Variant::g, Variant::nc, Variant::i, Variant::full, Variant::lasvm};
@@ -330,4 +329,4 @@ CASE(one_class_and_no_examples) {
 }
 
 }  // namespace
-}  // namespace hingeline
+}  // namespace hingeline::online

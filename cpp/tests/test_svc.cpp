@@ -4,12 +4,10 @@
 #include "data.hpp"
 #include "hingeline/model/svc.hpp"
 
-namespace hingeline {
+namespace hingeline::svc {
 namespace {
 
 using namespace testing;
-using svc::Params;
-using svc::State;
 
 /// Overlapping clouds: some bounded, some free support vectors.
 template <class T> struct Clouds {
@@ -326,4 +324,4 @@ CASE(sigmoids) {
 }
 
 }  // namespace
-}  // namespace hingeline
+}  // namespace hingeline::svc
