@@ -20,7 +20,7 @@ MODELS = {
     "window": IncrementalSVC(gamma=0.3, C=3.0, window=40),
     "sphere": IncrementalOneClassSVM(gamma=0.3, shape="sphere"),
 }
-#: Damage that must be refused, whatever field it hits, and values that may happen to be harmless.
+#: Damage that must be refused in every field, and values that may happen to be harmless.
 REFUSED = ("missing", "nothing", "text", "shorter", "longer")
 NUMBERS = {"f": (np.nan, -np.inf, 0.0, 1e100, -1e100), "i": (-1, 2**61)}
 

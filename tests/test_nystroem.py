@@ -257,7 +257,7 @@ def test_ctrl_c_keeps_the_model():
     rows, y = np.tile(X, (40, 1)), np.tile(Y2, 40)
     rows = rows + 0.01 * np.random.default_rng(1).normal(size=rows.shape)
     model = fitted(loss="hinge", tol=0.0, n_components=200, cache_size=0)
-    interrupt(lambda: model.fit(rows, y), after=0.4)
+    interrupt(lambda: model.fit(rows, y), after=0.4, learnt=lambda: hasattr(model, "stop_reason_"))
     assert set(model.stop_reason_) == {"interrupted"}
     assert np.isfinite(model.decision_function(rows[:10])).all()
 

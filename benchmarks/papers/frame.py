@@ -130,7 +130,7 @@ class Summary:
 
 
 def cpu_timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What `work` returns, and its CPU seconds: those of this process, whatever else the machine does."""
+    """What `work` returns, and the CPU seconds of this process."""
     start = time.process_time()
     done = work()
     return done, time.process_time() - start

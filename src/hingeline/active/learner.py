@@ -300,7 +300,7 @@ class ActiveLearner:
 
     @_alone
     def undo(self) -> Event:
-        """Take back the last event of the history, whatever its kind.
+        """Take back the last event of the history, of any kind.
 
         With an estimator that forgets exactly the model is the optimum without the event. With other estimators it is a
         copy of the model before; ``estimator`` is then another object.

@@ -20,8 +20,8 @@ from .finite_newton import LinearClassifier
 from .landmarks import problems_of
 from .minimiser import Minimiser
 from .nystroem_map import MAP_RULES, NystroemMap
-from .path import checked_Cs
-from .training import explained, in_partitions, large_gaps, one_blas_thread
+from .path import PathResults, checked_Cs
+from .training import explained, in_partitions, one_blas_thread
 
 #: Rows per coordinate from which a sketch of the Hessian pays.
 SKETCHED_ROWS = 200
@@ -320,27 +320,17 @@ def nystroem_path(
     params.check(model, model._rules)
     with one_blas_thread(), explained(X, "nystroem_path"):
         X, _, problems = model._problems(X, y, sample_weight)
-        n_machines = sum(problem.n_machines for problem in problems)
-        points = np.empty((len(values), n_machines, problems[0].length))
-        results = {name: np.empty((len(values), n_machines)) for name in ("objective_", "duality_gap_")}
-        results["n_iter_"] = np.empty((len(values), n_machines), dtype=np.int64)
-        results["stop_reason_"] = np.empty((len(values), n_machines), dtype=object)
+        results = PathResults(values, problems)
+        points = np.empty((*results.shape, problems[0].length))
         for k, of, minimiser in model._walk(problems, values):
             points[k, of] = minimiser.points
-            results["n_iter_"][k, of] = minimiser.newton.n_iter
-            results["duality_gap_"][k, of] = values[k] * minimiser.gap()
-            results["objective_"][k, of] = values[k] * minimiser.objective()
-            results["stop_reason_"][k, of] = minimiser.reason
-    gaps = large_gaps(results["stop_reason_"].ravel(), results["duality_gap_"], results["objective_"], model.tol)
-    for text in gaps:
+            results.record(k, of, minimiser)
+    for text in results.complaints(model):
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
-    shared = {name: vars(model)[name] for name in vars(model) if name.endswith("_") and name != "_coordinates"}
+    shared = {name: vars(model)[name] for name in vars(model) if name.endswith("_")}
     models = []
     for k, C in enumerate(values):
         own = NystroemSVC(**{**parameters, "C": float(C)})
-        found = {
-            name: column[k].astype(str) if column.dtype == object else column[k] for name, column in results.items()
-        }
-        own.__dict__.update(shared | found | model._weights(points[k]))
+        own.__dict__.update(shared | results.attributes(k) | model._weights(points[k]))
         models.append(own)
     return models
