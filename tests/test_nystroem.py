@@ -190,6 +190,17 @@ def test_streamed_kernel_values_give_the_same_bits(solver, loss, monkeypatch):
     same_bits(fitted(**options, cache_size=0).fit(sp.csr_matrix(rows), y), kept, rows)
 
 
+@pytest.mark.parametrize("transforms", [0, 10**6])
+def test_threads_share_several_machines(transforms, monkeypatch):
+    """Fewer machines than threads, and more; Hessians in one piece, and in several."""
+    monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", transforms)
+    rows, y = np.tile(X, (20, 1)).astype(np.float32), np.tile(Y3, 20)
+    rows += 0.1 * np.random.default_rng(1).normal(size=rows.shape)
+    one = fitted(C=10.0).fit(rows, y)
+    for n_jobs in (2, 3, 5):
+        same_bits(fitted(C=10.0, n_jobs=n_jobs).fit(rows, y), one, rows)
+
+
 def test_few_machines_and_many_have_the_same_optimum(monkeypatch):
     """Coordinates are computed where that is less work than transforming Hessians."""
     computed = fitted(tol=1e-10).fit(X, Y3)
@@ -209,11 +220,11 @@ def with_coarse_starts(monkeypatch):
 def test_starts_from_fewer_landmarks(loss, transforms, monkeypatch):
     """The optimum is the same, with fewer iterations over all landmarks."""
     monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", transforms)
-    options = {"n_components": 100, "C": 10.0, "tol": 1e-9, "loss": loss}
+    options = {"n_components": 100, "C": 10.0, "tol": 1e-8 if loss == "hinge" else 1e-9, "loss": loss}
     plain = fitted(**options).fit(X, Y3)
     with_coarse_starts(monkeypatch)
     coarse = fitted(**options).fit(X, Y3)
-    np.testing.assert_allclose(coarse.decision_function(X), plain.decision_function(X), atol=1e-4)
+    np.testing.assert_allclose(coarse.decision_function(X), plain.decision_function(X), atol=1e-3)
     np.testing.assert_allclose(coarse.objective_, plain.objective_, rtol=1e-7)
     if loss == "squared_hinge":
         assert coarse.n_iter_.sum() < plain.n_iter_.sum()
@@ -316,7 +327,10 @@ def test_more_components_fit_better():
 # ---- callbacks, Ctrl-C ---------------------------------------------------------------------------------
 
 
-def test_callbacks_see_models_and_change_nothing():
+@pytest.mark.parametrize("coarse", [False, True])
+def test_callbacks_see_models_and_change_nothing(coarse, monkeypatch):
+    if coarse:
+        with_coarse_starts(monkeypatch)
     recorder = Recorder()
     watched = fitted().set_callbacks(recorder).fit(X, Y2)
     same_bits(watched, fitted().fit(X, Y2))
