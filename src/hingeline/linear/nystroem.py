@@ -62,8 +62,9 @@ class NystroemSVC(LinearClassifier):
     n_components : int, default=500
         Number of landmarks, the training samples that the map is made from; at most all samples. More are more
         accurate, and take more time.
-    landmarks : {'uniform', 'kmeans++'}, default='uniform'
-        How landmarks are chosen, as in :class:`NystroemMap`. Samples of weight zero are never landmarks.
+    landmarks : {'balanced', 'uniform', 'kmeans++'}, default='balanced'
+        How landmarks are chosen, as in :class:`NystroemMap`: by default the same number of each class. Samples of
+        weight zero are never landmarks.
     loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
         Loss, as in :class:`FiniteNewtonSVC`.
     fit_intercept : bool, default=True
@@ -80,7 +81,8 @@ class NystroemSVC(LinearClassifier):
         How to solve Newton's systems, as in :class:`FiniteNewtonSVC`.
     cache_size : float, default=4096
         Memory for kernel values between samples and landmarks in MB. If they take more, they are computed again in each
-        pass over the samples. With two classes the results have the same bits, with more they are equal up to `tol`.
+        pass over the samples. With two classes and at least ``20 * n_components`` samples the results have the same
+        bits, otherwise they are equal up to `tol`.
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of landmarks. None gives the same choice in every fit.
     n_jobs : int, default=None
@@ -164,7 +166,7 @@ class NystroemSVC(LinearClassifier):
         degree: float = 3,
         kernel_params: dict[str, Any] | None = None,
         n_components: int = 500,
-        landmarks: str = "uniform",
+        landmarks: str = "balanced",
         loss: str = "squared_hinge",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -212,13 +214,13 @@ class NystroemSVC(LinearClassifier):
         scaled = self.gamma == "scale" and not callable(self.kernel)
         variance = entry_variance(X, None if sample_weight is None else weights) if scaled else None
         self._new_map(variance, X.shape[1])
-        attributes, found = self.map_._found(X, some)
+        attributes, found = self.map_._found(X, codes, some)
         self._set_map(attributes, found)
         landmarks = self.map_._landmarks(np.float32)
         layout = self._layout(landmarks.rows.shape[0])
         require_room(layout)
         limits = {"threads": self._threads(), "most_bytes": self.cache_size * 2**20}
-        problems = problems_of(layout, X, codes, weights, landmarks, self._coordinates[1], **limits)
+        problems = problems_of(layout, X, codes, weights, landmarks, found, **limits)
         return X, self.classes_[codes], problems
 
     def _new_map(self, variance: float | None, n_features: int) -> None:
