@@ -89,7 +89,7 @@ def streams():
             yield reprocess, variant, kernel, setting, weighted
 
 
-@pytest.mark.parametrize("reprocess, variant, kernel, setting, weighted", streams())
+@pytest.mark.parametrize("reprocess, variant, kernel, setting, weighted", [*streams()])
 def test_stream_is_the_twin(reprocess, variant, kernel, setting, weighted):
     n = 270 if setting is SETTINGS[-1] else 150  # there the dead go after 256 visits
     X, y = noisy(n, 3, seed=1)
