@@ -114,6 +114,12 @@ def test_links_to_result_files_need_a_comment(check):
     text = "## Speed\n\nIt takes 9 s ([table](results/page.md)).\n\n## Other\n"
     assert len(check(text, None)) == 1
     assert check(text.replace("It takes 9 s", "All times"), None) == []
+    table = "## Speed\n\nAll times ([table](results/page.md)).\n\n| data | s |\n|---|---|\n| a | CELL |\n\n## Other\n"
+    assert len(check(table.replace("CELL", "9.5 | 8"), None)) == 1
+    assert check(table.replace("CELL", "1e-3"), None) == []  # a default
+    assert len(check(table.replace("CELL", "words") + "\nIt takes 9 s.\n", None)) == 0  # in another section
+    assert len(check(text.replace("It takes 9 s", "All times").replace("## Other", "It takes 9 s."), None)) == 1
+    assert check(table.replace("CELL", "since 1995"), None) == []
 
 
 @pytest.mark.parametrize(
