@@ -165,6 +165,40 @@ CASE_ONCE(same_bits_for_threads_caches_slices_and_sparse_rows) {
 }
 
 /// A precomputed matrix gives the same machine to rounding.
+CASE(coarse_rows) {
+    // Kernel values of 16 bits: the optimum of the rounded problem, whose v differ by the errors of the values.
+    const Clouds<float> clouds(900, 3, 1.0, 5.0);
+    const RowKernel<float> source{{KernelKind::rbf, 0.7}, clouds.view()};
+    Local<RowKernel<float>, float> local;
+    std::vector<SumScratch<float>> scratch(1);
+    Array<double> dual;
+    for (const bool coarse : {false, true}) {
+        State s = clouds.start(true);
+        local.take(source, Ids::of(s.row));
+        svc::Smo<float> smo;
+        const auto end = smo.solve(s, s.active, local, 0.0, 1e-3, 1 << 20, 1 << 24, scratch, nullptr, coarse);
+        CHECK(end == svc::SmoEnd::tolerance, coarse);
+        Array<double> sums(s.n());
+        double length = 0, sum = 0, error = 0;
+        local.take(source, Ids::of(s.row));
+        for (Index i = 0; i < s.n(); i += local.block())
+            local.sums(source, Ids::of(s.row).part(i, std::min<Index>(local.block(), s.n() - i)), s.beta.data(),
+                       scratch[0], sums.data() + i);
+        for (Index i = 0; i < s.n(); ++i) {
+            CHECK(s.beta[i] >= s.low(i) && s.beta[i] <= s.high(i), i);
+            length += s.beta[i] * s.beta[i], sum += s.beta[i];
+            s.v[i] = s.y[i] - sums[i];
+            error = std::max(error, std::abs(s.v[i] - smo.value(i)));
+        }
+        CHECK(std::abs(sum) < 1e-9, coarse, sum);
+        CHECK(error <= (coarse ? 2 * coarse_unit * std::sqrt(length) : 1e-4), coarse, error);
+        CHECK(coarse == (error > 1e-4), coarse, error);  // the rounded values were used
+        CHECK(svc::look(s, s.active).gap() <= 1e-3 + 2 * error, coarse);
+        dual.push_back(objectives(s).dual);
+    }
+    CHECK(std::abs(dual[1] - dual[0]) <= 1e-4 * dual[0], dual[0], dual[1]);
+}
+
 CASE(gathered_values) {
     const Kernel kernel{KernelKind::rbf, 1.0, 0.0, 3};
     const Clouds<double> data(300, 3, 0.7, 3.0);

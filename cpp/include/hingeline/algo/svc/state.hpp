@@ -52,6 +52,7 @@ struct State {
     bool shrunk = false;
     Array<double> synced;  // beta when v was last up to date everywhere; empty unless `shrunk`
     Array<Index> working;  // the last working set
+    double length = 0;     // norm of the last change of beta
     double gap_at_sync = infinity;
     // Smallest violation and largest dual objective so far, over all points; outer steps since one of them improved.
     double best = infinity, best_dual = -infinity;
