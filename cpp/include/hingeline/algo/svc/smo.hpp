@@ -111,8 +111,7 @@ template <class T> class Smo {
             if (step % poll_every == 0 && interrupt && interrupt->requested()) return SmoEnd::interrupted;
             middle_ = top.value - 0.5 * gap_;
             if constexpr (fine)
-                if (step >= pace_.next && step < most) {
-                    const Index made = newton(s, positions, step, most - step, row_of, interrupt);
+                if (const Index made = free_points(s, positions, step, most, row_of, interrupt); made >= 0) {
                     top = look();
                     if (made > 0) {
                         step += made - 1;
@@ -158,6 +157,13 @@ template <class T> class Smo {
         Index pairs = 0;
     };
 
+    /// Newton steps on the free points if it is time for them. Returns the number of pairs changed, -1: not tried.
+    template <class RowOf> Index free_points(State& s, const Array<Index>& positions, Index step, Index most,
+                                             RowOf&& row_of, Interrupt* interrupt) {
+        if (step >= most) return -1;
+        if (step >= size_ && most - step >= size_ && clipped_pays(s)) return clipped(s, positions, row_of, interrupt);
+        return step >= pace_.next ? newton(s, positions, step, most - step, row_of, interrupt) : -1;
+    }
     /// Newton steps on the free points until no bound shortens one. Returns the number of pairs changed, at most
     /// `most`.
     template <class RowOf> Index newton(State& s, const Array<Index>& positions, Index step, Index most, RowOf&& row_of,
@@ -178,11 +184,117 @@ template <class T> class Smo {
         pace_.gain = 0;
         return all.pairs;
     }
-    /// Expected cost of Newton steps on all free points: each bound that is met costs one.
-    double all_points_cost() {
+    Index free_count() {
         Index free = 0;
         for (Index p = 0; p < size_; ++p) free += up()[p] > 0 && low()[p] > 0;
+        return free;
+    }
+    /// Expected cost of Newton steps on all free points: each bound that is met costs one.
+    double all_points_cost() {
+        const Index free = free_count();
         return FreeStep<T>::cost(free, size_) * (1 + static_cast<double>(free) / 10);
+    }
+    /// Whether to try a Newton step with clipping: if the pairs since the last try have cost more than it will, and the
+    /// working set is no longer filled with random violators.
+    bool clipped_pays(const State& s) {
+        constexpr Index most_free = 3072;  // their matrix takes 36 MB
+        const Index since = s.steps - s.newton_at;
+        if (size_ == s.n() || s.filling || since < next_count_) return false;
+        const Index free = free_count();
+        next_count_ = static_cast<Index>(2 * s.newton_wait * FreeStep<T>::cost(free, size_)) + 1;
+        return free <= most_free && since >= next_count_;
+    }
+    /// Newton step on all free points, of which those that would leave the box go to their bounds: the others are
+    /// solved for again until none leaves it. The step is as long as the objective rises. Returns the number of pairs
+    /// changed.
+    template <class RowOf>
+    Index clipped(State& s, const Array<Index>& positions, RowOf&& row_of, Interrupt* interrupt) {
+        s.newton_at = s.steps;
+        s.newton_wait = std::max(1.0, 2 * s.newton_wait);  // unless it succeeds
+        next_count_ = 0;
+        Array<Index> free;
+        for (Index p = 0; p < size_; ++p)
+            if (up()[p] > 0 && low()[p] > 0) free.push_back(p);
+        if (!clip(s, positions, free, row_of, interrupt)) return 0;
+        double slope = 0, bend = 0;
+        for (const Index p : free) {
+            const double change = target_[p] - s.beta[positions[p]], before = static_cast<double>(v()[p]);
+            slope += change * before;
+            bend += change * (before - target_v_[p]);
+        }
+        if (!(slope > 0)) return 0;
+        const double length = slope < bend ? slope / bend : 1.0;
+        for (const Index p : free) {
+            const Index i = positions[p];
+            s.beta[i] = length < 1 ? s.beta[i] + length * (target_[p] - s.beta[i]) : target_[p];
+            note_change(s, p, i);
+        }
+        for (Index p = 0; p < size_; ++p) {
+            const double before = static_cast<double>(v()[p]);
+            v()[p] = static_cast<T>(before + length * (target_v_[p] - before));
+        }
+        ++newton_steps_;
+        s.steps += free.size() - 1;
+        s.newton_at = s.steps;
+        if (length > 0.25) s.newton_wait = 1.0 / 16;  // the next one will be shorter
+        return free.size() - 1;
+    }
+    /// Optimum on the points of `list` if those that leave the box are at their bounds, in `target_` and `target_v_`.
+    /// False if too many do, or when interrupted.
+    template <class RowOf>
+    bool clip(const State& s, const Array<Index>& positions, Array<Index> list, RowOf&& row_of, Interrupt* interrupt) {
+        constexpr int most_rounds = 8;
+        constexpr Index most_held = 12;
+        target_.assign(size_, 0.0), target_v_.assign(padded(size_), 0.0);
+        for (Index p = 0; p < size_; ++p) {
+            target_[p] = s.beta[positions[p]];
+            target_v_[p] = static_cast<double>(v()[p]);
+        }
+        const double ridge = even_ ? FreeStep<T>::small_rounding : FreeStep<T>::rounding;
+        const auto move_to = [&](Index p, double to) {
+            const T* const row = row_of(p);
+            const double weight = target_[p] - to;
+            pass_ops<T>().combine(&row, &weight, 1, 0, padded(size_), target_v_.data());
+            target_[p] = to;
+        };
+        for (int round = 0; round < most_rounds && list.size() > 1; ++round) {
+            if (!free_step_.find(list, target_v_.data(), diagonal(), ridge, row_of, interrupt)) return false;
+            const Array<double>& direction = free_step_.direction();
+            Array<double> ends(list.size(), infinity);  // bounds of the points that leave the box
+            Array<Index> leaving;
+            const auto find_leaving = [&] {
+                leaving.clear();
+                for (Index k = 0; k < list.size(); ++k) {
+                    const Index i = positions[list[k]];
+                    const double to = target_[list[k]] + direction[k];
+                    if (ends[k] < infinity || (to >= s.low(i) && to <= s.high(i))) continue;
+                    ends[k] = to < s.low(i) ? s.low(i) : s.high(i);
+                    leaving.push_back(k);
+                }
+            };
+            Index held = 0;
+            for (find_leaving(); !leaving.empty() && held + leaving.size() <= most_held; find_leaving()) {
+                for (const Index k : leaving)
+                    if (!free_step_.hold(k, ends[k] - target_[list[k]])) return false;
+                held += leaving.size();
+            }
+            if (4 * leaving.size() > list.size()) return false;
+            double lost = 0;
+            Array<Index> inside;
+            for (Index k = 0; k < list.size(); ++k) {
+                const double to = target_[list[k]] + direction[k];
+                if (ends[k] < infinity)
+                    lost += ends[k] - to;
+                else
+                    inside.push_back(list[k]);
+                move_to(list[k], ends[k] < infinity ? ends[k] : to);
+            }
+            if (leaving.empty()) return true;
+            if (inside.empty()) return false;
+            move_to(inside[0], target_[inside[0]] - lost);
+            list = std::move(inside);
+        }
+        return false;
     }
     /// Make the step of `free_step_` up to the first bound.
     template <class RowOf> Move move(State& s, const Array<Index>& positions, RowOf&& row_of) {
@@ -248,6 +360,7 @@ template <class T> class Smo {
         centre_ = centre;
         pace_ = {.next = first_try * size_};
         newton_steps_ = 0;
+        next_count_ = 0;
         arrays_.resize(0);
         arrays_.resize(size_);
         rows_.reset(size_, std::max(size_, std::min(s.n(), largest_block)), bytes, width);
@@ -310,6 +423,8 @@ template <class T> class Smo {
     WorkingRows<T> rows_;
     FreeStep<T> free_step_;
     Pace pace_;
+    Index next_count_ = 0;             // steps since the last Newton step with clipping before the next look
+    Array<double> target_, target_v_;  // beta and v at its end
     Array<Index> wanted_;              // rows to compute next
     Array<std::pair<T, Index>> most_;  // a heap of violations and their positions
 };

@@ -274,8 +274,9 @@ template <class Source> class Solver {
         tools.local.take(source_, Ids::of(rows));
         prepare(tools);
         // Errors of kernel values of 16 bits change v by about this, if the step is as long as the last one.
-        const bool coarse =
-            sizeof(T) == 4 && !whole && tools.local.unit_diagonal() && coarse_unit * s.length <= 0.25 * inner_tol;
+        const double error_of_coarse = coarse_unit * s.length;
+        const bool coarse = sizeof(T) == 4 && !whole && tools.local.unit_diagonal() &&
+                            error_of_coarse <= (chosen.random ? 1.0 : 0.25) * inner_tol;
         Array<double> before;
         for (const Index i : w.positions) before.push_back(s.beta[i]);
         const Index most = std::min(whole ? most_of_whole() : 20 * q, most_steps_ - s.steps);
