@@ -9,6 +9,7 @@
 //     take(source, rows)                       copy the rows
 //     prepare(scratch)                         promise to call `columns` with all rows as base, until the next promise
 //     columns(queries, base, columns, scratch) columns[q][j] = K(rows[base[j]], rows[queries[q]])
+//     unit_diagonal()                          whether all values are between 0 and 1 and K(x, x) = 1
 //     block()                                  largest number of queries of a call
 //     ahead()                                  number of queries that cost little more than one
 //     nanoseconds()                            time of a kernel value, roughly
@@ -74,6 +75,7 @@ template <class T> struct SumScratch {
     Scratch<T> tiles;
     ByteScratch<T> bytes;
     Aligned<double> sums;
+    Aligned<T> lines;
     Wiped<T> rows;
 };
 
@@ -81,7 +83,9 @@ template <class Source, class T> class Local;
 
 template <class S, class T> class Local<RowKernel<S>, T> {
   public:
+    bool unit_diagonal() const { return unit_diagonal_; }
     void take(const RowKernel<S>& source, Ids rows) {
+        unit_diagonal_ = source.kernel.kind == KernelKind::rbf;
         gram_.reset();
         in_bytes_ = source.bytes.template fits<T>();
         if (in_bytes_) return bytes_.take(source.kernel, source.bytes.unit, source.rows, rows);
@@ -174,7 +178,7 @@ template <class S, class T> class Local<RowKernel<S>, T> {
     Rows<T> view_;
     std::optional<Gram<T>> gram_;
     ByteGram<T> bytes_;
-    bool in_bytes_ = false;
+    bool in_bytes_ = false, unit_diagonal_ = false;
 };
 
 template <class S, class T> class Local<Gathered<S>, T> {
@@ -187,6 +191,7 @@ template <class S, class T> class Local<Gathered<S>, T> {
         }
     }
     static void prepare(SumScratch<T>&) {}
+    static bool unit_diagonal() { return false; }
     Index size() const { return places_.size(); }
     static int block() { return 4; }
     static int ahead() { return 1; }  // reading values that may not be needed costs as much as reading needed ones

@@ -50,8 +50,11 @@ struct State {
 
     Array<Index> active;  // positions whose v is up to date, ascending; all of them unless `shrunk`
     bool shrunk = false;
-    Array<double> synced;  // beta when v was last up to date everywhere; empty unless `shrunk`
-    Array<Index> working;  // the last working set
+    Array<double> synced;    // beta when v was last up to date everywhere; empty unless `shrunk`
+    Array<Index> working;    // the last working set
+    double length = 0;       // norm of the last change of beta
+    Index newton_at = 0;     // steps at the last try of a Newton step with clipping
+    double newton_wait = 1;  // until the next one, in units of twice its cost
     double gap_at_sync = infinity;
     // Smallest violation and largest dual objective so far, over all points; outer steps since one of them improved.
     double best = infinity, best_dual = -infinity;
