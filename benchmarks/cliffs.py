@@ -1,7 +1,8 @@
 """Training time of every kernel estimator against `sklearn.svm.SVC` on a grid of synthetic problems: no cliffs.
 
 ``python -m benchmarks.cliffs`` prints the worst ratio of CPU times of each estimator, and the problem where it occurs.
-Every fit runs in a process of its own, which ends at a limit of CPU time. ``--quick`` takes a small part of the grid.
+Every fit runs in a process of its own, which ends at a limit of CPU time. ``--quick`` takes a small part of the grid,
+``--second`` another grid, by which no threshold of a solver was chosen.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sklearn.svm import SVC
 
 from benchmarks.writing import number, table
 from hingeline import LASVC, KernelSGDClassifier, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
+from hingeline import SVC as OurSVC
 
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "LASVC": lambda **options: LASVC(random_state=0, **options),
@@ -28,6 +30,7 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "KernelSGDClassifier": lambda **options: KernelSGDClassifier(random_state=0, **options),
     "MinNormSVC": MinNormSVC,
     "NNISDAClassifier": NNISDAClassifier,
+    "hingeline.SVC": OurSVC,
 }
 #: Times below this are as good as zero: validation and memory dominate them.
 NEGLIGIBLE = 0.02
@@ -96,12 +99,37 @@ DATA: dict[str, Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarra
 }
 
 
+def _quadrants(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.uniform(-1, 1, size=(n, 4))
+    return X, (X[:, 0] * X[:, 1] > 0) ^ (rng.random(n) < 0.05)
+
+
+def _seeded(seed: int, draw: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda _, n: draw(np.random.default_rng(seed), n)
+
+
+SECOND = {
+    "second: overlap, 6 features": _seeded(1, _plane(0.7, 6)),
+    "second: clean, 10 features": _seeded(2, _plane(0.0, 10)),
+    "second: quadrants, 5 % flipped": _seeded(3, _quadrants),
+    "second: repeated rows": _seeded(4, _repeated),
+}
+DATA.update(SECOND)
+
+
+def second_grid() -> Iterator[Case]:
+    """Other data, seeds, C and gamma."""
+    for n, data, C in itertools.product((3000, 6000, 12000), SECOND, (0.3, 30.0, 300.0)):
+        yield from (Case(data, n, C, gamma) for gamma in (0.1, 1.0, 10.0))
+
+
 def grid(quick: bool) -> Iterator[Case]:
     """All problems, the small ones first."""
     sizes = (1000,) if quick else (2000, 4000, 8000, 16000)
     penalties = (0.1, 10.0, 1000.0) if quick else (0.1, 1.0, 10.0, 100.0, 1000.0)
     gammas = (0.1, 1.0, 10.0) if quick else (0.03, 0.3, 3.0, 30.0)
-    for n, data, C in itertools.product(sizes, DATA, penalties):
+    first = [name for name in DATA if name not in SECOND]
+    for n, data, C in itertools.product(sizes, first, penalties):
         yield from (Case(data, n, C, gamma) for gamma in gammas)
         if (data in ("uneven scales", "large scale") and C == 1.0) or (quick and data == "large scale" and C == 0.1):
             yield Case(data, n, C, None)
@@ -151,15 +179,18 @@ def main() -> None:
         "--limit", type=float, default=60.0, help="CPU seconds of SVC after which a problem is left out"
     )
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--most-rows", type=int, default=16000, help="leave larger problems out")
-    parser.add_argument("estimators", nargs="*", choices=[*ESTIMATORS, []])
+    parser.add_argument("--rows", type=int, nargs="+", help="only problems with these numbers of rows")
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="only one problem in K")
+    parser.add_argument("--second", action="store_true", help="the second grid")
+    parser.add_argument("--estimators", nargs="+", choices=ESTIMATORS)
     given = parser.parse_args()
     rows: dict[str, list[tuple[float, Case, float, float, float]]] = {
         name: [] for name in given.estimators or ESTIMATORS
     }
-    for case in grid(given.quick):
-        if case.n > given.most_rows:
-            continue
+    cases = [
+        case for case in (second_grid() if given.second else grid(given.quick)) if case.n in (given.rows or [case.n])
+    ]
+    for case in cases[:: given.every]:
         theirs, accuracy = seconds("SVC", case, given.limit, given.repeats)
         if np.isnan(accuracy):
             print(f"{case}: SVC took more than {given.limit:g} s, left out", flush=True)

@@ -28,8 +28,8 @@ template <class T> struct Factor {
     HL_INLINE explicit Factor(double a)
         : head(static_cast<T>(a)), tail(static_cast<T>(a - static_cast<double>(head))) {}
     HL_INLINE Vec<T> add_to(Vec<T> x, Vec<T> k) const {
-        x += k * head;
-        if constexpr (sizeof(T) == 4) x += k * tail;
+        x = fused(k, splat<Vec<T>>(head), x);
+        if constexpr (sizeof(T) == 4) x = fused(k, splat<Vec<T>>(tail), x);
         return x;
     }
 };
@@ -98,7 +98,7 @@ Ascent ascend_pass(T* g, const T* k, double a, const T* l, double c, const T* up
                 }
                 const V room = x > zero ? load<V>(up + j) : load<V>(dn + j);
                 const V size = magnitude(x);
-                sum[u] += size * room;
+                sum[u] = fused(size, room, sum[u]);
                 high[u] = larger_where(room, high[u], size);
             }
         const V here = larger(larger(high[0], high[1]), larger(high[2], high[3]));
@@ -183,7 +183,7 @@ template <class T> Least add_and_least(double* z, const T* k, double a, double b
         for (; i + group * W <= to; i += group * W)
             for (int g = 0; g < group; ++g) {
                 double* at = z + i + g * W;
-                const V value = load<V>(at) + (load_double(k + i + g * W) * a + b);
+                const V value = load<V>(at) + fused(load_double(k + i + g * W), splat<V>(a), splat<V>(b));
                 store(at, value);
                 low[g] = value < low[g] ? value : low[g];
             }
@@ -452,10 +452,10 @@ template <class T> Glance glance(const T* k, const double* a, const T* g, const 
         for (int u = 0; u < pass_group; ++u) {
             const Index j = i + u * W;
             const V x = load<V>(a + j);
-            output[u] += x * load_double(k + j);
+            output[u] = fused(x, load_double(k + j), output[u]);
             const V h = x != zero ? load<V>(c + j) * load_double(g + j) : zero;
             sum[u] += h;
-            squares[u] += h * h;
+            squares[u] = fused(h, h, squares[u]);
         }
     return {total<double>(output), total<double>(sum), total<double>(squares)};
 }

@@ -129,8 +129,8 @@ template <class To, class From> HL_INLINE To reinterpret(From v) {
     return out;
 }
 
-/// a * b + c for one value, fused exactly where the vector code fuses. Without this the compiler may round the product
-/// first (it vectorises an ordered sum that way).
+/// a * b + c for one value, fused exactly where the vector code fuses. Contraction is off: which sums a compiler fuses
+/// depends on its version (GCC 13 leaves some chains of sums unfused that GCC 12 fuses).
 HL_INLINE float madd(float a, float b, float c) {
 #if defined(__FMA__) || defined(__aarch64__)
     return __builtin_fmaf(a, b, c);
@@ -146,7 +146,7 @@ HL_INLINE double madd(double a, double b, double c) {
 #endif
 }
 
-/// The same for registers, where it must be fused. Elsewhere a * b + c relies on contraction.
+/// The same for registers.
 #if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
 constexpr bool fuses = true;
 HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)_mm512_fmadd_ps(a, b, c); }

@@ -4,12 +4,10 @@
 #include "data.hpp"
 #include "hingeline/model/svc.hpp"
 
-namespace hingeline {
+namespace hingeline::svc {
 namespace {
 
 using namespace testing;
-using svc::Params;
-using svc::State;
 
 /// Overlapping clouds: some bounded, some free support vectors.
 template <class T> struct Clouds {
@@ -43,14 +41,6 @@ State solved(State s, const Source& source, const Params& p, int threads = 1, In
     return s;
 }
 
-double kernel_value(const Kernel& k, const double* a, const double* b, Index d) {
-    double dot = 0, distance = 0;
-    for (Index i = 0; i < d; ++i) dot += a[i] * b[i], distance += (a[i] - b[i]) * (a[i] - b[i]);
-    if (k.kind == KernelKind::linear) return dot;
-    if (k.kind == KernelKind::rbf) return std::exp(-k.gamma * distance);
-    if (k.kind == KernelKind::poly) return std::pow(k.gamma * dot + k.coef0, k.degree);
-    return std::tanh(k.gamma * dot + k.coef0);
-}
 Array<double> kernel_matrix(const Kernel& k, const State& s, const double* x, Index d) {
     Array<double> out(s.n() * s.n());
     for (Index i = 0; i < s.n(); ++i)
@@ -435,4 +425,4 @@ CASE(sigmoids) {
 }
 
 }  // namespace
-}  // namespace hingeline
+}  // namespace hingeline::svc

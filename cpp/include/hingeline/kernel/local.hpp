@@ -33,6 +33,35 @@ template <class S> struct RowKernel {
     Index size() const { return row_count(rows); }
 };
 
+/// Largest squared norm of a row. Throws if a norm is too large in double.
+template <class S> double largest_norm(const Rows<S>& rows) {
+    double largest = 0;
+    Array<S> line(column_count(rows));
+    for (Index i = 0; i < row_count(rows); ++i) {
+        spread(rows, i, line.data());
+        double parts[8] = {};  // independent sums hide the latency of the additions
+        Index k = 0;
+        for (; k + 8 <= line.size(); k += 8)
+            for (int u = 0; u < 8; ++u) parts[u] += static_cast<double>(line[k + u]) * static_cast<double>(line[k + u]);
+        for (; k < line.size(); ++k) parts[0] += static_cast<double>(line[k]) * static_cast<double>(line[k]);
+        const double norm = std::accumulate(parts, parts + 8, 0.0);
+        require_moderate(norm, i);
+        largest = std::max(largest, norm);
+    }
+    return largest;
+}
+
+/// Whether kernel values in single precision are good approximations: the errors of products of rows, relative to
+/// single precision, must not dominate the kernel values. Throws if rows are too large in double.
+template <class S> bool single_suffices(const Kernel& kernel, const Rows<S>& rows) {
+    constexpr double most = 1e4;
+    const double norm = largest_norm(rows);
+    if (kernel.kind == KernelKind::linear) return norm <= most;
+    const double inner = std::abs(kernel.gamma) * norm + std::abs(kernel.coef0);
+    if (kernel.kind == KernelKind::poly) return std::pow(inner, kernel.degree) <= most;
+    return inner <= most;
+}
+
 /// With the cheapest form of the rows that gives the same kernel values.
 template <class S> RowKernel<S> row_kernel(const Kernel& kernel, const Rows<S>& rows) {
     RowKernel<S> out{kernel, rows};

@@ -59,15 +59,15 @@ template <class Source> class Block {
         return i == j ? diagonal(i) + own[i] : value;
     }
 
-    /// out = block p, both of padded size; p is zero beyond the block. If kernel values are held, only the elements
-    /// `wanted` are complete. False when interrupted.
+    /// out = block p, both of padded size; p is zero beyond the block. Only the elements `wanted` are complete. False
+    /// when interrupted.
     bool multiply(const double* p, const Array<char>& wanted, double* out) {
         std::fill_n(out, padded(size()), 0.0);
         if (form_ == Form::exact)
             exact_.multiply(p, wanted, out);
         else if (form_ == Form::single)
             single_.multiply(p, wanted, out);
-        else if (!compute(p, out))
+        else if (!compute(p, wanted, out))
             return false;
         for (Index i = 0; i < size(); ++i) out[i] += own[i] * p[i];
         return !walk_.interrupted();
@@ -83,7 +83,38 @@ template <class Source> class Block {
             for (Index i = 0; i <= j; ++i) to[i] = static_cast<V>(entry(i, j, column));
         });
     }
-    bool compute(const double* p, double* out) {
+    /// Without `own`.
+    bool compute(const double* p, const Array<char>& wanted, double* out) {
+        if (s.other != -1) return compute_columns(p, out);  // more than two classes: signs are no products
+        Array<Index> from, to, members;
+        bool inside = true;
+        for (Index i = 0; i < size(); ++i) {
+            if (p[i] != 0) from.push_back(at[i]), inside = inside && wanted[i];
+            if (wanted[i]) to.push_back(at[i]), members.push_back(i);
+        }
+        const bool pairs = inside && 2 * from.size() >= to.size();
+        Array<double> given(padded(pairs ? to.size() : from.size()), 0.0), sums(padded(to.size()));
+        Index next = 0;
+        double total = 0;
+        for (Index i = 0; i < size(); ++i) {
+            if (!(pairs ? wanted[i] : p[i] != 0)) continue;
+            given[next] = label(i) * scale[i] * p[i];
+            total += bias_ ? given[next] : 0.0;
+            ++next;
+        }
+        if (!(pairs ? walk_.columns.products(to, given.data(), sums.data())
+                    : walk_.columns.products(from, to, given.data(), sums.data())))
+            return false;
+        for (Index k = 0; k < members.size(); ++k) {
+            const Index i = members[k];
+            const double rest = pairs && bias_ ? total - given[k] : total;
+            out[i] = label(i) * scale[i] * (sums[k] + rest) + (pairs ? diagonal(i) * p[i] : 0.0);
+        }
+        return true;
+    }
+    /// y of two classes, up to a common sign.
+    double label(Index i) const { return s.code[at[i]] == s.code[at[0]] ? 1.0 : -1.0; }
+    bool compute_columns(const double* p, double* out) {
         Array<double> given(s.n(), 0.0), product;
         for (Index i = 0; i < size(); ++i) given[at[i]] = scale[i] * p[i];
         if (!walk_.multiply(given, product)) return false;

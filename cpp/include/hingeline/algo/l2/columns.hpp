@@ -12,6 +12,7 @@ template <class Source> class HeldColumns {
 
     HeldColumns(State& state, bool bias, std::size_t cache_bytes, const Source& source, Interrupt* interrupt)
         : s(state),
+          source_(source),
           bias_(bias),
           interrupt_(interrupt),
           held_(s.n(), nullptr),
@@ -32,7 +33,7 @@ template <class Source> class HeldColumns {
         }
         if (!used_[at]) {
             used_[at] = 1;
-            set_diagonal(at, held_[at]);
+            set_diagonal(at, held_[at][at]);
         }
         return held_[at];
     }
@@ -54,12 +55,51 @@ template <class Source> class HeldColumns {
             for (Index k = 0; k < count; ++k) f(first + k, columns[k]);
         });
     }
-    /// Set q of these positions; false when interrupted.
+    /// Set q of these positions, from small blocks of kernel values; false when interrupted.
     bool diagonals(const Array<Index>& positions) {
-        Array<Index> unknown;
+        Array<Index> unknown, rows;
         for (const Index position : positions)
-            if (s.q[position] == 0) unknown.push_back(position);
-        return each(unknown, [&](Index k, const T* column) { set_diagonal(unknown[k], column); });
+            if (s.q[position] == 0) unknown.push_back(position), rows.push_back(s.row[position]);
+        const Ids all = Ids::of(rows);
+        return blocks(
+            all, [&](Index at) { return all.part(at, std::min<Index>(few, all.count - at)); },
+            [&](Index at, Index count, T* const* values) {
+                for (Index k = 0; k < count; ++k) set_diagonal(unknown[at + k], values[k][k]);
+            },
+            few);
+    }
+    /// out[i] = sum_j K(i, j) a[j] over these positions, j != i; each pair is computed once and none is kept. a and out
+    /// are padded, a with zeros. False when interrupted.
+    bool products(const Array<Index>& positions, const double* a, double* out) {
+        Array<Index> rows;
+        for (const Index position : positions) rows.push_back(s.row[position]);
+        const Ids all = Ids::of(rows);
+        std::fill_n(out, padded(all.count), 0.0);
+        // Padded from any place on.
+        Array<double> given(all.count + pass_step, 0.0), found(given), sums;
+        std::copy_n(a, all.count, given.begin());
+        return blocks(
+            all, [&](Index at) { return all.part(at, all.count - at); },
+            [&](Index at, Index count, T* const* values) {
+                for (Index k = 0; k < count; ++k) std::fill_n(values[k], k + 1, T(0));
+                sums.assign(count, 0.0);
+                pass_ops<T>().combine_and_inner(values, given.data() + at, count, padded(all.count - at),
+                                                found.data() + at, given.data() + at, sums.data());
+                for (Index k = 0; k < count; ++k) found[at + k] += sums[k];
+                std::copy_n(found.data() + at, count, out + at);
+            });
+    }
+    /// out[i] = sum_j K(to[i], from[j]) a[j]; out is padded. False when interrupted.
+    bool products(const Array<Index>& from, const Array<Index>& to, const double* a, double* out) {
+        Array<Index> queries, rows;
+        for (const Index position : from) queries.push_back(s.row[position]);
+        for (const Index position : to) rows.push_back(s.row[position]);
+        std::fill_n(out, padded(rows.size()), 0.0);
+        return blocks(
+            Ids::of(queries), [&](Index) { return Ids::of(rows); },
+            [&](Index at, Index count, T* const* values) {
+                pass_ops<T>().combine(values, a + at, count, 0, padded(rows.size()), out);
+            });
     }
 
     Index position_of(Index row) const {
@@ -72,15 +112,37 @@ template <class Source> class HeldColumns {
         return -1;  // not reached
     }
 
+    const Source& source() const { return source_; }
+
     double level = 0.0;  // rows with r above this may need their columns soon
 
   private:
     /// At least three columns: two are in use at a time.
     static std::size_t least_bytes(Index n) { return static_cast<std::size_t>(n + 256) * sizeof(T) * 4; }
 
-    void set_diagonal(Index at, const T* column) {
-        s.q[at] = static_cast<double>(column[at]) + (bias_ ? 1.0 : 0.0) + 1.0 / s.c[at];
+    static constexpr Index few = 8;
+
+    /// f(at, count, columns) with columns[k][j] = K(base(at)[j], queries[at + k]), padded with zeros, for blocks of at
+    /// most `most` queries. False when interrupted.
+    template <class Base, class F> bool blocks(Ids queries, Base&& base, F&& f, Index most = 64) {
+        Scratch<T> scratch;
+        scratch.interrupt = interrupt_;
+        most = std::min<Index>(most, std::max(1, source_.block()));
+        Aligned<T> values;
+        Array<T*> columns(most);
+        for (Index at = 0; at < queries.count; at += most) {
+            const Ids some = queries.part(at, std::min(most, queries.count - at)), rows = base(at);
+            const Index length = padded(rows.count);
+            values.reserve(most * length);
+            for (Index k = 0; k < most; ++k) columns[k] = values.data() + k * length;
+            if (!source_.columns(some, rows, columns.data(), scratch)) return false;
+            for (Index k = 0; k < some.count; ++k) std::fill(columns[k] + rows.count, columns[k] + length, T(0));
+            s.kernel_evals += some.count * rows.count;
+            f(at, some.count, columns.data());
+        }
+        return true;
     }
+    void set_diagonal(Index at, T value) { s.q[at] = static_cast<double>(value) + (bias_ ? 1.0 : 0.0) + 1.0 / s.c[at]; }
     /// Compute the column of `at`, and of others that may be needed soon.
     bool fetch(Index at) {
         const Index room = columns_.room();
@@ -118,6 +180,7 @@ template <class Source> class HeldColumns {
     }
 
     State& s;
+    const Source& source_;
     const bool bias_;
     Interrupt* interrupt_;
     Array<const T*> held_;

@@ -4,6 +4,7 @@
 // Problem. At f = sum x_j y_j K_j the primal is 1/2 x'(Q - 1/c)x + 1/2 sum c_i max(0, 1 - z_i)^2 with z = y f. On the
 // rows with a loss, S = {z < 1}, it is quadratic, and minimal where Q x = 1 on S and x = 0 elsewhere.
 //
+//     x = minimum with an approximation of Q of low rank (precondition.hpp), if far from the solution
 //     repeat: U = rows with a loss or near it
 //             repeat: b = solution of Q b = 1 on S, b = 0 elsewhere, by preconditioned conjugate gradients (block.hpp,
 //                         precondition.hpp)
@@ -38,6 +39,10 @@ template <class Source> class Newton {
   public:
     /// Rows this far from a loss belong to U, and all rows if these are nearly all, or most are support vectors.
     static constexpr double near = 0.25;
+    /// Rows for each landmark of two approximations; the first has as few landmarks as possible.
+    static constexpr Index few_landmarks = std::numeric_limits<Index>::max(), many_landmarks = 32;
+    /// Beyond this violation a run begins with an approximation of low rank.
+    static constexpr double rough = 0.1;
 
     /// Up to `most_held` kernel values of the rows of U are held in memory.
     Newton(Walk<Source>& walk, bool bias, Index most_held)
@@ -49,6 +54,11 @@ template <class Source> class Newton {
         double before = std::numeric_limits<double>::infinity(), least = before;
         bool precise = false;
         damping_ = 0.0;
+        if (violation(v, r) > rough) {
+            bool better = false;
+            if (const Step step = approach(v, r, goal, better); step != Step::taken) return step;
+            if (better) least = violation(v, r), best_v = v, best_r = r, approached_ = true;
+        }
         for (Index round = 0; round < most_rounds; ++round) {
             const double left = violation(v, r);
             if (left <= goal) break;
@@ -78,8 +88,9 @@ template <class Source> class Newton {
     /// Largest U whose kernel values are held in the precision of the source, from the first round on and if single
     /// precision does not suffice.
     static constexpr Index most_exact = 1024, most_precise = 4096;
-    /// Fraction of the residual that may be left, its factor after a line search that ends early, and its least.
-    static constexpr double first_fraction = 0.1, sharper = 0.1, least_fraction = 1e-10, early = 0.3;
+    /// Fraction of the residual that may be left, its factor after a line search that ends early, the fraction of an
+    /// absolute limit that suffices in large blocks, and the least fraction.
+    static constexpr double first_fraction = 0.1, sharper = 0.1, enough = 0.01, least_fraction = 1e-10, early = 0.3;
     /// If at most one row in so many has entered or left S, the solution is accurate to the goal.
     static constexpr Index settled = 50;
     /// From this size of U on, products are restricted to S, and r_b elsewhere is computed at the end: faster, but its
@@ -102,26 +113,82 @@ template <class Source> class Newton {
 
     /// One round: v >= 0 and r = 1 - Qv move.
     Step improve(Array<double>& v, Array<double>& r, double goal, bool precise) {
-        Array<Index> rows;
-        for (Index i = 0; i < s.n(); ++i)
-            if (v[i] > 0 || r[i] > -near) rows.push_back(i);
-        const Index supports = std::count_if(v.begin(), v.end(), [](double x) { return x > 0; });
-        if (6 * rows.size() > 5 * s.n() || 2 * supports > s.n())
-            rows.resize(s.n()), std::iota(rows.begin(), rows.end(), Index{0});
+        Array<Index> rows = near_loss(v, r, most_held_);
         const Index m = rows.size();
         if (m == 0) return Step::stuck;
         const bool exact = m <= std::min(most_held_, precise ? most_precise : most_exact);
         const Form form = exact ? Form::exact : m <= most_held_ ? Form::single : Form::none;
         if (!block_.take(std::move(rows), form, damping_)) return Step::interrupted;
+        restrict(v, r);
+        if (!inverse_.build(on_, LowRank<Source>::share)) return Step::interrupted;
+        if (const Step step = minimise(goal); step != Step::taken) return step;
+        return extend(v, r) ? Step::taken : Step::interrupted;
+    }
+    /// Move to the minimum with an approximation of low rank in place of Q if the primal is smaller there: `better`. No
+    /// kernel values are needed but those of the landmarks and of the result.
+    Step approach(Array<double>& v, Array<double>& r, double goal, bool& better) {
+        Array<Index> rows = near_loss(v, r, s.n());
+        if (!LowRank<Source>::saves(rows.size())) return Step::taken;
+        if (!block_.take(std::move(rows), Form::none, damping_)) return Step::interrupted;
+        restrict(v, r);
+        for (const Index share : {few_landmarks, many_landmarks}) {
+            if (!inverse_.build(on_, share)) return Step::interrupted;
+            if (const Step step = minimise_model(goal); step != Step::taken)
+                return step == Step::stuck ? Step::taken : step;
+        }
+        Array<double> next_v(v), next_r(r);
+        if (!extend(next_v, next_r)) return Step::interrupted;
+        better = primal(next_v, next_r) < primal(v, r);
+        if (better) v = std::move(next_v), r = std::move(next_r);
+        return Step::taken;
+    }
+    /// Move x_ to the minimum with the approximation of low rank.
+    Step minimise_model(double goal) {
+        Array<double> p(padded(x_.size()), 0.0), product(p.size());
+        std::copy(x_.begin(), x_.end(), p.begin());
+        r_.assign(p.size(), 1.0);
+        model_ = true;
+        const Step step = subtract(p, all_, product, r_) ? minimise(goal) : Step::interrupted;
+        model_ = false;
+        return step;
+    }
+    /// 1/2 v'(Q - 1/c)v + 1/2 sum c_i max(0, 1 - z_i)^2.
+    double primal(const Array<double>& v, const Array<double>& r) const {
+        double sum = 0;
+        for (Index i = 0; i < v.size(); ++i) {
+            const double slack = v[i] / s.c[i], loss = std::max(0.0, r[i] + slack);
+            sum += v[i] * (1 - r[i] - slack) + s.c[i] * loss * loss;
+        }
+        return sum / 2;
+    }
+
+    /// U, ascending: rows at most this far from a loss; nearer ones if these are more than `most`.
+    Array<Index> near_loss(const Array<double>& v, const Array<double>& r, Index most) const {
+        const Index supports = std::count_if(v.begin(), v.end(), [](double x) { return x > 0; });
+        Array<Index> rows;
+        for (double far = near; far > near / 20; far /= 2) {
+            rows.clear();
+            for (Index i = 0; i < s.n(); ++i)
+                if (v[i] > 0 || r[i] > -far) rows.push_back(i);
+            if ((6 * rows.size() > 5 * s.n() || 2 * supports > s.n()) && (s.n() <= most || supports > most))
+                rows.resize(s.n()), std::iota(rows.begin(), rows.end(), Index{0});
+            if (rows.size() <= most || supports > most) break;
+        }
+        return rows;
+    }
+    /// x_, r_ and S from v and r.
+    void restrict(const Array<double>& v, const Array<double>& r) {
+        const Index m = block_.size();
         x_.assign(m, 0.0), r_.assign(padded(m), 0.0), on_.assign(m, 0), off_.assign(m, 0), all_.assign(m, 1);
         for (Index i = 0; i < m; ++i) x_[i] = v[block_.at[i]], r_[i] = r[block_.at[i]], on_[i] = has_loss(i);
-        if (!inverse_.build(on_)) return Step::interrupted;
-        if (const Step step = minimise(goal); step != Step::taken) return step;
+    }
+    /// v = x_ on U, and r. False when interrupted.
+    bool extend(Array<double>& v, Array<double>& r) {
         Array<double> change(s.n(), 0.0), product;
-        for (Index i = 0; i < m; ++i) change[block_.at[i]] = x_[i] - v[block_.at[i]], v[block_.at[i]] = x_[i];
-        if (!walk_.multiply(change, product)) return Step::interrupted;
+        for (Index i = 0; i < x_.size(); ++i) change[block_.at[i]] = x_[i] - v[block_.at[i]], v[block_.at[i]] = x_[i];
+        if (!walk_.multiply(change, product)) return false;
         for (Index i = 0; i < s.n(); ++i) r[i] -= product[i];
-        return Step::taken;
+        return true;
     }
 
     // ---- on U ----------------------------------------------------------------------------------------
@@ -130,9 +197,17 @@ template <class Source> class Newton {
     double penalty(Index i) const { return damping_ > 0 ? 1 / (block_.own[i] * s.q[block_.at[i]]) : s.c[block_.at[i]]; }
     bool has_loss(Index i) const { return r_[i] + x_[i] / penalty(i) > 0; }
 
+    /// out = Q p, scaled; false when interrupted.
+    bool multiply(const double* p, const Array<char>& wanted, double* out) {
+        if (!model_) return block_.multiply(p, wanted, out);
+        inverse_.multiply(p, out);
+        return !walk_.interrupted();
+    }
+
     /// Move x_ >= 0 and r_ towards the minimum.
     Step minimise(double goal) {
-        double fraction = first_fraction, least = std::numeric_limits<double>::infinity();
+        double fraction = approached_ ? sharper * first_fraction : first_fraction;
+        double least = std::numeric_limits<double>::infinity();
         Array<double> best(x_), b, r_b;
         for (Index iteration = 0; iteration < most_iterations; ++iteration) {
             Index changed = 0;
@@ -155,10 +230,11 @@ template <class Source> class Newton {
         for (double& x : x_) x = std::max(x, 0.0);
         return Step::taken;
     }
-    /// b and r_b = 1 - Qb, where |r_b| on S is at most a fraction of its start, and `most` unless that is 0.
+    /// b and r_b = 1 - Qb, where |r_b| on S is at most a fraction of its start; unless `most` is 0, at most that, and
+    /// no smaller than need be.
     Step solve(double most, double fraction, Array<double>& b, Array<double>& r_b) {
         const Index m = x_.size(), width = padded(m);
-        const Array<char>& rows = block_.held() && m >= many ? on_ : all_;  // where r_b follows b
+        const Array<char>& rows = m >= many ? on_ : all_;  // where r_b follows b
         b = x_, r_b = r_;
         Array<double> p(width, 0.0), product(width), z(width, 0.0), residual(width, 0.0);
         bool any = false;
@@ -166,6 +242,7 @@ template <class Source> class Newton {
             if (!on_[i] && x_[i] != 0) p[i] = -x_[i], b[i] = 0.0, any = true;
         if (any && !subtract(p, rows, product, r_b)) return Step::interrupted;
         if (!inverse_.restrict(on_)) return Step::interrupted;
+        const double least = m >= many ? enough * most : 0.0;
         double rho = 0, limit = 0;
         std::fill(p.begin(), p.end(), 0.0);
         bool first = true;
@@ -173,9 +250,9 @@ template <class Source> class Newton {
             double worst = 0, fresh = 0;
             for (Index i = 0; i < m; ++i)
                 if (on_[i]) worst = std::max(worst, std::abs(r_b[i])), residual[i] = block_.scale[i] * r_b[i];
-            if (count == 0) limit = most > 0 ? std::min(fraction * worst, most) : fraction * worst;
+            if (count == 0) limit = most > 0 ? std::clamp(fraction * worst, least, most) : fraction * worst;
             if (worst <= limit) break;
-            if (inverse_.took(count)) {
+            if (!model_ && inverse_.took(count)) {
                 if (!inverse_.restrict(on_)) return Step::interrupted;
                 first = true;
             }
@@ -185,7 +262,7 @@ template <class Source> class Newton {
             for (Index i = 0; i < m; ++i) p[i] = z[i] + (first ? 0.0 : fresh / rho * p[i]);
             first = false;
             rho = fresh;
-            if (!block_.multiply(p.data(), rows, product.data())) return Step::interrupted;
+            if (!multiply(p.data(), rows, product.data())) return Step::interrupted;
             const double length = rho / std::inner_product(p.begin(), p.begin() + m, product.begin(), 0.0);
             if (!(length > 0 && std::isfinite(length))) {
                 if (count == 0) return Step::stuck;
@@ -201,7 +278,7 @@ template <class Source> class Newton {
     bool subtract(Array<double>& p, const Array<char>& wanted, Array<double>& product, Array<double>& r) {
         if (std::find(wanted.begin(), wanted.end(), 1) == wanted.end()) return true;
         for (Index i = 0; i < x_.size(); ++i) p[i] /= block_.scale[i];
-        if (!block_.multiply(p.data(), wanted, product.data())) return false;
+        if (!multiply(p.data(), wanted, product.data())) return false;
         for (Index i = 0; i < x_.size(); ++i)
             if (wanted[i]) r[i] -= product[i] / block_.scale[i];
         return true;
@@ -250,6 +327,8 @@ template <class Source> class Newton {
     Block<Source> block_;
     Preconditioner<Source> inverse_;
     double damping_ = 0.0;
+    bool model_ = false;          // whether the approximation of low rank takes the place of Q
+    bool approached_ = false;     // whether the run started from its minimum
     Array<double> x_, r_;         // on U; r_ = 1 - Q x_
     Array<char> on_, off_, all_;  // S, its complement in U, U
 };

@@ -12,7 +12,8 @@
 // rows are landmarks: then few products are needed, however ill-conditioned Q is.
 //
 // Factor. If many products are needed all the same, the Cholesky factor of the block on S takes its place, for this
-// solution and for later ones, also of other blocks that are not too large.
+// solution and for later ones, also of other blocks that are not too large. It remains in use while few rows enter and
+// leave S: each of them costs about one product.
 #pragma once
 
 #include <random>
@@ -27,10 +28,14 @@ template <class Source> class LowRank {
   public:
     LowRank(Block<Source>& block, Interrupt* interrupt) : block_(block), interrupt_(interrupt) {}
 
-    /// Landmarks are drawn from the members `likely` first. False when interrupted.
-    bool build(const Array<char>& likely) {
+    /// Up to this order all rows are landmarks; beyond, one in `share`, between the two limits.
+    static constexpr Index all_rows = 256, share = 16, fewest = 128, most = 512;
+    static bool saves(Index rows) { return rows > all_rows; }
+
+    /// One landmark for so many rows. They are drawn from the members `likely` first. False when interrupted.
+    bool build(const Array<char>& likely, Index rows_per_mark) {
         const Index m = block_.size();
-        choose(likely);
+        choose(likely, rows_per_mark);
         rank_ = marks_.size(), width_ = padded(rank_);
         rows_.reserve(m * width_);
         std::fill_n(rows_.data(), m * width_, 0.0);
@@ -84,9 +89,19 @@ template <class Source> class LowRank {
             out[i] = on_[i] ? root_[i] * (weights_[i] - op.inner(row(i), sums_.data(), rank_)) : 0.0;
     }
 
+    /// out = M p on all rows.
+    void multiply(const double* p, double* out) {
+        const auto& op = pass_ops<double>();
+        const Index m = block_.size();
+        sums_.assign(width_, 0.0);
+        lines_.clear(), some_.clear();
+        for (Index i = 0; i < m; ++i)
+            if (p[i] != 0) lines_.push_back(row(i)), some_.push_back(p[i] / root_[i]);
+        op.combine(lines_.data(), some_.data(), lines_.size(), 0, width_, sums_.data());
+        for (Index i = 0; i < m; ++i) out[i] = (p[i] / root_[i] + op.inner(row(i), sums_.data(), rank_)) / root_[i];
+    }
+
   private:
-    /// Up to this order all rows are landmarks; beyond, one in `share`, between the two limits.
-    static constexpr Index all_rows = 256, share = 16, fewest = 128, most = 512;
     /// Pivots of the landmarks, relative to a unit diagonal, that are rounding errors.
     static constexpr double rounding = 1e-13;
     /// G is computed again if rows beyond this size take part: removing them would leave rounding errors.
@@ -95,9 +110,9 @@ template <class Source> class LowRank {
     double* row(Index i) { return rows_.data() + i * width_; }
     bool interrupted() { return interrupt_ && interrupt_->requested(); }
 
-    void choose(const Array<char>& likely) {
+    void choose(const Array<char>& likely, Index rows_per_mark) {
         const Index m = block_.size();
-        const Index count = m <= all_rows ? m : std::clamp(padded(m / share), fewest, most);
+        const Index count = m <= all_rows ? m : std::clamp(padded(m / rows_per_mark), fewest, most);
         marks_.clear();
         for (const char wanted : {1, 0}) {
             const Index from = marks_.size();
@@ -193,32 +208,45 @@ template <class Source> class Preconditioner {
         : block_(block), interrupt_(interrupt), low_(block, interrupt) {}
 
     /// For a new block. False when interrupted.
-    bool build(const Array<char>& likely) {
+    bool build(const Array<char>& likely, Index rows_per_mark) {
         members_.clear();
         whole_ = whole_ && can_factorise(block_.size());
-        return whole_ || low_.build(likely);
+        return whole_ || low_.build(likely, rows_per_mark);
     }
     /// Set S. False when interrupted.
     bool restrict(const Array<char>& on) {
         Array<Index> members;
         for (Index i = 0; i < on.size(); ++i)
             if (on[i]) members.push_back(i);
-        if (whole_ && members == members_) return true;
+        if (!whole_) {
+            members_ = std::move(members);
+            return low_.restrict(on);
+        }
+        on_ = on;
+        Index changed = members.size();
+        for (const Index i : members_) changed += on[i] ? -1 : 1;
+        stale_ = changed > 0;
+        if (changed * reuse <= members_.size()) return true;
         members_ = std::move(members);
-        return whole_ ? factorise() : low_.restrict(on);
+        stale_ = false;
+        return factorise();
     }
+    /// out = M^-1 residual on S, 0 elsewhere.
     void apply(const double* residual, double* out) {
         if (!whole_) return low_.apply(residual, out);
         x_.assign(padded(members_.size()), 0.0);
-        for (Index k = 0; k < members_.size(); ++k) x_[k] = residual[members_[k]];
+        for (Index k = 0; k < members_.size(); ++k) x_[k] = on_[members_[k]] ? residual[members_[k]] : 0.0;
         rough_ ? single_.solve(x_.data()) : double_.solve(x_.data());
-        std::fill_n(out, block_.size(), 0.0);
-        for (Index k = 0; k < members_.size(); ++k) out[members_[k]] = x_[k];
+        for (Index i = 0; i < block_.size(); ++i) out[i] = on_[i] ? residual[i] : 0.0;
+        for (Index k = 0; k < members_.size(); ++k)
+            if (on_[members_[k]]) out[members_[k]] = x_[k];
     }
+    /// out = M p with the approximation of low rank, which must be in use.
+    void multiply(const double* p, double* out) { low_.multiply(p, out); }
     /// A solution has taken so many products. If a factor costs less, use it from the next `restrict` on: then true.
     bool took(Index products) {
         const Index rows = members_.size(), worth = rows < many ? 25 : 40;
-        if (whole_ || !can_factorise(rows) || rows > worth * products) return false;
+        if ((whole_ && !stale_) || !can_factorise(rows) || rows > worth * products) return false;
         members_.clear();
         return whole_ = true;
     }
@@ -228,6 +256,8 @@ template <class Source> class Preconditioner {
     static constexpr Index many = 512, most_factored = 4096;
     /// Least eigenvalue of a block for single precision, in rounding errors.
     static constexpr double margin = 16.0;
+    /// The factor of an earlier S is used if at most one row in so many has entered or left S.
+    static constexpr Index reuse = 80;
 
     bool can_factorise(Index rows) const { return block_.held() && rows <= most_factored; }
     /// The eigenvalues of the block are at least the least `own`.
@@ -254,7 +284,9 @@ template <class Source> class Preconditioner {
     Cholesky<float> single_;   // of the block on S, if rounding errors are small against its eigenvalues
     Cholesky<double> double_;  // else
     bool rough_ = false;       // whether it is `single_`
-    Array<Index> members_;     // S
+    Array<Index> members_;     // S, or that of the factor
+    Array<char> on_;           // S, if the factor is in use
+    bool stale_ = false;       // whether the factor is of another S
     Array<double> x_;
     bool whole_ = false;  // whether the factor is in use
 };

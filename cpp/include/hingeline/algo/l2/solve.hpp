@@ -10,7 +10,7 @@
 // may end in between.
 //
 // Newton. If the steps left would take longer, Newton's method (newton.hpp) comes in between, as one step. They are
-// extrapolated from the fall of the violation, which is nearly geometric.
+// extrapolated from the fall of the violation, which is nearly geometric. Large machines begin with it.
 //
 // Precision. Training ends early only after a run of Newton's method that did not halve the violation: if steps change
 // nothing and the violation is within the rounding errors of r, or after several such runs. It then returns to the run
@@ -30,7 +30,8 @@ template <class Source> class Restricted {
     static int grain() { return 1; }
     static bool blocks_pay() { return false; }
     static void prepare(Ids, Scratch<Value>&, std::size_t) {}
-    bool columns(Ids queries, Ids, Value* const* columns, Scratch<Value>&) const {
+    bool columns(Ids queries, Ids base, Value* const* columns, Scratch<Value>& scratch) const {
+        if (base.count < positions_.size()) return whole_.columns.source().columns(queries, base, columns, scratch);
         for (Index q = 0; q < queries.count; ++q) {
             const Value* k = whole_.columns.at(whole_.columns.position_of(queries[q]));
             if (!k) return false;
@@ -62,6 +63,8 @@ inline Index fewest_steps(const State& s) { return std::clamp<Index>((1 << 22) /
 /// A run of Newton's method on m of n rows takes as long as m^2 / n * Rule::steps_per_row + m * steps_per_column steps
 /// (measured); most_spent: it comes after so many times as many steps in any case.
 constexpr double steps_per_column = 10.0, most_spent = 4.0;
+/// Machines with so many rows begin with Newton's method.
+constexpr Index rows_at_once = 4096;
 /// A run that does not halve the violation doubles `patience`; after this many of them in a row, rounding errors
 /// prevent progress.
 constexpr Index most_failures = 5;
@@ -153,8 +156,9 @@ template <class Rule> class Run {
         State& s = walk.s;
         if (book_.steps >= p_.max_steps) return Reason::steps;
         const Index columns = book_.kernel_evals;
-        const bool newton_now = newton_is_due(walk);
+        const bool newton_now = newton_at_once(s) || newton_is_due(walk);
         const Step step = newton_now ? newton(walk) : rule_.step(walk);
+        s.pace.tried = step != Step::interrupted;
         if (newton_now && s.pace.failures > most_failures && s.violation > p_.tol) return Reason::precision;
         if (newton_now && step == Step::stuck) return Reason::running;
         if (step == Step::interrupted) return Reason::interrupted;
@@ -175,6 +179,10 @@ template <class Rule> class Run {
         return Reason::running;
     }
 
+    /// Columns of large machines do not fit the cache: there Newton's method comes before the first step.
+    bool newton_at_once(const State& s) const {
+        return &s == &book_ && s.steps == 0 && !s.pace.tried && s.n() >= rows_at_once && s.violation > p_.tol;
+    }
     /// The first run: when the steps left would take longer. Until steps are 1.5 for each support vector, most of them
     /// make support vectors, and the violation says little.
     template <class Source> bool newton_is_due(const Walk<Source>& walk) const {

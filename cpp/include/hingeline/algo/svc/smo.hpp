@@ -63,7 +63,7 @@ template <class T> class Smo {
     /// Newton steps of the last `solve`; they leave larger errors in v than pairs.
     Index newton_steps() const { return newton_steps_; }
     /// out = sum_k coef[k] K[.][list[k]] over the working set, in double, k ascending. The bits are those of the kernel
-    /// values, whatever the source. `list` are positions of the working set, `out` has room for `padded` values.
+    /// values of every source. `list` are positions of the working set, `out` has room for `padded` values.
     template <class L> void product(State& s, const Array<Index>& list, const Array<double>& coef, const L& local,
                                     std::vector<SumScratch<T>>& scratch, double* out) {
         std::fill_n(out, padded(size_), 0.0);
@@ -373,7 +373,8 @@ template <class T> class Smo {
     }
     /// beta of position i, at p of the working set, has changed.
     void note_change(State& s, Index p, Index i) {
-        s.bounded = s.bounded || std::abs(s.beta[i]) == s.bound[i];
+        constexpr double almost = 1 - 1e-9;  // rounding errors leave coefficients beside their bounds
+        s.bounded = s.bounded || std::abs(s.beta[i]) >= almost * s.bound[i];
         set_room(s, p, i);
     }
     void set_room(const State& s, Index p, Index i) {

@@ -190,7 +190,7 @@ template <class Source> class Solver {
         }
         s.gap_at_sync = s.violation = l_.gap();
         if (s.violation <= p_.tol && !(s.single ? verify() : true)) return false;
-        s.intercept = l_.intercept();
+        s.intercept = svc::intercept(s, s.active, l_);
         if (s.steps >= most_steps_) {  // even if the last step reached the tolerance, as LIBSVM
             s.reason = Reason::steps;
         } else if (s.violation <= p_.tol) {
