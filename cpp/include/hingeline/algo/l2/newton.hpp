@@ -31,6 +31,9 @@
 
 namespace hingeline::l2 {
 
+/// Machines with so many rows begin with Newton's method, and its runs with an approximation of low rank.
+constexpr Index large_machine = 4096;
+
 enum class Step { taken, interrupted, stuck, indefinite };
 
 template <class Source> class Newton {
@@ -41,7 +44,7 @@ template <class Source> class Newton {
     static constexpr double near = 0.25;
     /// Rows for each landmark of two approximations; the first has as few landmarks as possible.
     static constexpr Index few_landmarks = std::numeric_limits<Index>::max(), many_landmarks = 32;
-    /// Beyond this violation a run begins with an approximation of low rank.
+    /// Beyond this violation a run on a large machine begins with an approximation of low rank.
     static constexpr double rough = 0.1;
 
     /// Up to `most_held` kernel values of the rows of U are held in memory.
@@ -54,7 +57,7 @@ template <class Source> class Newton {
         double before = std::numeric_limits<double>::infinity(), least = before;
         bool precise = false;
         damping_ = 0.0;
-        if (violation(v, r) > rough) {
+        if (s.n() >= large_machine && violation(v, r) > rough) {
             bool better = false;
             if (const Step step = approach(v, r, goal, better); step != Step::taken) return step;
             if (better) least = violation(v, r), best_v = v, best_r = r, approached_ = true;
@@ -88,9 +91,8 @@ template <class Source> class Newton {
     /// Largest U whose kernel values are held in the precision of the source, from the first round on and if single
     /// precision does not suffice.
     static constexpr Index most_exact = 1024, most_precise = 4096;
-    /// Fraction of the residual that may be left, its factor after a line search that ends early, the fraction of an
-    /// absolute limit that suffices in large blocks, and the least fraction.
-    static constexpr double first_fraction = 0.1, sharper = 0.1, enough = 0.01, least_fraction = 1e-10, early = 0.3;
+    /// Fraction of the residual that may be left, its factor after a line search that ends early, and its least.
+    static constexpr double first_fraction = 0.1, sharper = 0.1, least_fraction = 1e-10, early = 0.3;
     /// If at most one row in so many has entered or left S, the solution is accurate to the goal.
     static constexpr Index settled = 50;
     /// From this size of U on, products are restricted to S, and r_b elsewhere is computed at the end: faster, but its
@@ -230,8 +232,7 @@ template <class Source> class Newton {
         for (double& x : x_) x = std::max(x, 0.0);
         return Step::taken;
     }
-    /// b and r_b = 1 - Qb, where |r_b| on S is at most a fraction of its start; unless `most` is 0, at most that, and
-    /// no smaller than need be.
+    /// b and r_b = 1 - Qb, where |r_b| on S is at most a fraction of its start, and `most` unless that is 0.
     Step solve(double most, double fraction, Array<double>& b, Array<double>& r_b) {
         const Index m = x_.size(), width = padded(m);
         const Array<char>& rows = m >= many ? on_ : all_;  // where r_b follows b
@@ -242,7 +243,6 @@ template <class Source> class Newton {
             if (!on_[i] && x_[i] != 0) p[i] = -x_[i], b[i] = 0.0, any = true;
         if (any && !subtract(p, rows, product, r_b)) return Step::interrupted;
         if (!inverse_.restrict(on_)) return Step::interrupted;
-        const double least = m >= many ? enough * most : 0.0;
         double rho = 0, limit = 0;
         std::fill(p.begin(), p.end(), 0.0);
         bool first = true;
@@ -250,7 +250,7 @@ template <class Source> class Newton {
             double worst = 0, fresh = 0;
             for (Index i = 0; i < m; ++i)
                 if (on_[i]) worst = std::max(worst, std::abs(r_b[i])), residual[i] = block_.scale[i] * r_b[i];
-            if (count == 0) limit = most > 0 ? std::clamp(fraction * worst, least, most) : fraction * worst;
+            if (count == 0) limit = most > 0 ? std::min(fraction * worst, most) : fraction * worst;
             if (worst <= limit) break;
             if (!model_ && inverse_.took(count)) {
                 if (!inverse_.restrict(on_)) return Step::interrupted;

@@ -63,8 +63,6 @@ inline Index fewest_steps(const State& s) { return std::clamp<Index>((1 << 22) /
 /// A run of Newton's method on m of n rows takes as long as m^2 / n * Rule::steps_per_row + m * steps_per_column steps
 /// (measured); most_spent: it comes after so many times as many steps in any case.
 constexpr double steps_per_column = 10.0, most_spent = 4.0;
-/// Machines with so many rows begin with Newton's method.
-constexpr Index rows_at_once = 4096;
 /// A run that does not halve the violation doubles `patience`; after this many of them in a row, rounding errors
 /// prevent progress.
 constexpr Index most_failures = 5;
@@ -181,7 +179,7 @@ template <class Rule> class Run {
 
     /// Columns of large machines do not fit the cache: there Newton's method comes before the first step.
     bool newton_at_once(const State& s) const {
-        return &s == &book_ && s.steps == 0 && !s.pace.tried && s.n() >= rows_at_once && s.violation > p_.tol;
+        return &s == &book_ && s.steps == 0 && !s.pace.tried && s.n() >= large_machine && s.violation > p_.tol;
     }
     /// The first run: when the steps left would take longer. Until steps are 1.5 for each support vector, most of them
     /// make support vectors, and the violation says little.
