@@ -1,6 +1,8 @@
 """Kernels given by the user that fail, are indefinite or return odd values; fits that failed."""
 
+import gc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -104,17 +106,18 @@ class MoodyKernel:
         return self
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("mine"), MemoryError("mine"), SystemExit("mine")], ids=repr)
-def test_kernel_that_raises(error):
+@pytest.mark.parametrize("kind", [ZeroDivisionError, MemoryError, SystemExit])
+def test_kernel_that_raises(kind):
     X, y = problem()
+    error = kind("mine")
     kernel = MoodyKernel(error).breaks()
-    with pytest.raises(type(error), match="mine") as caught:
+    with pytest.raises(kind, match="mine") as caught:
         WorstViolatorSVC(kernel=kernel).fit(X, y)
     assert caught.value is error
     kernel.broken = False
     model = WorstViolatorSVC(kernel=kernel).fit(X, y)
     kernel.breaks().calls = 9
-    with pytest.raises(type(error), match="mine") as caught:
+    with pytest.raises(kind, match="mine") as caught:
         model.predict(X)
     assert caught.value is error
 
@@ -236,3 +239,18 @@ def test_fit_after_a_failed_fit(failure):
     fails(failure, model, *problem(d=9, n_classes=3, seed=1))
     model.set_params(class_weight=None).fit(X, y)
     assert fingerprint(model, X) == fingerprint(WorstViolatorSVC(kernel=linear_kernel).fit(X, y), X)
+
+
+@pytest.mark.parametrize("learner", [WorstViolatorSVC, LASVC, KernelSGDClassifier])
+def test_dropped_models_are_freed(learner):
+    """The core holds the kernel function and the function its model: dropping both frees both, also after an error."""
+    X, y = problem()
+    kernel = MoodyKernel(ZeroDivisionError("mine"))
+    kernel.model = learner(kernel=kernel).fit(X, y)
+    kernel.breaks().calls = 2
+    with pytest.raises(ZeroDivisionError):
+        kernel.model.fit(X, y)
+    dropped = [weakref.ref(kernel), weakref.ref(kernel.model)]
+    del kernel
+    gc.collect()
+    assert [reference() for reference in dropped] == [None, None]
