@@ -331,20 +331,20 @@ HL_INLINE Vec<float> to_float(IntVec<float> x) {
 /// x + a (k - l) with `a` in one or two parts. Differences of coarse values are exact; those of values in single
 /// precision are not, and the products are added one by one.
 template <int Parts> HL_INLINE Vec<double> moved(Vec<double> x, const double* k, const double* l, Factor<double> a) {
-    return x + (load_values(k) - load_values(l)) * a.head;
+    return fused(load_values(k) - load_values(l), splat<Vec<double>>(a.head), x);
 }
 template <int Parts> HL_INLINE Vec<float> moved(Vec<float> x, const float* k, const float* l, Factor<float> a) {
     const Vec<float> first = load_values(k), second = load_values(l);
-    x += first * a.head;
-    if constexpr (Parts == 2) x += first * a.tail;
-    x -= second * a.head;
-    if constexpr (Parts == 2) x -= second * a.tail;
+    x = fused(first, splat<Vec<float>>(a.head), x);
+    if constexpr (Parts == 2) x = fused(first, splat<Vec<float>>(a.tail), x);
+    x = fused(second, splat<Vec<float>>(-a.head), x);
+    if constexpr (Parts == 2) x = fused(second, splat<Vec<float>>(-a.tail), x);
     return x;
 }
 template <int Parts> HL_INLINE Vec<float> moved(Vec<float> x, const Coarse* k, const Coarse* l, Factor<float> a) {
     const Vec<float> difference = to_float(load_values(k) - load_values(l));
-    x += difference * a.head;
-    if constexpr (Parts == 2) x += difference * a.tail;
+    x = fused(difference, splat<Vec<float>>(a.head), x);
+    if constexpr (Parts == 2) x = fused(difference, splat<Vec<float>>(a.tail), x);
     return x;
 }
 
@@ -423,7 +423,7 @@ Partner partner(const T* g, const T* k, const T* diagonal, const T* dn, double t
     using V = Vec<T>;
     const V least = splat<V>(static_cast<T>(1e-12)), corner = splat<V>(static_cast<T>(top_diagonal));
     const auto bend = [&](V sum, Index j) HL_LAMBDA_INLINE {
-        return larger(static_cast<V>(sum - static_cast<T>(2) * load<V>(k + j)), least);
+        return larger(fused(load<V>(k + j), splat<V>(static_cast<T>(-2)), sum), least);
     };
     const V twice = corner + corner;
     if (!diagonal) return partner_pass(g, k, dn, top, n, [&](Index j) HL_LAMBDA_INLINE { return bend(twice, j); });
