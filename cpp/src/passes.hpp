@@ -423,7 +423,7 @@ Partner partner(const T* g, const T* k, const T* diagonal, const T* dn, double t
     using V = Vec<T>;
     const V least = splat<V>(static_cast<T>(1e-12)), corner = splat<V>(static_cast<T>(top_diagonal));
     const auto bend = [&](V sum, Index j) HL_LAMBDA_INLINE {
-        return larger(static_cast<V>(sum - static_cast<T>(2) * load<V>(k + j)), least);
+        return larger(fused(load<V>(k + j), splat<V>(static_cast<T>(-2)), sum), least);
     };
     const V twice = corner + corner;
     if (!diagonal) return partner_pass(g, k, dn, top, n, [&](Index j) HL_LAMBDA_INLINE { return bend(twice, j); });
