@@ -12,15 +12,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check
-CMAKE := $(BIN)/cmake
+# Without MAKEFLAGS: ninja would look for the job server of make -j, to which recipes have no access.
+PIP := env MAKEFLAGS= $(BIN)/python -m pip --disable-pip-version-check
+CMAKE := env MAKEFLAGS= $(BIN)/cmake
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Python writes bytecode of what it imports: tests start many processes, which must not compile scikit-learn each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src cpp -name '*.py' -o -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt -o -name py.typed -o -path '*/labelling/page/*')
 # One stamp per dependency group and one for the package; all vanish with .venv.
 GROUP = $(VENV)/.group-
 INSTALLED := $(VENV)/.installed
-COMPILED := $(VENV)/.compiled
 
 .PHONY: demo test test-python test-cpp test-cpp-sanitize test-tsan test-asan-python test-slow bench bench-incremental bench-linear bench-distributed bench-cliffs ceilings paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 paper-melki2018 report lint format stub clean
 
@@ -32,8 +34,9 @@ test:
 	+$(MAKE) --no-print-directory -j2 test-python build/cpp-sanitize
 	$(CTEST_SANITIZE)
 
-test-python: $(INSTALLED) $(COMPILED)
-	$(BIN)/python -m pytest -q -n auto tests --pyargs hingeline
+# worksteal: neighbouring tests run in one process and share what is computed once for a file.
+test-python: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx
+	$(BIN)/python -m pytest -q -n auto --dist worksteal tests --pyargs hingeline
 
 test-slow: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx $(GROUP)test-browser
 	$(BIN)/python -m pytest -q -m slow tests
@@ -124,15 +127,10 @@ $(GROUP)%: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --no-compile --group $*
 	@touch $@
 
-# Tests start many processes, which must not compile scikit-learn each time. pip would compile with one process.
-$(COMPILED): $(GROUP)test $(GROUP)test-onnx
-	-@$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib > /dev/null
-	@touch $@
-
 # One pip at a time, also with -j.
 $(GROUP)test: | $(INSTALLED)
 $(GROUP)test-onnx: | $(GROUP)test
 
 $(INSTALLED): $(SOURCES) | $(GROUP)build
-	$(PIP) install --quiet --no-build-isolation .
+	$(PIP) install --quiet --no-build-isolation --no-compile .
 	@touch $@

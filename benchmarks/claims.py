@@ -21,7 +21,8 @@ A comment ties the numbers of the text above it, up to the comment before or the
 - ``from SOURCE``: numbers of no result file, and the file or module that makes them.
 
 Every value must be in the text above. In STRICT pages every measured number must be tied: cells of tables (except the
-first column) and numbers with a unit. Elsewhere a paragraph that links to a result file must have such a comment.
+first column) and numbers with a unit. Elsewhere a section with such numbers that links to a result file must have a
+comment.
 """
 
 from __future__ import annotations
@@ -236,12 +237,18 @@ def _loose(text: str, values: list[str]) -> Iterator[str]:
 
 
 def _links(text: str) -> Iterator[str]:
-    """Paragraphs with numbers and a link to a result file, but without a comment before the next heading."""
-    for link in _LINK.finditer(text):
-        around = text[: link.start()].rpartition("\n\n")[2] + text[link.start() :].partition("\n\n")[0]
-        after = _HEADING.split(text[link.end() :], maxsplit=1)[0]
-        if any(_UNIT.match(around, n.end()) for n in _NUMBER.finditer(around)) and not _COMMENT.search(after):
-            yield f"numbers of {link.group()} are not tied: {' '.join(around.split())[:80]}"
+    """Sections with measured numbers and a link to a result file, but without a comment."""
+    for section in _HEADING.split(text):
+        link = _LINK.search(section)
+        if link and not _COMMENT.search(section) and (number := _measured(_plain(section))):
+            yield f"numbers of {link.group()} are not tied: {number}"
+
+
+def _measured(text: str) -> str | None:
+    """A number with a unit, or one of several cells of tables that are just numbers."""
+    cells = re.findall(rf"\|\s*({_NUMBER.pattern})(?: ?%| m?s)?\s*(?=\|)", text)
+    numbers = [n.group() for n in _NUMBER.finditer(text) if _UNIT.match(text, n.end())]
+    return next(iter(numbers + (cells if len(cells) > 1 else [])), None)
 
 
 def main() -> int:

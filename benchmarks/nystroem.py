@@ -1,12 +1,12 @@
 """NystroemSVC against scikit-learn's kernel approximations followed by a linear model: time and test accuracy.
 
-    python -m benchmarks.nystroem [names of data sets] [--repeats 3] [--large]
+    python -m benchmarks.nystroem [names of data sets] [--repeats 3] [--large] [--only-report]
 
 Contestants: Nystroem and RBFSampler, each with SGDClassifier (hinge), LinearSVC and LogisticRegression, for several
 numbers of components. All have the same gamma and C; SGDClassifier has alpha = 1 / (C n). One thread, contestants in
-turns, medians of the repeats. CPU seconds of the map and the fit together are compared, since they do not depend on
-other programs of the machine; wall seconds are in the results file. Data sets that are not named keep their results.
-``--large`` also fits 1,000,000 x 50 rows with 1,000 components on two threads.
+turns, medians of the repeats, which have different seeds. CPU seconds of the map and the fit together are compared,
+since they do not depend on other programs of the machine; wall seconds are in the results file. Data sets that are not
+named keep their results. ``--large`` also fits 1,000,000 x 50 rows with 1,000 components on two threads.
 
 Results and figure: benchmarks/results/nystroem/.
 """
@@ -28,8 +28,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.against.data import REPEATED, apart
 from benchmarks.environment import machine
-from benchmarks.writing import machine_lines, table, write
+from benchmarks.writing import about_machine, table, write
 
 FOLDER = Path("benchmarks/results/nystroem")
 #: Data: C, gamma.
@@ -41,12 +42,19 @@ SETTINGS = {
     "letter": (10.0, 0.1),
 }
 OURS = "hingeline.NystroemSVC"
-OUR_SIZES, NYSTROEM_SIZES, FOURIER_SIZES = (25, 50, 100, 200, 300, 400, 800), (50, 100, 200, 400), (100, 200, 400, 800)
+OUR_SIZES, NYSTROEM_SIZES, FOURIER_SIZES = (
+    (25, 50, 100, 200, 300, 400, 500, 800),
+    (50, 100, 200, 400),
+    (100, 200, 400, 800),
+)
 LEARNERS = ("SGDClassifier", "LinearSVC", "LogisticRegression")
 
 
 def load(name):
-    """Return training rows, labels, test rows, labels; float32, CSR where the set is sparse."""
+    """Return training rows, labels, test rows, labels; float32, CSR where the set is sparse.
+
+    The training part of a set whose test rows occur in it is split in two without common rows.
+    """
     from hingeline import datasets
 
     data = datasets.load("mnist" if name == "mnist8" else name)
@@ -56,17 +64,18 @@ def load(name):
     if name == "letter":
         X = (X - X[:n].mean(axis=0)) / X[:n].std(axis=0)
     X = X.astype(np.float32)
-    return X[:n], y[:n], X[n:], y[n:]
+    train, test = apart(X[:n]) if name in REPEATED else (slice(n), slice(n, None))
+    return X[train], y[train], X[test], y[test]
 
 
-def learner(name, C, n):
+def learner(name, C, n, seed):
     from sklearn.linear_model import LogisticRegression, SGDClassifier
     from sklearn.svm import LinearSVC
 
     if name == "SGDClassifier":
-        return SGDClassifier(alpha=1 / (C * n), random_state=0)
+        return SGDClassifier(alpha=1 / (C * n), random_state=seed)
     return (
-        LinearSVC(C=C / 2, max_iter=200, random_state=0)
+        LinearSVC(C=C / 2, max_iter=200, random_state=seed)
         if name == "LinearSVC"
         else LogisticRegression(C=C, max_iter=300)
     )
@@ -78,7 +87,7 @@ def clock(call):
     return np.array([time.process_time() - cpu, time.perf_counter() - wall]), result
 
 
-def one_round(data, C, gamma, say):
+def one_round(data, C, gamma, seed, say):
     """Measure every contestant once: say(label, components, seconds, accuracy)."""
     from sklearn.kernel_approximation import Nystroem, RBFSampler
 
@@ -86,18 +95,18 @@ def one_round(data, C, gamma, say):
 
     X, y, X_test, y_test = data
     for m in OUR_SIZES:
-        seconds, model = clock(lambda m=m: NystroemSVC(C=C, gamma=gamma, n_components=m, random_state=0).fit(X, y))
+        seconds, model = clock(lambda m=m: NystroemSVC(C=C, gamma=gamma, n_components=m, random_state=seed).fit(X, y))
         say(OURS, m, seconds, model.score(X_test, y_test))
         for kind, sizes in ((Nystroem, NYSTROEM_SIZES), (RBFSampler, FOURIER_SIZES)):
             if m not in sizes:
                 continue
-            mapping = kind(gamma=gamma, n_components=m, random_state=0)
+            mapping = kind(gamma=gamma, n_components=m, random_state=seed)
             mapped, Z = clock(lambda mapping=mapping: mapping.fit_transform(X))
             Z_test = mapping.transform(X_test)
             for name in LEARNERS:
                 if name == "LinearSVC" and len(np.unique(y)) > 10:  # takes minutes
                     continue
-                peer = learner(name, C, X.shape[0])
+                peer = learner(name, C, X.shape[0], seed)
                 seconds, _ = clock(lambda peer=peer, Z=Z: peer.fit(Z, y))
                 say(f"{kind.__name__} + {name}", m, mapped + seconds, peer.score(Z_test, y_test))
 
@@ -107,7 +116,7 @@ def compare(name, repeats):
     data, runs = load(name), {}
     for repeat in range(repeats):
         print(name, "round", repeat + 1, flush=True)
-        one_round(data, C, gamma, lambda who, m, s, a: runs.setdefault((who, m), []).append((*s, a)))
+        one_round(data, C, gamma, repeat, lambda who, m, s, a: runs.setdefault((who, m), []).append((*s, a)))
     points = []
     for (who, m), measured in runs.items():
         cpu, wall, accuracy = (statistics.median(column) for column in zip(*measured, strict=True))
@@ -179,10 +188,29 @@ def draw(results):
     plots.save([("front", figure)], FOLDER)
 
 
-def page(results, million):
-    parts = ["# NystroemSVC beside kernel approximations of scikit-learn", "", machine_lines(machine(), 1), ""]
+#: Runs made before the training part of a set was split; see `load`.
+SEEN = {
+    "published": "All rows of the published test part occur in the training part with the same label: accuracies are "
+    "those of rows seen in training.",
+    "apart": "The published test part occurs in the training part. Here the test part is a quarter of the distinct "
+    "rows of the training part, and equal rows are on one side.",
+}
+
+
+def page(results, million, about):
+    """Write the page; `about`: for each set 'machine', lines about it, and 'split', a key of SEEN."""
+    parts = [
+        "# NystroemSVC beside kernel approximations of scikit-learn",
+        "",
+        "One thread, unless a row says otherwise.",
+    ]
+    machines = dict.fromkeys(tuple(one["machine"]) for one in about.values())
+    for lines in machines:
+        names = [name for name, one in about.items() if tuple(one["machine"]) == lines]
+        parts += ["", *([f"{', '.join(names)}:", ""] if len(machines) > 1 else []), *lines]
+    parts += [""]
     parts += [
-        "Medians of three; CPU seconds of map and fit, one thread. Bold: no other row is both faster and better.",
+        "Medians of three seeds; CPU seconds of map and fit, one thread. Bold: no other row is both faster and better.",
         "",
     ]
     for name, points in results.items():
@@ -194,6 +222,7 @@ def page(results, million):
             rows.append([f"{mark}{p['who']}{mark}", str(p["components"]), *cells])
         C, gamma = SETTINGS[name]
         parts += [f"## {name}, C = {C:g}, gamma = {gamma:g}", ""]
+        parts += [SEEN[about[name]["split"]], ""] if about[name].get("split") else []
         parts += [table(["", "components", "CPU s", "wall s", "accuracy %"], rows), ""]
     if million:
         parts += ["## A million rows", "", table(list(million), [[f"{v:.4g}" for v in million.values()]]), ""]
@@ -203,18 +232,22 @@ def page(results, million):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="data sets; all if none is given")
+    parser.add_argument("--only-report", action="store_true", help="write the page from the stored points")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--large", action="store_true", help="also fit a million rows on two threads")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     before = json.loads((FOLDER / "report.json").read_text()) if (FOLDER / "report.json").exists() else {}
-    known = before.get("points", {})
+    known, about = before.get("points", {}), before.get("about", {})
     for name in SETTINGS:
-        if not given.names or name in given.names:
+        if not given.only_report and (not given.names or name in given.names):
             known[name] = compare(name, given.repeats)
+            about[name] = {"machine": about_machine(machine())} | ({"split": "apart"} if name in REPEATED else {})
     results = {name: known[name] for name in SETTINGS if name in known}
-    million = large() if given.large else before.get("large")
-    write(FOLDER, "report", {"machine": machine(), "points": results, "large": million}, page(results, million))
+    million = before.get("large")
+    if given.large:
+        million, about["a million rows"] = large(), {"machine": about_machine(machine())}
+    write(FOLDER, "report", {"about": about, "points": results, "large": million}, page(results, million, about))
     draw(results)
     for name, points in results.items():
         for p in front(points):

@@ -39,18 +39,21 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{value:,.0f}" if "e+" in text else text
 
 
+def about_machine(machine: dict[str, Any]) -> list[str]:
+    """Items of a Markdown list: the processor, the versions of the packages, BLAS."""
+    versions = ", ".join(f"{name} {v or 'not installed'}" for name, v in machine["versions"].items())
+    return [
+        f"- Processor: {machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
+        f"core of hingeline: {machine['isa']}",
+        f"- Python {machine['python']}, {versions}",
+        *(f"- BLAS: {blas}" for blas in machine["blas"]),
+    ]
+
+
 def machine_lines(machine: dict[str, Any], threads: int) -> str:
     """The processor, the number of threads and the versions of the packages, as a Markdown list."""
-    versions = ", ".join(f"{name} {v or 'not installed'}" for name, v in machine["versions"].items())
-    return "\n".join(
-        [
-            f"- Processor: {machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
-            f"core of hingeline: {machine['isa']}",
-            f"- Threads: {threads}, unless a row says otherwise",
-            f"- Python {machine['python']}, {versions}",
-            *(f"- BLAS: {blas}" for blas in machine["blas"]),
-        ]
-    )
+    processor, *others = about_machine(machine)
+    return "\n".join([processor, f"- Threads: {threads}, unless a row says otherwise", *others])
 
 
 _PLACE = re.compile(r"\{\{ (\w+)\.(\w+)(?:\(([^)]*)\))?(?::([^ }]*))? \}\}")

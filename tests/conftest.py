@@ -25,3 +25,8 @@ def pytest_collection_finish():
     """Let the garbage collector skip the objects of ten thousand collected tests."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure():
+    """Let the garbage collector see them again: nanobind would report what they hold as leaked."""
+    gc.unfreeze()

@@ -1,4 +1,4 @@
-"""Damage to saved models. As a program, this file damages every field of the state of one model in every way, loads it
+"""Damage to saved models. As a program, this file damages every field of the states of models in every way, loads it
 and goes on; it prints one line of JSON for each case.
 """
 
@@ -20,7 +20,7 @@ MODELS = {
     "window": IncrementalSVC(gamma=0.3, C=3.0, window=40),
     "sphere": IncrementalOneClassSVM(gamma=0.3, shape="sphere"),
 }
-#: Damage that must be refused, whatever field it hits, and values that may happen to be harmless.
+#: Damage that must be refused in every field, and values that may happen to be harmless.
 REFUSED = ("missing", "nothing", "text", "shorter", "longer")
 NUMBERS = {"f": (np.nan, -np.inf, 0.0, 1e100, -1e100), "i": (-1, 2**61)}
 
@@ -107,14 +107,19 @@ def outcome(name, path, change):
     return "accepted" if finite else "not finite"
 
 
-def main(name, done):
-    """Damage everything; the cases that were `done` before a crash are left out."""
+def cases(name):
+    """Model, field, and every kind of damage to it."""
     model, _, _ = model_and_rows(name)
     state = saved_state(model)
-    paths = fields({key: state[key] for key in CORE if key in state})
-    cases = [(path, kind, change) for path in paths for kind, change in damages(get(state, path))]
-    for path, kind, change in cases[done:]:
-        print(json.dumps(["/".join(map(str, path)), kind]), flush=True)
+    for path in fields({key: state[key] for key in CORE if key in state}):
+        yield from ((name, path, kind, change) for kind, change in damages(get(state, path)))
+
+
+def main(done, *names):
+    """Damage everything in the models; the cases that were `done` before a crash are left out."""
+    every = [case for name in names for case in cases(name)]
+    for name, path, kind, change in every[done:]:
+        print(json.dumps([name, "/".join(map(str, path)), kind]), flush=True)
         print(json.dumps(outcome(name, path, change)), flush=True)
 
 
@@ -125,4 +130,4 @@ def get(value, path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(int(sys.argv[1]), *sys.argv[2:])

@@ -10,19 +10,23 @@ from . import data
 from .data import plus_minus
 from .oracle.equality_qp import classifier_box, kkt_violation
 
-GAMMA = 0.7
 
-KERNELS = {
-    "rbf": {"kernel": "rbf", "gamma": GAMMA},
-    "linear": {"kernel": "linear"},
-    "poly": {"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0},
-}
+def kernels(gamma):
+    """By name: parameters of an estimator, and the kernel as a function."""
+    parameters = {
+        "rbf": {"kernel": "rbf", "gamma": gamma},
+        "linear": {"kernel": "linear"},
+        "poly": {"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0},
+    }
+    computed = {
+        "rbf": lambda A, B: np.exp(-gamma * ((A[:, None] - B) ** 2).sum(axis=2)),
+        "linear": lambda A, B: A @ B.T,
+        "poly": lambda A, B: (0.5 * A @ B.T + 1.0) ** 2,
+    }
+    return parameters, computed
 
-COMPUTED = {
-    "rbf": lambda A, B: np.exp(-GAMMA * ((A[:, None] - B) ** 2).sum(axis=2)),
-    "linear": lambda A, B: A @ B.T,
-    "poly": lambda A, B: (0.5 * A @ B.T + 1.0) ** 2,
-}
+
+KERNELS, COMPUTED = kernels(gamma=0.7)
 
 MODEL = ("support_", "dual_coef_", "intercept_", "n_support_", "n_margin_", "classes_", "n_samples_", "n_samples_seen_")
 

@@ -2,21 +2,10 @@
 
 import numpy as np
 
+from .exact import kernels
 from .oracle.equality_qp import kkt_violation
 
-GAMMA = 0.4
-
-KERNELS = {
-    "rbf": {"kernel": "rbf", "gamma": GAMMA},
-    "linear": {"kernel": "linear"},
-    "poly": {"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0},
-}
-
-COMPUTED = {
-    "rbf": lambda A, B: np.exp(-GAMMA * ((A[:, None] - B) ** 2).sum(axis=2)),
-    "linear": lambda A, B: A @ B.T,
-    "poly": lambda A, B: (0.5 * A @ B.T + 1.0) ** 2,
-}
+KERNELS, COMPUTED = kernels(gamma=0.4)
 
 SHAPES = ["plane", "sphere"]
 

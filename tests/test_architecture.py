@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,13 @@ def includes(path: Path) -> list[str]:
     return re.findall(r'^#include "(hingeline/[^"]+)"', path.read_text(), flags=re.MULTILINE)
 
 
-def imports(path: Path) -> Iterator[tuple[str, ...]]:
-    """Yield the dotted names that a Python file imports, relative ones made absolute."""
+@cache
+def imports(path: Path) -> list[tuple[str, ...]]:
+    """Return the dotted names that a Python file imports, relative ones made absolute."""
+    return [*imported(path)]
+
+
+def imported(path: Path) -> Iterator[tuple[str, ...]]:
     package = ("hingeline", *path.relative_to(PACKAGE).parts[:-1])
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

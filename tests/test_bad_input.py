@@ -41,7 +41,7 @@ def test_norm_overflow_at_fit(kernel, dtype, value, container):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("kernel", COMPUTED)
 def test_norm_overflow_says_nothing_else(kernel, container):
-    """No warning of NumPy's on the way to the error, whatever gamma='scale' computes."""
+    """No warning of NumPy's on the way to the error, also from gamma='scale'."""
     X, y = problem()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -325,7 +325,7 @@ def test_dense_and_sparse_mix(kernel, dtype):
 # ---- labels --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+each_type_of_label = pytest.mark.parametrize(
     "labels",
     [
         np.array(["no", "yes"]),
@@ -337,6 +337,9 @@ def test_dense_and_sparse_mix(kernel, dtype):
     ],
     ids=lambda labels: str(labels.dtype),
 )
+
+
+@each_type_of_label
 def test_label_types(labels):
     X, y = problem()
     model = WorstViolatorSVC().fit(X, labels[y])
@@ -346,18 +349,7 @@ def test_label_types(labels):
 
 
 @pytest.mark.parametrize("how", ["fit", "partial_fit"])
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array(["no", "yes"]),
-        np.array(["no", "yes"], dtype=object),
-        np.array([False, True]),
-        np.array([-1.0, 3.0]),
-        np.array([7, 200], dtype=np.uint8),
-        np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"),
-    ],
-    ids=lambda labels: str(labels.dtype),
-)
+@each_type_of_label
 @pytest.mark.parametrize("learner", [LASVC, KernelSGDClassifier])
 def test_label_types_of_streams(labels, learner, how):
     X, y = problem()

@@ -51,17 +51,16 @@ def test_kernels_that_are_not_positive(parameters, n_jobs):
     assert np.isfinite(model.decision_function(X)).all()
 
 
+NOT_POSITIVE = {
+    "sigmoid": {"kernel": "sigmoid", "gamma": 5.0, "coef0": -2.0},
+    "poly": {"kernel": "poly", "degree": 3, "coef0": -1.0},
+    "precomputed": {"kernel": "precomputed"},
+    "negative definite": {"kernel": lambda A, B: -(A @ B.T) - 1},
+}
+
+
 @pytest.mark.parametrize("variant", ["nc", "g", "i", "full", "lasvm"])
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"kernel": "sigmoid", "gamma": 5.0, "coef0": -2.0},
-        {"kernel": "poly", "degree": 3, "coef0": -1.0},
-        {"kernel": "precomputed"},
-        {"kernel": lambda A, B: -(A @ B.T) - 1},
-    ],
-    ids=["sigmoid", "poly", "precomputed", "negative definite"],
-)
+@pytest.mark.parametrize("parameters", NOT_POSITIVE.values(), ids=NOT_POSITIVE)
 def test_lasvc_with_kernels_that_are_not_positive(parameters, variant):
     """Training ends, the values are finite, and no machine claims an optimum."""
     X, y = problem(n_classes=3)
@@ -74,16 +73,7 @@ def test_lasvc_with_kernels_that_are_not_positive(parameters, variant):
 
 
 @pytest.mark.parametrize("rule", ["olsvm", "olsvm-reg", "norma", "norma-literal", "pegaz"])
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"kernel": "sigmoid", "gamma": 5.0, "coef0": -2.0},
-        {"kernel": "poly", "degree": 3, "coef0": -1.0},
-        {"kernel": "precomputed"},
-        {"kernel": lambda A, B: -(A @ B.T) - 1},
-    ],
-    ids=["sigmoid", "poly", "precomputed", "negative definite"],
-)
+@pytest.mark.parametrize("parameters", NOT_POSITIVE.values(), ids=NOT_POSITIVE)
 def test_kernel_sgd_with_kernels_that_are_not_positive(parameters, rule):
     X, y = problem(n_classes=3)
     X = indefinite(X, X) if parameters["kernel"] == "precomputed" else X

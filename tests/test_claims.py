@@ -114,6 +114,12 @@ def test_links_to_result_files_need_a_comment(check):
     text = "## Speed\n\nIt takes 9 s ([table](results/page.md)).\n\n## Other\n"
     assert len(check(text, None)) == 1
     assert check(text.replace("It takes 9 s", "All times"), None) == []
+    table = "## Speed\n\nAll times ([table](results/page.md)).\n\n| data | s |\n|---|---|\n| a | CELL |\n\n## Other\n"
+    assert len(check(table.replace("CELL", "9.5 | 8"), None)) == 1
+    assert check(table.replace("CELL", "1e-3"), None) == []  # a default
+    assert len(check(table.replace("CELL", "words") + "\nIt takes 9 s.\n", None)) == 0  # in another section
+    assert len(check(text.replace("It takes 9 s", "All times").replace("## Other", "It takes 9 s."), None)) == 1
+    assert check(table.replace("CELL", "since 1995"), None) == []
 
 
 @pytest.mark.parametrize(
@@ -218,3 +224,16 @@ def test_shares_are_compared_as_printed(small, large, holds):
 
 def test_ratios_are_compared_as_printed():
     assert [faster(ratio) for ratio in (1.104, 1.106, 0.92, 0.904, 3.0)] == ["tie", "yes", "tie", "no", "yes"]
+
+
+def test_accuracies_of_w8a_say_that_the_test_rows_were_seen():
+    """Every part of a page that has accuracies and names w8a says so, or the page does before its first part."""
+    found = 0
+    for page in [claims.ROOT / "README.md", *(claims.ROOT / "docs").rglob("*.md"), *claims.RESULTS.rglob("*.md")]:
+        first, *parts = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for part in parts:
+            if "w8a" in part and re.search(r"accuracy|\d %", part):
+                found += 1
+                warned = re.search(r"occur in (the|its)\s+training part|seen in training", first + part)
+                assert warned, (page, part[:60])
+    assert found >= 3

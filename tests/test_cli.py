@@ -480,7 +480,10 @@ def test_names_are_found_where_the_package_says():
     for name, home in hingeline._HOMES.items():
         assert name in hingeline.__all__ and f"from .{home} import" in source
         assert getattr(hingeline, name) is not None
-    assert set(hingeline.__all__) == {*hingeline._HOMES, "__version__", "active", "compare", "datasets", "metrics"}
+    modules = {"active", "compare", "datasets", "metrics", "model_selection"}
+    assert set(hingeline.__all__) == {*hingeline._HOMES, "__version__", *modules}
+    for name in modules:
+        assert getattr(hingeline, name).__name__ == f"hingeline.{name}"
     assert set(hingeline.__all__) <= set(dir(hingeline))
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         hingeline.nonsense  # noqa: B018

@@ -233,6 +233,7 @@ def test_masked_cells_are_missing():
         ([[1, 2], [3, 4]], {"methods": ["a", "a"]}, "more than once: a"),
         ([[1, 2], [3, 4]], {"control": "a"}, r"control must be one of the methods \['method 1', 'method 2'\]; got 'a'"),
         ([[1, 2], [3, 4]], {"alpha": 0}, "alpha must be between 0 and 1; got 0"),
+        ([[1, 2], [3, 4]], {"alpha": "x"}, "alpha must be between 0 and 1; got 'x'"),
     ],
 )
 def test_bad_tables_are_refused(table, more, words):

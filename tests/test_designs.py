@@ -14,16 +14,16 @@ from .exact import KERNELS, noisy
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_designs_are_the_incremental_svm(kernel, C, design):
     d = 20 if kernel == "linear" else 4  # the baseline does not accept linearly dependent rows
-    X, y = noisy(300, d, seed=6)
+    X, y = noisy(200, d, seed=6)
     machine = Machine(kernel_of(KERNELS[kernel]), C, design, len(X))
-    for part in (slice(0, 37), slice(37, 300)):
+    for part in (slice(0, 37), slice(37, 200)):
         machine.learn(X[part], np.where(y[part] == 1, 1.0, -1.0))
     model = IncrementalSVC(C=C, **KERNELS[kernel]).fit(X, y)
     alpha = np.zeros(len(X))
     alpha[model.support_] = model.dual_coef_[0]
     np.testing.assert_allclose(machine.alpha, alpha, atol=1e-8 * C)
     np.testing.assert_allclose(machine.mu, model.intercept_[0], atol=1e-7)
-    assert machine.steps > 300 * 0.2 and len(machine.S) == model.n_margin_[0]
+    assert machine.steps > 200 * 0.2 and len(machine.S) == model.n_margin_[0]
 
 
 @pytest.mark.parametrize(("slow", "holds"), [(4.94, "no"), (4.96, "yes"), (20.04, "yes"), (20.06, "no")])

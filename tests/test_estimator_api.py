@@ -40,11 +40,7 @@ FITTED = {
 
 # ---- parameters and copies -----------------------------------------------------------------------------
 
-OTHER_PARAMETERS = {
-    "margin": 0.5,
-    "cap": 0.25,
-    "learning_rate": "inverse",
-    "fit_intercept": False,
+SHARED = {
     "kernel": "poly",
     "gamma": 0.5,
     "degree": 2,
@@ -54,6 +50,13 @@ OTHER_PARAMETERS = {
     "random_state": 3,
     "n_jobs": 2,
     "decision_function_shape": "ovo",
+}
+OTHER_PARAMETERS = {
+    "margin": 0.5,
+    "cap": 0.25,
+    "learning_rate": "inverse",
+    "fit_intercept": False,
+    **SHARED,
 }
 
 OTHER_PARAMETERS_ONLINE = {
@@ -69,16 +72,8 @@ OTHER_PARAMETERS_ONLINE = {
     "finish": True,
     "tol": 1e-2,
     "max_iter": 500,
-    "kernel": "poly",
-    "gamma": 0.5,
-    "degree": 2,
-    "coef0": 1.0,
-    "class_weight": "balanced",
-    "cache_size": 10,
-    "random_state": 3,
-    "n_jobs": 2,
     "multi_class": "ovr",
-    "decision_function_shape": "ovo",
+    **SHARED,
 }
 
 OTHER_PARAMETERS_SGD = {
@@ -90,16 +85,8 @@ OTHER_PARAMETERS_SGD = {
     "fit_intercept": True,
     "average": "all",
     "truncate": 1e-3,
-    "kernel": "poly",
-    "gamma": 0.5,
-    "degree": 2,
-    "coef0": 1.0,
-    "class_weight": "balanced",
-    "cache_size": 10,
-    "random_state": 3,
-    "n_jobs": 2,
     "multi_class": "ovr",
-    "decision_function_shape": "ovo",
+    **SHARED,
 }
 
 

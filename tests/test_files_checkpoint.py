@@ -183,17 +183,20 @@ def test_an_error_changes_neither_model_nor_folder(tmp_path):
         assert bits(run.model) == before
 
 
+def full_disk(monkeypatch, function="hingeline.files.checkpoint.write_atomically"):
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(function, full)
+
+
 def test_a_full_disk(tmp_path, monkeypatch):
     states = uninterrupted("points", 3)
     run = Checkpoint(tmp_path, clone(MODELS["points"]))
     learn(run, "points", 0)
     learn(run, "points", 1)
-
-    def full(*_):
-        raise OSError("no space left")
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+        full_disk(patched, "os.fsync")
         with pytest.raises(OSError, match="no space left"):
             learn(run, "points", 2)
     assert bits(run.model) == states[2]
@@ -201,13 +204,6 @@ def test_a_full_disk(tmp_path, monkeypatch):
     crash(run)
     with Checkpoint(tmp_path) as run:
         assert bits(run.model) == states[3]
-
-
-def full_disk(monkeypatch):
-    def full(*_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr("hingeline.files.checkpoint.write_atomically", full)
 
 
 def test_a_full_disk_at_the_first_chunk(tmp_path, monkeypatch):

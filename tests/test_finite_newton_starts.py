@@ -212,3 +212,6 @@ def test_a_path_that_stops_early_says_so():
         warnings.simplefilter("error")
         better = finite_newton_path(X, y, Cs=[1.0, 10.0, 100.0], loss="huber")
     assert (better.duality_gap < path.duality_gap).any()
+    assert path.n_iter.tolist() == [[1]] * 3 and better.n_iter.max() > 1
+    with pytest.warns(ConvergenceWarning, match=r"and the KKT violation at most kkt_tol=1e-09"):
+        finite_newton_path(X, y, Cs=[1.0], max_iter=1, kkt_tol=1e-9)

@@ -211,7 +211,7 @@ def trajectory(model, K, y, order, start=0, state=None):
 @pytest.mark.parametrize("rule", RULES)
 def test_averages_of_a_stream(rule, learning_rate, average):
     # The mean over the steps behind the last power of two but one: a half to three quarters of all.
-    n = 70
+    n = 40
     X, y = noisy(n, 3, seed=2)
     for variant in variants(rule):
         options = {"rule": rule, "average": average, "learning_rate": learning_rate, **variant}

@@ -73,21 +73,23 @@ SETTINGS = [
 PAPER = {**LIVELY, "reprocess": "paper"}
 
 
-#: Kernel, setting, weighted: all settings with the RBF kernel, one with the others, which settings do not reach.
+#: Kernel, setting, weighted: all settings with the RBF kernel, one with weights and with the other kernels, which
+#: settings do not reach.
 CASES = [
-    *itertools.product(["rbf"], SETTINGS, [False, True]),
+    *itertools.product(["rbf"], SETTINGS, [False]),
+    ("rbf", SETTINGS[1], True),
     *itertools.product(["linear", "poly"], SETTINGS[1:2], [False]),
 ]
 
 
 def streams():
     for reprocess, variant, (kernel, setting, weighted) in itertools.product(["bounded", "paper"], WITHOUT_BIAS, CASES):
-        slow = setting is SETTINGS[-1] and reprocess == "bounded" and (weighted or variant in ("g", "full"))
+        slow = setting is SETTINGS[-1] and reprocess == "bounded" and variant != "nc"
         if not slow:  # the twin needs seconds
             yield reprocess, variant, kernel, setting, weighted
 
 
-@pytest.mark.parametrize("reprocess, variant, kernel, setting, weighted", streams())
+@pytest.mark.parametrize("reprocess, variant, kernel, setting, weighted", [*streams()])
 def test_stream_is_the_twin(reprocess, variant, kernel, setting, weighted):
     n = 270 if setting is SETTINGS[-1] else 150  # there the dead go after 256 visits
     X, y = noisy(n, 3, seed=1)

@@ -50,14 +50,15 @@ def test_jobs_are_all_sets_methods_and_folds():
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_large_jobs_are_made_on_demand(large, tmp_path, capsys):
+def test_large_jobs_are_made_on_demand(large, tmp_path, monkeypatch):
     jobs = [frame.Job("short", {}), frame.Job("long", {}, large=True)]
     made = []
     runs = SimpleNamespace(warm_up=lambda: None)
     for job in jobs:
         setattr(runs, job.kind, lambda n_jobs, kind=job.kind: made.append(kind) or {})
-    args = argparse.Namespace(jobs=[], fresh=False, threads=1, large=large)
-    frame.make(jobs, runs, Store(tmp_path), args)
+    monkeypatch.setattr(frame, "_module", lambda key, name: runs)
+    args = argparse.Namespace(jobs=[], fresh=False, threads=1, processes=1, large=large)
+    assert frame.make("melki2018", jobs, Store(tmp_path), args) == []
     assert made == (["short", "long"] if large else ["short"])
 
 

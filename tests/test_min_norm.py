@@ -24,7 +24,7 @@ each_step = pytest.mark.parametrize("step", ["mdm", "imdm"])
 
 
 def check_steps(path, Q, step):
-    """Every step is one that the rules allow, whatever rounding errors make of ties.
+    """Every step is one that the rules allow; rounding errors may decide ties.
 
     Steps until there was a tie: the two rows of a step have equal values after it.
     """

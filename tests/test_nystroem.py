@@ -13,6 +13,7 @@ from sklearn.metrics import pairwise
 
 from hingeline import FiniteNewtonSVC, NystroemMap, NystroemSVC, nystroem_path
 from hingeline.linear.landmarks import KERNEL_PARAMS
+from hingeline.linear.rows import CLIPS
 
 from .signals import interrupt
 from .watching import Recorder
@@ -127,6 +128,26 @@ def test_kmeans_landmarks_lie_far_apart():
     assert not {*range(390, 400)} <= {*NystroemMap(n_components=40).fit(rows).component_indices_}
 
 
+def test_balanced_landmarks_are_drawn_from_all_classes_alike():
+    y = np.array(["c"] * 300 + ["a"] * 95 + ["b"] * 5)
+    model = NystroemMap(n_components=35, landmarks="balanced", random_state=1).fit(X, y)
+    chosen = model.component_indices_
+    assert len({*chosen}) == 35
+    assert [(y[chosen] == label).sum() for label in "abc"] == [15, 5, 15]  # all of the rare class
+    assert [{*y[chosen[at : at + 3]]} for at in (0, 3, 12)] == [{"a", "b", "c"}] * 3  # they take turns
+    np.testing.assert_array_equal(model.components_, X[chosen])
+    other = clone(model).set_params(random_state=2).fit(X, y).component_indices_
+    assert {*other} != {*chosen}
+    few = clone(model).set_params(n_components=7).fit(X, y).component_indices_
+    np.testing.assert_array_equal(few, chosen[:7])
+    weight = (np.arange(400) % 3 > 0) + 0.0
+    weighted = fitted(n_components=35).fit(X, y, weight).map_.component_indices_
+    assert (weight[weighted] > 0).all()
+    assert (y[weighted] == "b").sum() == (weight[395:] > 0).sum()
+    with pytest.raises(ValueError, match="landmarks='balanced' needs the labels y in fit"):
+        clone(model).fit(X)
+
+
 def test_the_map_as_a_transformer():
     model = NystroemMap(n_components=3).fit(X)
     assert model.get_feature_names_out().tolist() == ["nystroemmap0", "nystroemmap1", "nystroemmap2"]
@@ -146,7 +167,7 @@ def test_the_map_as_a_transformer():
 @pytest.mark.parametrize("kernel", [{"gamma": 0.3}, {"kernel": "laplacian", "gamma": 0.2}], ids=str)
 def test_it_is_the_linear_machine_on_the_map(kernel, y, loss):
     model = NystroemSVC(n_components=40, random_state=0, loss=loss, tol=1e-9, C=3.0, **kernel).fit(X, y)
-    mapping = NystroemMap(n_components=40, random_state=0, **kernel).fit(X)
+    mapping = NystroemMap(n_components=40, random_state=0, landmarks="balanced", **kernel).fit(X, y)
     linear = FiniteNewtonSVC(loss=loss, tol=1e-9, C=3.0).fit(mapping.transform(X), y)
     np.testing.assert_allclose(model.coef_, linear.coef_, atol=2e-4 * np.abs(linear.coef_).max())
     expected = linear.decision_function(mapping.transform(X))
@@ -169,12 +190,74 @@ def test_streamed_kernel_values_give_the_same_bits(solver, loss, monkeypatch):
     same_bits(fitted(**options, cache_size=0).fit(sp.csr_matrix(rows), y), kept, rows)
 
 
+@pytest.mark.parametrize("transforms", [0, 10**6])
+def test_threads_share_several_machines(transforms, monkeypatch):
+    """Fewer machines than threads, and more; Hessians in one piece, and in several."""
+    monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", transforms)
+    rows, y = np.tile(X, (20, 1)).astype(np.float32), np.tile(Y3, 20)
+    rows += 0.1 * np.random.default_rng(1).normal(size=rows.shape)
+    one = fitted(C=10.0).fit(rows, y)
+    for n_jobs in (2, 3, 5):
+        same_bits(fitted(C=10.0, n_jobs=n_jobs).fit(rows, y), one, rows)
+
+
 def test_few_machines_and_many_have_the_same_optimum(monkeypatch):
     """Coordinates are computed where that is less work than transforming Hessians."""
     computed = fitted(tol=1e-10).fit(X, Y3)
     monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", 0)
     transformed = fitted(tol=1e-10).fit(X, Y3)
     np.testing.assert_allclose(transformed.decision_function(X), computed.decision_function(X), atol=1e-5)
+
+
+def with_coarse_starts(monkeypatch):
+    """Small problems start from fewer landmarks, as large ones do."""
+    monkeypatch.setattr("hingeline.linear.landmarks.FEW_ENTRIES", 0)
+    monkeypatch.setattr("hingeline.linear.landmarks.FEWEST", 2)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("transforms", [0, 20])
+def test_starts_from_fewer_landmarks(loss, transforms, monkeypatch):
+    """The optimum is the same, with fewer iterations over all landmarks."""
+    monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", transforms)
+    options = {"n_components": 100, "C": 10.0, "tol": 1e-8 if loss == "hinge" else 1e-9, "loss": loss}
+    plain = fitted(**options).fit(X, Y3)
+    with_coarse_starts(monkeypatch)
+    coarse = fitted(**options).fit(X, Y3)
+    np.testing.assert_allclose(coarse.decision_function(X), plain.decision_function(X), atol=1e-3)
+    np.testing.assert_allclose(coarse.objective_, plain.objective_, rtol=1e-7)
+    if loss == "squared_hinge":
+        assert coarse.n_iter_.sum() < plain.n_iter_.sum()
+    models = nystroem_path(X, Y3, Cs=[1.0, 10.0], random_state=0, gamma=0.3, **{**options, "C": 1.0})
+    np.testing.assert_allclose(models[1].objective_, plain.objective_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_streamed_coarse_starts_give_the_same_bits(loss, monkeypatch):
+    with_coarse_starts(monkeypatch)
+    options = {"loss": loss, "n_components": 100}
+    rows, y = np.tile(X, (6, 1)).astype(np.float32), np.tile(Y2, 6)
+    rows += 0.1 * np.random.default_rng(1).normal(size=rows.shape)
+    kept = fitted(**options).fit(rows, y)
+    for more in ({"cache_size": 0}, {"cache_size": 0, "n_jobs": 2}, {"n_jobs": 2}):
+        same_bits(fitted(**options, **more).fit(rows, y), kept, rows)
+
+
+@pytest.mark.parametrize("transforms", [0, 10**6])
+def test_points_of_fewer_landmarks_are_points_of_all(transforms, monkeypatch):
+    """A point and its image under `lift` have the same loss and the same norm."""
+    monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", transforms)
+    with_coarse_starts(monkeypatch)
+    problem = fitted(n_components=100)._problems(X, Y2, None)[2][0]
+    sample = problem.samples("gram")[0]
+    assert sample.problem.length < problem.length / 3
+    point = RNG.normal(size=(1, sample.problem.length))
+    losses = [
+        own.source(CLIPS["squared_hinge"]).start(np.arange(1), np.ascontiguousarray(at))[0][0, 0]
+        for own, at in ((sample.problem, point), (problem, sample.lift(point)))
+    ]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(sample.lift(point)), np.linalg.norm(point), rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 399])
@@ -244,7 +327,10 @@ def test_more_components_fit_better():
 # ---- callbacks, Ctrl-C ---------------------------------------------------------------------------------
 
 
-def test_callbacks_see_models_and_change_nothing():
+@pytest.mark.parametrize("coarse", [False, True])
+def test_callbacks_see_models_and_change_nothing(coarse, monkeypatch):
+    if coarse:
+        with_coarse_starts(monkeypatch)
     recorder = Recorder()
     watched = fitted().set_callbacks(recorder).fit(X, Y2)
     same_bits(watched, fitted().fit(X, Y2))
@@ -257,7 +343,7 @@ def test_ctrl_c_keeps_the_model():
     rows, y = np.tile(X, (40, 1)), np.tile(Y2, 40)
     rows = rows + 0.01 * np.random.default_rng(1).normal(size=rows.shape)
     model = fitted(loss="hinge", tol=0.0, n_components=200, cache_size=0)
-    interrupt(lambda: model.fit(rows, y), after=0.4)
+    interrupt(lambda: model.fit(rows, y), after=0.4, learnt=lambda: hasattr(model, "stop_reason_"))
     assert set(model.stop_reason_) == {"interrupted"}
     assert np.isfinite(model.decision_function(rows[:10])).all()
 
@@ -269,7 +355,7 @@ def test_ctrl_c_keeps_the_model():
     ("parameters", "message"),
     [
         ({"n_components": 0}, "'n_components' parameter of NystroemSVC must be an integer >= 1"),
-        ({"landmarks": "random"}, "'landmarks' parameter of NystroemSVC must be one of 'uniform', 'kmeans\\+\\+'"),
+        ({"landmarks": "random"}, "'landmarks' parameter of NystroemSVC must be one of 'uniform', 'balanced', 'k"),
         ({"kernel": "precomputed"}, "'kernel' parameter of NystroemSVC must be one of"),
         ({"gamma": -1.0}, "'gamma' parameter"),
         ({"solver": "dual"}, "'solver' parameter of NystroemSVC must be one of 'auto', 'gram', 'cg'"),
@@ -319,7 +405,15 @@ def test_no_warnings():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"gamma": "scale"}, {"solver": "cg"}, {"loss": "hinge"}, {"landmarks": "kmeans++"}, {"kernel": "laplacian"}],
+    [
+        {},
+        {"gamma": "scale"},
+        {"solver": "cg"},
+        {"loss": "hinge"},
+        {"landmarks": "uniform"},
+        {"landmarks": "kmeans++"},
+        {"kernel": "laplacian"},
+    ],
     ids=str,
 )
 def test_partitions(options):

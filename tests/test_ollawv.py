@@ -59,6 +59,7 @@ def test_four_points_by_hand():
 @pytest.mark.parametrize("name", list(SETS))
 def test_same_sequence_as_the_naive_twin(name, bias, learning_rate, margin):
     X, y, gamma = real_set(name)
+    X, y = X[y < 5], y[y < 5]  # ten pairs of the digits: the twin is slow
     options = {"margin": margin, "fit_intercept": bias, "learning_rate": learning_rate}
     clf = WorstViolatorSVC(gamma=gamma, **options)
     results = sequences(clf, X, y)

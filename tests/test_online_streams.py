@@ -139,7 +139,7 @@ def test_weight_zero_is_no_row(name):
     weights = some_weights(150)
     model = new(name, n_epochs=2, random_state=0)
     one = clone(model).fit(X, y, sample_weight=weights)
-    odd = np.where(weights[:, None] == 0, 99.0, X)  # whatever the row is
+    odd = np.where(weights[:, None] == 0, 99.0, X)  # rows of any values
     same(one, clone(model).fit(odd, np.where(weights == 0, 1 - y, y), sample_weight=weights))
     assert np.isnan(one.admission_margin_[weights == 0]).all()
 

@@ -1,10 +1,19 @@
 """docs/papers.md: every item of the five texts has a line, and what the lines name exists."""
 
+import argparse
+import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.papers import frame
+from benchmarks.papers.keerthi2005 import studies
+from benchmarks.store import Store
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
+
+from hingeline import FiniteNewtonSVC
 
 ROOT = Path(__file__).parents[1]
 #: Words of lines without a file.
@@ -91,3 +100,69 @@ def test_runs_are_timed_by_the_processor(monkeypatch):
     timers = r"perf_counter|process_time\(|thread_time|monotonic"
     found = [path for path in (ROOT / "benchmarks" / "papers").glob("*/*.py") if re.search(timers, path.read_text())]
     assert found == []
+
+
+class Deadly:
+    """Ends the process that receives it."""
+
+    def __reduce__(self):
+        return os._exit, (9,)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_run_that_fails_does_not_stop_the_others(processes, tmp_path, capsys):
+    good = [frame.Job("errata", {"n": n}, expected=n) for n in (40, 60, 50)]
+    bad, absent = frame.Job("no_such_run", {}, expected=1000), frame.Job("warm_up", {}, "no-such-package")
+    deadly = [frame.Job("errata", {"n": Deadly()}, expected=100)] if processes > 1 else []
+    store = Store(tmp_path)
+    args = argparse.Namespace(jobs=[], fresh=False, threads=1, processes=processes, large=False)
+    failed = frame.make("kecman2016", [*good, bad, absent, *deadly], store, args)
+    assert sorted(job.kind for job in failed) == sorted(job.kind for job in (bad, *deadly))
+    printed = capsys.readouterr().out
+    assert "has no attribute 'no_such_run'" in printed
+    assert "is left out: no-such-package is not installed" in printed
+    assert ("ended with exit code 9" in printed) == bool(deadly)
+    results = [store.get(job) for job in good]
+    assert all(result["pairs"] and result["wall"] > 0 and result["build"] for result in results)
+    assert all(result["machine"][0].startswith("- Processor: ") for result in results)
+    assert frame.make("kecman2016", good, store, args) == []
+    assert "3 runs, 3 of them done before." in capsys.readouterr().out
+
+
+def test_long_runs_start_first(tmp_path, monkeypatch):
+    guesses = {"short": 0, "long": 9, "known": 0, "middle": 5}
+    jobs = [frame.Job(kind, {}, expected=guess) for kind, guess in guesses.items()]
+    store = Store(tmp_path)
+    store.put(jobs[2], {"wall": 7.0})
+    order = []
+    monkeypatch.setattr(frame, "_spread", lambda key, todo, args: order.extend(job.kind for job in todo) or [])
+    args = argparse.Namespace(jobs=[], fresh=True, threads=1, processes=4, large=False)
+    frame.make("kecman2016", jobs, store, args)
+    assert order == ["long", "known", "middle", "short"]
+
+
+def test_reports_name_the_machines_of_the_runs(tmp_path):
+    """Not the machine that writes the page."""
+    jobs = [frame.Job("fit", {"n": 1}), frame.Job("fit", {"n": 2}), frame.Job("cv", {})]
+    store = Store(tmp_path)
+    for job, processor in zip(jobs, ("Abacus", "Abacus", "Slide rule"), strict=True):
+        store.put(job, {"threads": 1, "build": "b", "machine": [f"- Processor: {processor}", "- Python 1.5"]})
+    one = frame.what(frame.Summary(store, jobs[:2], False)).splitlines()
+    assert one[:3] == ["- Processor: Abacus", "- Python 1.5", "- Threads: 1, unless a row says otherwise"]
+    assert "Several" not in "".join(one)
+    both = frame.what(frame.Summary(store, jobs, False))
+    assert "Several machines made the runs.**" in both
+    assert "by each: Processor: Abacus: fit; Processor: Slide rule: cv" in both
+    assert "side by side" not in both
+    store.put(jobs[2], {"threads": 1, "processes": 8})
+    assert "- Up to 8 runs side by side" in frame.what(frame.Summary(store, jobs, False))
+    assert "- Processor: not recorded" in frame.what(frame.Summary(store, jobs, False))
+
+
+def test_cgls_of_the_study_solves_its_system():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = StandardScaler().fit_transform(X), np.where(y, 1.0, -1.0)
+    ours = FiniteNewtonSVC(tol=1e-10).fit(X, y)
+    paper = studies.CglsSVC(solver="plain", tol=1e-8).fit(X, y)
+    assert paper.cgls_.steps > 0
+    np.testing.assert_allclose(paper.coef_, ours.coef_, atol=1e-6)

@@ -409,3 +409,16 @@ def test_bad_parameters(name, value):
     X, y = noise(20)
     with pytest.raises(ValueError, match=f"The '{name}' parameter of SVC must be"):
         SVC(**{name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n", [50, 300, 1500])
+def test_intercept_is_the_middle_where_all_coefficients_are_at_their_bounds(seed, n):
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(n, 5))
+    y = X[:, 0] + 0.3 * r.normal(size=n) > 1
+    clf = SVC(C=1e-4 * 50 / n, kernel="linear", class_weight="balanced").fit(X, y)
+    bounds = clf.C * clf.class_weight_[y[clf.support_].astype(int)]
+    np.testing.assert_allclose(np.abs(clf.dual_coef_[0]), bounds, rtol=1e-9)
+    v = np.where(y, 1, -1) - X @ (clf.dual_coef_ @ X[clf.support_])[0]
+    assert clf.intercept_[0] == pytest.approx((v[y].min() + v[~y].max()) / 2, abs=1e-9)

@@ -16,12 +16,18 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import multiprocessing
+import signal
 import sys
 import time
 import tomllib
+import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,7 +35,7 @@ from typing import Any
 from benchmarks.core_access import build
 from benchmarks.environment import PACKAGES, command_line, fix_threads, machine, resumable
 from benchmarks.store import Store, chosen
-from benchmarks.writing import fill, machine_lines, table, write_whole
+from benchmarks.writing import about_machine, fill, table, write_whole
 
 #: Folders of the papers, and what --help says of them.
 PAPERS = {
@@ -49,7 +55,8 @@ class Job:
 
     `kind` names a function of runs.py and `at` holds its arguments; together they make the path of the file. `how` are
     further arguments, `more` other settings that the result depends on. `package`: the one whose version matters.
-    `large`: takes hours; made only with --large.
+    `large`: takes hours; made only with --large. `expected`: rough seconds; of several processes' runs the longest
+    start first.
     """
 
     kind: str
@@ -58,6 +65,7 @@ class Job:
     how: dict[str, Any] = field(hash=False, default_factory=dict)
     more: dict[str, Any] = field(hash=False, default_factory=dict)
     large: bool = False
+    expected: float = 0.0
 
     @property
     def path(self) -> str:
@@ -103,10 +111,18 @@ class Summary:
     @property
     def builds(self) -> dict[str, set[str]]:
         """Builds of the core that made the results, each with the kinds of runs it made."""
+        return self._kinds_by(lambda result: [result["build"]] if "build" in result else [])
+
+    @property
+    def machines(self) -> dict[str, set[str]]:
+        """Lines about the machines that made the results, each with the kinds of runs made there."""
+        return self._kinds_by(lambda result: result.get("machine", ["- Processor: not recorded"]))
+
+    def _kinds_by(self, keys: Callable[[dict[str, Any]], list[str]]) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for job, result in self.results:
-            if "build" in result:
-                found.setdefault(result["build"], set()).add(job.kind)
+            for key in keys(result):
+                found.setdefault(key, set()).add(job.kind)
         return found
 
 
@@ -114,7 +130,7 @@ class Summary:
 
 
 def cpu_timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What `work` returns, and its CPU seconds: those of this process, whatever else the machine does."""
+    """What `work` returns, and the CPU seconds of this process."""
     start = time.process_time()
     done = work()
     return done, time.process_time() - start
@@ -159,16 +175,20 @@ def claims_table(summary: Any, *parts: Callable[[Any], Iterator[Claim]], known: 
 
 
 def what(summary: Summary) -> str:
-    """The machine, the versions, and warnings that concern the times."""
-    several = ""
-    if len(summary.builds) > 1:
-        kinds = "; ".join(f"{build}: {', '.join(sorted(kinds))}" for build, kinds in summary.builds.items())
-        several = f"\n- **Several builds of the core made the runs.** Kinds of runs by build: {kinds}"
-    packages = dict.fromkeys(job.package for job, _ in summary.results if job.package not in PACKAGES)
-    clock = (
-        "\n- Seconds are CPU seconds. Other programs that share the machine slow a run only through caches and memory"
+    """The machines that made the runs, the versions there, and warnings that concern the times."""
+    lines = [*summary.machines, f"- Threads: {summary.threads}, unless a row says otherwise"]
+    lines.append(
+        "- Seconds are CPU seconds. Other programs that share the machine slow a run only through caches and memory"
     )
-    return machine_lines(machine(*packages), summary.threads) + clock + several
+    beside = max((result.get("processes", 1) for _, result in summary.results), default=1)
+    if beside > 1:
+        lines.append(f"- Up to {beside} runs side by side, each in a process of its own")
+    processors = {line: kinds for line, kinds in summary.machines.items() if line.startswith("- Processor")}
+    for title, made in (("machines", processors), ("builds of the core", summary.builds)):
+        if len(made) > 1:
+            kinds = "; ".join(f"{one.removeprefix('- ')}: {', '.join(sorted(kinds))}" for one, kinds in made.items())
+            lines.append(f"- **Several {title} made the runs.** Kinds of runs by each: {kinds}")
+    return "\n".join(lines)
 
 
 def write_report(key: str, summary: Summary, folder: Path, note: str) -> Path:
@@ -189,27 +209,94 @@ def write_report(key: str, summary: Summary, folder: Path, note: str) -> Path:
 # ---- command line -------------------------------------------------------------------------------------
 
 
-def make(jobs: list[Job], runs: ModuleType, store: Store, args: argparse.Namespace) -> None:
-    """Make the chosen runs that are missing; leave out those whose data or package is absent."""
+def make(key: str, jobs: list[Job], store: Store, args: argparse.Namespace) -> list[Job]:
+    """Make the chosen runs that are missing; return those that failed. Left out: data or package is absent."""
     wanted = [job for job in chosen(jobs, args.jobs) if args.large or not job.large]
     todo = wanted if args.fresh else [job for job in wanted if store.get(job) is None]
     print(f"{len(wanted)} runs, {len(wanted) - len(todo)} of them done before.", flush=True)
+    if args.processes > 1:
+        todo.sort(key=lambda job: -(store.get(job) or {}).get("wall", job.expected))
+    outcomes = (_one_by_one if args.processes == 1 else _spread)(key, todo, args)
+    failed = []
+    packages = [package for package in dict.fromkeys(job.package for job in jobs) if package not in PACKAGES]
+    about = {"threads": args.threads, "processes": args.processes, "machine": about_machine(machine(*packages))}
+    for place, (job, outcome) in enumerate(outcomes, 1):
+        if isinstance(outcome, str):
+            print(f"[{place}/{len(todo)}] {job.path} {outcome}", flush=True)
+            failed += [job] if outcome.startswith(FAILED) else []
+        else:
+            store.put(job, {**about, **({"build": build()} if job.package == "hingeline" else {}), **outcome})
+            print(f"[{place}/{len(todo)}] {job.path}: {outcome['wall']:.1f} s", flush=True)
+    return failed
+
+
+FAILED = "failed: "
+#: Result of a run, or why there is none.
+Outcome = dict[str, Any] | str
+
+
+def _attempt(runs: ModuleType, job: Job, threads: int) -> Outcome:
+    start = time.perf_counter()
+    try:
+        version(job.package)
+        result = getattr(runs, job.kind)(**job.at, **job.how, n_jobs=threads)
+    except PackageNotFoundError:
+        return f"is left out: {job.package} is not installed"
+    except FileNotFoundError as error:
+        return f"is left out: {error}"
+    except Exception:
+        return FAILED + traceback.format_exc()
+    return {**result, "wall": time.perf_counter() - start}
+
+
+def _one_by_one(key: str, todo: list[Job], args: argparse.Namespace) -> Iterator[tuple[Job, Outcome]]:
     if todo:
+        runs = _module(key, "runs")
         runs.warm_up()
-    for place, job in enumerate(todo, 1):
-        start = time.perf_counter()
-        try:
-            version(job.package)
-            result = getattr(runs, job.kind)(**job.at, **job.how, n_jobs=args.threads)
-        except PackageNotFoundError:
-            print(f"{job.path} is left out: {job.package} is not installed", flush=True)
-            continue
-        except FileNotFoundError as error:
-            print(f"{job.path} is left out: {error}", flush=True)
-            continue
-        about = {"threads": args.threads} | ({"build": build()} if job.package == "hingeline" else {})
-        store.put(job, {**about, **result})
-        print(f"[{place}/{len(todo)}] {job.path}: {time.perf_counter() - start:.1f} s", flush=True)
+        yield from ((job, _attempt(runs, job, args.threads)) for job in todo)
+
+
+def _spread(key: str, todo: list[Job], args: argparse.Namespace) -> Iterator[tuple[Job, Outcome]]:
+    """Runs in several processes. A process that dies takes its run with it; another one takes its place."""
+    context = multiprocessing.get_context("spawn")
+    waiting = deque(todo)
+    idle: list[Any] = []
+    busy: dict[Any, Job] = {}
+    workers = {}
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < args.processes:
+                if not idle:
+                    ours, its = context.Pipe()
+                    workers[ours] = context.Process(target=_work, args=(its, key, args.threads), daemon=True)
+                    workers[ours].start()
+                    its.close()
+                    idle.append(ours)
+                worker = idle.pop()
+                busy[worker] = waiting.popleft()
+                worker.send(busy[worker])
+            for worker in wait(list(busy)):
+                job = busy.pop(worker)
+                try:
+                    outcome = worker.recv()
+                    idle.append(worker)
+                except (EOFError, OSError):
+                    workers[worker].join()
+                    outcome = f"{FAILED}its process ended with exit code {workers[worker].exitcode}"
+                yield job, outcome
+    finally:
+        for process in workers.values():
+            process.terminate()
+
+
+def _work(connection: Connection, key: str, threads: int) -> None:
+    """Make one run after the other until the parent process ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    runs = _module(key, "runs")
+    runs.warm_up()
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            connection.send(_attempt(runs, connection.recv(), threads))
 
 
 def main() -> int:
@@ -217,8 +304,11 @@ def main() -> int:
     parser.add_argument("paper", choices=PAPERS, help="; ".join(f"{key}: {title}" for key, title in PAPERS.items()))
     parser.add_argument("--large", action="store_true", help="also the jobs that take hours")
     parser.add_argument("--note", default="", help="remark for the report, such as what else the machine did")
+    parser.add_argument("--processes", type=int, default=1, help="runs side by side, each with --threads threads")
     parser.add_argument("--store", type=Path, help="one file per run; default out/paper-PAPER")
     args = resumable(parser)
+    if args.processes < 1:
+        parser.error("--processes must be at least 1")
     folder = args.store or Path(f"out/paper-{args.paper}")
     output = args.output or (folder / "quick" if args.quick else Path(f"benchmarks/results/{args.paper}"))
     fix_threads(args.threads)  # before the modules of the paper load numpy
@@ -227,19 +317,21 @@ def main() -> int:
     if args.list:
         print("\n".join(job.path for job in jobs))
         return 0
+    failed = []
     if not args.only_report:
         try:
-            runs = _module(args.paper, "runs")
-            make(jobs, runs, store, args)
+            failed = make(args.paper, jobs, store, args)
             later = summarise(store, jobs, args.quick).later()
             if later:
-                make(later, runs, store, args)
+                failed += make(args.paper, later, store, args)
         except KeyboardInterrupt:
             print("\nInterrupted. What is done is kept: the same command goes on from here.")
             return 130
     path = write_report(args.paper, summarise(store, jobs, args.quick), output, args.note)
     print(f"Written: {path} with its figures")
-    return 0
+    if failed:
+        print(f"Failed: {', '.join(job.path for job in failed)}")
+    return 1 if failed else 0
 
 
 def _module(key: str, name: str) -> ModuleType:

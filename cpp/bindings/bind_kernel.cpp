@@ -1,5 +1,6 @@
 // Kernel values and predictions for Python.
 #include "hingeline/kernel/dots.hpp"
+#include "hingeline/kernel/local.hpp"
 #include "packed.hpp"
 
 namespace hingeline::bindings {
@@ -151,6 +152,12 @@ void bind_kernel(nb::module_& m) {
                                gamma, coef0, degree};
             },
             nb::arg("name"), nb::arg("gamma") = 1.0, nb::arg("coef0") = 0.0, nb::arg("degree") = 3);
+    m.def(
+        "single_suffices",
+        [](const Kernel& kernel, const Matrix& x) {
+            return std::visit([&](const auto& rows) { return single_suffices(kernel, rows); }, x.rows);
+        },
+        nb::arg("kernel"), nb::arg("x"), "Whether kernel values in single precision are good approximations.");
     nb::class_<PySource>(m, "Source", nb::type_slots(Collected<PySource>::slots),
                          "Where kernel values come from: a Kernel, a Matrix of them, or a function.")
         .def(nb::init<nb::object, std::optional<Numbers>>(), nb::arg("origin"), nb::arg("rows") = nb::none());

@@ -26,8 +26,8 @@ template <class T, int Count, bool Products> HL_INLINE void add_rows(const T* co
         V sum = load<V>(sums + i);
         for (int r = 0; r < Count; ++r) {
             const V x = load_double(rows[r] + i);
-            sum += x * w[r];
-            if constexpr (Products) product[r] += x * load<V>(a + i);
+            sum = fused(x, splat<V>(w[r]), sum);
+            if constexpr (Products) product[r] = fused(x, load<V>(a + i), product[r]);
         }
         store(sums + i, sum);
     }
@@ -74,7 +74,7 @@ template <class T> double inner(const T* k, const double* a, Index n) {
     for (Index i = 0; i < n; i += pass_group * W)
         for (int u = 0; u < pass_group; ++u) {
             if (u % line_registers<T> == 0) fetch_ahead(k + i + u * W);
-            sum[u] += load_double(k + i + u * W) * load<V>(a + i + u * W);
+            sum[u] = fused(load_double(k + i + u * W), load<V>(a + i + u * W), sum[u]);
         }
     return total<double>(sum);
 }
@@ -91,8 +91,8 @@ void packed_multiply(const double* a, Index m, const double* x, double* y) {
         for (; j + 2 * W <= i; j += 2 * W)
             for (int u = 0; u < 2; ++u) {
                 const V v = load<V>(row + j + u * W);
-                sum[u] += v * load<V>(x + j + u * W);
-                store(y + j + u * W, load<V>(y + j + u * W) + v * factor);
+                sum[u] = fused(v, load<V>(x + j + u * W), sum[u]);
+                store(y + j + u * W, fused(v, splat<V>(factor), load<V>(y + j + u * W)));
             }
         double lane[W], rest = row[i] * factor;
         store(lane, sum[0] + sum[1]);
@@ -112,7 +112,7 @@ HL_INLINE void add_products(double* row, Index end, const double* factors, const
     Index j = 0;
     for (; j + W <= end; j += W) {
         V sum = load<V>(row + j);
-        for (int r = 0; r < Count; ++r) sum += load<V>(b[r] + j) * factors[r];
+        for (int r = 0; r < Count; ++r) sum = fused(load<V>(b[r] + j), splat<V>(factors[r]), sum);
         store(row + j, sum);
     }
     for (; j < end; ++j)

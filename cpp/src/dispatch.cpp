@@ -67,6 +67,7 @@ template <> const LinearOps<float>& linear_ops<float>() { return tables().f32.li
 template <> const LinearOps<double>& linear_ops<double>() { return tables().f64.linear; }
 template <> const ByteOps<float>& byte_ops<float>() { return byte_tables().f32; }
 template <> const ByteOps<double>& byte_ops<double>() { return byte_tables().f64; }
+const CoarseOps& coarse_ops() { return tables().coarse; }
 const PackedOps& packed_ops() { return tables().packed; }
 const MarginOps& margin_ops() { return tables().margins; }
 

@@ -26,11 +26,11 @@ template <class T, int Rows> HL_INLINE void dots_of(const T* const* rows, Index 
     for (; j + 2 * W <= d; j += 2 * W)
         for (int u = 0; u < 2; ++u) {
             const V weight = load<V>(w + j + u * W);
-            for (int r = 0; r < Rows; ++r) acc[r][u] += load_double(rows[r] + j + u * W) * weight;
+            for (int r = 0; r < Rows; ++r) acc[r][u] = fused(load_double(rows[r] + j + u * W), weight, acc[r][u]);
         }
     for (; j + W <= d; j += W) {
         const V weight = load<V>(w + j);
-        for (int r = 0; r < Rows; ++r) acc[r][0] += load_double(rows[r] + j) * weight;
+        for (int r = 0; r < Rows; ++r) acc[r][0] = fused(load_double(rows[r] + j), weight, acc[r][0]);
     }
     double rest[Rows] = {};
     for (; j < d; ++j)
@@ -51,7 +51,7 @@ template <class T, int Rows> HL_INLINE void add_of(const T* const* rows, const d
     Index j = 0;
     for (; j + W <= d; j += W) {
         V sum = load<V>(g + j);
-        for (int r = 0; r < Rows; ++r) sum += load_double(rows[r] + j) * c[r];
+        for (int r = 0; r < Rows; ++r) sum = fused(load_double(rows[r] + j), splat<V>(c[r]), sum);
         store(g + j, sum);
     }
     for (; j < d; ++j)
@@ -117,7 +117,7 @@ HL_INLINE void tile_add_of(const double* const* rows, const double* tile, Index 
     for (Index j = 0; j < d; ++j, panel += NV * W)
         for (int v = 0; v < NV; ++v) {
             V sum = load<V>(panel + v * W);
-            for (int r = 0; r < Rows; ++r) sum += splat<V>(rows[r][j]) * c[r][v];
+            for (int r = 0; r < Rows; ++r) sum = fused(splat<V>(rows[r][j]), c[r][v], sum);
             store(panel + v * W, sum);
         }
 }
@@ -140,7 +140,7 @@ void sparse_tile_dots_of(const SparseRow<T, I>* rows, Index n, const double* pan
         for (Index j = 0; j < row.count; ++j) {
             const V x = splat<V>(static_cast<double>(row.value[j]));
             const double* p = panel + static_cast<Index>(row.column[j]) * (NV * W);
-            for (int v = 0; v < NV; ++v) acc[v] += x * load<V>(p + v * W);
+            for (int v = 0; v < NV; ++v) acc[v] = fused(x, load<V>(p + v * W), acc[v]);
         }
         for (int v = 0; v < NV; ++v) store(tile + (r * NV + v) * W, acc[v]);
     }
@@ -157,7 +157,7 @@ void sparse_tile_add_of(const SparseRow<T, I>* rows, Index n, const double* tile
         for (Index j = 0; j < row.count; ++j) {
             const V x = splat<V>(static_cast<double>(row.value[j]));
             double* p = panel + static_cast<Index>(row.column[j]) * (NV * W);
-            for (int v = 0; v < NV; ++v) store(p + v * W, load<V>(p + v * W) + x * c[v]);
+            for (int v = 0; v < NV; ++v) store(p + v * W, fused(x, c[v], load<V>(p + v * W)));
         }
     }
 }

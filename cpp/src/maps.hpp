@@ -36,9 +36,9 @@ template <class T> struct Rbf {
             for (int i = 0; i < N; ++i) whole[i] = nearest(static_cast<V>(f[i] * B::log2e));
             for (int i = 0; i < N; ++i) f[i] = ((f[i] - whole[i] * B::ln2_high) - whole[i] * B::ln2_low) * B::log2e;
         }
-        for (int i = 0; i < N; ++i) p[i] = f[i] * B::poly[B::degree] + B::poly[B::degree - 1];
+        for (int i = 0; i < N; ++i) p[i] = fused(f[i], splat<V>(B::poly[B::degree]), splat<V>(B::poly[B::degree - 1]));
         for (int c = B::degree - 2; c >= 0; --c)
-            for (int i = 0; i < N; ++i) p[i] = p[i] * f[i] + B::poly[c];
+            for (int i = 0; i < N; ++i) p[i] = fused(p[i], f[i], splat<V>(B::poly[c]));
         for (int i = 0; i < N; ++i) x[i] = scale(p[i], whole[i]);
     }
 };
@@ -53,7 +53,7 @@ template <class T> struct Poly {
     explicit Poly(const Kernel& k) : gamma(static_cast<T>(k.gamma)), coef0(static_cast<T>(k.coef0)), degree(k.degree) {}
     template <int N> HL_INLINE void operator()(V (&x)[N], const V (&)[N]) const {
         for (int i = 0; i < N; ++i) {
-            V base = x[i] * gamma + coef0;
+            V base = fused(x[i], splat<V>(gamma), splat<V>(coef0));
             x[i] = splat<V>(static_cast<T>(1));
             for (int e = degree; e > 0; e >>= 1) {
                 if (e & 1) x[i] = x[i] * base;
@@ -71,7 +71,7 @@ template <class T> struct Sigmoid {
     template <int N> HL_INLINE void operator()(V (&x)[N], const V (&)[N]) const {
         for (int i = 0; i < N; ++i) {
             T lane[lanes<T>];
-            store(lane, static_cast<V>(x[i] * gamma + coef0));
+            store(lane, fused(x[i], splat<V>(gamma), splat<V>(coef0)));
             for (int w = 0; w < lanes<T>; ++w) lane[w] = tanh_of(lane[w]);
             x[i] = load<V>(lane);
         }

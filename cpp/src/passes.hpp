@@ -28,8 +28,8 @@ template <class T> struct Factor {
     HL_INLINE explicit Factor(double a)
         : head(static_cast<T>(a)), tail(static_cast<T>(a - static_cast<double>(head))) {}
     HL_INLINE Vec<T> add_to(Vec<T> x, Vec<T> k) const {
-        x += k * head;
-        if constexpr (sizeof(T) == 4) x += k * tail;
+        x = fused(k, splat<Vec<T>>(head), x);
+        if constexpr (sizeof(T) == 4) x = fused(k, splat<Vec<T>>(tail), x);
         return x;
     }
 };
@@ -43,12 +43,7 @@ template <class T> struct LaneMost {
         stretch = x > value ? splat<Vec<T>>(static_cast<T>(from / pass_step)) : stretch;
         value = larger(value, x);
     }
-    T most() const {
-        T lane[W], best = 0;
-        store(lane, value);
-        for (int w = 0; w < W; ++w) best = w == 0 || lane[w] > best ? lane[w] : best;
-        return best;
-    }
+    T most() const { return largest_lane<T>(value); }
     /// First position with `holds`, among the lanes whose largest value is `best`; -1 when none.
     template <class F> Index first(T best, F&& holds) const {
         T lane[W], start[W];
@@ -103,7 +98,7 @@ Ascent ascend_pass(T* g, const T* k, double a, const T* l, double c, const T* up
                 }
                 const V room = x > zero ? load<V>(up + j) : load<V>(dn + j);
                 const V size = magnitude(x);
-                sum[u] += size * room;
+                sum[u] = fused(size, room, sum[u]);
                 high[u] = larger_where(room, high[u], size);
             }
         const V here = larger(larger(high[0], high[1]), larger(high[2], high[3]));
@@ -188,7 +183,7 @@ template <class T> Least add_and_least(double* z, const T* k, double a, double b
         for (; i + group * W <= to; i += group * W)
             for (int g = 0; g < group; ++g) {
                 double* at = z + i + g * W;
-                const V value = load<V>(at) + (load_double(k + i + g * W) * a + b);
+                const V value = load<V>(at) + fused(load_double(k + i + g * W), splat<V>(a), splat<V>(b));
                 store(at, value);
                 low[g] = value < low[g] ? value : low[g];
             }
@@ -312,15 +307,87 @@ template <class T> Most best_partner(const double* r, const T* k, const double* 
     return out;
 }
 
-template <class T>
-Most second_order(const T* g, const T* k, const T* diagonal, const T* dn, double top, double top_diagonal, Index n) {
+/// Registers of kernel values; coarse ones are integers.
+HL_INLINE Vec<float> load_values(const float* p) { return load<Vec<float>>(p); }
+HL_INLINE Vec<double> load_values(const double* p) { return load<Vec<double>>(p); }
+HL_INLINE IntVec<float> load_values(const Coarse* p) {
+#if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
+    return (IntVec<float>)_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+#elif HINGELINE_VECTOR_BYTES > 0
+    typedef Coarse Half __attribute__((vector_size(HINGELINE_VECTOR_BYTES / 2)));
+    return __builtin_convertvector(load<Half>(p), IntVec<float>);
+#else
+    return *p;
+#endif
+}
+HL_INLINE Vec<float> to_float(IntVec<float> x) {
+#if HINGELINE_VECTOR_BYTES > 0
+    return __builtin_convertvector(x, Vec<float>);
+#else
+    return static_cast<float>(x);
+#endif
+}
+
+/// x + a (k - l) with `a` in one or two parts. Differences of coarse values are exact; those of values in single
+/// precision are not, and the products are added one by one.
+template <int Parts> HL_INLINE Vec<double> moved(Vec<double> x, const double* k, const double* l, Factor<double> a) {
+    return fused(load_values(k) - load_values(l), splat<Vec<double>>(a.head), x);
+}
+template <int Parts> HL_INLINE Vec<float> moved(Vec<float> x, const float* k, const float* l, Factor<float> a) {
+    const Vec<float> first = load_values(k), second = load_values(l);
+    x = fused(first, splat<Vec<float>>(a.head), x);
+    if constexpr (Parts == 2) x = fused(first, splat<Vec<float>>(a.tail), x);
+    x = fused(second, splat<Vec<float>>(-a.head), x);
+    if constexpr (Parts == 2) x = fused(second, splat<Vec<float>>(-a.tail), x);
+    return x;
+}
+template <int Parts> HL_INLINE Vec<float> moved(Vec<float> x, const Coarse* k, const Coarse* l, Factor<float> a) {
+    const Vec<float> difference = to_float(load_values(k) - load_values(l));
+    x = fused(difference, splat<Vec<float>>(a.head), x);
+    if constexpr (Parts == 2) x = fused(difference, splat<Vec<float>>(a.tail), x);
+    return x;
+}
+
+template <class T, class K, int Parts> Top rise_pass(T* g, const K* k, const K* l, double a, const T* up, Index n) {
     using V = Vec<T>;
     constexpr int W = lanes<T>;
-    const V zero{}, high = splat<V>(static_cast<T>(top)), corner = splat<V>(static_cast<T>(top_diagonal));
-    const V least = splat<V>(static_cast<T>(1e-12));
+    const Factor<T> factor(a);
+    const T infinity = static_cast<T>(INFINITY);
+    LaneMost<T> high(-infinity);
+    for (Index from = 0; from < n; from += pass_step) {
+        V rise[pass_group];
+        for (int u = 0; u < pass_group; ++u) rise[u] = splat<V>(-infinity);
+        for (Index i = from; i < from + pass_step; i += pass_group * W)
+            for (int u = 0; u < pass_group; ++u) {
+                const Index j = i + u * W;
+                V x = load<V>(g + j);
+                if constexpr (Parts > 0) {
+                    if (u % line_registers<T> == 0) fetch_ahead(k + j), fetch_ahead(l + j);
+                    x = moved<Parts>(x, k + j, l + j, factor);
+                    store(g + j, x);
+                }
+                rise[u] = larger_where(load<V>(up + j), rise[u], x);
+            }
+        high.see(larger(larger(rise[0], rise[1]), larger(rise[2], rise[3])), from);
+    }
+    const T top = high.most();
+    if (!(top > -infinity)) return {static_cast<double>(top), -1};
+    return {static_cast<double>(top), high.first(top, [&](Index i) { return g[i] == top && up[i] > 0; })};
+}
+template <class T, class K> Top rise(T* g, const K* k, const K* l, double a, const T* up, Index n) {
+    if (!k) return rise_pass<T, K, 0>(g, k, l, a, up, n);
+    return Factor<T>(a).tail == 0 ? rise_pass<T, K, 1>(g, k, l, a, up, n) : rise_pass<T, K, 2>(g, k, l, a, up, n);
+}
+
+/// The largest fall^2 / bend, where bend_at(j) is a register of positive values.
+template <class T, class K, class Bend>
+Partner partner_pass(const T* g, const K* k, const T* dn, double top, Index n, Bend&& bend_at) {
+    using V = Vec<T>;
+    constexpr int W = lanes<T>;
+    const V high = splat<V>(static_cast<T>(top));
     // In each lane the best quotient as numerator and denominator (quotients are compared by cross products, which is
-    // faster than dividing), and the number of its register.
-    V square[pass_group] = {}, bend[pass_group], at[pass_group] = {}, now{};
+    // faster than dividing), and the number of its register; the largest fall.
+    V square[pass_group] = {}, bend[pass_group], at[pass_group] = {}, most[pass_group] = {}, now{};
     for (int u = 0; u < pass_group; ++u) bend[u] = splat<V>(static_cast<T>(1));
     const auto see = [&](int u, V s, V b, V number) HL_LAMBDA_INLINE {
         const auto better = s * bend[u] > square[u] * b;
@@ -332,21 +399,48 @@ Most second_order(const T* g, const T* k, const T* diagonal, const T* dn, double
         for (int u = 0; u < pass_group; ++u) {
             const Index j = i + u * W;
             if (u % line_registers<T> == 0) fetch_ahead(k + j);
-            const V fall = larger(static_cast<V>(high - load<V>(g + j)), zero);
-            const V curve = corner + load<V>(diagonal + j) - static_cast<T>(2) * load<V>(k + j);
-            see(u, load<V>(dn + j) > zero ? fall * fall : zero, curve > zero ? curve : least, now + static_cast<T>(u));
+            const V fall = positive_where(load<V>(dn + j), static_cast<V>(high - load<V>(g + j)));
+            most[u] = larger(most[u], fall);
+            see(u, fall * fall, bend_at(j), now);
         }
         now += static_cast<T>(pass_group);
     }
-    for (int u = 1; u < pass_group; ++u) see(0, square[u], bend[u], at[u]);
-    Most out{0, -1};
-    T s[W], b[W], where[W];
-    store(s, square[0]), store(b, bend[0]), store(where, at[0]);
-    for (int w = 0; w < W; ++w) {
-        const double gain = static_cast<double>(s[w]) / static_cast<double>(b[w]);
-        if (gain > out.value) out = {gain, static_cast<Index>(where[w]) * W + w};
+    for (int u = 1; u < pass_group; ++u) {
+        see(0, square[u], bend[u], at[u] + static_cast<T>(u));
+        most[0] = larger(most[0], most[u]);
     }
-    return out;
+    const double gap = static_cast<double>(largest_lane<T>(most[0]));
+    const V gain = square[0] / bend[0];
+    const T best = largest_lane<T>(gain);
+    if (!(best > 0)) return {-1, gap};
+    const int lane = first_lane<T>(gain, best);
+    T where[W];
+    store(where, at[0]);
+    return {static_cast<Index>(where[lane]) * W + lane, gap};
+}
+template <class T>
+Partner partner(const T* g, const T* k, const T* diagonal, const T* dn, double top, double top_diagonal, Index n) {
+    using V = Vec<T>;
+    const V least = splat<V>(static_cast<T>(1e-12)), corner = splat<V>(static_cast<T>(top_diagonal));
+    const auto bend = [&](V sum, Index j) HL_LAMBDA_INLINE {
+        return larger(static_cast<V>(sum - static_cast<T>(2) * load<V>(k + j)), least);
+    };
+    const V twice = corner + corner;
+    if (!diagonal) return partner_pass(g, k, dn, top, n, [&](Index j) HL_LAMBDA_INLINE { return bend(twice, j); });
+    return partner_pass(g, k, dn, top, n,
+                        [&](Index j) HL_LAMBDA_INLINE { return bend(corner + load<V>(diagonal + j), j); });
+}
+
+void coarsen(const float* k, Coarse* out, Index n) {
+    for (Index i = 0; i < n; ++i) {
+        const float x = (1.0f - k[i]) * 65536.0f + 0.5f;
+        out[i] = static_cast<Coarse>(static_cast<std::int32_t>(x < 65535.0f ? x : 65535.0f));
+    }
+}
+Partner coarse_partner(const float* g, const Coarse* k, const float* dn, double top, Index n) {
+    const Vec<float> least = splat<Vec<float>>(0.5f);
+    return partner_pass(g, k, dn, top, n,
+                        [&](Index j) HL_LAMBDA_INLINE { return larger(to_float(load_values(k + j)), least); });
 }
 
 template <class T> Glance glance(const T* k, const double* a, const T* g, const double* c, Index n) {
@@ -358,10 +452,10 @@ template <class T> Glance glance(const T* k, const double* a, const T* g, const 
         for (int u = 0; u < pass_group; ++u) {
             const Index j = i + u * W;
             const V x = load<V>(a + j);
-            output[u] += x * load_double(k + j);
+            output[u] = fused(x, load_double(k + j), output[u]);
             const V h = x != zero ? load<V>(c + j) * load_double(g + j) : zero;
             sum[u] += h;
-            squares[u] += h * h;
+            squares[u] = fused(h, h, squares[u]);
         }
     return {total<double>(output), total<double>(sum), total<double>(squares)};
 }

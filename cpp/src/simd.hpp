@@ -129,8 +129,8 @@ template <class To, class From> HL_INLINE To reinterpret(From v) {
     return out;
 }
 
-/// a * b + c for one value, fused exactly where the vector code fuses. Without this the compiler may round the product
-/// first (it vectorises an ordered sum that way).
+/// a * b + c for one value, fused exactly where the vector code fuses. Contraction is off: which sums a compiler fuses
+/// depends on its version (GCC 13 leaves some chains of sums unfused that GCC 12 fuses).
 HL_INLINE float madd(float a, float b, float c) {
 #if defined(__FMA__) || defined(__aarch64__)
     return __builtin_fmaf(a, b, c);
@@ -146,7 +146,7 @@ HL_INLINE double madd(double a, double b, double c) {
 #endif
 }
 
-/// The same for registers, where it must be fused. Elsewhere a * b + c relies on contraction.
+/// The same for registers.
 #if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
 constexpr bool fuses = true;
 HL_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) { return (Vec<float>)_mm512_fmadd_ps(a, b, c); }
@@ -174,6 +174,16 @@ template <class V> HL_INLINE V smaller(V a, V b) { return a < b ? a : b; }
 template <class V> HL_INLINE V magnitude(V x) { return x > V{} ? x : -x; }
 /// The larger of a and b where `room` is positive, a elsewhere.
 template <class V> HL_INLINE V larger_where(V room, V a, V b) { return larger(a, room > V{} ? b : a); }
+/// The larger of x and zero where `room` is positive, zero elsewhere.
+template <class V> HL_INLINE V positive_where(V room, V x) { return room > V{} ? larger(x, V{}) : V{}; }
+/// First lane that holds `value`; one does.
+template <class T> HL_INLINE int first_lane(Vec<T> x, T value) {
+    T lane[lanes<T>];
+    store(lane, x);
+    int w = 0;
+    while (lane[w] != value) ++w;
+    return w;
+}
 /// Whether a comparison holds in any lane.
 template <class M> HL_INLINE bool any(M mask) {
     std::int64_t lane[sizeof(M) / sizeof(std::int64_t) > 0 ? sizeof(M) / sizeof(std::int64_t) : 1] = {};
@@ -198,8 +208,13 @@ template <class V> HL_INLINE V scale(V p, V whole) {
 #if HINGELINE_VECTOR_BYTES == 64 && defined(__AVX512F__)
 template <> HL_INLINE Vec<float> smaller(Vec<float> a, Vec<float> b) { return (Vec<float>)_mm512_min_ps(a, b); }
 template <> HL_INLINE Vec<double> smaller(Vec<double> a, Vec<double> b) { return (Vec<double>)_mm512_min_pd(a, b); }
-template <> HL_INLINE Vec<float> larger(Vec<float> a, Vec<float> b) { return (Vec<float>)_mm512_max_ps(a, b); }
-template <> HL_INLINE Vec<double> larger(Vec<double> a, Vec<double> b) { return (Vec<double>)_mm512_max_pd(a, b); }
+// GCC 12 warns without cause that an operand of the form without a mask is uninitialised.
+template <> HL_INLINE Vec<float> larger(Vec<float> a, Vec<float> b) {
+    return (Vec<float>)_mm512_maskz_max_ps(0xffff, a, b);
+}
+template <> HL_INLINE Vec<double> larger(Vec<double> a, Vec<double> b) {
+    return (Vec<double>)_mm512_maskz_max_pd(0xff, a, b);
+}
 template <> HL_INLINE Vec<double> magnitude(Vec<double> x) { return (Vec<double>)_mm512_abs_pd(x); }
 template <> HL_INLINE Vec<float> magnitude(Vec<float> x) { return (Vec<float>)_mm512_abs_ps(x); }
 template <> HL_INLINE Vec<float> larger_where(Vec<float> room, Vec<float> a, Vec<float> b) {
@@ -207,6 +222,20 @@ template <> HL_INLINE Vec<float> larger_where(Vec<float> room, Vec<float> a, Vec
 }
 template <> HL_INLINE Vec<double> larger_where(Vec<double> room, Vec<double> a, Vec<double> b) {
     return (Vec<double>)_mm512_mask_max_pd(a, _mm512_cmp_pd_mask(room, _mm512_setzero_pd(), _CMP_GT_OQ), a, b);
+}
+template <> HL_INLINE Vec<float> positive_where(Vec<float> room, Vec<float> x) {
+    const __m512 zero = _mm512_setzero_ps();
+    return (Vec<float>)_mm512_maskz_max_ps(_mm512_cmp_ps_mask(room, zero, _CMP_GT_OQ), x, zero);
+}
+template <> HL_INLINE Vec<double> positive_where(Vec<double> room, Vec<double> x) {
+    const __m512d zero = _mm512_setzero_pd();
+    return (Vec<double>)_mm512_maskz_max_pd(_mm512_cmp_pd_mask(room, zero, _CMP_GT_OQ), x, zero);
+}
+template <> HL_INLINE int first_lane<float>(Vec<float> x, float value) {
+    return __builtin_ctz(_mm512_cmp_ps_mask(x, _mm512_set1_ps(value), _CMP_EQ_OQ));
+}
+template <> HL_INLINE int first_lane<double>(Vec<double> x, double value) {
+    return __builtin_ctz(_mm512_cmp_pd_mask(x, _mm512_set1_pd(value), _CMP_EQ_OQ));
 }
 template <> HL_INLINE Vec<float> nearest(Vec<float> x) { return (Vec<float>)_mm512_roundscale_ps(x, 8); }
 template <> HL_INLINE Vec<double> nearest(Vec<double> x) { return (Vec<double>)_mm512_roundscale_pd(x, 8); }
@@ -220,6 +249,20 @@ template <int N, int... I> struct MakeSeq : MakeSeq<N - 1, N - 1, I...> {};
 template <int... I> struct MakeSeq<0, I...> {
     using type = Seq<I...>;
 };
+template <int Shift, class V, int... I> HL_INLINE V rotated(V x, Seq<I...>) {
+    return __builtin_shufflevector(x, x, ((I + Shift) % static_cast<int>(sizeof...(I)))...);
+}
+/// In every lane the largest one.
+template <int Shift, class V> HL_INLINE V largest_everywhere(V x) {
+    if constexpr (Shift > 0) {
+        const V other = rotated<Shift>(x, typename MakeSeq<lanes<Lane<V>>>::type{});
+        return largest_everywhere<Shift / 2>(larger(x, other));
+    } else {
+        return x;
+    }
+}
+/// Largest lane. No NaN.
+template <class T> HL_INLINE T largest_lane(Vec<T> x) { return largest_everywhere<lanes<T> / 2>(x)[0]; }
 template <class V, int... I> HL_INLINE V interleave_low(V a, V b, Seq<I...>) {
     constexpr int W = sizeof...(I);
     return __builtin_shufflevector(a, b, (I / 2 + (I % 2) * W)...);
@@ -241,6 +284,7 @@ template <class V, int W> HL_INLINE void transpose(V (&a)[W]) {
     }
 }
 #else
+template <class T> HL_INLINE T largest_lane(T x) { return x; }
 template <class V> HL_INLINE void transpose(V (&)[1]) {}
 #endif
 

@@ -20,8 +20,8 @@ template <class T> constexpr TypedTables<T> typed_tables() {
             {lanes<T>, max_vectors, dense<T>, sparse<T, std::int32_t>, sparse<T, std::int64_t>,
              sparse_one<T, std::int32_t>, sparse_one<T, std::int64_t>, bits_one<T>, norms<T>, pack<T>, to_rows<T>,
              to_columns<T>, to_line<T>, accumulate<T>},
-            {add_and_least<T>, add_and_peaks<T>, best_partner<T>, ascend<T>, ascend_both<T>, ascend_pair<T>,
-             second_order<T>, glance<T>, combine<T>, combine_and_inner<T>, inner<T>},
+            {add_and_least<T>, add_and_peaks<T>, best_partner<T>, ascend<T>, ascend_both<T>, ascend_pair<T>, rise<T, T>,
+             partner<T>, glance<T>, combine<T>, combine_and_inner<T>, inner<T>},
             {line_dots<T>, sparse_line_dots<T, std::int32_t>, sparse_line_dots<T, std::int64_t>, line_add<T>,
              sparse_line_add<T, std::int32_t>, sparse_line_add<T, std::int64_t>, sparse_pairs<T, std::int32_t>,
              sparse_pairs<T, std::int64_t>, sparse_tile_dots<T, std::int32_t>, sparse_tile_dots<T, std::int64_t>,
@@ -33,6 +33,7 @@ template <class T> constexpr TypedTables<T> typed_tables() {
 extern const Tables tables;
 const Tables tables = {typed_tables<float>(),
                        typed_tables<double>(),
+                       {coarsen, rise<float, Coarse>, coarse_partner},
                        {packed_multiply, packed_update},
                        {margins, weights, violation, slope, shift},
                        {byte_table<float>(), byte_table<double>()}};

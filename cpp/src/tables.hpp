@@ -23,6 +23,7 @@ struct ByteTables {
 struct Tables {
     TypedTables<float> f32;
     TypedTables<double> f64;
+    CoarseOps coarse;
     PackedOps packed;
     MarginOps margins;
     ByteTables bytes;

@@ -38,7 +38,7 @@ HL_INLINE void dense_strip(const T* panel, Index from, Index to, const T* const*
         for (int v = 0; v < NV; ++v) query[v] = load<V>(p + v * W);
         for (int r = 0; r < tile_height; ++r) {
             const V x = splat<V>(row[r][k]);
-            for (int v = 0; v < NV; ++v) acc[r][v] += x * query[v];
+            for (int v = 0; v < NV; ++v) acc[r][v] = fused(x, query[v], acc[r][v]);
         }
     }
     for (int r = 0; r < tile_height; ++r)
@@ -86,7 +86,7 @@ void sparse_dots(const T* panel, const std::int32_t* slot, const SparseRow<T, I>
             const Index line = Slots ? static_cast<Index>(slot[row.column[j]]) : static_cast<Index>(row.column[j]);
             const V x = splat<V>(row.value[j]);
             const T* p = panel + line * (NV * W);
-            for (int v = 0; v < NV; ++v) acc[v] += x * load<V>(p + v * W);
+            for (int v = 0; v < NV; ++v) acc[v] = fused(x, load<V>(p + v * W), acc[v]);
         }
         for (int v = 0; v < NV; ++v) store(tile + (r * NV + v) * W, acc[v]);
     }
@@ -311,13 +311,13 @@ template <class T> void accumulate(const T* tile, int width, int row_count, cons
             for (int g = 0; g < group; ++g) acc[g] = load<V>(s + q + g * W);
             for (int r = 0; r < row_count; ++r) {
                 const V x = splat<V>(c[r]);
-                for (int g = 0; g < group; ++g) acc[g] += x * load_double(tile + r * width + q + g * W);
+                for (int g = 0; g < group; ++g) acc[g] = fused(x, load_double(tile + r * width + q + g * W), acc[g]);
             }
             for (int g = 0; g < group; ++g) store(s + q + g * W, acc[g]);
         }
         for (; q < width; q += W) {
             V acc = load<V>(s + q);
-            for (int r = 0; r < row_count; ++r) acc += splat<V>(c[r]) * load_double(tile + r * width + q);
+            for (int r = 0; r < row_count; ++r) acc = fused(splat<V>(c[r]), load_double(tile + r * width + q), acc);
             store(s + q, acc);
         }
     }

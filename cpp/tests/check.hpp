@@ -1,7 +1,7 @@
 // A small test harness: CASE(name) { ... } registers a case and `main` runs them; a failed CHECK prints its
-// place, with whatever follows the expression, and the program returns 1. CASE_ONCE is for laws about threads, cuts and
-// interrupts, which do not depend on the instruction set: it runs on the widest one only. Cases that take longer than a
-// second are printed with their time.
+// place, with the values that follow the expression, and the program returns 1. CASE_ONCE is for laws about threads,
+// cuts and interrupts, which do not depend on the instruction set: it runs on the widest one only. Cases that take
+// longer than a second are printed with their time.
 #pragma once
 
 #include <atomic>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <type_traits>
@@ -43,6 +44,16 @@ template <class T> Array<T> random_ones(Random& random, Index n, Index d, double
     Array<T> x(n * d, T(0));
     for (T& value : x) value = uniform(random) < density ? T(1) : T(0);
     return x;
+}
+
+/// One kernel value by its formula.
+inline double kernel_value(const Kernel& k, const double* a, const double* b, Index d) {
+    double dot = 0, distance = 0;
+    for (Index i = 0; i < d; ++i) dot += a[i] * b[i], distance += (a[i] - b[i]) * (a[i] - b[i]);
+    if (k.kind == KernelKind::linear) return dot;
+    if (k.kind == KernelKind::rbf) return std::exp(-k.gamma * distance);
+    if (k.kind == KernelKind::poly) return std::pow(k.gamma * dot + k.coef0, k.degree);
+    return std::tanh(k.gamma * dot + k.coef0);
 }
 
 template <class T> DenseRows<T> dense_view(const std::vector<T>& x, Index n, Index d) { return {x.data(), n, d, d, 1}; }

@@ -115,7 +115,7 @@ struct Asked {
     }
 };
 
-/// One kind of model that learns from chunks, whatever its other arguments.
+/// One kind of model that learns from chunks, with its other arguments bound.
 template <class M> struct Learner;
 template <> struct Learner<Lasvm> {
     static Lasvm fresh(bool one_vs_rest) {

@@ -51,7 +51,7 @@ void lines_case(Random& random, const Matrix<T>& m, const Form& form, const std:
 
 template <class T> void all_lines_case() {
     Random random(1);
-    for (Index d = 0; d <= 70; ++d) {
+    for (Index d = 0; d <= 70; d += d < 20 ? 1 : 5) {  // short of, at and beyond whole vectors
         const Matrix<T> m(random, 12, d, d % 2 ? 0.3 : 1.0);
         for (int kind = 0; kind < Matrix<T>::forms; ++kind) {
             const Index most = kind % 2 ? 9 : 20;
@@ -353,7 +353,7 @@ std::vector<Index> shuffled(Random& random, Index n) {
 template <class T> void forms_case() {
     Random random(5);
     int turn = 0, rebuilt = 0;
-    for (const Index count : {1, 2, 7, 9, 20, 33})
+    for (const Index count : {1, 2, 9, 33})
         for (const Index thresholds : {0, 1, 3})
             for (int kind = 0; kind < Matrix<T>::forms; ++kind, ++turn) {
                 const Matrix<T> m(random, count > 10 ? 70 : 200, 1 + turn % 11, turn % 3 ? 0.5 : 1.0);
@@ -362,7 +362,7 @@ template <class T> void forms_case() {
                 p.precise = turn % 4 != 1;
                 rebuilt += walk(random, p, kind, shuffled(random, count), 1 + turn % 3);
             }
-    CHECK(rebuilt > 100, rebuilt);
+    CHECK(rebuilt > 60, rebuilt);
 }
 
 CASE(every_form_and_number_of_machines) {
@@ -577,7 +577,7 @@ template <class T> void threads_case() {
                           aim = random_numbers(random, count * p.length, 3.0),
                           near_zero = random_numbers(random, count * p.length, 0.1);
             Numbers expected;
-            for (const int threads : {1, 2, 3, 16}) {
+            for (const int threads : {1, 3, 16}) {
                 Part<T> part = p.part(kind);
                 const Ids all = Ids::run(0, count);
                 Numbers found;

@@ -1,4 +1,4 @@
-// Kernel values have the same bits whatever the form of the rows, the way they are computed and the company of
+// Kernel values have the same bits for every form of the rows, every way to compute them and every company of
 // each entry (kernel/gram.hpp, kernel/panel.hpp).
 #include <numeric>
 

@@ -691,7 +691,7 @@ CASE(violation_and_condition_are_what_they_are_called) {
 }
 
 /// As many points of both classes: at a small C all are at their bounds, and the constant is the middle of what serves,
-/// whatever way led there.
+/// on every way that leads there.
 CASE(the_constant_does_not_depend_on_the_way) {
     const Kernel kernel{KernelKind::rbf, 0.7, 0, 3};
     Data data(30, 3, kernel, 31);

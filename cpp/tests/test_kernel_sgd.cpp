@@ -3,11 +3,10 @@
 #include "data.hpp"
 #include "hingeline/algo/kernel_sgd.hpp"
 
-namespace hingeline {
+namespace hingeline::kernel_sgd {
 namespace {
 
 using namespace testing;
-using namespace kernel_sgd;
 
 /// A source that asks to stop, or fails, at one of its calls.
 template <class Source> struct Moody {
@@ -440,7 +439,7 @@ CASE_ONCE(streams_double) { streams_in_any_chunks<double>(1300); }
 CASE_ONCE(after_an_interrupt_it_goes_on_as_if_there_had_been_none) {
     const Problem<double> p(160, 3, 11);
     for (const Index epochs : {1, 3})
-        for (const Params& params : some_params())
+        for (const Params& params : some_params(true))
             for (const std::size_t bytes : {std::size_t{1} << 26, std::size_t{0}}) {
                 Params mine = params;
                 mine.cache_bytes = bytes;
@@ -676,4 +675,4 @@ CASE(the_trace_stays_short) {
 }
 
 }  // namespace
-}  // namespace hingeline
+}  // namespace hingeline::kernel_sgd

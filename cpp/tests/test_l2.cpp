@@ -4,12 +4,10 @@
 #include "hingeline/algo/l2/min_norm.hpp"
 #include "hingeline/algo/l2/nnisda.hpp"
 
-namespace hingeline {
+namespace hingeline::l2 {
 namespace {
 
 using namespace testing;
-using l2::Params;
-using l2::State;
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-12 * (1 + std::abs(b)); }
 
@@ -288,4 +286,4 @@ CASE(interrupts_of_newton_leave_it_able_to_go_on) {
 }
 
 }  // namespace
-}  // namespace hingeline
+}  // namespace hingeline::l2

@@ -6,11 +6,10 @@
 #include "hingeline/algo/lasvm/lasvm_i.hpp"
 #include "hingeline/algo/lasvm/lasvm_nc.hpp"
 
-namespace hingeline {
+namespace hingeline::online {
 namespace {
 
 using namespace testing;
-using namespace online;
 
 enum class Variant { g, nc, i, full, lasvm };
 constexpr Variant variants[] = {Variant::g, Variant::nc, Variant::i, Variant::full, Variant::lasvm};
@@ -127,7 +126,7 @@ bool same(const State& a, const State& b) {
                  same_bits(a.ascent.gap, b.ascent.gap) && same_bits(a.largest, b.largest) && a.visited == b.visited &&
                  a.steps == b.steps && a.kernel_evals == b.kernel_evals && a.kernel_needed == b.kernel_needed;
     for (int k = 0; k < line::count && equal; ++k)
-        for (Index t = 0; t < a.n; ++t)  // what g of a dead position is nobody asks
+        for (Index t = 0; t < a.n; ++t)  // g of a dead position is not used
             equal = equal && (a.dead[t] || same_bits(a.lines[k][t], b.lines[k][t]));
     for (int zone = 0; zone < 3; ++zone)
         equal = equal && a.admitted.count[zone] == b.admitted.count[zone] &&
@@ -330,4 +329,4 @@ CASE(one_class_and_no_examples) {
 }
 
 }  // namespace
-}  // namespace hingeline
+}  // namespace hingeline::online

@@ -9,15 +9,6 @@ namespace {
 
 using namespace testing;
 
-double reference(const Kernel& k, const double* a, const double* b, Index d) {
-    double dot = 0, distance = 0;
-    for (Index i = 0; i < d; ++i) dot += a[i] * b[i], distance += (a[i] - b[i]) * (a[i] - b[i]);
-    if (k.kind == KernelKind::linear) return dot;
-    if (k.kind == KernelKind::rbf) return std::exp(-k.gamma * distance);
-    if (k.kind == KernelKind::poly) return std::pow(k.gamma * dot + k.coef0, k.degree);
-    return std::tanh(k.gamma * dot + k.coef0);
-}
-
 /// n by d multiples of `unit`, up to `most` times it.
 template <class S> Array<S> multiples(Index n, Index d, double unit, Index most, double density) {
     Random random(5);
@@ -67,12 +58,13 @@ void check_values(const Kernel& kernel, const Array<S>& x, Index n, Index d, dou
     Array<T> diagonal(n);
     local.diagonal(diagonal.data());
     double scale = 0;
-    for (Index i = 0; i < n; ++i) scale = std::max(scale, std::abs(reference(kernel, &exact[i * d], &exact[i * d], d)));
+    for (Index i = 0; i < n; ++i)
+        scale = std::max(scale, std::abs(kernel_value(kernel, &exact[i * d], &exact[i * d], d)));
     const double rounding = allowed > 0 ? allowed : (sizeof(T) == 4 ? 2e-6 : 1e-13) * (1 + scale);
     for (Index i = 0; i < n; ++i) {
         double sum = 0;
         for (Index j = 0; j < n; ++j) {
-            const double wanted = reference(kernel, &exact[i * d], &exact[j * d], d);
+            const double wanted = kernel_value(kernel, &exact[i * d], &exact[j * d], d);
             const auto value = static_cast<double>(values[i * n + j]);
             CHECK(std::abs(value - wanted) <= rounding, i, j, value, wanted, d);
             sum += coef[j] * value;

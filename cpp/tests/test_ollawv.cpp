@@ -3,13 +3,10 @@
 #include "data.hpp"
 #include "hingeline/algo/ollawv.hpp"
 
-namespace hingeline {
+namespace hingeline::ollawv {
 namespace {
 
 using namespace testing;
-using ollawv::Params;
-using ollawv::Side;
-using ollawv::State;
 
 /// A side of one label, nothing computed yet.
 Side side(double label, Array<Index> rows, double weight = 1.0) {
@@ -488,4 +485,4 @@ CASE(a_label_swap_swaps_signs) {
 }
 
 }  // namespace
-}  // namespace hingeline
+}  // namespace hingeline::ollawv

@@ -180,30 +180,77 @@ template <class T> struct Expansion {
     }
 };
 
-CASE(second_order) {
+CASE(partner) {
     each_table([](const auto& op) {
         using T = Value<decltype(op)>;
         Random random(21);
         for (const Index n : {1, 2, 15, 16, 17, 127, 128, 129, 700})
-            for (const double room : {0.0, 0.1, 1.0}) {
-                const Expansion<T> e(random, n, 40, room);
-                const double top = 4, corner = 8;
-                const auto gain = [&](Index i) {
-                    const double fall = top - static_cast<double>(e.g[i]);
-                    const double bend = corner + static_cast<double>(e.l[i]) - 2 * static_cast<double>(e.k[i]);
-                    return e.dn[i] > 0 && fall > 0 ? fall * fall / (bend > 0 ? bend : static_cast<double>(T(1e-12)))
-                                                   : 0;
-                };
-                Most naive{0, -1};
-                for (Index i = 0; i < n; ++i)
-                    if (gain(i) > naive.value) naive = {gain(i), i};
-                const Most best =
-                    op.passes.second_order(e.g.data(), e.k.data(), e.l.data(), e.dn.data(), top, corner, n);
-                CHECK((best.at < 0) == (naive.at < 0), op.name, n, best.at, naive.at);
-                if (naive.at >= 0)  // products of quotients are rounded: a near tie may be decided either way
-                    CHECK(gain(best.at) >= naive.value * (1 - 4 * epsilon<T>), op.name, n, best.at, naive.at);
-            }
+            for (const double room : {0.0, 0.1, 1.0})
+                for (const bool even : {false, true}) {
+                    const Expansion<T> e(random, n, 40, room);
+                    const double top = 4, corner = 8;
+                    const auto fall = [&](Index i) {
+                        return e.dn[i] > 0 ? std::max(top - static_cast<double>(e.g[i]), 0.0) : 0.0;
+                    };
+                    const auto gain = [&](Index i) {
+                        const double other = even ? corner : static_cast<double>(e.l[i]);
+                        const double bend = corner + other - 2 * static_cast<double>(e.k[i]);
+                        return fall(i) * fall(i) / std::max(bend, static_cast<double>(T(1e-12)));
+                    };
+                    double best = 0, gap = 0;
+                    for (Index i = 0; i < n; ++i) best = std::max(best, gain(i)), gap = std::max(gap, fall(i));
+                    const Partner found = op.passes.partner(e.g.data(), e.k.data(), even ? nullptr : e.l.data(),
+                                                            e.dn.data(), top, corner, n);
+                    CHECK(found.gap == gap, op.name, n, found.gap, gap);
+                    CHECK((found.at < 0) == (best == 0), op.name, n, found.at, best);
+                    if (best > 0)  // products of quotients are rounded: a near tie may be decided either way
+                        CHECK(gain(found.at) >= best * (1 - 4 * epsilon<T>), op.name, n, found.at, best);
+                }
     });
+}
+
+CASE(coarse_values) {
+    for (const Tables* set : instruction_sets()) {
+        const char* const name = set->f32.name;
+        Random random(22);
+        for (const Index n : {1, 2, 15, 16, 17, 127, 128, 129, 700})
+            for (const double room : {0.0, 0.1, 1.0}) {
+                Expansion<float> e(random, n, 40, room);
+                const Index all = hingeline::padded(n);
+                Array<float> values(all, 0.0f);
+                for (Index i = 0; i < n; ++i) values[i] = i % 7 == 0 ? 1.0f : static_cast<float>(uniform(random));
+                Array<Coarse> k(all), l(all);
+                set->coarse.coarsen(values.data(), k.data(), all);
+                for (Index i = 0; i < all; ++i) {
+                    const double value = static_cast<double>(values[i]), back = 1 - coarse_unit * k[i];
+                    CHECK(std::abs(back - value) <= (value < coarse_unit ? 1.0 : 0.5) * coarse_unit + 1e-7, name, value,
+                          back);
+                    CHECK(value < 1 || k[i] == 0, name, i, k[i]);
+                    l[i] = static_cast<Coarse>(below(random, 65536));
+                }
+                const double top = 4;
+                const auto fall = [&](Index i) {
+                    return e.dn[i] > 0 ? std::max(top - static_cast<double>(e.g[i]), 0.0) : 0.0;
+                };
+                const auto gain = [&](Index i) { return fall(i) * fall(i) / std::max(2.0 * k[i], 1.0); };
+                double best = 0, gap = 0;
+                for (Index i = 0; i < n; ++i) best = std::max(best, gain(i)), gap = std::max(gap, fall(i));
+                const Partner found = set->coarse.partner(e.g.data(), k.data(), e.dn.data(), top, n);
+                CHECK(found.gap == gap && (found.at < 0) == (best == 0), name, n, found.gap, gap, found.at);
+                if (best > 0) CHECK(gain(found.at) >= best * (1 - 4 * epsilon<float>), name, n, found.at, best);
+                for (const double a : {0.75 * coarse_unit, 0.1 * coarse_unit}) {  // in one part, in two
+                    auto g = e.g;
+                    const Top high = set->coarse.rise(g.data(), k.data(), l.data(), a, e.up.data(), n);
+                    Index at = -1;
+                    for (Index i = 0; i < n; ++i) {
+                        const double exact = static_cast<double>(e.g[i]) + a * (k[i] - l[i]);
+                        CHECK(std::abs(static_cast<double>(g[i]) - exact) <= 4 * epsilon<float>, name, i, g[i], exact);
+                        if (e.up[i] > 0 && (at < 0 || g[i] > g[at])) at = i;
+                    }
+                    CHECK(high.at == at && (at < 0 || high.value == static_cast<double>(g[at])), name, n, high.at, at);
+                }
+            }
+    }
 }
 
 template <class T> Ascent naive_ascent(const Expansion<T>& e, const Array<T>& g) {
@@ -261,6 +308,14 @@ template <class T> void pass_case(const TypedTables<T>& op, Random& random, Inde
                    naive_extremes(e, apart), "move");
     for (Index i = 0; i < n; ++i) CHECK(g[i] == apart[i], op.name, n, i);
     for (Index i = n; i < g.size(); ++i) CHECK(g[i] == 0, op.name, n, i);
+    const auto check_top = [&](const Top& found, const Extremes& expected) {
+        CHECK(found.value == expected.high && found.at == expected.high_at, op.name, n, found.at, expected.high_at);
+    };
+    g = e.g;
+    check_top(op.passes.rise(g.data(), nullptr, nullptr, 0, e.up.data(), n), naive_extremes(e, e.g));
+    CHECK(same_bits(g, e.g), op.name, n);
+    check_top(op.passes.rise(g.data(), e.k.data(), e.l.data(), a, e.up.data(), n), naive_extremes(e, apart));
+    for (Index i = 0; i < n; ++i) CHECK(g[i] == apart[i], op.name, n, i);
 
     Glance expected{0, 0, 0};
     for (Index i = 0; i < n; ++i) {
@@ -341,6 +396,10 @@ CASE(steps_in_single_precision_round_once) {
                 const double size = std::abs(static_cast<double>(before[i])) + std::abs(a);
                 CHECK(std::abs(static_cast<double>(g[i]) - exact) <= 1.01 * epsilon<T> * size, op.name, i, g[i], exact);
             }
+            auto other = before;
+            const Array<T> zero(512, T(0));
+            op.passes.rise(other.data(), k.data(), zero.data(), a, none.data(), 512);
+            for (int i = 0; i < 512; ++i) CHECK(other[i] == g[i], op.name, i, other[i], g[i]);
         }
     });
 }

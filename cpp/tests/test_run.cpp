@@ -203,7 +203,7 @@ CASE(a_barrier_keeps_threads_in_step) {
     }
 }
 
-/// Some threads leave while the others arrive: nobody is missed. It is the last meeting of such a barrier.
+/// Some threads leave while the others arrive: every thread is counted. It is the last meeting of such a barrier.
 CASE(leaving_and_arriving_at_once) {
     for (const auto& [size, leavers] : {std::pair{2, 1}, {3, 1}, {3, 2}, {4, 2}}) {
         const int trials = 20'000;

@@ -1,4 +1,4 @@
-// The kernel matrix of a changing set of examples: the bits of Gram, whatever comes, goes and fits.
+// The kernel matrix of a changing set of examples has the bits of Gram, for any changes and any budget.
 #include "check.hpp"
 #include "data.hpp"
 #include "hingeline/kernel/self_gram.hpp"

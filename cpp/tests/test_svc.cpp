@@ -4,12 +4,10 @@
 #include "data.hpp"
 #include "hingeline/model/svc.hpp"
 
-namespace hingeline {
+namespace hingeline::svc {
 namespace {
 
 using namespace testing;
-using svc::Params;
-using svc::State;
 
 /// Overlapping clouds: some bounded, some free support vectors.
 template <class T> struct Clouds {
@@ -43,14 +41,6 @@ State solved(State s, const Source& source, const Params& p, int threads = 1, In
     return s;
 }
 
-double kernel_value(const Kernel& k, const double* a, const double* b, Index d) {
-    double dot = 0, distance = 0;
-    for (Index i = 0; i < d; ++i) dot += a[i] * b[i], distance += (a[i] - b[i]) * (a[i] - b[i]);
-    if (k.kind == KernelKind::linear) return dot;
-    if (k.kind == KernelKind::rbf) return std::exp(-k.gamma * distance);
-    if (k.kind == KernelKind::poly) return std::pow(k.gamma * dot + k.coef0, k.degree);
-    return std::tanh(k.gamma * dot + k.coef0);
-}
 Array<double> kernel_matrix(const Kernel& k, const State& s, const double* x, Index d) {
     Array<double> out(s.n() * s.n());
     for (Index i = 0; i < s.n(); ++i)
@@ -165,6 +155,40 @@ CASE_ONCE(same_bits_for_threads_caches_slices_and_sparse_rows) {
 }
 
 /// A precomputed matrix gives the same machine to rounding.
+CASE(coarse_rows) {
+    // Kernel values of 16 bits: the optimum of the rounded problem, whose v differ by the errors of the values.
+    const Clouds<float> clouds(900, 3, 1.0, 5.0);
+    const RowKernel<float> source{{KernelKind::rbf, 0.7}, clouds.view()};
+    Local<RowKernel<float>, float> local;
+    std::vector<SumScratch<float>> scratch(1);
+    Array<double> dual;
+    for (const bool coarse : {false, true}) {
+        State s = clouds.start(true);
+        local.take(source, Ids::of(s.row));
+        svc::Smo<float> smo;
+        const auto end = smo.solve(s, s.active, local, 0.0, 1e-3, 1 << 20, 1 << 24, scratch, nullptr, coarse);
+        CHECK(end == svc::SmoEnd::tolerance, coarse);
+        Array<double> sums(s.n());
+        double length = 0, sum = 0, error = 0;
+        local.take(source, Ids::of(s.row));
+        for (Index i = 0; i < s.n(); i += local.block())
+            local.sums(source, Ids::of(s.row).part(i, std::min<Index>(local.block(), s.n() - i)), s.beta.data(),
+                       scratch[0], sums.data() + i);
+        for (Index i = 0; i < s.n(); ++i) {
+            CHECK(s.beta[i] >= s.low(i) && s.beta[i] <= s.high(i), i);
+            length += s.beta[i] * s.beta[i], sum += s.beta[i];
+            s.v[i] = s.y[i] - sums[i];
+            error = std::max(error, std::abs(s.v[i] - smo.value(i)));
+        }
+        CHECK(std::abs(sum) < 1e-9, coarse, sum);
+        CHECK(error <= (coarse ? 2 * coarse_unit * std::sqrt(length) : 1e-4), coarse, error);
+        CHECK(coarse == (error > 1e-4), coarse, error);  // the rounded values were used
+        CHECK(svc::look(s, s.active).gap() <= 1e-3 + 2 * error, coarse);
+        dual.push_back(objectives(s).dual);
+    }
+    CHECK(std::abs(dual[1] - dual[0]) <= 1e-4 * dual[0], dual[0], dual[1]);
+}
+
 CASE(gathered_values) {
     const Kernel kernel{KernelKind::rbf, 1.0, 0.0, 3};
     const Clouds<double> data(300, 3, 0.7, 3.0);
@@ -277,6 +301,81 @@ CASE(newton_step_on_free_points) {
 }
 
 /// A start from the coefficients of a solution ends at once.
+CASE(newton_step_with_held_points) {
+    constexpr Index n = 9;
+    Random random(4);
+    Array<double> x(n * 4), K(n * n), v(n), diagonal(n, 1.0);
+    Array<Index> all(n);
+    std::iota(all.begin(), all.end(), Index{0});
+    for (double& value : x) value = uniform(random, -1.0, 1.0);
+    for (double& value : v) value = uniform(random, -1.0, 1.0);
+    for (Index i = 0; i < n; ++i)
+        for (Index j = 0; j < n; ++j)
+            K[i * n + j] = kernel_value({KernelKind::rbf, 1.0, 0.0, 3}, x.data() + 4 * i, x.data() + 4 * j, 4);
+    const auto row_of = [&](Index p) { return K.data() + p * n; };
+    svc::FreeStep<double> step;
+    CHECK(step.find(all, v.data(), diagonal.data(), 1e-12, row_of, nullptr));
+    const Array<std::pair<Index, double>> held{{3, 0.25}, {0, -0.5}, {8, 0.125}};  // the reference among them
+    for (const auto& [k, value] : held) CHECK(step.hold(k, value), k);
+    double sum = 0;
+    for (const double d : step.direction()) sum += d;
+    CHECK(std::abs(sum) < 1e-10, sum);
+    double level = svc::infinity;
+    for (Index i = 0; i < n; ++i) {
+        const auto found = std::find_if(held.begin(), held.end(), [&](const auto& one) { return one.first == i; });
+        if (found != held.end()) {
+            CHECK(std::abs(step.direction()[i] - found->second) < 1e-8, i, step.direction()[i]);
+            continue;
+        }
+        double after = v[i];
+        for (Index j = 0; j < n; ++j) after -= K[i * n + j] * step.direction()[j];
+        if (std::isinf(level)) level = after;
+        CHECK(std::abs(after - level) < 1e-8, i, after, level);  // v is equal on the others
+    }
+}
+
+CASE(newton_steps_with_clipping) {
+    // An ill-conditioned working set that is part of a larger problem, without these steps and with them.
+    const Clouds<double> clouds(700, 8, 0.3, 1000.0);
+    const RowKernel<double> source{{KernelKind::rbf, 0.1}, clouds.view()};
+    Local<RowKernel<double>, float> local;
+    std::vector<SumScratch<float>> scratch(1);
+    Array<Index> steps;
+    Array<double> dual;
+    for (const double wait : {1e9, 1.0}) {
+        State s = clouds.start(true);
+        s.filling = false, s.newton_wait = wait;
+        Array<Index> positions(s.n() - 50), rows;
+        std::iota(positions.begin(), positions.end(), Index{0});
+        for (const Index i : positions) rows.push_back(s.row[i]);
+        local.take(source, Ids::of(rows));
+        svc::Smo<float> smo;
+        const auto end = smo.solve(s, positions, local, 0.0, 1e-3, 1'000'000, 1 << 24, scratch, nullptr);
+        CHECK(end == svc::SmoEnd::tolerance, static_cast<int>(end), s.steps);
+        CHECK((s.newton_wait < 1) == (wait == 1.0), s.newton_wait);
+        double sum = 0, top = -svc::infinity, bottom = svc::infinity, objective = 0;
+        Array<double> sums(local.block());
+        for (Index at = 0; at < positions.size(); at += local.block()) {
+            const Index some = std::min<Index>(local.block(), positions.size() - at);
+            local.sums(source, Ids::of(rows).part(at, some), s.beta.data(), scratch[0], sums.data());
+            for (Index k = 0; k < some; ++k) {
+                const Index i = positions[at + k];
+                CHECK(s.beta[i] >= s.low(i) && s.beta[i] <= s.high(i), i);
+                sum += s.beta[i];
+                const double v = s.y[i] - sums[k];
+                objective += 0.5 * s.beta[i] * (s.y[i] + v);
+                if (s.is_up(i)) top = std::max(top, v);
+                if (s.is_low(i)) bottom = std::min(bottom, v);
+            }
+        }
+        CHECK(std::abs(sum) < 1e-6, sum);
+        CHECK(top - bottom < 1e-2, wait, top - bottom);  // with the errors of v in single precision
+        steps.push_back(s.steps), dual.push_back(objective);
+    }
+    CHECK(2 * steps[1] < steps[0], steps[0], steps[1]);
+    CHECK(std::abs(dual[1] - dual[0]) < 1e-5 * dual[0], dual[0], dual[1]);
+}
+
 CASE(warm_start) {
     const Clouds<double> data(500, 3, 0.5, 5.0);
     const RowKernel<double> source{{KernelKind::rbf, 2.0, 0.0, 3}, data.view()};
@@ -326,4 +425,4 @@ CASE(sigmoids) {
 }
 
 }  // namespace
-}  // namespace hingeline
+}  // namespace hingeline::svc

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import active, compare, datasets, metrics
+    from . import active, compare, datasets, metrics, model_selection
     from .batch.min_norm import MinNormSVC
     from .batch.nnisda import NNISDAClassifier
     from .batch.ollawv import WorstViolatorSVC
@@ -53,6 +53,7 @@ __all__ = [
     "load",
     "load_libsvm",
     "metrics",
+    "model_selection",
     "nystroem_path",
     "save",
     "save_libsvm",
@@ -84,7 +85,22 @@ _HOMES = {
     "save_libsvm": "files",
 }
 #: Sub-packages and modules that ``import hingeline`` makes available.
-_PARTS = ("_core", "active", "base", "batch", "compare", "datasets", "exact", "files", "linear", "metrics", "online")
+_PARTS = (
+    "_core",
+    "active",
+    "base",
+    "batch",
+    "compare",
+    "datasets",
+    "exact",
+    "files",
+    "linear",
+    "metrics",
+    "model_selection",
+    "online",
+    "onnx",
+    "testing",
+)
 
 
 def __getattr__(name: str) -> Any:

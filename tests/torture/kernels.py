@@ -209,7 +209,7 @@ def _misbehaved(subject, model, kernel, task, outer, before):
 
 
 def _go_on(subject, model, task):
-    """The model can be saved, forgets all points whatever the kernel has returned before, and learns."""
+    """The model can be saved, forgets all points after any values of the kernel, and learns."""
     if not hasattr(model, "n_features_in_") or (subject.stream and "_model" not in vars(model)):
         subject.fit(model, task)
     pickle.loads(pickle.dumps(copy.deepcopy(model)))

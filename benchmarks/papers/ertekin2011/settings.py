@@ -186,4 +186,6 @@ def _train(data: Set, method: Method, s: float, seed: int) -> Job:
         "minutes": FULL_MINUTES if single_pass(data, method) else None,
     }
     package = "scikit-learn" if method.variant is None else "hingeline"
-    return Job("train", {"name": data.name, "method": method.name, "s": s, "seed": seed}, package, more=more)
+    expected = (60 * FULL_MINUTES if method.name == "full" else 60.0) if data.large else 0.0
+    at = {"name": data.name, "method": method.name, "s": s, "seed": seed}
+    return Job("train", at, package, more=more, expected=expected)

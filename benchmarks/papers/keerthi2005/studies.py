@@ -29,8 +29,8 @@ class Cgls(Conjugate):
     """Algorithm CGLS of the paper, with the rows as a SciPy matrix; one machine, squared hinge, weights of 1."""
 
     def __init__(self, source: Any, X: Any, y: np.ndarray, epsilon: float) -> None:
-        super().__init__(source, cap=None, plain=True)
         self.rows, self.y, self.epsilon = _with_threshold(X), y, epsilon
+        super().__init__(source, min(self.rows.shape), cap=None, plain=True)
         self.steps = 0
 
     def begin(self, newton: Any, which: np.ndarray) -> None:

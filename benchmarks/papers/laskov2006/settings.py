@@ -68,7 +68,7 @@ ORDERS = 5
 #: exp(-d^2 / sigma^2) on pixels in [-1, 1]; images smoothed as those of the LIBSVM page are. See `usps_readings`.
 USPS: dict[str, Any] = {"kernel": "rbf", "gamma": 1 / (0.3 * 256), "C": 100.0}
 #: own: ten binary machines, each with its own window (the paper's); shared: one window for all classes;
-#: oldest: one window of the last rows, whatever they weigh.
+#: oldest: one window of the last rows of any weight.
 WAYS = {"own": "relevance", "shared": "relevance", "oldest": "oldest"}
 #: Windows of each class (`window_scope='class'`), and their rules.
 CLASS_WINDOWS = (15, 50, 100, 150)

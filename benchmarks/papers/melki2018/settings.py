@@ -133,7 +133,8 @@ def _nested(name: str, method: str, fold: int) -> Job:
     at = {"name": name, "method": method, "fold": fold}
     more = {"protocol": PROTOCOL, "folds": FOLDS, "inner": INNER, "seed": SEED, "margin": MARGIN}
     more["grid"] = METHODS[method].grid
-    return Job("nested", at, METHODS[method].package, more=more, large=SETS[name].group == LARGE)
+    expected = PUBLISHED["sizes"][name][0] * (1.0 if "C" in METHODS[method].grid else 0.1)  # rows: longest first
+    return Job("nested", at, METHODS[method].package, more=more, large=SETS[name].group == LARGE, expected=expected)
 
 
 def _boundary(n: int) -> Job:

@@ -13,10 +13,11 @@ from sklearn.utils import check_random_state
 
 from ..base.kernel import KernelEstimator
 from ..base.state import lock_of
+from ..exact.pool_scores import PoolScores
 from .advice import Advice, Watch, advise, share_inside
 from .book import AFTER, LABELLED, Book, Event, checked_labels
 from .memory import Forgetting, Memory, Snapshots, checked_pool, is_fitted, take
-from .rules import RULES, Rule, as_rule, pick, pick_diverse
+from .rules import RULES, Rule, as_rule, pick, pick_diverse, slope_of
 from .scoring import scores_of, similarity_of
 
 __all__ = ["ActiveLearner"]
@@ -63,7 +64,8 @@ class ActiveLearner:
         'margin', 'near_boundary' or 'largest_positive' (two classes), 'small_pool', 'random'; a function of scores that
         returns utilities; a :class:`Rule`; or an adapted query strategy of scikit-activeml.
     pool : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
-        Rows that may be asked. The pool is not copied.
+        Rows that may be asked. The pool is not copied and must not change. With :class:`hingeline.IncrementalSVC` and
+        an RBF kernel, rules that look at all rows keep kernel values of the pool, in a quarter of its `cache_size`.
     classes : array-like, default=None
         Labels that may occur. Required unless the estimator is fitted or has a method ``add``.
     diversity : float, default=0.0
@@ -131,6 +133,7 @@ class ActiveLearner:
         self._memory = _memory(estimator, self.pool, self._had_model, classes, n_snapshots)
         self._book = Book(self.pool.shape[0])
         self._asked: np.ndarray | None = None
+        self._pool_scores: PoolScores | None = None
         self._watch = self._new_watch(min(n_watched, self.pool.shape[0]))
 
     # ---- questions -----------------------------------------------------------------------------------
@@ -167,13 +170,32 @@ class ActiveLearner:
             return rule.query(self, rows, min(n, len(rows)), draws)
         if rule.candidates is not None and len(rows) > n * rule.candidates:
             rows = np.sort(draws.choice(rows, n * rule.candidates, replace=False))
+        n_best = n if n == 1 or not self.diversity or not self.is_ready else SHORTLIST * n
+        rows = self._contenders(rule, rows, n_best)
+        if len(rows) == 1:
+            return rows
         utilities = rule.utility(self.scores(rows)) if self.is_ready else np.zeros(len(rows))
-        ties = None if rule.ties == "first" else draws
-        if n == 1 or not self.diversity or not self.is_ready:
-            return rows[pick(utilities, n, ties)]
-        few = pick(utilities, SHORTLIST * n, ties)
+        few = pick(utilities, n_best, None if rule.ties == "first" else draws)
+        if n_best == n:
+            return rows[few]
         similarity = similarity_of(self.estimator, take(self.pool, rows[few]))
         return rows[few[pick_diverse(utilities[few], n, similarity, self.diversity)]]
+
+    def _contenders(self, rule: Rule, rows: np.ndarray, n: int) -> np.ndarray:
+        """Those of the rows that may have one of the `n` largest utilities: few, if scores are known up to rounding.
+
+        The choice among them by :meth:`scores` is the same as among all rows.
+        """
+        estimator, slope = self.estimator, slope_of(rule.utility)
+        usable = self.is_ready and isinstance(self._memory, Forgetting) and PoolScores.suits(estimator)
+        if slope is None or not usable or 2 * len(rows) <= self.pool.shape[0] or n >= len(rows):
+            return rows
+        if self._pool_scores is None or not self._pool_scores.belong_to(estimator):
+            self._pool_scores = PoolScores(estimator, self.pool)
+        scores, error = self._pool_scores.current(estimator)
+        utilities = rule.utility(scores[rows])
+        least = np.partition(utilities, len(rows) - n)[len(rows) - n]
+        return rows[utilities >= least - 2 * slope * error]
 
     def _draws(self, purpose: int) -> np.random.Generator:
         """Random numbers of the seed and of a purpose: 0 for the watched rows, 1 and more for questions."""
@@ -300,7 +322,7 @@ class ActiveLearner:
 
     @_alone
     def undo(self) -> Event:
-        """Take back the last event of the history, whatever its kind.
+        """Take back the last event of the history, of any kind.
 
         With an estimator that forgets exactly the model is the optimum without the event. With other estimators it is a
         copy of the model before; ``estimator`` is then another object.

@@ -25,6 +25,7 @@ __all__ = [
     "pick",
     "pick_diverse",
     "pool_size",
+    "slope_of",
     "small_pool",
 ]
 
@@ -245,6 +246,23 @@ RULES = {
     "small_pool": small_pool(),
     "random": Rule(equal, candidates=1),
 }
+
+
+def slope_of(utility: Utility) -> float | None:
+    """Largest change of a row's utility if its scores change by 1; None if it is not known.
+
+    Parameters
+    ----------
+    utility : callable
+        Function of scores.
+
+    Returns
+    -------
+    float or None
+        Slope of a utility that depends on the scores of its row only.
+    """
+    known = ((near_boundary, 1.0), (largest_positive, 1.0), (margin, 2.0))
+    return next((slope for function, slope in known if function is utility), None)
 
 
 def as_rule(rule: Any) -> Any:

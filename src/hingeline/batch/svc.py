@@ -48,7 +48,7 @@ class SVC(SvcProbabilities, KernelClassifier):
     C : float, default=1.0
         Penalty of margin violations; infinity asks for a hard margin.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
-        A callable gets X twice, in whatever form X has, and returns the whole kernel matrix.
+        A callable gets X twice, in the form that X has, and returns the whole kernel matrix.
     degree : int, default=3
         Degree of 'poly'.
     gamma : {'scale', 'auto'} or float, default='scale'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -321,7 +322,7 @@ def _names(names: Any) -> str:
 
 
 def _check_alpha(alpha: float) -> None:
-    if not 0 < alpha < 1:
+    if not isinstance(alpha, Real) or not 0 < alpha < 1:
         raise ValueError(f"alpha must be between 0 and 1; got {alpha!r}.")
 
 

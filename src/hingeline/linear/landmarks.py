@@ -18,7 +18,7 @@ from scipy.linalg import eigh
 from .. import _core
 from ..base.kernel import COMPUTED
 from .layout import Layout
-from .rows import Clip, LocalProblem, MultiplierSource, Sample
+from .rows import FEW_ENTRIES, Clip, LocalProblem, MultiplierSource, Sample
 
 #: Smallest eigenvalue of the landmarks' kernel matrix in the map, as in scikit-learn.
 CLIPPED = 1e-12
@@ -28,6 +28,10 @@ LEFT_OUT = 1e-7
 #: Coordinates are computed for fewer rows than this times machines times landmarks: mapping a row costs as much as a
 #: row and column of a Hessian, and a fit transforms about ten Hessians per machine, at the cost of two products each.
 TRANSFORMS = 20
+#: With fewer than `FEW_ROWS` rows for each landmark, a machine starts from its minimum over the first of the landmarks
+#: (or over the coordinates with the largest eigenvalues): one in `COARSER`, at least `FEWEST`, to the accuracy
+#: `COARSE_TOL`. With more rows a sample of them is cheaper.
+FEW_ROWS, COARSER, FEWEST, COARSE_TOL = 100, 4, 20, 0.1
 #: Candidates per landmark for k-means++.
 CANDIDATES = 10
 #: Bytes of kernel values that are computed at a time for kernels outside the core.
@@ -165,23 +169,32 @@ def narrow(X: Any) -> Any:
 def single_suffices(kernel: LandmarkKernel, X: Any) -> bool:
     """Whether kernel values in single precision are good approximations. Raises if rows are too large."""
     own = kernel.in_core(X.shape[1])
-    return own is not None and _core.RowValues(_core.Source(own), _core.Matrix(X)).single
+    return own is not None and bool(_core.single_suffices(own, _core.Matrix(X)))
 
 
 # ---- choice of landmarks, coordinates --------------------------------------------------------------
 
 
-def choose(X: Any, count: int, rule: str, random: np.random.RandomState) -> np.ndarray:
-    """Numbers of the rows that become landmarks.
+def drawn(n: int, count: int, rule: str, random: np.random.RandomState, codes: np.ndarray | None) -> np.ndarray:
+    """Numbers of the rows that become landmarks, or among which k-means++ chooses them.
 
-    'uniform' draws the same rows as scikit-learn. 'kmeans++' draws rows far apart, among `CANDIDATES` random rows per
-    landmark.
+    'uniform' draws the same rows as scikit-learn, 'balanced' the same number of each class in `codes`.
     """
-    order = random.permutation(X.shape[0])
-    if rule == "uniform":
-        return order[:count]
-    some = order[: CANDIDATES * count]
-    return some[far_apart(X[some], count, random)]
+    order = random.permutation(n)
+    if rule == "balanced" and codes is not None:
+        order = in_turns(order, codes, count)
+    return order[: CANDIDATES * count if rule == "kmeans++" else count]
+
+
+def in_turns(order: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
+    """The rows of `order` such that the classes take turns, as long as they have rows; at least the first `count`."""
+    own = codes[order]
+    sizes = np.bincount(own)
+    by_class = np.argsort(own.astype(np.min_scalar_type(len(sizes))), kind="stable")
+    turn = np.empty(len(order), dtype=np.int64)
+    turn[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    early = np.flatnonzero(turn < count)
+    return order[early[np.argsort(turn[early], kind="stable")]]
 
 
 def far_apart(X: Any, count: int, random: np.random.RandomState) -> np.ndarray:
@@ -207,6 +220,11 @@ class Spectrum(NamedTuple):
         own = self.vectors[:, kept]
         return np.asarray((own * root) @ own.T, dtype=dtype)
 
+    def leading(self, count: int) -> Spectrum:
+        """Spectrum of the kernel matrix of the first landmarks."""
+        own = self.vectors[:count]
+        return Spectrum(*eigh((own * self.values) @ own.T, check_finite=False))
+
     def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvectors of the coordinates in training, and B: one line for each coordinate."""
         size = np.abs(self.values)
@@ -227,6 +245,55 @@ def spectrum(landmarks: Landmarks, threads: int) -> Spectrum:
 
 
 # ---- machines in the mapped space ------------------------------------------------------------------
+
+
+def coarser(n_rows: int, width: int, solver: str) -> int:
+    """Number of landmarks, or coordinates, of the problem that is solved first; 0 if there is none."""
+    few = width // COARSER
+    pays = n_rows < FEW_ROWS * width and n_rows * width >= FEW_ENTRIES
+    return few if solver == "gram" and pays and few >= FEWEST else 0
+
+
+@dataclass
+class CoordinateProblem(LocalProblem):
+    """Machines over rows in mapped coordinates, in ascending order of the eigenvalues.
+
+    Parameters
+    ----------
+    values : ndarray
+        The array behind `matrix`.
+    """
+
+    values: Any = None
+
+    def samples(self, solver: str) -> list[Sample]:
+        """The coordinates with the largest eigenvalues, or a sample of the rows where there are few coordinates."""
+        r, count = self.n_features, coarser(self.n_rows, self.n_features, solver)
+        if count == 0:
+            return super().samples(solver)
+
+        def lift(points: np.ndarray) -> np.ndarray:
+            return np.concatenate([np.zeros((len(points), r - count)), points], axis=1)
+
+        small = replace(self, matrix=_core.Matrix(self.values[:, r - count :]), values=self.values[:, r - count :])
+        return [Sample(np.arange(self.n_machines), small, 1.0, solver, None, lift, count / r, COARSE_TOL)]
+
+
+@dataclass
+class StoredProblem(LocalProblem):
+    """Machines over vectors of kernel values in memory.
+
+    Parameters
+    ----------
+    values : ndarray
+        The array behind `matrix`.
+    """
+
+    values: Any = None
+
+    def leading(self, count: int) -> StoredProblem:
+        """The machines over kernel values against the first landmarks only."""
+        return replace(self, matrix=_core.Matrix(self.values[:, :count]), values=self.values[:, :count])
 
 
 @dataclass
@@ -252,6 +319,11 @@ class StreamedProblem(LocalProblem):
         """The rows, with all machines at zero."""
         return self._source(clip, landmarks=self.landmarks.packed)
 
+    def leading(self, count: int) -> StreamedProblem:
+        """The machines over kernel values against the first landmarks only."""
+        few = Landmarks(self.landmarks.kernel, self.landmarks.rows[:count], self.landmarks.dtype)
+        return replace(self, landmarks=few)
+
     def samples(self, solver: str) -> list[Sample]:
         """Samples as vectors of kernel values in memory: a sixteenth of the rows is passed over many times."""
         return [sample._replace(problem=self._stored(sample.problem)) for sample in super().samples(solver)]
@@ -267,7 +339,7 @@ def problems_of(
     codes: np.ndarray,
     weights: np.ndarray,
     landmarks: Landmarks,
-    B: np.ndarray,
+    found: Spectrum,
     *,
     threads: int,
     most_bytes: float,
@@ -279,21 +351,25 @@ def problems_of(
     """
     which, n, m = np.arange(layout.n_machines), X.shape[0], landmarks.rows.shape[0]
     common = (codes, weights, which, threads)
+    B = found.coordinates()[1]
     if n < TRANSFORMS * layout.n_machines * m and 8 * n * len(B) <= most_bytes:
-        matrix = _core.Matrix(landmarks.coordinates(X, B, threads))
-        return [problem for _, problem in replace(layout, n_features=len(B)).problems(matrix, *common)]
+        values = landmarks.coordinates(X, B, threads)
+        own = replace(layout, n_features=len(B)).problems(_core.Matrix(values), *common)
+        return [CoordinateProblem(**vars(problem), values=values) for _, problem in own]
     size = n * m * landmarks.dtype.itemsize
     if size <= most_bytes:
-        found = [problem for _, problem in layout.problems(_core.Matrix(landmarks.values(X, threads)), *common)]
+        values = landmarks.values(X, threads)
+        own = layout.problems(_core.Matrix(values), *common)
+        bases: list[Any] = [StoredProblem(**vars(problem), values=values) for _, problem in own]
     elif landmarks.packed is not None:
         own = layout.problems(_core.Matrix(X), *common)
-        found = [StreamedProblem(**vars(problem), X=X, landmarks=landmarks) for _, problem in own]
+        bases = [StreamedProblem(**vars(problem), X=X, landmarks=landmarks) for _, problem in own]
     else:
         raise ValueError(
             f"cache_size is too small: the values of a kernel that is not computed by the core take "
             f"{size / 2**20:.0f} MB. Raise cache_size, or use 'rbf', 'poly', 'sigmoid' or 'linear'."
         )
-    return [MappedProblem(problem, B) for problem in found]
+    return [MappedProblem(base, B, found) for base in bases]
 
 
 class MappedRows:
@@ -409,12 +485,15 @@ class MappedProblem:
         The same machines over vectors of kernel values.
     coordinates : ndarray of shape (n_coordinates, n_landmarks)
         The matrix B of this module.
+    spectrum : Spectrum, default=None
+        Spectrum of the landmarks, to start from fewer of them.
     """
 
     base: Any
     coordinates: np.ndarray
+    spectrum: Spectrum | None = None
 
-    dense = True
+    dense, precise = True, True
     n_rows = property(lambda self: self.base.n_rows)
     n_machines = property(lambda self: self.base.n_machines)
     n_features = property(lambda self: len(self.coordinates))
@@ -431,8 +510,27 @@ class MappedProblem:
         return MappedRows(self.base.source(clip), self.coordinates)
 
     def samples(self, solver: str) -> list[Sample]:
-        """Samples of the rows whose minima are worth computing first."""
+        """The machines over fewer landmarks, or samples of the rows whose minima are worth computing first."""
+        count = coarser(self.n_rows, self.base.n_features, solver)
+        if self.spectrum is not None and count:
+            return [self._with_fewer(self.spectrum, count)]
         return [
             sample._replace(problem=MappedProblem(sample.problem, self.coordinates))
             for sample in self.base.samples(solver)
         ]
+
+    def _with_fewer(self, spectrum: Spectrum, count: int) -> Sample:
+        """The machines over the first landmarks, in coordinates of their own."""
+        first = spectrum.leading(count)
+        B = first.coordinates()[1]
+        # The point with the same outputs, and for a positive kernel with the same norm: B K_mm = diag(s)^1/2 U^T.
+        own = spectrum.coordinates()[0] / np.linalg.norm(self.coordinates, axis=1)[:, np.newaxis]
+        turn = B @ own[:, :count].T
+
+        def lift(points: np.ndarray) -> np.ndarray:
+            return np.concatenate([points[:, : len(B)] @ turn, points[:, len(B) :]], axis=1)
+
+        small = MappedProblem(self.base.leading(count), B, first)
+        return Sample(
+            np.arange(self.n_machines), small, 1.0, "gram", None, lift, count / self.base.n_features, COARSE_TOL
+        )

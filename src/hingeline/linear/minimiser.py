@@ -17,8 +17,6 @@ FIRST_CAP = 10
 GUESS_ROUNDS = 6
 #: Tolerance of the first of two rounds (heuristic 2 of the paper).
 FIRST_ROUND = 1e-2
-#: Accuracy of the minimum over a sample.
-FIRST_TOL = 1e-3
 #: Widths of the smoothed hinge: factor from one to the next, first width from a good start, iterations for one width.
 SHARPER, SEEDED_TAU, MOST_SHARPENING = 0.25, 0.25, 50
 #: If one width takes at most so many iterations, the next may be much smaller.
@@ -108,6 +106,11 @@ def _rescaled(problem: Any, pulls: np.ndarray, point: np.ndarray, lam: float, ma
     return best
 
 
+def lifted(points: np.ndarray, lift: Any) -> np.ndarray:
+    """Points of a problem from those of a :class:`~hingeline.linear.rows.Sample` with this `lift`."""
+    return points if lift is None else lift(points)
+
+
 def finish(stages: Iterable[Newton]) -> None:
     """Iterate stage after stage to its end."""
     for newton in stages:
@@ -169,7 +172,7 @@ class Minimiser:
         if loss == "hinge":
             self.newton.measures = lambda: (self.objective(), self.gap())
         self.other_passes = problem.setup_passes
-        self._sample: Minimiser | None = None  # while it is being solved
+        self._sample: tuple[Minimiser, Any] | None = None  # while it is being solved, and its lift
         self._trail: list[tuple[np.ndarray, np.ndarray]] = []
         self._last = self.true_lam.copy()  # penalties of the last minima
         self._solver: Solver | None = None
@@ -179,7 +182,7 @@ class Minimiser:
     @property
     def points(self) -> np.ndarray:
         """Current weights and thresholds."""
-        return self.newton.points if self._sample is None else self._sample.points
+        return self.newton.points if self._sample is None else lifted(self._sample[0].points, self._sample[1])
 
     @property
     def reason(self) -> np.ndarray:
@@ -318,7 +321,7 @@ class Minimiser:
         if self._solver is None and self.solver_name == "gram":
             # A narrow hinge amplifies rounding errors of products; where products are few, double costs little.
             length, rows = self.problem.length, self.problem.n_rows
-            precise = self.loss == "hinge" or rows * length**2 < FEW_PRODUCTS
+            precise = self.loss == "hinge" or rows * length**2 < FEW_PRODUCTS or self.problem.precise
             self._solver = Exact(self.source, self.problem.n_machines, length, *self._sketch(), precise=precise)
         elif self._solver is None:
             cap = None if self.seeded or self.solver_name == "plain" else FIRST_CAP
@@ -347,16 +350,16 @@ class Minimiser:
                 sample.problem,
                 self.true_lam[sample.machines] * sample.share,
                 loss=self.loss,
-                tol=max(FIRST_TOL, self.tol),
+                tol=max(sample.tol, self.tol),
                 max_iter=self.max_iter if sample.max_iter is None else min(sample.max_iter, self.max_iter),
                 solver=sample.solver,
             )
             # If the sample has all machines its points are the best ones so far.
-            self._sample = first if len(sample.machines) == self.problem.n_machines else None
+            self._sample = (first, sample.lift) if len(sample.machines) == self.problem.n_machines else None
             yield from first.stages()
             self._sample = None
-            self.newton.points[sample.machines] = first.points
-            self.other_passes += sample.share * first.n_passes
+            self.newton.points[sample.machines] = lifted(first.points, sample.lift)
+            self.other_passes += (sample.share if sample.cost is None else sample.cost) * first.n_passes
             # In partitions iterations are dear: the hinge begins with a narrower width.
             self.seeded = not self.problem.in_memory
 

@@ -109,7 +109,7 @@ class KktTest(GapTest):
         self.longest = np.full(n_machines, np.inf)  # gradients that are expected to meet the test
 
     def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return self.test.wanted(newton, which)
+        return np.minimum(self.test.wanted(newton, which), self.longest[which] ** 2 / (2 * newton.lam[which]))
 
     def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         met = self.test.met(newton, which)

@@ -20,8 +20,8 @@ from .finite_newton import LinearClassifier
 from .landmarks import problems_of
 from .minimiser import Minimiser
 from .nystroem_map import MAP_RULES, NystroemMap
-from .path import checked_Cs
-from .training import explained, in_partitions, large_gaps, one_blas_thread
+from .path import PathResults, checked_Cs
+from .training import explained, in_partitions, one_blas_thread
 
 #: Rows per coordinate from which a sketch of the Hessian pays.
 SKETCHED_ROWS = 200
@@ -62,8 +62,9 @@ class NystroemSVC(LinearClassifier):
     n_components : int, default=500
         Number of landmarks, the training samples that the map is made from; at most all samples. More are more
         accurate, and take more time.
-    landmarks : {'uniform', 'kmeans++'}, default='uniform'
-        How landmarks are chosen, as in :class:`NystroemMap`. Samples of weight zero are never landmarks.
+    landmarks : {'balanced', 'uniform', 'kmeans++'}, default='balanced'
+        How landmarks are chosen, as in :class:`NystroemMap`: by default the same number of each class. Samples of
+        weight zero are never landmarks.
     loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
         Loss, as in :class:`FiniteNewtonSVC`.
     fit_intercept : bool, default=True
@@ -80,7 +81,8 @@ class NystroemSVC(LinearClassifier):
         How to solve Newton's systems, as in :class:`FiniteNewtonSVC`.
     cache_size : float, default=4096
         Memory for kernel values between samples and landmarks in MB. If they take more, they are computed again in each
-        pass over the samples. With two classes the results have the same bits, with more they are equal up to `tol`.
+        pass over the samples. With two classes and at least ``20 * n_components`` samples the results have the same
+        bits, otherwise they are equal up to `tol`.
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of landmarks. None gives the same choice in every fit.
     n_jobs : int, default=None
@@ -164,7 +166,7 @@ class NystroemSVC(LinearClassifier):
         degree: float = 3,
         kernel_params: dict[str, Any] | None = None,
         n_components: int = 500,
-        landmarks: str = "uniform",
+        landmarks: str = "balanced",
         loss: str = "squared_hinge",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -212,13 +214,13 @@ class NystroemSVC(LinearClassifier):
         scaled = self.gamma == "scale" and not callable(self.kernel)
         variance = entry_variance(X, None if sample_weight is None else weights) if scaled else None
         self._new_map(variance, X.shape[1])
-        attributes, found = self.map_._found(X, some)
+        attributes, found = self.map_._found(X, codes, some)
         self._set_map(attributes, found)
         landmarks = self.map_._landmarks(np.float32)
         layout = self._layout(landmarks.rows.shape[0])
         require_room(layout)
         limits = {"threads": self._threads(), "most_bytes": self.cache_size * 2**20}
-        problems = problems_of(layout, X, codes, weights, landmarks, self._coordinates[1], **limits)
+        problems = problems_of(layout, X, codes, weights, landmarks, found, **limits)
         return X, self.classes_[codes], problems
 
     def _new_map(self, variance: float | None, n_features: int) -> None:
@@ -320,27 +322,17 @@ def nystroem_path(
     params.check(model, model._rules)
     with one_blas_thread(), explained(X, "nystroem_path"):
         X, _, problems = model._problems(X, y, sample_weight)
-        n_machines = sum(problem.n_machines for problem in problems)
-        points = np.empty((len(values), n_machines, problems[0].length))
-        results = {name: np.empty((len(values), n_machines)) for name in ("objective_", "duality_gap_")}
-        results["n_iter_"] = np.empty((len(values), n_machines), dtype=np.int64)
-        results["stop_reason_"] = np.empty((len(values), n_machines), dtype=object)
+        results = PathResults(values, problems)
+        points = np.empty((*results.shape, problems[0].length))
         for k, of, minimiser in model._walk(problems, values):
             points[k, of] = minimiser.points
-            results["n_iter_"][k, of] = minimiser.newton.n_iter
-            results["duality_gap_"][k, of] = values[k] * minimiser.gap()
-            results["objective_"][k, of] = values[k] * minimiser.objective()
-            results["stop_reason_"][k, of] = minimiser.reason
-    gaps = large_gaps(results["stop_reason_"].ravel(), results["duality_gap_"], results["objective_"], model.tol)
-    for text in gaps:
+            results.record(k, of, minimiser)
+    for text in results.complaints(model):
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
-    shared = {name: vars(model)[name] for name in vars(model) if name.endswith("_") and name != "_coordinates"}
+    shared = {name: vars(model)[name] for name in vars(model) if name.endswith("_")}
     models = []
     for k, C in enumerate(values):
         own = NystroemSVC(**{**parameters, "C": float(C)})
-        found = {
-            name: column[k].astype(str) if column.dtype == object else column[k] for name, column in results.items()
-        }
-        own.__dict__.update(shared | found | model._weights(points[k]))
+        own.__dict__.update(shared | results.attributes(k) | model._weights(points[k]))
         models.append(own)
     return models

@@ -14,7 +14,8 @@ from ..base import params
 from ..base.fit import Training, run, with_callbacks
 from ..base.rows import RowEstimator, require_array, require_sound
 from ..base.state import snapshot
-from .landmarks import KERNEL_PARAMS, LandmarkKernel, Landmarks, Spectrum, choose, single_suffices, spectrum
+from .estimator import class_codes
+from .landmarks import KERNEL_PARAMS, LandmarkKernel, Landmarks, Spectrum, drawn, far_apart, single_suffices, spectrum
 from .training import one_blas_thread
 
 MAP_RULES = {
@@ -24,7 +25,7 @@ MAP_RULES = {
     "degree": params.real(least=1.0) | params.nothing(),
     "kernel_params": params.mapping() | params.nothing(),
     "n_components": params.integer(least=1),
-    "landmarks": params.one_of("uniform", "kmeans++"),
+    "landmarks": params.one_of("uniform", "balanced", "kmeans++"),
     "n_jobs": params.jobs(),
 }
 
@@ -32,8 +33,8 @@ MAP_RULES = {
 class MapTraining(Training):
     """Choice of the landmarks and their spectrum, in one step."""
 
-    def __init__(self, estimator: NystroemMap, X: Any) -> None:
-        self.estimator, self.X = estimator, X
+    def __init__(self, estimator: NystroemMap, X: Any, codes: np.ndarray | None) -> None:
+        self.estimator, self.X, self.codes = estimator, X, codes
         self.found: dict[str, Any] = {}
 
     def learnt(self) -> bool:
@@ -41,7 +42,7 @@ class MapTraining(Training):
 
     def advance(self, steps: int | None) -> bool:
         """Choose landmarks and decompose their kernel matrix."""
-        self.found = self.estimator._found(self.X, None)[0]
+        self.found = self.estimator._found(self.X, self.codes, None)[0]
         return False
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
@@ -69,9 +70,9 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         Further parameters of the kernel.
     n_components : int, default=100
         Number of features, and of training samples that the map is made from.
-    landmarks : {'uniform', 'kmeans++'}, default='uniform'
-        How these samples are chosen: at random, as in scikit-learn; or far from one another, among ten random samples
-        for each.
+    landmarks : {'uniform', 'balanced', 'kmeans++'}, default='uniform'
+        How these samples are chosen: at random, as in scikit-learn; at random with the same number of each class, which
+        needs y; or far from one another, among ten random samples for each.
     random_state : int, RandomState instance or None, default=None
         Seed of the choice. With an int and 'uniform' it is the choice of scikit-learn; None gives the same choice in
         every fit.
@@ -138,27 +139,34 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        y : object
-            Ignored.
+        y : array-like of shape (n_samples,), default=None
+            Labels for ``landmarks='balanced'``, otherwise ignored.
 
         Returns
         -------
         NystroemMap
             The fitted map.
         """
-        run(self, self._prepare_map, X)
+        run(self, self._prepare_map, X, y)
         return self
 
-    def _prepare_map(self, X: Any) -> MapTraining:
+    def _prepare_map(self, X: Any, y: Any) -> MapTraining:
         self._kernel()  # raises before the rows are read
-        X = self._check_rows(X, reset=True)
+        codes = None
+        if self.landmarks == "balanced":
+            if y is None:
+                raise ValueError("landmarks='balanced' needs the labels y in fit. Pass them, or use 'uniform'.")
+            X, y = self._check_rows(X, y, reset=True)
+            codes = class_codes(y)[1]
+        else:
+            X = self._check_rows(X, reset=True)
         if self.n_components > X.shape[0]:
             warnings.warn(
                 f"n_components={self.n_components} is more than the {X.shape[0]} samples; all samples are used.",
                 UserWarning,
                 stacklevel=4,
             )
-        return MapTraining(self, X)
+        return MapTraining(self, X, codes)
 
     def transform(self, X: Any) -> np.ndarray:
         """Map samples to features.
@@ -193,13 +201,22 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
             return LandmarkKernel(self.kernel, given)
         return LandmarkKernel(self.kernel, given | {k: v for k, v in own.items() if k in KERNEL_PARAMS[self.kernel]})
 
-    def _found(self, X: Any, candidates: np.ndarray | None) -> tuple[dict[str, Any], Spectrum]:
-        """Fitted attributes, with landmarks out of the rows `candidates` (None: all), and the spectrum behind them."""
-        rows = X if candidates is None else X[candidates]
-        chosen = choose(
-            rows, min(self.n_components, rows.shape[0]), self.landmarks, params.generator(self.random_state)
-        )
-        return self._attributes(rows[chosen], chosen if candidates is None else candidates[chosen], X)
+    def _found(
+        self, X: Any, codes: np.ndarray | None, candidates: np.ndarray | None
+    ) -> tuple[dict[str, Any], Spectrum]:
+        """Fitted attributes, with landmarks out of the rows `candidates` (None: all), and the spectrum behind them.
+
+        `codes` are the classes of the rows, for balanced landmarks.
+        """
+        random = params.generator(self.random_state)
+        n = X.shape[0] if candidates is None else len(candidates)
+        count = min(self.n_components, n)
+        own = codes if codes is None or candidates is None else codes[candidates]
+        chosen = drawn(n, count, self.landmarks, random, own)
+        chosen = chosen if candidates is None else candidates[chosen]
+        if self.landmarks == "kmeans++":
+            chosen = chosen[far_apart(X[chosen], count, random)]
+        return self._attributes(X[chosen], chosen, X)
 
     def _attributes(self, components: Any, indices: np.ndarray, X: Any) -> tuple[dict[str, Any], Spectrum]:
         """Fitted attributes for given landmarks; X are the rows that decide on the precision of kernel values."""

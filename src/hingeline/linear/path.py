@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..base import params
 from ..base.rows import LARGEST
 from .estimator import require_memory
-from .finite_newton import FiniteNewtonSVC
+from .finite_newton import FiniteNewtonSVC, LinearClassifier
+from .minimiser import Minimiser
 from .training import explained, large_gaps, one_blas_thread
 
 
@@ -69,21 +70,45 @@ def finite_newton_path(
     model = FiniteNewtonSVC(**parameters)
     params.check(model, model._rules)
     X, _, problems = model._problems(X, y, sample_weight)
-    n_machines = sum(problem.n_machines for problem in problems)
-    coefs = np.empty((len(values), n_machines, X.shape[1]))
-    intercepts, gaps, objectives = np.empty((3, len(values), n_machines))
-    n_iter = np.empty((len(values), n_machines), dtype=np.int64)
-    reasons = np.empty((len(values), n_machines), dtype=object)
+    results = PathResults(values, problems)
+    coefs = np.empty((*results.shape, X.shape[1]))
+    intercepts = np.empty(results.shape)
     with one_blas_thread(), explained(X, "finite_newton_path"):
         for k, of, minimiser in model._walk(problems, values):
             coefs[k, of], intercepts[k, of] = model._split(minimiser.points)
-            n_iter[k, of] = minimiser.newton.n_iter
-            gaps[k, of] = values[k] * minimiser.gap()
-            objectives[k, of] = values[k] * minimiser.objective()
-            reasons[k, of] = minimiser.reason
-    for text in large_gaps(reasons.ravel(), gaps, objectives, model.tol, model.kkt_tol):
+            results.record(k, of, minimiser)
+    for text in results.complaints(model):
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
-    return FiniteNewtonPath(values, coefs, intercepts, n_iter, gaps)
+    return FiniteNewtonPath(values, coefs, intercepts, results.n_iter_, results.duality_gap_)
+
+
+class PathResults:
+    """Attributes of the machines for all values of C: arrays of shape (n_Cs, n_machines)."""
+
+    def __init__(self, values: np.ndarray, problems: list[Any]) -> None:
+        self.values = values
+        self.shape = len(values), sum(problem.n_machines for problem in problems)
+        self.objective_, self.duality_gap_ = np.empty((2, *self.shape))
+        self.n_iter_ = np.empty(self.shape, dtype=np.int64)
+        self.stop_reason_ = np.empty(self.shape, dtype=object)
+
+    def record(self, k: int, of: slice, minimiser: Minimiser) -> None:
+        """Record what a minimiser found for machines `of` and the value of C with index `k`."""
+        self.n_iter_[k, of] = minimiser.newton.n_iter
+        self.duality_gap_[k, of] = self.values[k] * minimiser.gap()
+        self.objective_[k, of] = self.values[k] * minimiser.objective()
+        self.stop_reason_[k, of] = minimiser.reason
+
+    def attributes(self, k: int) -> dict[str, np.ndarray]:
+        """Fitted attributes of the model with the value of C with index `k`."""
+        found = {"objective_": self.objective_[k], "duality_gap_": self.duality_gap_[k], "n_iter_": self.n_iter_[k]}
+        return found | {"stop_reason_": self.stop_reason_[k].astype(str)}
+
+    def complaints(self, model: LinearClassifier) -> Iterator[str]:
+        """Texts of warnings about machines that stopped early."""
+        return large_gaps(
+            self.stop_reason_.ravel(), self.duality_gap_, self.objective_, model.tol, kkt_tol=model.kkt_tol
+        )
 
 
 def checked_Cs(Cs: Any) -> np.ndarray:

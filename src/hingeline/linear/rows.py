@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -95,15 +96,21 @@ class MultiplierSource(Source, Protocol):
 
 
 class Sample(NamedTuple):
-    """A problem over a sample of the rows, whose minimum is the start for some machines of the full problem."""
+    """A problem over a sample of the rows or in fewer coordinates. Its minimum is the start for some machines."""
 
     machines: np.ndarray
-    problem: LocalProblem
+    problem: Any
     #: Rows of the sample divided by all rows of these machines.
     share: float
     #: Solver of Newton's systems, and Newton iterations at most (None: no other limit).
     solver: str
     max_iter: int | None
+    #: Points of the full problem from points of this one; None: they are the same.
+    lift: Callable[[np.ndarray], np.ndarray] | None = None
+    #: Cost of a pass over the sample, as a share of a pass over all rows; None: `share`.
+    cost: float | None = None
+    #: Accuracy of the minimum.
+    tol: float = 1e-3
 
 
 class Problem(Protocol):
@@ -127,6 +134,8 @@ class Problem(Protocol):
     rows: np.ndarray | None
     #: Passes over the rows that were made to set up the problem.
     setup_passes: float
+    #: Whether Hessians are always computed in double.
+    precise: bool
 
     def source(self, clip: Clip) -> Any:
         """The rows, with all machines at zero (a :class:`Source`)."""
@@ -186,6 +195,7 @@ class LocalProblem:
     in_memory = True
     hessian_bytes = 1 << 30
     setup_passes = 0.0
+    precise = False
 
     n_machines = property(lambda self: self.weights.shape[0])
     n_rows = property(lambda self: self.weights.shape[1])

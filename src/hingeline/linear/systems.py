@@ -133,7 +133,8 @@ class Exact:
         else:
             settled = np.abs(active - self.active[which]) <= SETTLED * active
             self.active[which] = active
-            if not self.precise and (settled & (newton.gap[which] > SKETCHED_FALL * before)).any():
+            slow = newton.gap[which] > np.maximum(SKETCHED_FALL * before, newton.test.wanted(newton, which))
+            if not self.precise and (settled & slow).any():
                 self._take_all()
                 self.known[:] = False
         # Rows added and removed many times may have cost the matrix its digits.

@@ -87,10 +87,11 @@ template <class T> class Part {
     Sums move(Ids which, const double* deltas, const double* b, double* const* hessians, int threads,
               Interrupt* interrupt) {
         Sums out(which.count, length());
-        for (Index q = 0; q < which.count; ++q) {
-            if (interrupt && interrupt->requested()) break;
-            move_one(which[q], deltas[q], b + q * length(), hessians[q], out, q, threads, interrupt);
-        }
+        // Many machines: one per thread, since a Hessian of few rows has one piece.
+        const int inside = which.count >= threads ? 1 : threads;
+        run_tasks(which.count, inside == 1 ? threads : 1, interrupt, [&](Index q, int) {
+            move_one(which[q], deltas[q], b + q * length(), hessians[q], out, q, inside, interrupt);
+        });
         const Index changed = std::accumulate(out.changed.begin(), out.changed.end(), Index{0});
         if (changed > 0) passes_ += static_cast<double>(changed) / static_cast<double>(which.count) / rows_as_double();
         count_active(out);

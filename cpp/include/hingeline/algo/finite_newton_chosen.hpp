@@ -63,7 +63,9 @@ template <class T> class ChosenSums {
         const double row = data_.entries_per_row(), line = static_cast<double>(length_);
         const double work = static_cast<double>(count) * (hessian ? row * row / 2 : row);
         const double area = std::max(hessian ? line * line : line, 1.0);
-        return std::clamp<Index>(static_cast<Index>(std::min(work / (8 * area), 8388608.0 / area)), 1, 16);
+        // Products of dense rows are made in tiles: a hundred cost as much as an entry of a buffer.
+        const double least = hessian && row == static_cast<double>(d_) ? 1024 : 8;
+        return std::clamp<Index>(static_cast<Index>(std::min(work / (least * area), 8388608.0 / area)), 1, 16);
     }
 
     template <class V, class Form> void add_rows(const Form& x, const Chosen& chosen, Index begin, Index end,

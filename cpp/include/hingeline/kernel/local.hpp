@@ -9,6 +9,7 @@
 //     take(source, rows)                       copy the rows
 //     prepare(scratch)                         promise to call `columns` with all rows as base, until the next promise
 //     columns(queries, base, columns, scratch) columns[q][j] = K(rows[base[j]], rows[queries[q]])
+//     unit_diagonal()                          whether all values are between 0 and 1 and K(x, x) = 1
 //     block()                                  largest number of queries of a call
 //     ahead()                                  number of queries that cost little more than one
 //     nanoseconds()                            time of a kernel value, roughly
@@ -32,6 +33,35 @@ template <class S> struct RowKernel {
     Index size() const { return row_count(rows); }
 };
 
+/// Largest squared norm of a row. Throws if a norm is too large in double.
+template <class S> double largest_norm(const Rows<S>& rows) {
+    double largest = 0;
+    Array<S> line(column_count(rows));
+    for (Index i = 0; i < row_count(rows); ++i) {
+        spread(rows, i, line.data());
+        double parts[8] = {};  // independent sums hide the latency of the additions
+        Index k = 0;
+        for (; k + 8 <= line.size(); k += 8)
+            for (int u = 0; u < 8; ++u) parts[u] += static_cast<double>(line[k + u]) * static_cast<double>(line[k + u]);
+        for (; k < line.size(); ++k) parts[0] += static_cast<double>(line[k]) * static_cast<double>(line[k]);
+        const double norm = std::accumulate(parts, parts + 8, 0.0);
+        require_moderate(norm, i);
+        largest = std::max(largest, norm);
+    }
+    return largest;
+}
+
+/// Whether kernel values in single precision are good approximations: the errors of products of rows, relative to
+/// single precision, must not dominate the kernel values. Throws if rows are too large in double.
+template <class S> bool single_suffices(const Kernel& kernel, const Rows<S>& rows) {
+    constexpr double most = 1e4;
+    const double norm = largest_norm(rows);
+    if (kernel.kind == KernelKind::linear) return norm <= most;
+    const double inner = std::abs(kernel.gamma) * norm + std::abs(kernel.coef0);
+    if (kernel.kind == KernelKind::poly) return std::pow(inner, kernel.degree) <= most;
+    return inner <= most;
+}
+
 /// With the cheapest form of the rows that gives the same kernel values.
 template <class S> RowKernel<S> row_kernel(const Kernel& kernel, const Rows<S>& rows) {
     RowKernel<S> out{kernel, rows};
@@ -45,6 +75,7 @@ template <class T> struct SumScratch {
     Scratch<T> tiles;
     ByteScratch<T> bytes;
     Aligned<double> sums;
+    Aligned<T> lines;
     Wiped<T> rows;
 };
 
@@ -52,7 +83,9 @@ template <class Source, class T> class Local;
 
 template <class S, class T> class Local<RowKernel<S>, T> {
   public:
+    bool unit_diagonal() const { return unit_diagonal_; }
     void take(const RowKernel<S>& source, Ids rows) {
+        unit_diagonal_ = source.kernel.kind == KernelKind::rbf;
         gram_.reset();
         in_bytes_ = source.bytes.template fits<T>();
         if (in_bytes_) return bytes_.take(source.kernel, source.bytes.unit, source.rows, rows);
@@ -145,7 +178,7 @@ template <class S, class T> class Local<RowKernel<S>, T> {
     Rows<T> view_;
     std::optional<Gram<T>> gram_;
     ByteGram<T> bytes_;
-    bool in_bytes_ = false;
+    bool in_bytes_ = false, unit_diagonal_ = false;
 };
 
 template <class S, class T> class Local<Gathered<S>, T> {
@@ -158,6 +191,7 @@ template <class S, class T> class Local<Gathered<S>, T> {
         }
     }
     static void prepare(SumScratch<T>&) {}
+    static bool unit_diagonal() { return false; }
     Index size() const { return places_.size(); }
     static int block() { return 4; }
     static int ahead() { return 1; }  // reading values that may not be needed costs as much as reading needed ones

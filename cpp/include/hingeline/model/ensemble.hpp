@@ -113,6 +113,13 @@ template <class M> struct Ensemble {
         classes = std::move(known);
     }
     Array<Index> order() const { return classes.order(machines); }
+    /// Put the attributes that decision values need, of machines in the given order; terms_of(state) are coefficients.
+    template <class F> void put_decisions(Record& out, const Array<Index>& by_class, F&& terms_of) const {
+        Array<Terms> terms;
+        for (const Index m : by_class) terms.push_back(oriented(terms_of(machines[m].state)));
+        put_joint(out, terms, classes.size(), classes.one_vs_rest && classes.size() > 2);
+        put_each(out, "decision_scale", machines, by_class, [](const M& m) { return m.state.largest; });
+    }
 
     /// Append the rows of a chunk; the position of the first. -1 for a precomputed kernel, which needs no rows.
     Index append(const Source& source, const Chunk& chunk) {
@@ -272,18 +279,23 @@ template <class Archive, class E> void ensemble_fields(Archive& a, E& e) {
     a("n_seen", e.n_seen);
 }
 
+/// The fields of each machine.
+template <class Machines> std::vector<Record> saved_machines(Machines& machines) {
+    std::vector<Record> out;
+    for (auto& m : machines) {
+        Writer one;
+        fields(one, m);
+        out.push_back(std::move(one.record));
+    }
+    return out;
+}
+
 template <class E> Record saved_ensemble(E& e, const char* kind, Index version) {
     Writer out;
     put_header(out.record, kind, version);
     ensemble_fields(out, e);
     out.record.put("unfinished", e.unfinished);
-    std::vector<Record> machines;
-    for (auto& m : e.machines) {
-        Writer one;
-        fields(one, m);
-        machines.push_back(std::move(one.record));
-    }
-    out.record.put("machines", std::move(machines));
+    out.record.put("machines", saved_machines(e.machines));
     return std::move(out.record);
 }
 

@@ -265,13 +265,7 @@ class Incremental {
         Writer out;
         put_header(out.record, kind, version);
         all_fields(out, *this);
-        std::vector<Record> machines;
-        for (Unit& u : model.units) {
-            Writer one;
-            fields(one, u);
-            machines.push_back(std::move(one.record));
-        }
-        out.record.put("machines", std::move(machines));
+        out.record.put("machines", saved_machines(model.units));
         return std::move(out.record);
     }
     void restore(const Record& record, const AnyRows* held) {

@@ -111,14 +111,11 @@ class KernelSgd : public Ensemble<Machine> {
     Record attributes(bool brief = false) const {
         Record out;
         const Array<Index> by_class = order();
-        Array<Terms> terms;
-        for (const Index m : by_class) terms.push_back(oriented(terms_of(machines[m].state)));
-        put_joint(out, terms, classes.size(), classes.one_vs_rest && classes.size() > 2);
+        put_decisions(out, by_class, terms_of);
+        if (brief) return out;
         const auto put = [&](const char* name, auto&& f) {
             put_each(out, name, machines, by_class, [&](const Machine& m) { return f(m.state); });
         };
-        put("decision_scale", [](const auto& s) { return s.largest; });
-        if (brief) return out;
         put("n_iter", [](const auto& s) { return s.t; });
         put("n_violations", [](const auto& s) { return s.violations; });
         put("truncated", [](const auto& s) { return s.sigma * s.dropped; });

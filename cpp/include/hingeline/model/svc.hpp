@@ -36,32 +36,8 @@ class RowValues {
         return row_count(rows) < few ? RowKernel<S>{kernel, rows} : row_kernel(kernel, rows);
     }
     template <class S> static bool single_suffices(const Gathered<S>&) { return false; }
-    /// The errors of products of rows, relative to single precision, must not dominate the kernel values. Throws if
-    /// rows are too large in double.
     template <class S> static bool single_suffices(const RowKernel<S>& k) {
-        constexpr double most = 1e4;
-        const double norm = largest_norm(k.rows);
-        if (k.kernel.kind == KernelKind::linear) return norm <= most;
-        const double inner = std::abs(k.kernel.gamma) * norm + std::abs(k.kernel.coef0);
-        if (k.kernel.kind == KernelKind::poly) return std::pow(inner, k.kernel.degree) <= most;
-        return inner <= most;
-    }
-    template <class S> static double largest_norm(const Rows<S>& rows) {
-        double largest = 0;
-        Array<S> line(column_count(rows));
-        for (Index i = 0; i < row_count(rows); ++i) {
-            spread(rows, i, line.data());
-            double parts[8] = {};  // independent sums hide the latency of the additions
-            Index k = 0;
-            for (; k + 8 <= line.size(); k += 8)
-                for (int u = 0; u < 8; ++u)
-                    parts[u] += static_cast<double>(line[k + u]) * static_cast<double>(line[k + u]);
-            for (; k < line.size(); ++k) parts[0] += static_cast<double>(line[k]) * static_cast<double>(line[k]);
-            const double norm = std::accumulate(parts, parts + 8, 0.0);
-            require_moderate(norm, i);
-            largest = std::max(largest, norm);
-        }
-        return largest;
+        return hingeline::single_suffices(k.kernel, k.rows);
     }
 
     std::variant<RowKernel<float>, RowKernel<double>, Gathered<float>, Gathered<double>> values_ =

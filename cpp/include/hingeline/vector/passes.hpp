@@ -2,6 +2,8 @@
 // PackedOps: a symmetric matrix stored as the rows of its lower triangle.
 #pragma once
 
+#include <cstdint>
+
 #include "hingeline/vector/layout.hpp"
 
 namespace hingeline {
@@ -32,6 +34,17 @@ struct Most {
     double value;
     Index at;
 };
+/// The largest gradient with room to rise and its first position (-1: none).
+struct Top {
+    double value;
+    Index at;
+};
+/// Partner of a top gradient (-1: none), and the distance from it to the smallest gradient with room to fall (0: none
+/// is smaller).
+struct Partner {
+    Index at;
+    double gap;
+};
 /// sum a k, and the sums of h and h^2 over a != 0, where h = c g.
 struct Glance {
     double output, sum, squares;
@@ -55,10 +68,14 @@ template <class T> struct PassOps {
     Ascent (*ascend_both)(T* g, const T* k, double a, const T* l, double c, const T* up, const T* dn, Index n);
     /// g[i] += a * (k[i] - l[i]) (no change where k is null), and the extremes then.
     Extremes (*ascend_pair)(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n);
-    /// With fall = top - g[i] > 0 where dn > 0, and bend = top_diagonal + diagonal[i] - 2 k[i], or 1e-12 if that is not
-    /// positive: the largest fall^2 / bend. Arrays padded as for `pass_step`; n < 2^24.
-    Most (*second_order)(const T* g, const T* k, const T* diagonal, const T* dn, double top, double top_diagonal,
-                         Index n);
+    /// g[i] += a * (k[i] - l[i]) (no change where k is null), and the top then. In single precision a is taken in two
+    /// parts, unless it is a number of single precision, which is faster.
+    Top (*rise)(T* g, const T* k, const T* l, double a, const T* up, Index n);
+    /// With fall = top - g[i] > 0 where dn > 0, and bend = top_diagonal + diagonal[i] - 2 k[i], or 1e-12 if that is
+    /// less: the position with the largest fall^2 / bend. A null diagonal is top_diagonal everywhere. Arrays padded
+    /// as for `pass_step`; n < 2^24.
+    Partner (*partner)(const T* g, const T* k, const T* diagonal, const T* dn, double top, double top_diagonal,
+                       Index n);
     /// Accumulates in double.
     Glance (*glance)(const T* k, const double* a, const T* g, const double* c, Index n);
     /// sums[i] += sum_r weights[r] * rows[r][i], r ascending, for from <= i < to; both multiples of `pass_step`.
@@ -73,6 +90,21 @@ template <class T> struct PassOps {
 template <class T> const PassOps<T>& pass_ops();
 template <> const PassOps<float>& pass_ops<float>();
 template <> const PassOps<double>& pass_ops<double>();
+
+/// Kernel value of 16 bits: k stands for 1 - k / 2^16. Values below 2^-16 are stored as 2^-16.
+using Coarse = std::uint16_t;
+inline constexpr double coarse_unit = 1.0 / 65536;
+
+/// Passes of kernel values between 0 and 1 with a unit diagonal, in 16 bits.
+struct CoarseOps {
+    /// out[i] = k[i] rounded; n is a multiple of `pass_step`.
+    void (*coarsen)(const float* k, Coarse* out, Index n);
+    /// g[i] += a * (k[i] - l[i]), otherwise as `PassOps::rise`.
+    Top (*rise)(float* g, const Coarse* k, const Coarse* l, double a, const float* up, Index n);
+    /// As `PassOps::partner` with bend = max(2 k[i], 1), in the units of k.
+    Partner (*partner)(const float* g, const Coarse* k, const float* dn, double top, Index n);
+};
+const CoarseOps& coarse_ops();
 
 /// A is symmetric of order m: the rows of its lower triangle, one behind the other.
 struct PackedOps {

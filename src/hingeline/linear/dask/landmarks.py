@@ -9,15 +9,16 @@ import scipy.sparse as sp
 
 from ...base import params
 from ..estimator import require_room
-from ..landmarks import CANDIDATES, Landmarks, MappedProblem, far_apart
+from ..landmarks import Landmarks, MappedProblem, drawn, far_apart
 from .partitions import Kept, Survey, as_rows, compute, delayed, literal
 from .problem import DaskProblem
 from .rows import Rounds
 
 
-def _has_weight(kept: Kept) -> np.ndarray:
-    """Rows of a partition with a weight, as bits."""
-    return np.packbits(np.ones(len(kept.codes), dtype=bool) if kept.weights is None else kept.weights > 0)
+def _codes_of(kept: Kept) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of a partition, as indices into those found there, and the rows with a weight, as bits."""
+    weighted = np.ones(len(kept.codes), dtype=bool) if kept.weights is None else kept.weights > 0
+    return kept.codes, np.packbits(weighted)
 
 
 def _some(block: Any, places: np.ndarray) -> Any:
@@ -69,18 +70,17 @@ def mapped_problem_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Map
     estimator._set_classes(classes, np.bincount(places, weights=survey.counts, minlength=len(classes)))
     estimator._new_map(None if estimator.gamma != "scale" else _variance(survey), survey.n_features)
     random = params.generator(estimator.random_state)
-    bits = compute(*[delayed(_has_weight)(kept) for kept in survey.kept])
-    weighted = np.concatenate(
-        [np.unpackbits(some, count=look.n_rows) for some, look in zip(bits, survey.looks, strict=True)]
-    )
+    found = compute(*[delayed(_codes_of)(kept) for kept in survey.kept])
+    codes = np.concatenate([places[place][own] for place, (own, _) in zip(survey.places, found, strict=True)])
+    weighted = np.concatenate([np.unpackbits(bits, count=len(own)) for own, bits in found])
     candidates = np.flatnonzero(weighted)
     count = min(estimator.n_components, len(candidates))
-    numbers = candidates[random.permutation(len(candidates))]
-    rows = _chosen_rows(survey, numbers[: count if estimator.landmarks == "uniform" else CANDIDATES * count])
-    if estimator.landmarks != "uniform":
+    numbers = candidates[drawn(len(candidates), count, estimator.landmarks, random, codes[candidates])]
+    rows = _chosen_rows(survey, numbers)
+    if estimator.landmarks == "kmeans++":
         chosen = far_apart(rows, count, random)
         rows, numbers = rows[chosen], numbers[chosen]
-    estimator._set_map(*estimator.map_._attributes(rows, numbers[:count], rows))
+    estimator._set_map(*estimator.map_._attributes(rows, numbers, rows))
     landmarks = estimator.map_._landmarks(np.float32)
     layout = estimator._layout(count)
     require_room(layout)

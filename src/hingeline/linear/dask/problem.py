@@ -37,6 +37,7 @@ class DaskProblem:
     rows = None
     hessian_bytes = 64 << 20  # of one task
     setup_passes = 1.0  # the survey
+    precise = False
 
     def __init__(self, survey: Survey, layout: Layout, places: np.ndarray, *, threads: int) -> None:
         self.survey, self.layout, self.places, self.threads = survey, layout, places, threads

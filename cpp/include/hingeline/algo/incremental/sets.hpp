@@ -4,9 +4,9 @@
 // step is complete. Such a step scales the residual of M by a known factor, so it needs no kernel rows. Then points
 // that violate the KKT conditions enter M. The objective falls from round to round.
 //
-// Only the gradients of a few points, those nearest to zero, are updated in every round. When none of them violates its
-// condition, all gradients are updated in one pass over the kernel rows of M (`flush`), which also gives the true
-// outputs of M. Reasons: docs/decisions/0010.
+// Only the gradients of a few points, those likely to change sign, are updated in every round. When none of them
+// violates its condition, all gradients are updated in one pass over the kernel rows of M (`flush`), which also gives
+// the true outputs of M. Reasons: docs/decisions/0010.
 #pragma once
 
 #include "hingeline/algo/incremental/gradient.hpp"
@@ -63,7 +63,7 @@ template <class Source> class Sets {
                 for (const Index k : s.margin) s[line::g][k] = 0;
                 return true;
             }
-            watch();
+            watch(in);
             for (; !in.empty() && round < most_rounds; ++round) {
                 if (!enter(in) || !complete_step()) return false;
                 in.clear();
@@ -95,11 +95,21 @@ template <class Source> class Sets {
         flush();
         return exchange(in.front());
     }
-    /// Watch the points that violate their conditions most, or are nearest to it. Their kernel values are scattered
-    /// over the rows of M, so each costs as much time as some ten others in `flush`.
-    void watch() {
-        constexpr Index most = 64;
-        const auto distance = [&](Index i) { return s.place[i] == Place::low ? now_[i] : -now_[i]; };
+    /// Watch the points that violate their conditions most, or are nearest to it. If only a few points are about to
+    /// enter M, distances are relative to the kernel values with them: points that are similar move most. Kernel values
+    /// of watched points are scattered over the rows of M, so each costs as much time as some ten others in `flush`.
+    void watch(const Array<Index>& in) {
+        constexpr Index most = 64, few = 4;
+        Numbers pull(s.n, 1.0);
+        if (in.size() <= few && M.largest > 0) {
+            std::fill(pull.begin(), pull.end(), 0.01);
+            M.kernel.hold(in);
+            for (const Index k : in) {
+                const double* row = M.row(k);
+                for (Index i = 0; i < s.n; ++i) pull[i] += std::abs(row[i]) / M.largest;
+            }
+        }
+        const auto distance = [&](Index i) { return (s.place[i] == Place::low ? now_[i] : -now_[i]) / pull[i]; };
         for (Index i = 0; i < s.n; ++i)
             if ((s.place[i] == Place::low || s.place[i] == Place::high) && !s.fixed(i)) watched_.push_back(i);
         const Index count = std::min(watched_.size(), most);

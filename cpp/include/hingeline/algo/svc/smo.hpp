@@ -19,52 +19,43 @@ namespace hingeline::svc {
 
 enum class SmoEnd { tolerance, steps, rounding, interrupted };
 
+/// Steps and choices of pairs with rows of kernel values in the precision of v.
+template <class T> struct FineRows {
+    using Value = T;
+    /// v -= d (K_i - K_j); returns the new top.
+    static Top rise(T* v, const T* row_i, const T* row_j, double d, const T* up, Index n) {
+        return pass_ops<T>().rise(v, row_i, row_j, -d, up, n);
+    }
+    static Partner partner(const T* v, const T* row, const T* diagonal, const T* low, double top, double own, Index n) {
+        return pass_ops<T>().partner(v, row, diagonal, low, top, own, n);
+    }
+    static double curve(double own, double other, T value) { return own + other - 2 * static_cast<double>(value); }
+};
+/// The same with rows in 16 bits. Curvatures are at least half a unit: that of nearly equal rows is rounded to zero,
+/// and a pair without curvature would go to its bound.
+template <class T> struct CoarseRows {
+    using Value = Coarse;
+    static Top rise(T* v, const Coarse* row_i, const Coarse* row_j, double d, const T* up, Index n) {
+        return coarse_ops().rise(v, row_i, row_j, d * coarse_unit, up, n);
+    }
+    static Partner partner(const T* v, const Coarse* row, const T*, const T* low, double top, double, Index n) {
+        return coarse_ops().partner(v, row, low, top, n);
+    }
+    static double curve(double, double, Coarse value) { return std::max(2.0 * value, 1.0) * coarse_unit; }
+};
+
 template <class T> class Smo {
   public:
-    /// Solve the problem restricted to `positions`; beta of the state is changed, its v is not.
+    /// Solve the problem restricted to `positions`; beta of the state is changed, its v is not. `coarse`: with kernel
+    /// values in 16 bits.
     template <class L> SmoEnd solve(State& s, const Array<Index>& positions, const L& local, double centre, double tol,
                                     Index most, std::size_t bytes, std::vector<SumScratch<T>>& scratch,
-                                    Interrupt* interrupt) {
-        load(s, positions, local, centre, bytes);
+                                    Interrupt* interrupt, bool coarse = false) {
+        load(s, positions, local, centre, bytes, coarse ? sizeof(Coarse) : sizeof(T));
         for (SumScratch<T>& one : scratch) local.prepare(one);
-        const auto& op = pass_ops<T>();
-        const auto row_of = [&](Index p) { return row(s, p, local, scratch); };
-        Extremes e = op.ascend_pair(v(), nullptr, nullptr, 0.0, up(), low(), size_);
-        for (Index step = 0;; ++step) {
-            if (e.high_at < 0 || e.low_at < 0 || e.high - e.low <= tol) return SmoEnd::tolerance;
-            if (step >= most) return SmoEnd::steps;
-            if (step % poll_every == 0 && interrupt && interrupt->requested()) return SmoEnd::interrupted;
-            middle_ = 0.5 * (e.high + e.low);
-            if (step >= pace_.next) {
-                const Index made = newton(s, positions, step, most - step, row_of, interrupt);
-                e = op.ascend_pair(v(), nullptr, nullptr, 0.0, up(), low(), size_);
-                if (made > 0) {
-                    step += made - 1;
-                    continue;
-                }
-            }
-            const Index i = e.high_at;
-            const T* row_i = row_of(i);
-            const Index j =
-                op.second_order(v(), row_i, diagonal(), low(), e.high, static_cast<double>(diagonal()[i]), size_).at;
-            if (j < 0) return SmoEnd::rounding;
-            const double curve = static_cast<double>(diagonal()[i]) + static_cast<double>(diagonal()[j]) -
-                                 2 * static_cast<double>(row_i[j]);
-            const double wanted_step =
-                (static_cast<double>(v()[i]) - static_cast<double>(v()[j])) / (curve > 0 ? curve : least_curve);
-            const Index a = positions[i], b = positions[j];
-            const double room_i = s.high(a) - s.beta[a], room_j = s.beta[b] - s.low(b), room = std::min(room_i, room_j);
-            const double d = curve > 0 || std::isinf(room) ? std::min(wanted_step, room) : room;
-            const double before = s.beta[a], other = s.beta[b];
-            s.beta[a] = d == room_i ? s.high(a) : before + d;
-            s.beta[b] = d == room_j ? s.low(b) : other - d;
-            if (s.beta[a] == before && s.beta[b] == other) return SmoEnd::rounding;
-            note_change(s, i, a), note_change(s, j, b);
-            pace_.gain += d * ((e.high - static_cast<double>(v()[j])) - 0.5 * d * curve);
-            const T* row_j = row_of(j);
-            e = op.ascend_pair(v(), row_i, row_j, -d, up(), low(), size_);
-            ++s.steps;
-        }
+        if constexpr (sizeof(T) == 4)
+            if (coarse) return pairs<CoarseRows<T>>(s, positions, local, tol, most, scratch, interrupt);
+        return pairs<FineRows<T>>(s, positions, local, tol, most, scratch, interrupt);
     }
     /// v of position p of the working set after `solve`.
     double value(Index p) const { return centre_ + static_cast<double>(arrays_[0][p]); }
@@ -72,16 +63,16 @@ template <class T> class Smo {
     /// Newton steps of the last `solve`; they leave larger errors in v than pairs.
     Index newton_steps() const { return newton_steps_; }
     /// out = sum_k coef[k] K[.][list[k]] over the working set, in double, k ascending. The bits are those of the kernel
-    /// values, whatever the source. `list` are positions of the working set, `out` has room for `padded` values.
+    /// values of every source. `list` are positions of the working set, `out` has room for `padded` values.
     template <class L> void product(State& s, const Array<Index>& list, const Array<double>& coef, const L& local,
                                     std::vector<SumScratch<T>>& scratch, double* out) {
         std::fill_n(out, padded(size_), 0.0);
         for (Index k = 0; k < list.size(); ++k) {
             if (!rows_.holds(list[k])) {
                 next_missing(list, k, room(s, local, scratch));
-                fetch(s, local, scratch);
+                fetch<T>(s, local, scratch);
             }
-            const T* const values = rows_.find(list[k]);
+            const T* const values = rows_.template find<T>(list[k]);
             pass_ops<T>().combine(&values, &coef[k], 1, 0, padded(size_), out);
         }
     }
@@ -107,6 +98,53 @@ template <class T> class Smo {
     static constexpr double least_curve = 1e-12;  // as LIBSVM
     static constexpr Index poll_every = 256;
 
+    template <class Form, class L> SmoEnd pairs(State& s, const Array<Index>& positions, const L& local, double tol,
+                                                Index most, std::vector<SumScratch<T>>& scratch, Interrupt* interrupt) {
+        using K = typename Form::Value;
+        constexpr bool fine = std::is_same_v<K, T>;
+        const auto row_of = [&](Index p) { return row<K>(s, p, local, scratch); };
+        const auto look = [&] { return Form::rise(v(), nullptr, nullptr, 0.0, up(), size_); };
+        Top top = look();
+        gap_ = 0;
+        for (Index step = 0;; ++step) {
+            if (top.at < 0) return SmoEnd::tolerance;
+            if (step % poll_every == 0 && interrupt && interrupt->requested()) return SmoEnd::interrupted;
+            middle_ = top.value - 0.5 * gap_;
+            if constexpr (fine)
+                if (const Index made = free_points(s, positions, step, most, row_of, interrupt); made >= 0) {
+                    top = look();
+                    if (made > 0) {
+                        step += made - 1;
+                        continue;
+                    }
+                }
+            const Index i = top.at;
+            const K* const row_i = row_of(i);
+            const double own = static_cast<double>(diagonal()[i]);
+            const auto [j, gap] = Form::partner(v(), row_i, even_ ? nullptr : diagonal(), low(), top.value, own, size_);
+            if (gap <= tol) return SmoEnd::tolerance;
+            if (step >= most) return SmoEnd::steps;
+            if (j < 0) return SmoEnd::rounding;
+            gap_ = gap;
+            const double curve = Form::curve(own, static_cast<double>(diagonal()[j]), row_i[j]);
+            const double fall = top.value - static_cast<double>(v()[j]);
+            const Index a = positions[i], b = positions[j];
+            const double room_i = s.high(a) - s.beta[a], room_j = s.beta[b] - s.low(b), room = std::min(room_i, room_j);
+            // A step to no bound may be rounded: factors in the precision of v are faster.
+            const double wanted = static_cast<double>(static_cast<T>(fall / (curve > 0 ? curve : least_curve)));
+            const double d = curve > 0 || std::isinf(room) ? std::min(wanted, room) : room;
+            const double before = s.beta[a], other = s.beta[b];
+            s.beta[a] = d == room_i ? s.high(a) : before + d;
+            s.beta[b] = d == room_j ? s.low(b) : other - d;
+            if (s.beta[a] == before && s.beta[b] == other) return SmoEnd::rounding;
+            note_change(s, i, a), note_change(s, j, b);
+            pace_.gain += d * (fall - 0.5 * d * curve);
+            const K* const row_j = row_of(j);
+            top = Form::rise(v(), row_i, row_j, d, up(), size_);
+            ++s.steps;
+        }
+    }
+
     /// When to try Newton steps: after ten steps per point, and then as often as it pays.
     struct Pace {
         Index next = 0, last = 0;  // steps at the next and after the last try
@@ -119,6 +157,13 @@ template <class T> class Smo {
         Index pairs = 0;
     };
 
+    /// Newton steps on the free points if it is time for them. Returns the number of pairs changed, -1: not tried.
+    template <class RowOf> Index free_points(State& s, const Array<Index>& positions, Index step, Index most,
+                                             RowOf&& row_of, Interrupt* interrupt) {
+        if (step >= most) return -1;
+        if (step >= size_ && most - step >= size_ && clipped_pays(s)) return clipped(s, positions, row_of, interrupt);
+        return step >= pace_.next ? newton(s, positions, step, most - step, row_of, interrupt) : -1;
+    }
     /// Newton steps on the free points until no bound shortens one. Returns the number of pairs changed, at most
     /// `most`.
     template <class RowOf> Index newton(State& s, const Array<Index>& positions, Index step, Index most, RowOf&& row_of,
@@ -139,11 +184,117 @@ template <class T> class Smo {
         pace_.gain = 0;
         return all.pairs;
     }
-    /// Expected cost of Newton steps on all free points: each bound that is met costs one.
-    double all_points_cost() {
+    Index free_count() {
         Index free = 0;
         for (Index p = 0; p < size_; ++p) free += up()[p] > 0 && low()[p] > 0;
+        return free;
+    }
+    /// Expected cost of Newton steps on all free points: each bound that is met costs one.
+    double all_points_cost() {
+        const Index free = free_count();
         return FreeStep<T>::cost(free, size_) * (1 + static_cast<double>(free) / 10);
+    }
+    /// Whether to try a Newton step with clipping: if the pairs since the last try have cost more than it will, and the
+    /// working set is no longer filled with random violators.
+    bool clipped_pays(const State& s) {
+        constexpr Index most_free = 3072;  // their matrix takes 36 MB
+        const Index since = s.steps - s.newton_at;
+        if (size_ == s.n() || s.filling || since < next_count_) return false;
+        const Index free = free_count();
+        next_count_ = static_cast<Index>(2 * s.newton_wait * FreeStep<T>::cost(free, size_)) + 1;
+        return free <= most_free && since >= next_count_;
+    }
+    /// Newton step on all free points, of which those that would leave the box go to their bounds: the others are
+    /// solved for again until none leaves it. The step is as long as the objective rises. Returns the number of pairs
+    /// changed.
+    template <class RowOf>
+    Index clipped(State& s, const Array<Index>& positions, RowOf&& row_of, Interrupt* interrupt) {
+        s.newton_at = s.steps;
+        s.newton_wait = std::max(1.0, 2 * s.newton_wait);  // unless it succeeds
+        next_count_ = 0;
+        Array<Index> free;
+        for (Index p = 0; p < size_; ++p)
+            if (up()[p] > 0 && low()[p] > 0) free.push_back(p);
+        if (!clip(s, positions, free, row_of, interrupt)) return 0;
+        double slope = 0, bend = 0;
+        for (const Index p : free) {
+            const double change = target_[p] - s.beta[positions[p]], before = static_cast<double>(v()[p]);
+            slope += change * before;
+            bend += change * (before - target_v_[p]);
+        }
+        if (!(slope > 0)) return 0;
+        const double length = slope < bend ? slope / bend : 1.0;
+        for (const Index p : free) {
+            const Index i = positions[p];
+            s.beta[i] = length < 1 ? s.beta[i] + length * (target_[p] - s.beta[i]) : target_[p];
+            note_change(s, p, i);
+        }
+        for (Index p = 0; p < size_; ++p) {
+            const double before = static_cast<double>(v()[p]);
+            v()[p] = static_cast<T>(before + length * (target_v_[p] - before));
+        }
+        ++newton_steps_;
+        s.steps += free.size() - 1;
+        s.newton_at = s.steps;
+        if (length > 0.25) s.newton_wait = 1.0 / 16;  // the next one will be shorter
+        return free.size() - 1;
+    }
+    /// Optimum on the points of `list` if those that leave the box are at their bounds, in `target_` and `target_v_`.
+    /// False if too many do, or when interrupted.
+    template <class RowOf>
+    bool clip(const State& s, const Array<Index>& positions, Array<Index> list, RowOf&& row_of, Interrupt* interrupt) {
+        constexpr int most_rounds = 8;
+        constexpr Index most_held = 12;
+        target_.assign(size_, 0.0), target_v_.assign(padded(size_), 0.0);
+        for (Index p = 0; p < size_; ++p) {
+            target_[p] = s.beta[positions[p]];
+            target_v_[p] = static_cast<double>(v()[p]);
+        }
+        const double ridge = even_ ? FreeStep<T>::small_rounding : FreeStep<T>::rounding;
+        const auto move_to = [&](Index p, double to) {
+            const T* const row = row_of(p);
+            const double weight = target_[p] - to;
+            pass_ops<T>().combine(&row, &weight, 1, 0, padded(size_), target_v_.data());
+            target_[p] = to;
+        };
+        for (int round = 0; round < most_rounds && list.size() > 1; ++round) {
+            if (!free_step_.find(list, target_v_.data(), diagonal(), ridge, row_of, interrupt)) return false;
+            const Array<double>& direction = free_step_.direction();
+            Array<double> ends(list.size(), infinity);  // bounds of the points that leave the box
+            Array<Index> leaving;
+            const auto find_leaving = [&] {
+                leaving.clear();
+                for (Index k = 0; k < list.size(); ++k) {
+                    const Index i = positions[list[k]];
+                    const double to = target_[list[k]] + direction[k];
+                    if (ends[k] < infinity || (to >= s.low(i) && to <= s.high(i))) continue;
+                    ends[k] = to < s.low(i) ? s.low(i) : s.high(i);
+                    leaving.push_back(k);
+                }
+            };
+            Index held = 0;
+            for (find_leaving(); !leaving.empty() && held + leaving.size() <= most_held; find_leaving()) {
+                for (const Index k : leaving)
+                    if (!free_step_.hold(k, ends[k] - target_[list[k]])) return false;
+                held += leaving.size();
+            }
+            if (4 * leaving.size() > list.size()) return false;
+            double lost = 0;
+            Array<Index> inside;
+            for (Index k = 0; k < list.size(); ++k) {
+                const double to = target_[list[k]] + direction[k];
+                if (ends[k] < infinity)
+                    lost += ends[k] - to;
+                else
+                    inside.push_back(list[k]);
+                move_to(list[k], ends[k] < infinity ? ends[k] : to);
+            }
+            if (leaving.empty()) return true;
+            if (inside.empty()) return false;
+            move_to(inside[0], target_[inside[0]] - lost);
+            list = std::move(inside);
+        }
+        return false;
     }
     /// Make the step of `free_step_` up to the first bound.
     template <class RowOf> Move move(State& s, const Array<Index>& positions, RowOf&& row_of) {
@@ -170,22 +321,22 @@ template <class T> class Smo {
         }
         for (Index k = 1; k < free.size(); ++k) {
             const T* const row = row_of(free[k]);
-            op.ascend_pair(v(), row, row_of(free[0]), -change[k], up(), low(), size_);
+            op.rise(v(), row, row_of(free[0]), -change[k], up(), size_);
         }
         for (Index k = 0; k < free.size(); ++k) count_gain(k);
         s.steps += out.pairs;
         return out;
     }
 
-    template <class L> const T* row(State& s, Index p, const L& local, std::vector<SumScratch<T>>& scratch) {
-        if (const T* held = rows_.find(p)) return held;
+    template <class K, class L> const K* row(State& s, Index p, const L& local, std::vector<SumScratch<T>>& scratch) {
+        if (const K* held = rows_.template find<K>(p)) return held;
         next_violators(p, room(s, local, scratch));
-        fetch(s, local, scratch);
-        return rows_.find(p);
+        fetch<K>(s, local, scratch);
+        return rows_.template find<K>(p);
     }
     /// Compute the rows of `wanted_`.
-    template <class L> void fetch(State& s, const L& local, std::vector<SumScratch<T>>& scratch) {
-        rows_.fetch(wanted_, widest(s, local), local, scratch);
+    template <class K, class L> void fetch(State& s, const L& local, std::vector<SumScratch<T>>& scratch) {
+        rows_.template fetch<K>(wanted_, widest(s, local), local, scratch);
         s.kernel_evals += wanted_.size() * size_;
     }
     /// Rows to compute at a time on one thread. Most points of a chosen working set violate, and their rows will be
@@ -203,16 +354,18 @@ template <class T> class Smo {
     T* low() { return arrays_[2]; }
     T* diagonal() { return arrays_[3]; }
 
-    template <class L>
-    void load(const State& s, const Array<Index>& positions, const L& local, double centre, std::size_t bytes) {
+    template <class L> void load(const State& s, const Array<Index>& positions, const L& local, double centre,
+                                 std::size_t bytes, std::size_t width) {
         size_ = positions.size();
         centre_ = centre;
         pace_ = {.next = first_try * size_};
         newton_steps_ = 0;
+        next_count_ = 0;
         arrays_.resize(0);
         arrays_.resize(size_);
-        rows_.reset(size_, std::max(size_, std::min(s.n(), largest_block)), bytes);
+        rows_.reset(size_, std::max(size_, std::min(s.n(), largest_block)), bytes, width);
         local.diagonal(diagonal());
+        even_ = std::all_of(diagonal(), diagonal() + size_, [&](T value) { return value == diagonal()[0]; });
         for (Index p = 0; p < size_; ++p) {
             v()[p] = static_cast<T>(s.v[positions[p]] - centre);
             set_room(s, p, positions[p]);
@@ -220,7 +373,8 @@ template <class T> class Smo {
     }
     /// beta of position i, at p of the working set, has changed.
     void note_change(State& s, Index p, Index i) {
-        s.bounded = s.bounded || std::abs(s.beta[i]) == s.bound[i];
+        constexpr double almost = 1 - 1e-9;  // rounding errors leave coefficients beside their bounds
+        s.bounded = s.bounded || std::abs(s.beta[i]) >= almost * s.bound[i];
         set_room(s, p, i);
     }
     void set_room(const State& s, Index p, Index i) {
@@ -263,11 +417,15 @@ template <class T> class Smo {
     }
 
     Index size_ = 0, newton_steps_ = 0;
-    double centre_ = 0, middle_ = 0;
-    Parallel<T, 5> arrays_;  // v, up, low, diagonal; violations
+    double centre_ = 0;
+    double gap_ = 0, middle_ = 0;  // of the last pair
+    bool even_ = false;            // the diagonal is constant
+    Parallel<T, 5> arrays_;        // v, up, low, diagonal; violations
     WorkingRows<T> rows_;
     FreeStep<T> free_step_;
     Pace pace_;
+    Index next_count_ = 0;             // steps since the last Newton step with clipping before the next look
+    Array<double> target_, target_v_;  // beta and v at its end
     Array<Index> wanted_;              // rows to compute next
     Array<std::pair<T, Index>> most_;  // a heap of violations and their positions
 };

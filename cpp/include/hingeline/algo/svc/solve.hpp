@@ -190,7 +190,7 @@ template <class Source> class Solver {
         }
         s.gap_at_sync = s.violation = l_.gap();
         if (s.violation <= p_.tol && !(s.single ? verify() : true)) return false;
-        s.intercept = l_.intercept();
+        s.intercept = svc::intercept(s, s.active, l_);
         if (s.steps >= most_steps_) {  // even if the last step reached the tolerance, as LIBSVM
             s.reason = Reason::steps;
         } else if (s.violation <= p_.tol) {
@@ -268,23 +268,28 @@ template <class Source> class Solver {
         s.filling = chosen.random;
         const double fraction = whole ? 0.0 : chosen.random ? 0.1 : 0.03;
         const double finest = whole && !s.single ? p_.tol : 0.5 * p_.tol;
+        const double inner_tol = std::max(finest, fraction * l_.gap());
         Array<Index> rows;
         for (const Index i : w.positions) rows.push_back(s.row[i]);
         tools.local.take(source_, Ids::of(rows));
         prepare(tools);
+        // Errors of kernel values of 16 bits change v by about this, if the step is as long as the last one.
+        const double error_of_coarse = coarse_unit * s.length;
+        const bool coarse = sizeof(T) == 4 && !whole && tools.local.unit_diagonal() &&
+                            error_of_coarse <= (chosen.random ? 1.0 : 0.25) * inner_tol;
         Array<double> before;
         for (const Index i : w.positions) before.push_back(s.beta[i]);
         const Index most = std::min(whole ? most_of_whole() : 20 * q, most_steps_ - s.steps);
         const Index steps_before = s.steps;
-        const SmoEnd end =
-            tools.smo.solve(s, w.positions, tools.local, l_.middle(), std::max(finest, fraction * l_.gap()), most,
-                            p_.cache_bytes, tools.scratch, stop_.interrupt);
+        const SmoEnd end = tools.smo.solve(s, w.positions, tools.local, l_.middle(), inner_tol, most, p_.cache_bytes,
+                                           tools.scratch, stop_.interrupt, coarse);
         ++s.outer;
         Array<Index> changed;
         w.change.clear();
         for (Index k = 0; k < w.positions.size(); ++k)
             if (const Index i = w.positions[k]; s.beta[i] != before[k])
                 changed.push_back(i), w.change.push_back(s.beta[i] - before[k]);
+        s.length = std::sqrt(std::inner_product(w.change.begin(), w.change.end(), w.change.begin(), 0.0));
         double error = 0;  // of v in SMO
         const bool complete = end != SmoEnd::interrupted && update(tools, whole, changed, error);
         s.working = w.positions;

@@ -50,8 +50,11 @@ struct State {
 
     Array<Index> active;  // positions whose v is up to date, ascending; all of them unless `shrunk`
     bool shrunk = false;
-    Array<double> synced;  // beta when v was last up to date everywhere; empty unless `shrunk`
-    Array<Index> working;  // the last working set
+    Array<double> synced;    // beta when v was last up to date everywhere; empty unless `shrunk`
+    Array<Index> working;    // the last working set
+    double length = 0;       // norm of the last change of beta
+    Index newton_at = 0;     // steps at the last try of a Newton step with clipping
+    double newton_wait = 1;  // until the next one, in units of twice its cost
     double gap_at_sync = infinity;
     // Smallest violation and largest dual objective so far, over all points; outer steps since one of them improved.
     double best = infinity, best_dual = -infinity;
@@ -129,17 +132,29 @@ struct Look {
     }
 };
 
-inline Look look(const State& s, const Array<Index>& positions) {
+/// Coefficients within `rounding` of a bound count as at the bound.
+inline Look look(const State& s, const Array<Index>& positions, double rounding = 0) {
     Look out;
     double sum = 0;
     for (const Index i : positions) {
-        const bool up = s.is_up(i), low = s.is_low(i);
+        const bool up = s.beta[i] < s.high(i) - rounding, low = s.beta[i] > s.low(i) + rounding;
         if (up && s.v[i] > out.top) out.top = s.v[i], out.top_at = i;
         if (low && s.v[i] < out.bottom) out.bottom = s.v[i], out.bottom_at = i;
         if (up && low) ++out.free, sum += s.v[i];
     }
     if (out.free > 0) out.free_mean = sum / static_cast<double>(out.free);
     return out;
+}
+
+/// Intercept of the solution whose look is `l`. If the upper bounds of both classes have the same sum (balanced classes
+/// and a small C), all coefficients are at their bounds and b is any value of an interval; rounding errors leave a
+/// coefficient beside its bound, which would choose an end of the interval. They are at most those of sum |beta|.
+inline double intercept(const State& s, const Array<Index>& positions, const Look& l) {
+    double sum = 0;
+    for (const double beta : s.beta) sum += std::abs(beta);
+    const Look settled = look(s, positions, 4 * std::numeric_limits<double>::epsilon() * sum);
+    const bool decided = settled.free > 0 || (std::isfinite(settled.top) && std::isfinite(settled.bottom));
+    return decided ? settled.intercept() : l.intercept();
 }
 
 inline Index support_count(const State& s) {

@@ -5,20 +5,22 @@
 #include "hingeline/core/large.hpp"
 #include "hingeline/kernel/local.hpp"
 #include "hingeline/run/team.hpp"
+#include "hingeline/vector/passes.hpp"
 
 namespace hingeline::svc {
 
 template <class T> class WorkingRows {
   public:
     /// Forget all rows and prepare for `size` positions; `most` is the largest number that any working set may have.
-    void reset(Index size, Index most, std::size_t bytes) {
+    /// `width` is the size of a value: that of T, or of coarse values.
+    void reset(Index size, Index most, std::size_t bytes, std::size_t width) {
         size_ = size;
-        stride_ = padded(size);
-        const Index fit = static_cast<Index>(bytes / (static_cast<std::size_t>(stride_) * sizeof(T)));
+        stride_ = padded(size) * static_cast<Index>(width);
+        const Index fit = static_cast<Index>(bytes) / stride_;
         capacity_ = std::min(size, std::max(fit, fewest));
         if (capacity_ * stride_ > memory_.size()) {
             // All that may ever be needed: pages that are never written take no memory, but new ones must be cleared.
-            const Index room = std::min(static_cast<Index>(bytes / sizeof(T)), most * padded(most));
+            const Index room = std::min(static_cast<Index>(bytes), most * padded(most) * Index{sizeof(T)});
             memory_ = Memory();  // never both
             memory_ = Memory(std::max(capacity_ * stride_, room));
         }
@@ -29,10 +31,10 @@ template <class T> class WorkingRows {
         clock_ = 0;
     }
     /// The row of position p if it is held, else null.
-    const T* find(Index p) {
+    template <class K> const K* find(Index p) {
         if (slot_[p] < 0) return nullptr;
         used_[p] = ++clock_;
-        return memory_.data() + slot_[p] * stride_;
+        return place<K>(p);
     }
     bool holds(Index p) const { return slot_[p] >= 0; }
     /// Number of rows to compute at a time: a block for every thread while there is room for rows that may be needed
@@ -44,21 +46,18 @@ template <class T> class WorkingRows {
     }
 
     /// Compute the rows of positions that are not held, at most `block`; a thread takes `widest` at a time.
-    template <class L>
+    template <class K, class L>
     void fetch(const Array<Index>& positions, Index widest, const L& local, std::vector<SumScratch<T>>& scratch) {
         evict(held_.size() + positions.size() - capacity_);
-        Array<T*> rows;
         for (const Index p : positions) {
             slot_[p] = take();
             used_[p] = ++clock_;
             held_.push_back(p);
-            rows.push_back(memory_.data() + slot_[p] * stride_);
-            std::fill(rows.back() + size_, rows.back() + stride_, T(0));
         }
         const Index blocks = (positions.size() + widest - 1) / widest;
         run_tasks(blocks, static_cast<int>(std::ssize(scratch)), nullptr, [&](Index block, int rank) {
             const Index at = block * widest, some = std::min(widest, positions.size() - at);
-            local.columns(Ids::of(positions).part(at, some), Ids::run(0, size_), rows.data() + at, scratch[rank]);
+            compute<K>(Ids::of(positions).part(at, some), local, scratch[rank]);
         });
     }
     /// Threads that are worth starting, each for `widest` rows of values that take `nanoseconds`.
@@ -70,11 +69,29 @@ template <class T> class WorkingRows {
   private:
     static constexpr Index fewest = 8;  // rows held in any case: a pair, and a block computed beside it
 
+    template <class K> K* place(Index p) { return reinterpret_cast<K*>(memory_.data() + slot_[p] * stride_); }
+    /// Coarse rows are computed in T and then rounded.
+    template <class K, class L> void compute(Ids positions, const L& local, SumScratch<T>& scratch) {
+        const Index width = padded(size_);
+        Array<T*> rows(positions.count);
+        T* const buffer = std::is_same_v<K, T> ? nullptr : scratch.lines.reserve(positions.count * width);
+        for (Index k = 0; k < positions.count; ++k) {
+            if constexpr (std::is_same_v<K, T>)
+                rows[k] = place<T>(positions[k]);
+            else
+                rows[k] = buffer + k * width;
+            std::fill(rows[k] + size_, rows[k] + width, T(0));
+        }
+        local.columns(positions, Ids::run(0, size_), rows.data(), scratch);
+        if constexpr (!std::is_same_v<K, T>)
+            for (Index k = 0; k < positions.count; ++k) coarse_ops().coarsen(rows[k], place<K>(positions[k]), width);
+    }
+
     /// Memory that is neither initialised nor overwritten.
     class Memory {
       public:
         Memory() = default;
-        explicit Memory(Index size) : data_(LargePages<T>().allocate(static_cast<std::size_t>(size))), size_(size) {}
+        explicit Memory(Index size) : data_(LargePages<char>().allocate(static_cast<std::size_t>(size))), size_(size) {}
         Memory(Memory&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
         Memory& operator=(Memory&& o) noexcept {
             std::swap(data_, o.data_);
@@ -82,13 +99,13 @@ template <class T> class WorkingRows {
             return *this;
         }
         ~Memory() {
-            if (data_) LargePages<T>().deallocate(data_, static_cast<std::size_t>(size_));
+            if (data_) LargePages<char>().deallocate(data_, static_cast<std::size_t>(size_));
         }
-        T* data() const { return data_; }
+        char* data() const { return data_; }
         Index size() const { return size_; }
 
       private:
-        T* data_ = nullptr;
+        char* data_ = nullptr;
         Index size_ = 0;
     };
 
@@ -109,7 +126,7 @@ template <class T> class WorkingRows {
         held_.erase(held_.begin(), held_.begin() + count);
     }
 
-    Index size_ = 0, stride_ = 0, capacity_ = 0;
+    Index size_ = 0, stride_ = 0, capacity_ = 0;  // stride and memory in bytes
     std::uint64_t clock_ = 0;
     Memory memory_;
     Array<Index> slot_, held_, free_;

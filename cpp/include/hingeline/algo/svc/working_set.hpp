@@ -43,18 +43,19 @@ inline Array<Index> near_margin(const State& s, double b, double band) {
     return out;
 }
 
-/// Width of the band of the active set: half of the 90th percentile of the violations, and at least 0.1 (the margin is
-/// 1).
+/// Width of the band of the active set: half of the 90th percentile of the violations, and at least half of the margin.
+/// A narrow band saves little, and points that come in later cost a synchronisation.
 inline double active_band(const State& s, double b) {
     Array<double> sizes;
     for (Index i = 0; i < s.n(); ++i) {
         const double above = s.v[i] - b;
         if (above > 0 ? s.is_up(i) : s.is_low(i)) sizes.push_back(std::abs(above));
     }
-    if (sizes.empty()) return 0.1;
+    constexpr double least = 0.5;
+    if (sizes.empty()) return least;
     const auto at = sizes.begin() + static_cast<Index>(0.9 * static_cast<double>(sizes.size() - 1));
     std::nth_element(sizes.begin(), at, sizes.end());
-    return std::max(0.1, 0.5 * *at);
+    return std::max(least, 0.5 * *at);
 }
 
 /// A working set, ascending, and whether it holds random violators rather than the worst ones.
