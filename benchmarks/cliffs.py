@@ -26,7 +26,7 @@ from hingeline import SVC as OurSVC
 
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "LASVC": lambda **options: LASVC(random_state=0, **options),
-    "WorstViolatorSVC": WorstViolatorSVC,
+    "WorstViolatorSVC": lambda C, **options: WorstViolatorSVC(random_state=0, **options),  # it has no C
     "KernelSGDClassifier": lambda **options: KernelSGDClassifier(random_state=0, **options),
     "MinNormSVC": MinNormSVC,
     "NNISDAClassifier": NNISDAClassifier,
@@ -157,9 +157,11 @@ def seconds(name: str, case: Case, limit: float, repeats: int) -> tuple[float, f
         try:
             found.append(here.recv())
         except EOFError:
-            return limit, float("nan")
-        finally:
             child.join()
+            if child.exitcode is not None and child.exitcode > 0:  # an exception; the limit ends it by a signal
+                raise RuntimeError(f"{name} failed: {case}") from None
+            return limit, float("nan")
+        child.join()
         if found[-1][0] > 1:
             break  # long enough to be trusted
     return min(time for time, _ in found), found[0][1]

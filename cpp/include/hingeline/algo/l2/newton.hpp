@@ -31,7 +31,7 @@
 
 namespace hingeline::l2 {
 
-/// Machines with so many rows begin with Newton's method, and its runs with an approximation of low rank.
+/// Machines with so many rows begin with Newton's method.
 constexpr Index large_machine = 4096;
 
 enum class Step { taken, interrupted, stuck, indefinite };
@@ -44,7 +44,8 @@ template <class Source> class Newton {
     static constexpr double near = 0.25;
     /// Rows for each landmark of two approximations; the first has as few landmarks as possible.
     static constexpr Index few_landmarks = std::numeric_limits<Index>::max(), many_landmarks = 32;
-    /// Beyond this violation a run on a large machine begins with an approximation of low rank.
+    /// With so many rows, and beyond this violation, a run begins with an approximation of low rank.
+    static constexpr Index approximated = 1024;
     static constexpr double rough = 0.1;
 
     /// Up to `most_held` kernel values of the rows of U are held in memory.
@@ -57,7 +58,7 @@ template <class Source> class Newton {
         double before = std::numeric_limits<double>::infinity(), least = before;
         bool precise = false;
         damping_ = 0.0;
-        if (s.n() >= large_machine && violation(v, r) > rough) {
+        if (s.n() >= approximated && violation(v, r) > rough) {
             bool better = false;
             if (const Step step = approach(v, r, goal, better); step != Step::taken) return step;
             if (better) least = violation(v, r), best_v = v, best_r = r, approached_ = true;
