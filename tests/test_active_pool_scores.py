@@ -8,9 +8,8 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
 from hingeline import IncrementalSVC
-from hingeline.active import ActiveLearner, Rule, largest_positive, margin, near_boundary
-from hingeline.exact import pool_scores
-from hingeline.exact.pool_scores import PoolScores
+from hingeline.active import ActiveLearner, Rule, largest_positive, margin, near_boundary, pool_scores
+from hingeline.active.pool_scores import PoolScores
 
 
 def data(n_classes, n=300, copies=1, seed=0):

@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 
 from ..base.kernel import KernelEstimator
 from ..base.state import lock_of
-from ..exact.pool_scores import PoolScores
 from .advice import Advice, Watch, advise, share_inside
 from .book import AFTER, LABELLED, Book, Event, checked_labels
 from .memory import Forgetting, Memory, Snapshots, checked_pool, is_fitted, take
+from .pool_scores import PoolScores
 from .rules import RULES, Rule, as_rule, pick, pick_diverse, slope_of
 from .scoring import scores_of, similarity_of
 
