@@ -31,6 +31,7 @@ L2_RULES = {
     "max_iter": params.integer(least=-1),
     "fit_intercept": params.boolean(),
     **CLASSIFIER_RULES,
+    "newton": params.boolean(),
     "warm_start": params.boolean(),
 }
 
@@ -98,6 +99,7 @@ class L2Classifier(KernelClassifier):
             tol=float(self.tol),
             max_iter=2**62 if self.max_iter < 0 else int(self.max_iter),
             cache_bytes=cache_bytes,
+            newton=bool(self.newton),
         )
 
     def _penalties(self, weights: np.ndarray) -> np.ndarray:

@@ -55,6 +55,9 @@ class MinNormSVC(L2Classifier):
         are the corners of a simplex.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes.
+    newton : bool, default=True
+        Whether to use Newton's method where it is faster: before the first step with 4,096 samples or more in a machine,
+        and between steps that make little progress. False: only the steps of the paper, for comparisons of solvers.
     warm_start : bool, default=False
         Whether :meth:`fit` starts from the last solution, if it has the same samples and labels.
 
@@ -147,6 +150,7 @@ class MinNormSVC(L2Classifier):
         n_jobs: int | None = None,
         multi_class: str = "ovo",
         decision_function_shape: str = "ovr",
+        newton: bool = True,
         warm_start: bool = False,
     ) -> None:
         params.assign(self, locals())

@@ -48,6 +48,9 @@ class NNISDAClassifier(L2Classifier):
         -1 all processors.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes.
+    newton : bool, default=True
+        Whether to use Newton's method where it is faster: before the first step with 4,096 samples or more in a machine,
+        and between steps that make little progress. False: only the steps of the paper, for comparisons of solvers.
     warm_start : bool, default=False
         Whether :meth:`fit` starts from the last solution, if it has the same samples and labels.
 
@@ -136,6 +139,7 @@ class NNISDAClassifier(L2Classifier):
         cache_size: float = 200,
         n_jobs: int | None = None,
         decision_function_shape: str = "ovr",
+        newton: bool = True,
         warm_start: bool = False,
     ) -> None:
         params.assign(self, locals())

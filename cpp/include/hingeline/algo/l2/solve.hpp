@@ -154,7 +154,7 @@ template <class Rule> class Run {
         State& s = walk.s;
         if (book_.steps >= p_.max_steps) return Reason::steps;
         const Index columns = book_.kernel_evals;
-        const bool newton_now = newton_at_once(s) || newton_is_due(walk);
+        const bool newton_now = p_.newton && (newton_at_once(s) || newton_is_due(walk));
         const Step step = newton_now ? newton(walk) : rule_.step(walk);
         s.pace.tried = step != Step::interrupted;
         if (newton_now && s.pace.failures > most_failures && s.violation > p_.tol) return Reason::precision;
@@ -213,6 +213,7 @@ template <class Rule> class Run {
     /// is left may be due to rounding errors, training ends.
     template <class Source> Reason last_resort(Walk<Source>& walk) {
         State& s = walk.s;
+        if (!p_.newton) return Reason::precision;
         const Step step = newton(walk);
         if (step == Step::interrupted) return Reason::interrupted;
         if (step == Step::taken) ++book_.steps, ++s.since;

@@ -137,7 +137,8 @@ inline Look look(const State& s, const Array<Index>& positions, double rounding 
     Look out;
     double sum = 0;
     for (const Index i : positions) {
-        const bool up = s.beta[i] < s.high(i) - rounding, low = s.beta[i] > s.low(i) + rounding;
+        const double beta = s.beta[i];
+        const bool up = s.high(i) - beta > rounding, low = beta - s.low(i) > rounding;
         if (up && s.v[i] > out.top) out.top = s.v[i], out.top_at = i;
         if (low && s.v[i] < out.bottom) out.bottom = s.v[i], out.bottom_at = i;
         if (up && low) ++out.free, sum += s.v[i];
