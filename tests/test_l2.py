@@ -45,7 +45,7 @@ def test_the_optimum(machine, C, bias, kernel):
 def test_only_the_steps_of_the_papers(machine):
     X, y = easy(4200, seed=1)
     ours, paper = (machine(C=1.0, gamma=0.4, newton=newton).fit(X, y) for newton in (True, False))
-    assert ours.n_iter_[0] < 10 < len(paper.support_) < paper.n_iter_[0]
+    assert ours.n_iter_[0] < 50 < len(paper.support_) < paper.n_iter_[0]
     assert paper.stop_reason_.tolist() == ["tol"]
     np.testing.assert_allclose(paper.dual_objective_, ours.dual_objective_, rtol=4e-3)
 

@@ -56,7 +56,7 @@ class MinNormSVC(L2Classifier):
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         Shape of :meth:`decision_function` with more than two classes.
     newton : bool, default=True
-        Whether to use Newton's method where it is faster: before the first step with 4,096 samples or more,
+        Whether to use Newton's method where it is faster: after a few steps with 4,096 samples or more,
         and between steps that make little progress. False: only the steps of the paper, for comparisons of solvers.
     warm_start : bool, default=False
         Whether :meth:`fit` starts from the last solution, if it has the same samples and labels.

@@ -31,7 +31,7 @@
 
 namespace hingeline::l2 {
 
-/// Machines with so many rows begin with Newton's method.
+/// Machines with so many rows use Newton's method after a few steps.
 constexpr Index large_machine = 4096;
 
 enum class Step { taken, interrupted, stuck, indefinite };

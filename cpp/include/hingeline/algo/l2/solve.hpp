@@ -68,6 +68,8 @@ constexpr double steps_per_column = 10.0, most_spent = 4.0;
 constexpr Index most_failures = 5;
 /// Accuracy of Newton's method relative to the tolerance.
 constexpr double newton_goal = 0.5;
+/// Steps of a large machine before the first run of Newton's method.
+constexpr Index few_steps = 32;
 
 /// One call of `learn`.
 template <class Rule> class Run {
@@ -156,7 +158,7 @@ template <class Rule> class Run {
         const Index columns = book_.kernel_evals;
         const bool newton_now = p_.newton && (newton_at_once(s) || newton_is_due(walk));
         const Step step = newton_now ? newton(walk) : rule_.step(walk);
-        s.pace.tried = step != Step::interrupted;
+        s.pace.tried = s.pace.tried || (newton_now && step != Step::interrupted);
         if (newton_now && s.pace.failures > most_failures && s.violation > p_.tol) return Reason::precision;
         if (newton_now && step == Step::stuck) return Reason::running;
         if (step == Step::interrupted) return Reason::interrupted;
@@ -177,9 +179,10 @@ template <class Rule> class Run {
         return Reason::running;
     }
 
-    /// Columns of large machines do not fit the cache: there Newton's method comes before the first step.
+    /// Columns of large machines do not fit the cache: there Newton's method comes after a few steps. They are the
+    /// model that Ctrl-C leaves while the first run lasts.
     bool newton_at_once(const State& s) const {
-        return &s == &book_ && s.steps == 0 && !s.pace.tried && s.n() >= large_machine && s.violation > p_.tol;
+        return &s == &book_ && s.steps >= few_steps && !s.pace.tried && s.n() >= large_machine && s.violation > p_.tol;
     }
     /// The first run: when the steps left would take longer. Until steps are 1.5 for each support vector, most of them
     /// make support vectors, and the violation says little.

@@ -42,7 +42,7 @@ struct Params {
 /// When Newton's method is due, and whether it helps.
 struct Pace {
     static constexpr Index stretch = 256;
-    bool tried = false;                                     // whether it, or a step, was not interrupted
+    bool tried = false;                                     // whether a run was not interrupted
     Index rest = 0;                                         // steps since its last run
     Array<double> course;                                   // logarithm of the violation after each stretch of them
     Index patience = 4;                                     // steps for each support vector before the next one
