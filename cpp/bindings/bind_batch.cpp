@@ -58,7 +58,7 @@ void bind_batch(nb::module_& m) {
           },
           nb::arg("rule"), nb::arg("at_once"), nb::arg("codes"), nb::arg("penalties"), nb::arg("classes"),
           nb::kw_only(), nb::arg("fit_intercept"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("cache_bytes"),
-          nb::arg("newton"))
+          nb::arg("newton") = true)
         .def(
             "guess",
             [](Locked<L2Machines>& l, Index machine, Contiguous1<double> v) {
