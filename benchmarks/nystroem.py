@@ -192,8 +192,8 @@ def draw(results):
 SEEN = {
     "published": "All rows of the published test part occur in the training part with the same label: accuracies are "
     "those of rows seen in training.",
-    "apart": "The published test part occurs in the training part. Here the test part is a quarter of the distinct "
-    "rows of the training part, and equal rows are on one side.",
+    "apart": "All rows of the published test part occur in the training part. Here the test part is a quarter of the "
+    "distinct rows of the training part, and equal rows are on one side.",
 }
 
 
