@@ -10,7 +10,7 @@
 // may end in between.
 //
 // Newton. If the steps left would take longer, Newton's method (newton.hpp) comes in between, as one step. They are
-// extrapolated from the fall of the violation, which is nearly geometric. Large machines begin with it.
+// extrapolated from the fall of the violation, which is nearly geometric. Large machines make it after a few steps.
 //
 // Precision. Training ends early only after a run of Newton's method that did not halve the violation: if steps change
 // nothing and the violation is within the rounding errors of r, or after several such runs. It then returns to the run
