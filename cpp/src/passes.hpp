@@ -437,6 +437,29 @@ void coarsen(const float* k, Coarse* out, Index n) {
         out[i] = static_cast<Coarse>(static_cast<std::int32_t>(x < 65535.0f ? x : 65535.0f));
     }
 }
+/// Blocks of 2 W x 2 W values. Pairs of rows become words of two values, one word for each column; words are
+/// transposed.
+void turn(const Coarse* from, Index stride, int rows, int columns, Coarse* const* to) {
+    using V = Vec<float>;  // only moved
+    using I = IntVec<float>;
+    constexpr int W = lanes<float>;
+    for (int c = 0; c < columns; c += 2 * W)
+        for (int r = 0; r < rows; r += 2 * W) {
+            V even[W], odd[W];
+            for (int i = 0; i < W; ++i) {
+                const Coarse* const pair = from + (r + 2 * i) * stride + c;
+                const I first = load<I>(pair), second = load<I>(pair + stride);
+                even[i] = reinterpret<V>(static_cast<I>((first & 0xffff) | (second << 16)));
+                odd[i] = reinterpret<V>(static_cast<I>(((first >> 16) & 0xffff) | (second & ~0xffff)));
+            }
+            transpose(even);
+            transpose(odd);
+            for (int i = 0; i < W; ++i) {
+                store(to[c + 2 * i] + r, even[i]);
+                store(to[c + 2 * i + 1] + r, odd[i]);
+            }
+        }
+}
 Partner coarse_partner(const float* g, const Coarse* k, const float* dn, double top, Index n) {
     const Vec<float> least = splat<Vec<float>>(0.5f);
     return partner_pass(g, k, dn, top, n,

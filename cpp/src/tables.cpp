@@ -33,7 +33,7 @@ template <class T> constexpr TypedTables<T> typed_tables() {
 extern const Tables tables;
 const Tables tables = {typed_tables<float>(),
                        typed_tables<double>(),
-                       {coarsen, rise<float, Coarse>, coarse_partner},
+                       {coarsen, rise<float, Coarse>, coarse_partner, turn},
                        {packed_multiply, packed_update},
                        {margins, weights, violation, slope, shift},
                        {byte_table<float>(), byte_table<double>()}};

@@ -209,6 +209,24 @@ CASE(partner) {
     });
 }
 
+CASE(coarse_blocks_turned) {
+    for (const Tables* set : instruction_sets()) {
+        Random random(7);
+        for (const int rows : {turn_step, 3 * turn_step})
+            for (const int columns : {turn_step, 2 * turn_step}) {
+                const Index stride = columns + 3;
+                Array<Coarse> from(rows * stride), to(rows * columns);
+                for (Coarse& value : from) value = static_cast<Coarse>(below(random, 65536));
+                Array<Coarse*> lines;
+                for (int c = 0; c < columns; ++c) lines.push_back(to.data() + c * rows);
+                set->coarse.turn(from.data(), stride, rows, columns, lines.data());
+                for (int r = 0; r < rows; ++r)
+                    for (int c = 0; c < columns; ++c)
+                        CHECK(lines[c][r] == from[r * stride + c], set->f32.name, r, c, rows, columns);
+            }
+    }
+}
+
 CASE(coarse_values) {
     for (const Tables* set : instruction_sets()) {
         const char* const name = set->f32.name;

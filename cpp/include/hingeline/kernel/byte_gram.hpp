@@ -48,19 +48,19 @@ template <class T> class ByteGram {
 
     /// columns[q][j] = K(base[j], queries[q]), both among the base rows. False when interrupted.
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s, ByteScratch<T>& b) const {
-        begin(queries.count, b);
-        for (int q = 0; q < b.count; ++q) {
-            std::uint8_t* line = b.bytes.data() + q * groups_ * group_features;
-            std::fill_n(line, groups_ * group_features, std::uint8_t{0});
-            for (Index j = starts_[queries[q]]; j < starts_[queries[q] + 1]; ++j)
-                std::memcpy(line + number_[j] * group_features, &group_[j], group_features);
-            b.norms.data()[q] = norms_[queries[q]];
-        }
-        pack(b);
-        const auto& op = tile_ops<T>();
+        load(queries, b);
         return tiles(base, s, b, [&](Index at, int rows) {
-            op.to_columns(kernel_, s.tile.data(), registers(b), rows, b.count, s.row_norms.data(), b.norms.data(),
-                          columns, at);
+            tile_ops<T>().to_columns(kernel_, s.tile.data(), registers(b), rows, b.count, s.row_norms.data(),
+                                     b.norms.data(), columns, at);
+        });
+    }
+    /// Tiles of kernel values between base rows: calls sink(at, rows, width) with the values in s.tile. False when
+    /// interrupted.
+    template <class Sink> bool values(Ids queries, Ids base, Scratch<T>& s, ByteScratch<T>& b, Sink&& sink) const {
+        load(queries, b);
+        return tiles(base, s, b, [&](Index at, int rows) {
+            map_in_place(rows, s, b);
+            sink(at, rows, registers(b) * tile_ops<T>().lanes);
         });
     }
 
@@ -80,17 +80,33 @@ template <class T> class ByteGram {
         const int width = registers(b) * op.lanes;
         std::fill_n(sum, width, 0.0);
         tiles(Ids::run(0, size()), s, b, [&](Index at, int count) {
-            if (kernel_.kind != KernelKind::linear) {
-                s.lines.resize(tile_rows);
-                for (int r = 0; r < count; ++r) s.lines[r] = s.tile.data() + r * width;
-                op.to_rows(kernel_, s.tile.data(), registers(b), count, s.row_norms.data(), b.norms.data(),
-                           s.lines.data(), 0);
-            }
+            map_in_place(count, s, b);
             op.accumulate(s.tile.data(), width, count, coef + at, size(), 1, sum);
         });
     }
 
   private:
+    /// Lay base rows out as queries.
+    void load(Ids queries, ByteScratch<T>& b) const {
+        begin(queries.count, b);
+        for (int q = 0; q < b.count; ++q) {
+            std::uint8_t* line = b.bytes.data() + q * groups_ * group_features;
+            std::fill_n(line, groups_ * group_features, std::uint8_t{0});
+            for (Index j = starts_[queries[q]]; j < starts_[queries[q] + 1]; ++j)
+                std::memcpy(line + number_[j] * group_features, &group_[j], group_features);
+            b.norms.data()[q] = norms_[queries[q]];
+        }
+        pack(b);
+    }
+    /// Dot products in the tile to kernel values.
+    void map_in_place(int rows, Scratch<T>& s, const ByteScratch<T>& b) const {
+        if (kernel_.kind == KernelKind::linear) return;
+        const auto& op = tile_ops<T>();
+        const int width = registers(b) * op.lanes;
+        s.lines.resize(tile_rows);
+        for (int r = 0; r < rows; ++r) s.lines[r] = s.tile.data() + r * width;
+        op.to_rows(kernel_, s.tile.data(), registers(b), rows, s.row_norms.data(), b.norms.data(), s.lines.data(), 0);
+    }
     void append(const std::uint8_t* line) {
         // Every group is written where the next one that is not zero goes: no branch to mispredict.
         Index at = starts_.back();

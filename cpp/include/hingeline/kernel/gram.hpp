@@ -153,6 +153,10 @@ template <class T> class Gram {
             },
             [](Index, int) {});
     }
+    /// Lay base rows out as queries in the panel of `s`.
+    void load(Ids queries, Scratch<T>& s) const {
+        s.panel.fill(rows_, queries, std::holds_alternative<DenseRows<T>>(base_), norms_.data());
+    }
     /// Tiles of kernel values between the rows `base` and the queries loaded: calls sink(at, rows) with the values in
     /// s.tile. False when interrupted.
     template <class Sink> bool values(Ids base, Scratch<T>& s, Sink&& sink) const {

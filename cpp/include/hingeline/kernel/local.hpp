@@ -9,7 +9,8 @@
 //     take(source, rows)                       copy the rows
 //     prepare(scratch)                         promise to call `columns` with all rows as base, until the next promise
 //     columns(queries, base, columns, scratch) columns[q][j] = K(rows[base[j]], rows[queries[q]])
-//     unit_diagonal()                          whether all values are between 0 and 1 and K(x, x) = 1
+//     tiles(queries, first, scratch, sink)     tiles of kernel values between some rows and all rows from the first on
+//     unit_diagonal(source)                    whether all values are between 0 and 1 and K(x, x) = 1
 //     block()                                  largest number of queries of a call
 //     ahead()                                  number of queries that cost little more than one
 //     nanoseconds()                            time of a kernel value, roughly
@@ -76,6 +77,8 @@ template <class T> struct SumScratch {
     ByteScratch<T> bytes;
     Aligned<double> sums;
     Aligned<T> lines;
+    Aligned<std::uint16_t> coarse;
+    Array<std::uint16_t*> turned;
     Wiped<T> rows;
 };
 
@@ -83,9 +86,8 @@ template <class Source, class T> class Local;
 
 template <class S, class T> class Local<RowKernel<S>, T> {
   public:
-    bool unit_diagonal() const { return unit_diagonal_; }
+    static bool unit_diagonal(const RowKernel<S>& source) { return source.kernel.kind == KernelKind::rbf; }
     void take(const RowKernel<S>& source, Ids rows) {
-        unit_diagonal_ = source.kernel.kind == KernelKind::rbf;
         gram_.reset();
         in_bytes_ = source.bytes.template fits<T>();
         if (in_bytes_) return bytes_.take(source.kernel, source.bytes.unit, source.rows, rows);
@@ -114,6 +116,18 @@ template <class S, class T> class Local<RowKernel<S>, T> {
     bool columns(Ids queries, Ids base, T* const* columns, SumScratch<T>& s) const {
         if (in_bytes_) return bytes_.columns(queries, base, columns, s.tiles, s.bytes);
         return gram_->columns(queries, base, columns, s.tiles);
+    }
+    /// Calls sink(at, rows, width): s.tiles.tile[r * width + q] = K(rows[first + at + r], rows[queries[q]]) for all
+    /// rows from `first` on.
+    template <class Sink> void tiles(Ids queries, Index first, SumScratch<T>& s, Sink&& sink) const {
+        const Ids base = Ids::run(first, size() - first);
+        if (in_bytes_) {
+            bytes_.values(queries, base, s.tiles, s.bytes, sink);
+            return;
+        }
+        gram_->load(queries, s.tiles);
+        const int width = s.tiles.panel.vectors() * tile_ops<T>().lanes;
+        gram_->values(base, s.tiles, [&](Index at, int rows) { sink(at, rows, width); });
     }
     void sums(const RowKernel<S>& source, Ids queries, const double* coef, SumScratch<T>& s, double* out) const {
         const auto& op = tile_ops<T>();
@@ -178,7 +192,7 @@ template <class S, class T> class Local<RowKernel<S>, T> {
     Rows<T> view_;
     std::optional<Gram<T>> gram_;
     ByteGram<T> bytes_;
-    bool in_bytes_ = false, unit_diagonal_ = false;
+    bool in_bytes_ = false;
 };
 
 template <class S, class T> class Local<Gathered<S>, T> {
@@ -191,7 +205,7 @@ template <class S, class T> class Local<Gathered<S>, T> {
         }
     }
     static void prepare(SumScratch<T>&) {}
-    static bool unit_diagonal() { return false; }
+    static bool unit_diagonal(const Gathered<S>&) { return false; }
     Index size() const { return places_.size(); }
     static int block() { return 4; }
     static int ahead() { return 1; }  // reading values that may not be needed costs as much as reading needed ones

@@ -103,7 +103,10 @@ struct CoarseOps {
     Top (*rise)(float* g, const Coarse* k, const Coarse* l, double a, const float* up, Index n);
     /// As `PassOps::partner` with bend = max(2 k[i], 1), in the units of k.
     Partner (*partner)(const float* g, const Coarse* k, const float* dn, double top, Index n);
+    /// to[c][r] = from[r * stride + c]; rows and columns are multiples of `turn_step`.
+    void (*turn)(const Coarse* from, Index stride, int rows, int columns, Coarse* const* to);
 };
+inline constexpr int turn_step = 32;
 const CoarseOps& coarse_ops();
 
 /// A is symmetric of order m: the rows of its lower triangle, one behind the other.

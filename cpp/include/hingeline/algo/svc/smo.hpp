@@ -54,7 +54,10 @@ template <class T> class Smo {
         load(s, positions, local, centre, bytes, coarse ? sizeof(Coarse) : sizeof(T));
         for (SumScratch<T>& one : scratch) local.prepare(one);
         if constexpr (sizeof(T) == 4)
-            if (coarse) return pairs<CoarseRows<T>>(s, positions, local, tol, most, scratch, interrupt);
+            if (coarse) {
+                if (rows_.holds_all() && most_rows_needed(s)) s.kernel_evals += rows_.fill(local, scratch);
+                return pairs<CoarseRows<T>>(s, positions, local, tol, most, scratch, interrupt);
+            }
         return pairs<FineRows<T>>(s, positions, local, tol, most, scratch, interrupt);
     }
     /// v of position p of the working set after `solve`.
@@ -184,6 +187,8 @@ template <class T> class Smo {
         pace_.gain = 0;
         return all.pairs;
     }
+    /// Whether more than half of the rows will be needed: those of violators drawn at random and of free points.
+    bool most_rows_needed(const State& s) { return s.filling || 2 * free_count() > size_; }
     Index free_count() {
         Index free = 0;
         for (Index p = 0; p < size_; ++p) free += up()[p] > 0 && low()[p] > 0;

@@ -149,23 +149,44 @@ template <class Source> class Solver {
         s.active.resize(s.n());
         std::iota(s.active.begin(), s.active.end(), Index{0});
         s.shrunk = false;
-        s.synced.clear();
+        s.synced.clear(), s.synced_v.clear();
     }
 
-    /// Bring v outside the active set up to date.
+    /// Bring v outside the active set up to date where it may matter: afterwards the violation over the active set is
+    /// that over all points. Few points join the active set; otherwise all are brought up to date and become active.
     bool synchronise() {
         Array<char> inside(s.n(), 0);
         for (const Index i : s.active) inside[i] = 1;
-        Array<Index> outside, changed;
+        Array<Index> outside, changed, near;
         Array<double> change;
+        const double reach = farthest_move();
         for (Index i = 0; i < s.n(); ++i) {
-            if (!inside[i]) outside.push_back(i);
             if (s.beta[i] != s.synced[i]) changed.push_back(i), change.push_back(s.beta[i] - s.synced[i]);
+            if (inside[i]) continue;
+            outside.push_back(i);
+            if ((s.is_up(i) && s.v[i] + reach > l_.top) || (s.is_low(i) && s.v[i] - reach < l_.bottom))
+                near.push_back(i);
         }
-        if (!(s.single ? apply(w.single, outside, changed, change) : apply(w.twice, outside, changed, change)))
-            return false;
-        activate_all();
+        const bool few = 2 * near.size() <= outside.size();
+        const Array<Index>& late = few ? near : outside;
+        if (!(s.single ? apply(w.single, late, changed, change) : apply(w.twice, late, changed, change))) return false;
+        if (!few) {
+            activate_all();
+            return true;
+        }
+        s.active.insert(s.active.end(), near.begin(), near.end());
+        std::sort(s.active.begin(), s.active.end());
         return true;
+    }
+    /// Bound of the change of any v since the last synchronisation: |d v_i| <= |d w| sqrt(K_ii), where |d w|^2 =
+    /// d beta' K d beta = -d beta' d v needs v of active points only. Rounding errors of v are less than `rounding`, or
+    /// `verify` finds them.
+    double farthest_move() const {
+        constexpr double rounding = 0.05;
+        if (!Local<Source, double>::unit_diagonal(source_)) return infinity;
+        double square = 0;
+        for (const Index i : s.active) square += (s.beta[i] - s.synced[i]) * (s.synced_v[i] - s.v[i]);
+        return std::sqrt(std::max(square, 0.0)) + rounding;
     }
 
     void shrink(const Look& l) {
@@ -174,7 +195,8 @@ template <class Source> class Solver {
         Array<Index> active = near_margin(s, b, active_band(s, b));
         if (static_cast<double>(active.size()) >= share * static_cast<double>(s.n())) return;
         s.active = std::move(active);
-        s.synced = s.beta;
+        s.synced_dual = dual_objective(s);
+        s.synced = s.beta, s.synced_v = s.v;
         s.shrunk = true;
     }
 
@@ -198,7 +220,7 @@ template <class Source> class Solver {
         } else {
             if (!watch()) return false;
             if (endless_) inspect();
-            if (p_.shrinking && s.outer >= 3 && s.n() > smallest_block) shrink(l_);
+            if (p_.shrinking && !s.shrunk && s.outer >= 3 && s.n() > smallest_block) shrink(l_);
         }
         return true;
     }
@@ -227,7 +249,7 @@ template <class Source> class Solver {
     bool watch() {
         const double visible =
             s.single ? 1e-8 : 1e-13;  // relative; smaller changes of the objective are rounding errors
-        const double dual = objectives(s).dual;
+        const double dual = dual_objective(s);
         const bool higher = dual > s.best_dual + visible * std::abs(s.best_dual);
         const bool progress = s.violation < 0.9 * s.best || !std::isfinite(s.best_dual) || higher;
         s.best = std::min(s.best, s.violation);
@@ -252,7 +274,7 @@ template <class Source> class Solver {
     /// as the number of steps.
     void inspect() {
         if (s.reason != Reason::running || s.steps < s.next_look) return;
-        const double dual = objectives(s).dual;
+        const double dual = dual_objective(s);
         if (dual > 1.5 * s.dual_at_look && s.violation > 0.5 * s.violation_at_look) s.reason = Reason::unbounded;
         if (s.next_look > 0) s.dual_at_look = dual, s.violation_at_look = s.violation;
         s.next_look = std::max({first_look, 20 * s.n(), 2 * s.steps});
@@ -261,7 +283,11 @@ template <class Source> class Solver {
     // ---- one outer step --------------------------------------------------------------------------------
 
     template <class T> bool step(Tools<Source, T>& tools) {
-        const Index q = s.n() <= smallest_block ? s.n() : block_size(s.n(), s.active.size(), l_.free, s.filling);
+        // Errors of kernel values of 16 bits change v by about this, if the step is as long as the last one.
+        const double error_of_coarse =
+            sizeof(T) == 4 && Local<Source, T>::unit_diagonal(source_) ? coarse_unit * s.length : infinity;
+        const bool wide = error_of_coarse <= 0.1 * l_.gap() && s.effort < 3;
+        const Index q = s.n() <= smallest_block ? s.n() : block_size(s.n(), s.active.size(), l_.free, s.filling, wide);
         const bool whole = q == s.n();
         Working chosen = whole ? Working{s.active} : choose_working(s, l_, q);
         w.positions = std::move(chosen.positions);
@@ -273,10 +299,7 @@ template <class Source> class Solver {
         for (const Index i : w.positions) rows.push_back(s.row[i]);
         tools.local.take(source_, Ids::of(rows));
         prepare(tools);
-        // Errors of kernel values of 16 bits change v by about this, if the step is as long as the last one.
-        const double error_of_coarse = coarse_unit * s.length;
-        const bool coarse = sizeof(T) == 4 && !whole && tools.local.unit_diagonal() &&
-                            error_of_coarse <= (chosen.random ? 1.0 : 0.25) * inner_tol;
+        const bool coarse = !whole && error_of_coarse <= (chosen.random ? 1.0 : 0.25) * inner_tol;
         Array<double> before;
         for (const Index i : w.positions) before.push_back(s.beta[i]);
         const Index most = std::min(whole ? most_of_whole() : 20 * q, most_steps_ - s.steps);
@@ -284,6 +307,7 @@ template <class Source> class Solver {
         const SmoEnd end = tools.smo.solve(s, w.positions, tools.local, l_.middle(), inner_tol, most, p_.cache_bytes,
                                            tools.scratch, stop_.interrupt, coarse);
         ++s.outer;
+        s.effort = static_cast<double>(s.steps - steps_before) / static_cast<double>(q);
         Array<Index> changed;
         w.change.clear();
         for (Index k = 0; k < w.positions.size(); ++k)

@@ -50,9 +50,12 @@ struct State {
 
     Array<Index> active;  // positions whose v is up to date, ascending; all of them unless `shrunk`
     bool shrunk = false;
-    Array<double> synced;    // beta when v was last up to date everywhere; empty unless `shrunk`
+    // beta, v and D when v was last up to date everywhere; empty unless `shrunk`
+    Array<double> synced, synced_v;
+    double synced_dual = 0;
     Array<Index> working;    // the last working set
     double length = 0;       // norm of the last change of beta
+    double effort = 0;       // steps per point of the last working set
     Index newton_at = 0;     // steps at the last try of a Newton step with clipping
     double newton_wait = 1;  // until the next one, in units of twice its cost
     double gap_at_sync = infinity;
@@ -163,21 +166,36 @@ inline Index support_count(const State& s) {
 }
 
 struct Objectives {
-    double dual = 0, primal = 0, largest_output = 0;
+    double dual = 0, primal = 0;
 };
 
-/// Objectives from the current v; the primal one is infinite if a point with an infinite bound violates its margin.
+/// D from the current v. If v of some points is not up to date, from the change since it was: only active points have
+/// changed, and D(beta + d) - D(beta) = 1/2 d'(v before + v after).
+inline double dual_objective(const State& s) {
+    double dual = 0;
+    if (s.shrunk) {
+        for (const Index i : s.active) dual += 0.5 * (s.beta[i] - s.synced[i]) * (s.synced_v[i] + s.v[i]);
+        return s.synced_dual + dual;
+    }
+    for (Index i = 0; i < s.n(); ++i) dual += 0.5 * s.beta[i] * (s.y[i] + s.v[i]);
+    return dual;
+}
+
+/// Both objectives; the primal one is infinite if a point with an infinite bound violates its margin. Points that are
+/// not active lie on the right side of the margin or have their upper bounds: the sum of beta v over these is what
+/// beta'v = 2 D - beta'y leaves.
 inline Objectives objectives(const State& s) {
-    Objectives out;
-    double square = 0, loss = 0;
-    for (Index i = 0; i < s.n(); ++i) {
-        out.dual += 0.5 * s.beta[i] * (s.y[i] + s.v[i]);
-        square += s.beta[i] * (s.y[i] - s.v[i]);
+    Objectives out{.dual = dual_objective(s)};
+    double labels = 0, left = 0, bounded = 0, loss = 0;  // sums of beta y; of beta v and beta without the active points
+    for (Index i = 0; i < s.n(); ++i) labels += s.beta[i] * s.y[i], bounded += s.beta[i];
+    left = 2 * out.dual - labels;
+    for (const Index i : s.active) {
+        left -= s.beta[i] * s.v[i], bounded -= s.beta[i];
         const double slack = s.y[i] * (s.v[i] - s.intercept);
         if (slack > 0) loss += s.bound[i] * slack;
-        out.largest_output = std::max(out.largest_output, std::abs(s.y[i] - s.v[i] + s.intercept));
     }
-    out.primal = 0.5 * square + loss;
+    if (s.shrunk) loss += left - s.intercept * bounded;
+    out.primal = labels - out.dual + loss;
     return out;
 }
 

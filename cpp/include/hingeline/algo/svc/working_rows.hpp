@@ -2,6 +2,8 @@
 // dropped (least recently used first) when they do not fit the budget. A value computed again has the same bits.
 #pragma once
 
+#include <numeric>
+
 #include "hingeline/core/large.hpp"
 #include "hingeline/kernel/local.hpp"
 #include "hingeline/run/team.hpp"
@@ -60,6 +62,21 @@ template <class T> class WorkingRows {
             compute<K>(Ids::of(positions).part(at, some), local, scratch[rank]);
         });
     }
+    /// Whether all rows fit the budget.
+    bool holds_all() const { return capacity_ == size_; }
+    /// Compute all rows, with coarse values. The matrix is symmetric: values on and above the diagonal blocks are
+    /// computed and stored twice. Returns the number of values computed.
+    template <class L> Index fill(const L& local, std::vector<SumScratch<T>>& scratch) {
+        for (Index p = 0; p < size_; ++p) slot_[p] = p, used_[p] = ++clock_;
+        held_.resize(size_);
+        std::iota(held_.begin(), held_.end(), Index{0});
+        const Index widest = local.block(), blocks = (size_ + widest - 1) / widest;
+        run_tasks(blocks, static_cast<int>(std::ssize(scratch)), nullptr,
+                  [&](Index block, int rank) { fill_block(block * widest, widest, local, scratch[rank]); });
+        Index computed = 0;
+        for (Index at = 0; at < size_; at += widest) computed += std::min(widest, size_ - at) * (size_ - at);
+        return computed;
+    }
     /// Threads that are worth starting, each for `widest` rows of values that take `nanoseconds`.
     Index threads(Index widest, double nanoseconds, Index most) const {
         constexpr double least_time = 8e4;  // of a thread, in nanoseconds: less is less than starting it
@@ -85,6 +102,28 @@ template <class T> class WorkingRows {
         local.columns(positions, Ids::run(0, size_), rows.data(), scratch);
         if constexpr (!std::is_same_v<K, T>)
             for (Index k = 0; k < positions.count; ++k) coarse_ops().coarsen(rows[k], place<K>(positions[k]), width);
+    }
+
+    /// Values of the rows from `first` on, `widest` of them, against all rows from `first` on: in the places of both.
+    template <class L> void fill_block(Index first, Index widest, const L& local, SumScratch<T>& scratch) {
+        constexpr Index depth = 2 * tile_rows;  // rows that are transposed at a time
+        static_assert(depth % turn_step == 0);
+        const Index own = std::min(widest, size_ - first);
+        Coarse* const tile = scratch.coarse.reserve(2 * depth * widest);
+        scratch.turned.resize(widest);
+        for (Index q = 0; q < widest; ++q) scratch.turned[q] = tile + (widest + q) * depth;
+        local.tiles(Ids::run(first, own), first, scratch, [&](Index at, int rows, int width) {
+            const Index from = at % depth, end = at + rows;
+            coarse_ops().coarsen(scratch.tiles.tile.data(), tile + from * width, rows * width);
+            for (Index r = 0; r < rows; ++r)
+                std::copy_n(tile + (from + r) * width, own, place<Coarse>(first + at + r) + first);
+            if (end % depth != 0 && first + end < size_) return;
+            coarse_ops().turn(tile, width, depth, width, scratch.turned.data());
+            for (Index q = 0; q < own; ++q)
+                std::copy_n(scratch.turned[q], end - (at - from), place<Coarse>(first + q) + first + (at - from));
+        });
+        for (Index q = 0; q < own; ++q)
+            std::fill(place<Coarse>(first + q) + size_, place<Coarse>(first + q) + padded(size_), Coarse{0});
     }
 
     /// Memory that is neither initialised nor overwritten.

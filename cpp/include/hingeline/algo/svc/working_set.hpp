@@ -22,15 +22,20 @@ inline void shuffle_front(Array<Index>& list, Index count, std::uint64_t& random
 }
 
 /// Problems this small are solved in one working set; larger ones in blocks of up to `widest_block`, or more if there
-/// are so many free points. The kernel matrix of `widest_block` points takes 200 MB in single precision.
-inline constexpr Index smallest_block = 3072, finishing_block = 2048, widest_block = 7168, largest_block = 16384;
+/// are so many free points. The kernel matrix of `widest_block` points takes 200 MB in single precision, that of
+/// `widest_coarse_block` points in 16 bits.
+inline constexpr Index smallest_block = 3072, finishing_block = 2048, widest_block = 7168, widest_coarse_block = 10000,
+                       largest_block = 16384;
 
 /// Size of the working set. It must exceed the number of free support vectors: otherwise every block undoes part of the
 /// last one, and the number of outer steps explodes. While violators are drawn at random it has room for many of them.
-inline Index block_size(Index n, Index active, Index free, bool filling) {
+/// `wide`: for more than there are free points. These change in every outer step, so fewer outer steps save kernel
+/// values, but the steps on a larger set cost more.
+inline Index block_size(Index n, Index active, Index free, bool filling, bool wide) {
     const Index usual = std::max(n / 13, filling ? smallest_block : finishing_block);
-    const Index roomy = std::max(usual, filling ? free + free / 2 : free + free / 4);
-    return std::min({largest_block, active, std::max(std::min(roomy, widest_block), free + free / 5)});
+    const Index roomy = std::max(usual, !filling ? free + free / 4 : wide ? 2 * free + free / 2 : free + free / 2);
+    const Index widest = filling && wide ? widest_coarse_block : widest_block;
+    return std::min({largest_block, active, std::max(std::min(roomy, widest), free + free / 5)});
 }
 
 /// Positions that may still change: the free ones, and those within `band` of violating.
