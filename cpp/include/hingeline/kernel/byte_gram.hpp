@@ -54,38 +54,6 @@ template <class T> class ByteGram {
                                      b.norms.data(), columns, at);
         });
     }
-    /// Tiles of kernel values between base rows: calls sink(at, rows, width) with the values in s.tile. False when
-    /// interrupted.
-    template <class Sink> bool values(Ids queries, Ids base, Scratch<T>& s, ByteScratch<T>& b, Sink&& sink) const {
-        load(queries, b);
-        return tiles(base, s, b, [&](Index at, int rows) {
-            map_in_place(rows, s, b);
-            sink(at, rows, registers(b) * tile_ops<T>().lanes);
-        });
-    }
-
-    /// out[q] = sum_j coef[j] K(rows[j], queries[q]) in double, for at most block() queries of `rows`.
-    template <class S> void sums(const Rows<S>& rows, Ids queries, const double* coef, Scratch<T>& s, ByteScratch<T>& b,
-                                 double* sum) const {
-        begin(queries.count, b);
-        for (int q = 0; q < b.count; ++q) {
-            std::uint8_t* line = b.bytes.data() + q * groups_ * group_features;
-            to_bytes(rows, queries[q], inverse_, line);
-            std::fill(line + d_, line + groups_ * group_features, std::uint8_t{0});
-            b.norms.data()[q] = static_cast<T>(square(line)) * static_cast<T>(square_);
-            require_finite_poly<T>(kernel_, static_cast<double>(b.norms.data()[q]), largest_norm_);
-        }
-        pack(b);
-        const auto& op = tile_ops<T>();
-        const int width = registers(b) * op.lanes;
-        std::fill_n(sum, width, 0.0);
-        tiles(Ids::run(0, size()), s, b, [&](Index at, int count) {
-            map_in_place(count, s, b);
-            op.accumulate(s.tile.data(), width, count, coef + at, size(), 1, sum);
-        });
-    }
-
-  private:
     /// Lay base rows out as queries.
     void load(Ids queries, ByteScratch<T>& b) const {
         begin(queries.count, b);
@@ -98,15 +66,35 @@ template <class T> class ByteGram {
         }
         pack(b);
     }
-    /// Dot products in the tile to kernel values.
-    void map_in_place(int rows, Scratch<T>& s, const ByteScratch<T>& b) const {
-        if (kernel_.kind == KernelKind::linear) return;
-        const auto& op = tile_ops<T>();
-        const int width = registers(b) * op.lanes;
-        s.lines.resize(tile_rows);
-        for (int r = 0; r < rows; ++r) s.lines[r] = s.tile.data() + r * width;
-        op.to_rows(kernel_, s.tile.data(), registers(b), rows, s.row_norms.data(), b.norms.data(), s.lines.data(), 0);
+    /// Lay at most block() other rows out as queries.
+    template <class S> void load(const Rows<S>& rows, Ids queries, ByteScratch<T>& b) const {
+        begin(queries.count, b);
+        for (int q = 0; q < b.count; ++q) {
+            std::uint8_t* line = b.bytes.data() + q * groups_ * group_features;
+            to_bytes(rows, queries[q], inverse_, line);
+            std::fill(line + d_, line + groups_ * group_features, std::uint8_t{0});
+            b.norms.data()[q] = static_cast<T>(square(line)) * static_cast<T>(square_);
+            require_finite_poly<T>(kernel_, static_cast<double>(b.norms.data()[q]), largest_norm_);
+        }
+        pack(b);
     }
+    /// Queries in a row of a tile, with padding.
+    static int width(const ByteScratch<T>& b) { return registers(b) * tile_ops<T>().lanes; }
+    /// Tiles of kernel values between the rows `base` and the queries loaded: calls sink(at, rows) with the values in
+    /// s.tile. False when interrupted.
+    template <class Sink> bool values(Ids base, Scratch<T>& s, ByteScratch<T>& b, Sink&& sink) const {
+        return tiles(base, s, b, [&](Index at, int rows) {
+            if (kernel_.kind != KernelKind::linear) {
+                s.lines.resize(tile_rows);
+                for (int r = 0; r < rows; ++r) s.lines[r] = s.tile.data() + r * width(b);
+                tile_ops<T>().to_rows(kernel_, s.tile.data(), registers(b), rows, s.row_norms.data(), b.norms.data(),
+                                      s.lines.data(), 0);
+            }
+            sink(at, rows);
+        });
+    }
+
+  private:
     void append(const std::uint8_t* line) {
         // Every group is written where the next one that is not zero goes: no branch to mispredict.
         Index at = starts_.back();

@@ -120,35 +120,34 @@ template <class S, class T> class Local<RowKernel<S>, T> {
     /// Calls sink(at, rows, width): s.tiles.tile[r * width + q] = K(rows[first + at + r], rows[queries[q]]) for all
     /// rows from `first` on.
     template <class Sink> void tiles(Ids queries, Index first, SumScratch<T>& s, Sink&& sink) const {
-        const Ids base = Ids::run(first, size() - first);
-        if (in_bytes_) {
-            bytes_.values(queries, base, s.tiles, s.bytes, sink);
-            return;
-        }
-        gram_->load(queries, s.tiles);
-        const int width = s.tiles.panel.vectors() * tile_ops<T>().lanes;
-        gram_->values(base, s.tiles, [&](Index at, int rows) { sink(at, rows, width); });
+        in_bytes_ ? bytes_.load(queries, s.bytes) : gram_->load(queries, s.tiles);
+        loaded(Ids::run(first, size() - first), s, sink);
     }
     void sums(const RowKernel<S>& source, Ids queries, const double* coef, SumScratch<T>& s, double* out) const {
-        const auto& op = tile_ops<T>();
-        double* sum = s.sums.reserve(Gram<T>::block());
-        if (in_bytes_) {
-            bytes_.sums(source.rows, queries, coef, s.tiles, s.bytes, sum);
-        } else {
-            if (source.origin.empty())
-                gram_->load(source.rows, queries, s.tiles);
-            else
-                gram_->load(Rows<T>(shifted(source, queries, s.rows)), Ids::run(0, queries.count), s.tiles);
-            const int width = s.tiles.panel.vectors() * op.lanes;
-            std::fill(sum, sum + width, 0.0);
-            gram_->values(Ids::run(0, size()), s.tiles, [&](Index at, int rows) {
-                op.accumulate(s.tiles.tile.data(), width, rows, coef + at, size(), 1, sum);
-            });
-        }
+        if (in_bytes_)
+            bytes_.load(source.rows, queries, s.bytes);
+        else if (source.origin.empty())
+            gram_->load(source.rows, queries, s.tiles);
+        else
+            gram_->load(Rows<T>(shifted(source, queries, s.rows)), Ids::run(0, queries.count), s.tiles);
+        double* const sum = s.sums.reserve(Gram<T>::block());
+        std::fill_n(sum, Gram<T>::block(), 0.0);
+        loaded(Ids::run(0, size()), s, [&](Index at, int rows, int width) {
+            tile_ops<T>().accumulate(s.tiles.tile.data(), width, rows, coef + at, size(), 1, sum);
+        });
         std::copy_n(sum, queries.count, out);
     }
 
   private:
+    /// Tiles of kernel values of the queries loaded.
+    template <class Sink> void loaded(Ids base, SumScratch<T>& s, Sink&& sink) const {
+        if (in_bytes_) {
+            bytes_.values(base, s.tiles, s.bytes, [&](Index at, int rows) { sink(at, rows, bytes_.width(s.bytes)); });
+            return;
+        }
+        const int width = s.tiles.panel.vectors() * tile_ops<T>().lanes;
+        gram_->values(base, s.tiles, [&](Index at, int rows) { sink(at, rows, width); });
+    }
     /// Rows relative to the origin, in `to`. The difference is rounded once.
     static DenseRows<T> shifted(const RowKernel<S>& source, Ids rows, Wiped<T>& to) {
         using Wide = std::conditional_t<(sizeof(S) > sizeof(T)), S, T>;
