@@ -21,8 +21,8 @@
 // Full steps. x = b needs about half as many iterations as the line search, but may cycle. So the line search takes
 // over when several full steps have not reduced the number of rows that enter or leave S, until that number is the
 // smallest so far. This is block principal pivoting (J. J. Judice and F. M. Pires, Computers & Operations Research 21,
-// 1994) with the line search in place of its backup rule. Small machines use the line search
-// only, and so does a run whose full steps have failed.
+// 1994) with the line search in place of its backup rule. Small machines use the line search only, and so does a run
+// whose full steps have failed.
 //
 // Inexact solutions. The residual is reduced to a fraction of its start, since S will change. After a full step the
 // fraction is proportional to the number of rows that enter or leave S; it is lowered if that does not halve. A line
