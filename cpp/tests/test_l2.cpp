@@ -233,6 +233,49 @@ CASE(large_machines_begin_with_newton) {
     }
 }
 
+// Nothing is held, so that the number of kernel values tells the number of products. The kernel has a small rank: S is
+// foreseen, and a few full steps suffice. Line searches take 10 n^2 values with C = 100, and 9 n^2 from another start.
+CASE(few_products_where_full_steps_lead_to_the_solution) {
+    constexpr Index n = 4096;
+    for (const double penalty : {1.0, 10.0, 100.0}) {
+        Array<double> x;
+        State s = noisy_line(n, penalty, x);
+        const Gram<double> gram({KernelKind::rbf, 0.3, 0.0, 3}, dense_view(x, n, 2), 0);
+        Params p;
+        p.most_held = 0;
+        learn(one_datum, s, p, gram);
+        CHECK(s.reason == Reason::tolerance && s.kernel_evals < 3 * n * n, penalty, s.kernel_evals);
+    }
+}
+
+// If much of the kernel matrix is missing from the approximation of low rank and C is large, conjugate gradients take
+// long: the Cholesky factor is used from the next block on.
+CASE(a_factor_replaces_an_approximation_that_is_too_coarse) {
+    constexpr Index n = 600;
+    for (const double gamma : {0.1, 30.0})
+        for (const double penalty : {0.1, 1000.0}) {
+            Array<double> x;
+            State s = noisy_line(n, penalty, x);
+            const Gram<double> gram({KernelKind::rbf, gamma, 0.0, 3}, dense_view(x, n, 2), 0);
+            l2::Walk<Gram<double>> walk(s, true, std::size_t{1} << 26, gram, nullptr);
+            l2::Block<Gram<double>> block(walk, true);
+            Array<Index> all(n);
+            std::iota(all.begin(), all.end(), Index{0});
+            CHECK(block.take(all, l2::Form::exact, 0.0));
+            l2::Preconditioner<Gram<double>> inverse(block, nullptr);
+            const Array<char> likely(n, 1);
+            CHECK(inverse.build(likely, 16) && !inverse.is_factor(), gamma, penalty);
+            CHECK(penalty < 1 || (inverse.missing() > 0.2) == (gamma == 30.0), gamma, inverse.missing());
+            CHECK(inverse.build(likely, 16) && inverse.is_factor() == (gamma == 30.0 && penalty == 1000.0), gamma,
+                  penalty);
+            // The block times p, with the diagonal, which is not held.
+            Array<double> p(padded(n), 0.0), product(padded(n));
+            p[7] = 1.0;
+            CHECK(block.multiply(p.data(), likely, product.data()));
+            CHECK(near(product[7], 1.0) && near(product[5], block.held_entry(7, 5)), product[7], product[5]);
+        }
+}
+
 CASE(no_rows) {
     const Array<double> x{1, 2}, penalty{0, 0};
     const Gram<double> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(x, 2, 1), 0);

@@ -5,7 +5,7 @@
 //
 // Form. `exact`: kernel values are held in the precision of the source; `single`: in single precision, half the memory;
 // `none`: they are computed again for every product. The caller chooses by the number of positions alone, so that
-// results do not depend on the cache. Held values are the rows of the lower triangle.
+// results do not depend on the cache. Held values are the rows of the lower triangle without the diagonal.
 #pragma once
 
 #include "hingeline/algo/l2/cholesky.hpp"
@@ -69,7 +69,7 @@ template <class Source> class Block {
             single_.multiply(p, wanted, out);
         else if (!compute(p, wanted, out))
             return false;
-        for (Index i = 0; i < size(); ++i) out[i] += own[i] * p[i];
+        for (Index i = 0; i < size(); ++i) out[i] += ((held() ? diagonal(i) : 0.0) + own[i]) * p[i];
         return !walk_.interrupted();
     }
 
@@ -80,7 +80,7 @@ template <class Source> class Block {
         std::iota(all.begin(), all.end(), Index{0});
         return each(all, [&](Index j, const T* column) {
             V* const to = values.row(j);
-            for (Index i = 0; i <= j; ++i) to[i] = static_cast<V>(entry(i, j, column));
+            for (Index i = 0; i < j; ++i) to[i] = static_cast<V>(entry(i, j, column));
         });
     }
     /// Without `own`.

@@ -25,11 +25,18 @@ template <class V> class Triangle {
     const V* row(Index i) const { return values_.data() + start_[i]; }
     /// out += A p, both padded. Only the elements `wanted` are complete.
     void multiply(const double* p, const Array<char>& wanted, double* out) const {
-        const auto& op = pass_ops<V>();
-        for (Index i = 0; i < order(); ++i) {
-            const V* const line = row(i);
-            if (wanted[i]) out[i] += op.inner(line, p, i + 1) - static_cast<double>(line[i]) * p[i];
-            if (p[i] != 0) op.combine(&line, p + i, 1, 0, padded(i + 1), out);
+        constexpr Index together = 8;  // rows of one length, which share p and out while they are in registers
+        static_assert(pass_step % together == 0);
+        const V* lines[together];
+        Index at[together];
+        double weights[together], products[together];
+        for (Index first = 0; first < order(); first += together) {
+            Index count = 0;
+            for (Index i = first; i < std::min(first + together, order()); ++i)
+                if (wanted[i] || p[i] != 0) at[count] = i, lines[count] = row(i), weights[count] = p[i], ++count;
+            pass_ops<V>().combine_and_inner(lines, weights, count, padded(first + together), out, p, products);
+            for (Index k = 0; k < count; ++k)
+                out[at[k]] += products[k] - static_cast<double>(lines[k][at[k]]) * weights[k];
         }
     }
 

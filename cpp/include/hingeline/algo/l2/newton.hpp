@@ -4,11 +4,12 @@
 // Problem. At f = sum x_j y_j K_j the primal is 1/2 x'(Q - 1/c)x + 1/2 sum c_i max(0, 1 - z_i)^2 with z = y f. On the
 // rows with a loss, S = {z < 1}, it is quadratic, and minimal where Q x = 1 on S and x = 0 elsewhere.
 //
-//     x = minimum with an approximation of Q of low rank (precondition.hpp), if far from the solution
+//     S = that of the minimum with an approximation of Q of low rank (precondition.hpp), if far from the solution
 //     repeat: U = rows with a loss or near it
 //             repeat: b = solution of Q b = 1 on S, b = 0 elsewhere, by preconditioned conjugate gradients (block.hpp,
 //                         precondition.hpp)
-//                     x moves to the minimum of the primal on the line from x to b
+//                     x = b, or the minimum of the primal on the line from x to b
+//                     S = rows with a loss at x
 //             until v = max(x, 0) violates the conditions of the dual on U by at most `goal`
 //             r = 1 - Qv on all rows, in the precision of the source
 //     until v violates them nowhere, or as much as before
@@ -17,8 +18,15 @@
 // Few iterations are needed (O. Chapelle, "Training a support vector machine in the primal", Neural Computation 19,
 // 2007). The work of a run is bounded by constants below.
 //
-// Inexact solutions. The residual is reduced to a fraction of its start, since S will change. A line search that does
-// not reach b may be due to the error of b: then the fraction is lowered.
+// Full steps. x = b needs about half as many iterations as the line search, but may cycle. So the line search takes
+// over when several full steps have not reduced the number of rows that enter or leave S, until that number is the
+// smallest so far. This is block principal pivoting (J. J. Judice and F. M. Pires, Computers & Operations Research 21,
+// 1994) with the line search in place of its backup rule. Small machines use the line search only, and so does a run
+// whose full steps have failed.
+//
+// Inexact solutions. The residual is reduced to a fraction of its start, since S will change. After a full step the
+// fraction is proportional to the number of rows that enter or leave S; it is lowered if that does not halve. A line
+// search that does not reach b may be due to the error of b: then the fraction is lowered.
 //
 // Damping. Where rounding errors of the kernel values exceed 1 / c, Q may have negative eigenvalues and conjugate
 // gradients break down. Then each round maximises D less damping (v - start)'diag(Q)(v - start) / 2, which has the same
@@ -26,6 +34,8 @@
 //
 // State. r = 1 - Qv, so z = 1 - r - v / c.
 #pragma once
+
+#include <utility>
 
 #include "hingeline/algo/l2/precondition.hpp"
 
@@ -47,6 +57,8 @@ template <class Source> class Newton {
     /// With so many rows, and beyond this violation, a run begins with an approximation of low rank.
     static constexpr Index approximated = 1024;
     static constexpr double rough = 0.1;
+    /// Machines that are not large do without it if this share of the diagonal is missing from it.
+    static constexpr double most_missing = 0.3;
 
     /// Up to `most_held` kernel values of the rows of U are held in memory.
     Newton(Walk<Source>& walk, bool bias, Index most_held)
@@ -58,10 +70,10 @@ template <class Source> class Newton {
         double before = std::numeric_limits<double>::infinity(), least = before;
         bool precise = false;
         damping_ = 0.0;
+        bold_ = s.n() >= many;
         if (s.n() >= approximated && violation(v, r) > rough) {
-            bool better = false;
-            if (const Step step = approach(v, r, goal, better); step != Step::taken) return step;
-            if (better) least = violation(v, r), best_v = v, best_r = r, approached_ = true;
+            if (!foresee(goal)) return Step::interrupted;
+            if (!foreseen_.empty()) std::fill(v.begin(), v.end(), 0.0), std::fill(r.begin(), r.end(), 1.0);
         }
         for (Index round = 0; round < most_rounds; ++round) {
             const double left = violation(v, r);
@@ -72,6 +84,8 @@ template <class Source> class Newton {
             }
             before = std::min(before, left);
             Step step = improve(v, r, goal, precise);
+            foreseen_.clear();
+            if (step == Step::stuck && std::exchange(bold_, false)) step = improve(v, r, goal, precise);
             if (step == Step::stuck && damping_ == 0) {
                 damping_ = rounding(s.n());
                 step = improve(v, r, goal, precise);
@@ -92,12 +106,16 @@ template <class Source> class Newton {
     /// Largest U whose kernel values are held in the precision of the source, from the first round on and if single
     /// precision does not suffice.
     static constexpr Index most_exact = 1024, most_precise = 4096;
-    /// Fraction of the residual that may be left, its factor after a line search that ends early, and its least.
+    /// Fraction of the residual that may be left, its factor if that is too much, and its least.
     static constexpr double first_fraction = 0.1, sharper = 0.1, least_fraction = 1e-10, early = 0.3;
+    /// After a full step: the fraction for each share of the rows that enter or leave S.
+    static constexpr double first_factor = 0.3;
+    /// Full steps that need not reduce the number of rows that enter or leave S.
+    static constexpr Index full_steps = 3;
     /// If at most one row in so many has entered or left S, the solution is accurate to the goal.
     static constexpr Index settled = 50;
-    /// From this size of U on, products are restricted to S, and r_b elsewhere is computed at the end: faster, but its
-    /// rounding errors are larger.
+    /// From this size of U on, steps may be full. Products are restricted to S, and r_b elsewhere is computed at the
+    /// end: faster, but its rounding errors are larger.
     static constexpr Index many = 512;
     /// The line search goes to b if the slope there is at most this fraction of the first one.
     static constexpr double flat = 1e-3;
@@ -114,57 +132,66 @@ template <class Source> class Newton {
         return worst;
     }
 
+    enum class Place : char { far, near, loss };
+
     /// One round: v >= 0 and r = 1 - Qv move.
     Step improve(Array<double>& v, Array<double>& r, double goal, bool precise) {
-        Array<Index> rows = near_loss(v, r, most_held_);
+        Array<Index> rows = foreseen_.empty() ? near_loss(v, r, most_held_) : foreseen_rows();
         const Index m = rows.size();
         if (m == 0) return Step::stuck;
         const bool exact = m <= std::min(most_held_, precise ? most_precise : most_exact);
         const Form form = exact ? Form::exact : m <= most_held_ ? Form::single : Form::none;
         if (!block_.take(std::move(rows), form, damping_)) return Step::interrupted;
         restrict(v, r);
+        if (!foreseen_.empty())
+            for (Index i = 0; i < m; ++i) on_[i] = foreseen_[block_.at[i]] == Place::loss;
         if (!inverse_.build(on_, LowRank<Source>::share)) return Step::interrupted;
         if (const Step step = minimise(goal); step != Step::taken) return step;
         return extend(v, r) ? Step::taken : Step::interrupted;
     }
-    /// Move to the minimum with an approximation of low rank in place of Q if the primal is smaller there: `better`. No
-    /// kernel values are needed but those of the landmarks and of the result.
-    Step approach(Array<double>& v, Array<double>& r, double goal, bool& better) {
-        Array<Index> rows = near_loss(v, r, s.n());
-        if (!LowRank<Source>::saves(rows.size())) return Step::taken;
-        if (!block_.take(std::move(rows), Form::none, damping_)) return Step::interrupted;
-        restrict(v, r);
+    /// Find S and U nearly, with an approximation of low rank in place of Q: no kernel values are needed but those of
+    /// the landmarks. False when interrupted.
+    bool foresee(double goal) {
+        const Index n = s.n();
+        Array<Index> rows(n);
+        std::iota(rows.begin(), rows.end(), Index{0});
+        if (!block_.take(std::move(rows), Form::none, damping_)) return false;
+        restrict(Array<double>(n, 0.0), Array<double>(n, 1.0));
         for (const Index share : {few_landmarks, many_landmarks}) {
-            if (!inverse_.build(on_, share)) return Step::interrupted;
-            if (const Step step = minimise_model(goal); step != Step::taken)
-                return step == Step::stuck ? Step::taken : step;
+            if (share == many_landmarks && n < large_machine) break;  // as few
+            if (!inverse_.build(on_, share)) return false;
+            if (n < large_machine && inverse_.missing() > most_missing) return true;
+            if (const Step step = minimise_model(goal); step != Step::taken) return step == Step::stuck;
         }
-        Array<double> next_v(v), next_r(r);
-        if (!extend(next_v, next_r)) return Step::interrupted;
-        better = primal(next_v, next_r) < primal(v, r);
-        if (better) v = std::move(next_v), r = std::move(next_r);
-        return Step::taken;
+        foreseen_.assign(n, Place::far);
+        for (Index i = 0; i < n; ++i)
+            if (x_[i] > 0 || r_[i] > -near) foreseen_[i] = x_[i] > 0 ? Place::loss : Place::near;
+        return true;
     }
-    /// Move x_ to the minimum with the approximation of low rank.
+    /// Move x_ and r_ to the minimum with the approximation of low rank.
     Step minimise_model(double goal) {
-        Array<double> p(padded(x_.size()), 0.0), product(p.size());
-        std::copy(x_.begin(), x_.end(), p.begin());
-        r_.assign(p.size(), 1.0);
         model_ = true;
-        const Step step = subtract(p, all_, product, r_) ? minimise(goal) : Step::interrupted;
+        Step step = evaluate_model() ? minimise(goal) : Step::interrupted;
+        if (step == Step::taken && !evaluate_model()) step = Step::interrupted;
         model_ = false;
         return step;
     }
-    /// 1/2 v'(Q - 1/c)v + 1/2 sum c_i max(0, 1 - z_i)^2.
-    double primal(const Array<double>& v, const Array<double>& r) const {
-        double sum = 0;
-        for (Index i = 0; i < v.size(); ++i) {
-            const double slack = v[i] / s.c[i], loss = std::max(0.0, r[i] + slack);
-            sum += v[i] * (1 - r[i] - slack) + s.c[i] * loss * loss;
-        }
-        return sum / 2;
+    /// r_ = 1 - Q x_; false when interrupted.
+    bool evaluate_model() {
+        Array<double> p(padded(x_.size()), 0.0), product(p.size());
+        std::copy(x_.begin(), x_.end(), p.begin());
+        r_.assign(p.size(), 1.0);
+        return subtract(p, all_, product, r_);
     }
-
+    /// U as foreseen; all rows if that is too many to hold or nearly all.
+    Array<Index> foreseen_rows() const {
+        Array<Index> rows;
+        for (Index i = 0; i < s.n(); ++i)
+            if (foreseen_[i] != Place::far) rows.push_back(i);
+        if (rows.size() > most_held_ || (6 * rows.size() > 5 * s.n() && s.n() <= most_held_))
+            rows.resize(s.n()), std::iota(rows.begin(), rows.end(), Index{0});
+        return rows;
+    }
     /// U, ascending: rows at most this far from a loss; nearer ones if these are more than `most`.
     Array<Index> near_loss(const Array<double>& v, const Array<double>& r, Index most) const {
         const Index supports = std::count_if(v.begin(), v.end(), [](double x) { return x > 0; });
@@ -207,22 +234,41 @@ template <class Source> class Newton {
         return !walk_.interrupted();
     }
 
+    /// How accurate a solution is: |r_b| on S is at most min(fraction of its start, most), or `least` if that is more.
+    struct Accuracy {
+        double fraction, most, least;
+    };
     /// Move x_ >= 0 and r_ towards the minimum.
     Step minimise(double goal) {
-        double fraction = approached_ ? sharper * first_fraction : first_fraction;
-        double least = std::numeric_limits<double>::infinity();
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        double fraction = first_fraction, factor = first_factor, floor = goal / 2, least = infinity;
+        Index fewest = std::numeric_limits<Index>::max(), patience = bold_ && x_.size() >= many ? full_steps : 0;
+        const bool bold = patience > 0;
         Array<double> best(x_), b, r_b;
         for (Index iteration = 0; iteration < most_iterations; ++iteration) {
             Index changed = 0;
-            for (Index i = 0; i < x_.size(); ++i)
+            for (Index i = 0; i < x_.size() && (iteration > 0 || !bold); ++i)
                 if (on_[i] != has_loss(i)) on_[i] = !on_[i], ++changed;
-            const bool last = iteration > 0 && changed * settled <= x_.size();
-            if (const Step step = solve(last ? goal / 2 : 0.0, fraction, b, r_b); step != Step::taken) return step;
-            const double length = descend(b, r_b);
-            double left = least;
-            if (length == 1 && !clipped_violation(left)) return Step::interrupted;
+            if (bold && iteration > 0) {
+                if (2 * changed > fewest) factor *= sharper;
+                patience = changed < fewest ? full_steps : std::max<Index>(0, patience - 1);
+                fewest = std::min(fewest, changed);
+            }
+            const bool full = patience > 0, last = iteration > 0 && changed * settled <= x_.size();
+            Accuracy accuracy{fraction, last ? goal / 2 : infinity, 0.0};
+            if (full) {
+                const auto share = static_cast<double>(changed) / static_cast<double>(x_.size());
+                const double part = iteration == 0 ? first_fraction : std::min(first_fraction, factor * share);
+                accuracy = {inverse_.is_factor() ? 0.0 : part, inverse_.is_factor() ? 0.0 : part, floor};
+            }
+            if (const Step step = solve(accuracy, b, r_b); step != Step::taken) return step;
+            const double length = descend(b, r_b, full);
+            double left = infinity;
+            const bool judged = full ? may_end(goal) : length == 1 || (last && x_.size() >= many);
+            if (judged && !clipped_violation(left)) return Step::interrupted;
             if (left < least) best = x_, least = left;
             if (left <= goal) break;
+            if (full && last && accuracy.most <= floor) floor = std::max(sharper * floor, least_fraction);
             if (length < early) {
                 if (fraction <= least_fraction) break;
                 fraction *= sharper;
@@ -233,8 +279,20 @@ template <class Source> class Newton {
         for (double& x : x_) x = std::max(x, 0.0);
         return Step::taken;
     }
-    /// b and r_b = 1 - Qb, where |r_b| on S is at most a fraction of its start, and `most` unless that is 0.
-    Step solve(double most, double fraction, Array<double>& b, Array<double>& r_b) {
+    /// Whether the violation of max(x, 0) may be small: few rows enter or leave S, or they hardly violate.
+    bool may_end(double goal) const {
+        Index some = 0;
+        double change = 0, worst = 0;  // of r by max(x, 0), at most; r of rows that enter S
+        for (Index i = 0; i < x_.size(); ++i) {
+            if (on_[i] == has_loss(i)) continue;
+            ++some;
+            change += std::max(0.0, -x_[i]) * s.q[block_.at[i]];
+            worst = std::max(worst, r_[i]);
+        }
+        return some * settled <= x_.size() || change + worst <= goal;
+    }
+    /// b and r_b = 1 - Qb.
+    Step solve(const Accuracy& accuracy, Array<double>& b, Array<double>& r_b) {
         const Index m = x_.size(), width = padded(m);
         const Array<char>& rows = m >= many ? on_ : all_;  // where r_b follows b
         b = x_, r_b = r_;
@@ -251,7 +309,7 @@ template <class Source> class Newton {
             double worst = 0, fresh = 0;
             for (Index i = 0; i < m; ++i)
                 if (on_[i]) worst = std::max(worst, std::abs(r_b[i])), residual[i] = block_.scale[i] * r_b[i];
-            if (count == 0) limit = most > 0 ? std::min(fraction * worst, most) : fraction * worst;
+            if (count == 0) limit = std::max(std::min(accuracy.fraction * worst, accuracy.most), accuracy.least);
             if (worst <= limit) break;
             if (!model_ && inverse_.took(count)) {
                 if (!inverse_.restrict(on_)) return Step::interrupted;
@@ -305,10 +363,10 @@ template <class Source> class Newton {
         }
         return sum;
     }
-    /// Move x to the minimum on the line to b; returns the fraction of the way.
-    double descend(const Array<double>& b, const Array<double>& r_b) {
+    /// Move x to b, or to the minimum on the line there unless `full`; returns the fraction of the way.
+    double descend(const Array<double>& b, const Array<double>& r_b, bool full) {
         double low = 0, high = 1;
-        if (slope(b, r_b, 1) > flat * std::abs(slope(b, r_b, 0)))
+        if (!full && slope(b, r_b, 1) > flat * std::abs(slope(b, r_b, 0)))
             for (int halving = 0; halving < 30; ++halving) {
                 const double middle = 0.5 * (low + high);
                 (slope(b, r_b, middle) > 0 ? high : low) = middle;
@@ -329,7 +387,8 @@ template <class Source> class Newton {
     Preconditioner<Source> inverse_;
     double damping_ = 0.0;
     bool model_ = false;          // whether the approximation of low rank takes the place of Q
-    bool approached_ = false;     // whether the run started from its minimum
+    bool bold_ = false;           // whether steps may be full
+    Array<Place> foreseen_;       // of each position; empty: not known
     Array<double> x_, r_;         // on U; r_ = 1 - Q x_
     Array<char> on_, off_, all_;  // S, its complement in U, U
 };

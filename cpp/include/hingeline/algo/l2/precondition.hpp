@@ -30,7 +30,6 @@ template <class Source> class LowRank {
 
     /// Up to this order all rows are landmarks; beyond, one in `share`, between the two limits.
     static constexpr Index all_rows = 256, share = 16, fewest = 128, most = 512;
-    static bool saves(Index rows) { return rows > all_rows; }
 
     /// One landmark for so many rows. They are drawn from the members `likely` first. False when interrupted.
     bool build(const Array<char>& likely, Index rows_per_mark) {
@@ -46,15 +45,20 @@ template <class Source> class LowRank {
         });
         if (!done || !project()) return false;
         root_.assign(m, 0.0);
+        missing_ = 0;
         for (Index i = 0; i < m; ++i) {
             double held = 0;
             for (Index k = 0; k < rank_; ++k) held += row(i)[k] * row(i)[k];
-            root_[i] = 1 / std::sqrt(block_.own[i] + std::max(0.0, block_.diagonal(i) - held));
+            const double rest = std::max(0.0, block_.diagonal(i) - held);
+            missing_ += rest / static_cast<double>(m);
+            root_[i] = 1 / std::sqrt(block_.own[i] + rest);
             for (Index k = 0; k < rank_; ++k) row(i)[k] *= root_[i];
         }
         on_.clear();
         return true;
     }
+    /// Mean of what L L' leaves of the diagonal, which is 1 at most.
+    double missing() const { return missing_; }
     /// Set S. False when interrupted.
     bool restrict(const Array<char>& on) {
         const bool fresh = !can_update(on);
@@ -195,6 +199,7 @@ template <class Source> class LowRank {
     Array<Index> marks_;
     Aligned<double> rows_;  // B, padded rows
     Array<double> root_;    // D^(-1/2)
+    double missing_ = 0;
     Array<char> on_;
     Array<double> gram_, inverse_;  // G, packed; R^-1
     Cholesky<double> factor_;       // of A_k, then of G
@@ -210,7 +215,7 @@ template <class Source> class Preconditioner {
     /// For a new block. False when interrupted.
     bool build(const Array<char>& likely, Index rows_per_mark) {
         members_.clear();
-        whole_ = whole_ && can_factorise(block_.size());
+        whole_ = (whole_ || too_coarse(likely)) && can_factorise(block_.size());
         return whole_ || low_.build(likely, rows_per_mark);
     }
     /// Set S. False when interrupted.
@@ -241,12 +246,16 @@ template <class Source> class Preconditioner {
         for (Index k = 0; k < members_.size(); ++k)
             if (on_[members_[k]]) out[members_[k]] = x_[k];
     }
+    /// Of the approximation of low rank.
+    double missing() const { return low_.missing(); }
+    /// Whether the factor is in use.
+    bool is_factor() const { return whole_; }
     /// out = M p with the approximation of low rank, which must be in use.
     void multiply(const double* p, double* out) { low_.multiply(p, out); }
     /// A solution has taken so many products. If a factor costs less, use it from the next `restrict` on: then true.
     bool took(Index products) {
-        const Index rows = members_.size(), worth = rows < many ? 25 : 40;
-        if ((whole_ && !stale_) || !can_factorise(rows) || rows > worth * products) return false;
+        const Index rows = members_.size();
+        if ((whole_ && !stale_) || !can_factorise(rows) || rows > worth(rows) * products) return false;
         members_.clear();
         return whole_ = true;
     }
@@ -259,6 +268,16 @@ template <class Source> class Preconditioner {
     /// The factor of an earlier S is used if at most one row in so many has entered or left S.
     static constexpr Index reuse = 80;
 
+    static Index worth(Index rows) { return rows < many ? 25 : 40; }
+    /// Whether more products are expected than a factor costs, judging by the approximation of an earlier block. Their
+    /// number grows with the square root of the condition number.
+    bool too_coarse(const Array<char>& likely) const {
+        constexpr double slow = 6.0;  // measured
+        if (!(low_.missing() > 0)) return false;
+        const Index rows = std::count(likely.begin(), likely.end(), 1);
+        const double own = sum(block_.own) / static_cast<double>(block_.size());
+        return static_cast<double>(worth(rows)) * slow * std::sqrt(low_.missing() / own) > static_cast<double>(rows);
+    }
     bool can_factorise(Index rows) const { return block_.held() && rows <= most_factored; }
     /// The eigenvalues of the block are at least the least `own`.
     bool factorise() {
