@@ -167,6 +167,18 @@ def test_many_rows_in_a_matrix_and_without():
         assert_same(ours, theirs)
 
 
+def test_a_matrix_pays_earlier_if_each_C_is_trained_from_zero():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 2100)
+    X = rng.normal(size=(2100, 64)) + y[:, np.newaxis]
+    splits = [(np.arange(k, 300 + k), np.arange(400 + k, 500 + k)) for k in range(10)]
+    for estimator, name, storage in ((WorstViolatorSVC(), "margin", "rows"), (MinNormSVC(), "C", "matrix")):
+        grid = {name: [0.1, 0.5, 1.0], "gamma": [0.001, 0.01]}
+        ours, theirs = both(estimator, grid, X, y, cv=splits, scoring=SCORES, refit="accuracy")
+        assert ours.kernel_storage_ == storage
+        assert_same(ours, theirs)
+
+
 def test_options_of_the_estimators():
     X, y = samples()
     for estimator, grid in (

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from hingeline import SVC, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
 
-from .settings import MARGIN, MNSVM, NNISDA, OLLAWV, SEARCHED, SEED, SVC_
+from .settings import MARGIN, MNSVM, NEWTON, NNISDA, OLLAWV, SEARCHED, SEED, SVC_
 
 BINS = 10
 MACHINES = {
@@ -25,13 +25,14 @@ MACHINES = {
     MNSVM: MinNormSVC,
     SVC_: SVC,
 }
+#: Parameters that are not searched, other than the defaults.
+FIXED = {OLLAWV: {"margin": MARGIN}, **{method: {"newton": value} for method, value in NEWTON.items()}}
 
 
 def make(method: str, n_jobs: int, **cell: Any) -> BaseEstimator:
     """Estimator with the parameters of a cell."""
     if method in MACHINES:
-        more = {"margin": MARGIN} if method == OLLAWV else {}
-        return MACHINES[method](n_jobs=n_jobs, **more, **cell)
+        return MACHINES[method](n_jobs=n_jobs, **FIXED.get(method, {}), **cell)
     return OTHERS[method](**cell)
 
 

@@ -11,7 +11,7 @@ from benchmarks.writing import number, table
 from hingeline.compare import Comparison
 
 from . import data
-from .settings import FIRST, METHODS, MORE, OLLAWV, PUBLISHED, SECOND, SETS, SVC_
+from .settings import FIRST, HOURS, METHODS, MORE, OLLAWV, PUBLISHED, SECOND, SETS, SVC_
 from .summary import Summary, recomputed
 
 UNITS = {"accuracy": "accuracy, %", "seconds": "s", "support": "support vectors, %"}
@@ -27,7 +27,10 @@ def missing(summary: Summary) -> str:
         if left:
             parts.append(f"{name} (without {', '.join(left)})")
     words = f"- Sets that have not been run: {', '.join(none) or 'none'}"
-    return words + (f"\n- Sets that have been run in part: {'; '.join(parts)}" if parts else "")
+    words += f"\n- Sets that have been run in part: {'; '.join(parts)}" if parts else ""
+    incomplete = [name for name in SETS if not all(summary.row(name, method) for method in wanted)]
+    hours = [f"{name} {HOURS[name]}" for name in incomplete if name in HOURS]
+    return words + (f"\n- Estimated CPU hours of these sets: {', '.join(hours)}" if hours else "")
 
 
 def sizes(summary: Summary) -> str:

@@ -19,14 +19,16 @@ class Kernels:
     ----------
     X : {ndarray, sparse matrix}
         Checked rows.
+    order : ndarray
+        Row of X at each place of the matrices.
     limit : float
         Bytes that all matrices held at a time may take.
     threads : int
         Threads that compute them.
     """
 
-    def __init__(self, X: Any, limit: float, threads: int) -> None:
-        self.X, self.limit, self.threads = X, limit, threads
+    def __init__(self, X: Any, order: np.ndarray, limit: float, threads: int) -> None:
+        self.X, self.order, self.limit, self.threads = X, order, limit, threads
         self._dots: dict[Any, np.ndarray] = {}
         self._held: dict[tuple[Any, Key], np.ndarray] = {}
 
@@ -64,7 +66,7 @@ class Kernels:
         return out
 
     def _products(self, kernel: _core.Kernel, dtype: np.dtype[Any]) -> np.ndarray:
-        rows = _core.Matrix(self.X.astype(dtype, copy=False))
+        rows = _core.Matrix(self.X[self.order].astype(dtype, copy=False))
         out = np.empty((self.X.shape[0], self.X.shape[0]), dtype)
         _core.Packed(kernel, rows).values(rows, out, self.threads)
         return out

@@ -43,6 +43,10 @@ from .scores import Decided, accuracy, is_accuracy
 
 #: Estimators whose machines are trained from a kernel matrix.
 SHARED = (SVC, WorstViolatorSVC, MinNormSVC, NNISDAClassifier)
+#: Those that are trained from zero for each value of C.
+RESTARTED = (MinNormSVC, NNISDAClassifier)
+#: Key of a kernel matrix that is given.
+PRECOMPUTED: Key = ("precomputed", 0.0, 0.0, 0)
 #: Seconds of a run from which threads pay: shorter ones are mostly Python, which has one thread at a time.
 WORTH_THREADS = 2e-3
 #: Samples up to which kernel matrices stay in the processor's cache.
@@ -135,8 +139,8 @@ class SharedKernel:
         self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         self.accuracy = is_accuracy(problem.scorer)
         self.templates: dict[Hashable, Any] = {}
-        #: Number of runs by kernel.
-        self.n_runs: Counter[Key] = Counter()
+        #: Number of trainings by kernel.
+        self.n_trainings: Counter[Key] = Counter()
         self.folds: dict[int, tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         self.complaints: list[str] = []
         #: Set when the search is interrupted: threads end after their current fit.
@@ -149,7 +153,11 @@ class SharedKernel:
         #: Parameter along which a run goes.
         self.path = "margin" if isinstance(checker, WorstViolatorSVC) else "C"
         self.X, self.y = snapshot(checker)._validate_rows(problem.X, problem.y)
-        self.kernels = Kernels(self.X, MATRIX_SHARE * limit, threads)
+        order = np.argsort(np.unique(self.y, return_inverse=True)[1], kind="stable")
+        #: Place of each sample in the kernel matrices: by class, so that the values of a class pair are neighbours.
+        self.place = np.empty_like(order)
+        self.place[order] = np.arange(len(order))
+        self.kernels = Kernels(self.X, order, MATRIX_SHARE * limit, threads)
 
     # ---- planning ------------------------------------------------------------------------------------
 
@@ -199,14 +207,17 @@ class SharedKernel:
                 found[group] = Run(estimator, self._key(estimator), cell.train, cell.test, {})
             found[group].members.setdefault(value, []).append(cell)
         order = sorted(found.values(), key=lambda run: (run.key is None, run.key or ()))
-        self.n_runs = Counter(run.key for run in order if run.key is not None)
+        self.n_trainings = Counter()
+        for run in order:
+            if run.key is not None:
+                self.n_trainings[run.key] += len(run.members) if isinstance(run.estimator, RESTARTED) else 1
         return order, others
 
     def _key(self, estimator: Any) -> Key | None:
         if estimator._uses_scale():
             return None
         if estimator.kernel == "precomputed":
-            return ("precomputed", 0.0, 0.0, 0)
+            return PRECOMPUTED
         gamma = estimator._resolve_gamma(self.X) if estimator.kernel != "linear" else 0.0
         return (estimator.kernel, gamma, float(estimator.coef0), int(estimator.degree))
 
@@ -252,7 +263,7 @@ class SharedKernel:
         parts = list(_by_key(runs))
         parallel = Parallel(return_as="generator" if one_by_one else "list")
         found = parallel(
-            delayed(_remotely)(self.problem, self.limit, list(map(_bare, part)), self.n_runs) for part in parts
+            delayed(_remotely)(self.problem, self.limit, list(map(_bare, part)), self.n_trainings) for part in parts
         )
         failed: list[Cell] = []
         for part, (outs, complaints, too_large, in_matrix) in zip(parts, found, strict=True):
@@ -352,7 +363,7 @@ class SharedKernel:
 
     def _in_matrix(self, run: Run) -> bool:
         """Whether to gather kernel values from a matrix of all samples rather than compute them for the split."""
-        if run.key is not None and run.key[0] == "precomputed":
+        if run.key == PRECOMPUTED:
             self.in_matrix = True
             return True
         if isinstance(run.estimator, SVC) and len(run.train) >= SINGLE_ROWS:
@@ -375,13 +386,13 @@ class SharedKernel:
         if n <= FEW_SAMPLES:
             return True
         entries = self.X.nnz / n if sp.issparse(self.X) else d
-        computed, read, needed = 1.5 + 0.08 * entries, 4.0, 0.2 * self.n_runs[key]  # ns, ns, shares of the matrix
-        made = 2.5 + 0.16 * entries / len(self.n_runs)  # the map, and a part of the dot products
+        computed, read, needed = 1.5 + 0.08 * entries, 4.0, 0.2 * self.n_trainings[key]  # ns, ns, shares of the matrix
+        made = 2.5 + 0.16 * entries / len(self.n_trainings)  # the map, and a part of the dot products
         return made + needed * read < needed * computed
 
     def _matrices(self, run: Run) -> tuple[np.ndarray, np.ndarray]:
         """Kernel matrices for training and for predictions."""
-        if run.key is None or run.key[0] == "precomputed":
+        if run.key is None or run.key == PRECOMPUTED:
             return self.X, self.X
         trained, decided = self._dtypes(run.estimator)
         return self.kernels.matrix(run.key, trained), self.kernels.matrix(run.key, decided)
@@ -392,6 +403,8 @@ class Gathered:
 
     def __init__(self, shared: SharedKernel, run: Run, estimator: Any, rows: np.ndarray, codes: np.ndarray) -> None:
         self.shared, self.estimator, self.rows, self.codes = shared, estimator, rows, codes
+        #: Place of each sample in the matrices.
+        self.place = np.arange(len(shared.y)) if run.key == PRECOMPUTED else shared.place
         self.matrix, decided = shared._matrices(run)
         self.decided = _core.Matrix(decided)
         self.linear = estimator.kernel == "linear"
@@ -399,22 +412,22 @@ class Gathered:
 
     def training(self, weights: np.ndarray | None) -> BatchTraining:
         self.estimator.kernel, self.estimator._gamma = "precomputed", 0.0
-        return self.estimator._training(self.matrix, self.codes, weights, self.rows)
+        return self.estimator._training(self.matrix, self.codes, weights, self.place[self.rows])
 
     def fitted(self, training: BatchTraining) -> Any:
         return _fitted(self.estimator, training)
 
     def decide(self, fitted: Any, rows: np.ndarray) -> np.ndarray:
-        columns = self.rows[fitted.row]
+        samples = self.rows[fitted.row]
         if self.linear:  # through the weights of the features, as the estimator does
             estimator = snapshot(self.estimator)
             estimator.kernel, estimator._gamma = "linear", 0.0
-            fitted.support_vectors_ = self.shared.X[columns]
+            fitted.support_vectors_ = self.shared.X[samples]
             return estimator._sums(self.shared.X[rows], fitted)
-        if not len(columns):
+        if not len(samples):
             return np.tile(fitted.intercept_, (len(rows), 1))
         lines = self.estimator._lines(fitted)
-        return _core.decide_gathered(lines, self.decided, columns, 1, np.ascontiguousarray(rows, dtype=np.int64))
+        return _core.decide_gathered(lines, self.decided, self.place[samples], 1, self.place[rows])
 
 
 class Computed:
@@ -471,11 +484,11 @@ def _bare(run: Run) -> Run:
 
 
 def _remotely(
-    problem: Problem, limit: float, runs: list[Run], n_runs: Counter[Key]
+    problem: Problem, limit: float, runs: list[Run], n_trainings: Counter[Key]
 ) -> tuple[list[Any], list[str], int, bool]:
     """Scores of the cells of some runs, None for cells that failed; and what the search tells about its work."""
     shared = SharedKernel(problem, limit, 1)
-    shared.n_runs = n_runs
+    shared.n_trainings = n_trainings
     outs: dict[int, Any] = {}
     for run in runs:
         shared._attempt(run, lambda cell, out: outs.__setitem__(id(cell), out))
