@@ -179,9 +179,10 @@ def test_forgetting(command, files):  # noqa: F811
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
+@pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_while_waiting_for_data(capsys, files, monkeypatch, number, code):
-    """What was learnt is saved."""
+def test_a_signal_while_waiting_for_data(capsys, files, monkeypatch, number, code, elsewhere):
+    """What was learnt is saved. A signal to another thread, or just before the read, does not interrupt the read."""
     receive, send = os.pipe()
     os.write(send, Path("some").read_bytes())
     monkeypatch.setattr("sys.stdin", os.fdopen(receive))
@@ -191,7 +192,10 @@ def test_a_signal_while_waiting_for_data(capsys, files, monkeypatch, number, cod
         while Path("labels").exists() is False or Path("labels").read_text().count("\n") < 30:
             assert time.monotonic() < end
             time.sleep(0.005)
-        os.kill(os.getpid(), number)
+        if elsewhere:
+            signal.pthread_kill(threading.get_ident(), number)
+        else:
+            os.kill(os.getpid(), number)
         if not ended.wait(20):  # the signal was lost: end the data
             os.close(send)
 

