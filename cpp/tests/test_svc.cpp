@@ -184,7 +184,7 @@ CASE(filled_rows) {
                 std::vector<SumScratch<float>> scratch(threads);
                 WorkingRows<float> filled, fetched;
                 for (WorkingRows<float>* rows : {&filled, &fetched}) rows->reset(n, n, 1 << 22, sizeof(Coarse));
-                CHECK(filled.holds_all() && filled.fill(local, scratch) >= n * (n + 1) / 2, n);
+                CHECK(filled.holds_all() && filled.fill(local, scratch, nullptr) >= n * (n + 1) / 2, n);
                 for (const Index p : all) {
                     fetched.fetch<Coarse>({p}, 1, local, scratch);
                     const Coarse *one = filled.find<Coarse>(p), *other = fetched.find<Coarse>(p);

@@ -55,7 +55,8 @@ template <class T> class Smo {
         for (SumScratch<T>& one : scratch) local.prepare(one);
         if constexpr (sizeof(T) == 4)
             if (coarse) {
-                if (rows_.holds_all() && most_rows_needed(s)) s.kernel_evals += rows_.fill(local, scratch);
+                if (rows_.holds_all() && most_rows_needed(s)) s.kernel_evals += rows_.fill(local, scratch, interrupt);
+                if (interrupt && interrupt->requested()) return SmoEnd::interrupted;
                 return pairs<CoarseRows<T>>(s, positions, local, tol, most, scratch, interrupt);
             }
         return pairs<FineRows<T>>(s, positions, local, tol, most, scratch, interrupt);

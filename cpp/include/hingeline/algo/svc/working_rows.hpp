@@ -65,13 +65,13 @@ template <class T> class WorkingRows {
     /// Whether all rows fit the budget.
     bool holds_all() const { return capacity_ == size_; }
     /// Compute all rows, with coarse values. The matrix is symmetric: values on and above the diagonal blocks are
-    /// computed and stored twice. Returns the number of values computed.
-    template <class L> Index fill(const L& local, std::vector<SumScratch<T>>& scratch) {
+    /// computed and stored twice. Returns the number of values computed. When interrupted, rows have no meaning.
+    template <class L> Index fill(const L& local, std::vector<SumScratch<T>>& scratch, Interrupt* interrupt) {
         for (Index p = 0; p < size_; ++p) slot_[p] = p, used_[p] = ++clock_;
         held_.resize(size_);
         std::iota(held_.begin(), held_.end(), Index{0});
         const Index widest = local.block(), blocks = (size_ + widest - 1) / widest;
-        run_tasks(blocks, static_cast<int>(std::ssize(scratch)), nullptr,
+        run_tasks(blocks, static_cast<int>(std::ssize(scratch)), interrupt,
                   [&](Index block, int rank) { fill_block(block * widest, widest, local, scratch[rank]); });
         Index computed = 0;
         for (Index at = 0; at < size_; at += widest) computed += std::min(widest, size_ - at) * (size_ - at);
