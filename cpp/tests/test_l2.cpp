@@ -233,6 +233,27 @@ CASE(large_machines_begin_with_newton) {
     }
 }
 
+// A narrow kernel is far from low rank: conjugate gradients need many products. If each computes its kernel values
+// again, a large machine takes steps instead.
+CASE(large_machines_decline_newton_where_steps_are_faster) {
+    constexpr Index n = 4096;
+    Array<double> x;
+    const State start = noisy_line(n, 10.0, x);
+    for (const double gamma : {1.0, 1000.0})
+        for (const bool held : {false, true}) {
+            const Gram<double> gram({KernelKind::rbf, gamma, 0.0, 3}, dense_view(x, n, 2), 0);
+            Params p;
+            p.most_held = held ? n : 0;
+            State s = start;
+            learn(one_datum, s, p, gram);
+            const bool declined = !held && gamma == 1000.0;
+            CHECK(s.reason == Reason::tolerance && (s.pace.cost > 0) == declined, gamma, held, s.pace.cost);
+            CHECK(std::isfinite(s.pace.best) == !declined && (s.steps > 1000) == declined, gamma, held, s.steps);
+            const auto found = solution(one_datum, s);
+            CHECK(found.primal - found.dual < 2e-3 * found.dual, gamma, held, found.primal, found.dual);
+        }
+}
+
 // Nothing is held, so that the number of kernel values tells the number of products. The kernel has a small rank: S is
 // foreseen, and a few full steps suffice. Line searches take 10 n^2 values with C = 100, and 9 n^2 from another start.
 CASE(few_products_where_full_steps_lead_to_the_solution) {
@@ -325,7 +346,7 @@ CASE(interrupts_of_newton_leave_it_able_to_go_on) {
     Interrupt now([] { return true; });
     l2::Walk<Gram<double>> walk(ready, true, p.cache_bytes, gram, &now);
     const Array<double> v(ready.v), r(ready.r);
-    CHECK(l2::Newton<Gram<double>>(walk, true, p.most_held).move(1e-4) == l2::Step::interrupted);
+    CHECK(l2::Newton<Gram<double>>(walk, true, p.most_held).move(1e-4, false) == l2::Step::interrupted);
     CHECK(same_bits(ready.v, v) && same_bits(ready.r, r));
 }
 

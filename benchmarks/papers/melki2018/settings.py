@@ -141,7 +141,8 @@ def _nested(name: str, method: str, fold: int) -> Job:
     more["grid"] = METHODS[method].grid
     more |= {"newton": NEWTON[method]} if method in NEWTON else {}
     expected = PUBLISHED["sizes"][name][0] * (1.0 if "C" in METHODS[method].grid else 0.1)  # rows: longest first
-    return Job("nested", at, METHODS[method].package, more=more, large=SETS[name].group == LARGE, expected=expected)
+    large = SETS[name].group == LARGE
+    return Job("nested", at, METHODS[method].package, more=more, large=large, expected=expected, kept=True)
 
 
 def _boundary(n: int) -> Job:

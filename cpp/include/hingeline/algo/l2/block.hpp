@@ -37,10 +37,10 @@ template <class Source> class Block {
         }
         return form == Form::none || (form == Form::exact ? hold(exact_) : hold(single_));
     }
-    /// Element i of the scaled column of the position `j` of the block, without `own`.
-    double entry(Index i, Index j, const T* column) const {
+    /// Element (i, j) of the block without `own`, from the kernel value of the two.
+    double entry(Index i, Index j, T value) const {
         const double sign = s.sign(s.code[at[i]], s.code[at[j]]);
-        return scale[i] * scale[j] * sign * (static_cast<double>(column[at[i]]) + (bias_ ? 1.0 : 0.0));
+        return scale[i] * scale[j] * sign * (static_cast<double>(value) + (bias_ ? 1.0 : 0.0));
     }
     /// Diagonal element without `own`.
     double diagonal(Index i) const { return std::max(0.0, 1 - (own[i] - damping_)); }
@@ -76,11 +76,15 @@ template <class Source> class Block {
   private:
     template <class V> bool hold(Triangle<V>& values) {
         values.resize(size());
+        if (!walk_.columns.all_fit()) {
+            return walk_.columns.pairs(at, [&](Index j, const T* value) {
+                for (Index i = 0; i < j; ++i) values.row(j)[i] = static_cast<V>(entry(i, j, value[i]));
+            });
+        }
         Array<Index> all(size());
         std::iota(all.begin(), all.end(), Index{0});
         return each(all, [&](Index j, const T* column) {
-            V* const to = values.row(j);
-            for (Index i = 0; i < j; ++i) to[i] = static_cast<V>(entry(i, j, column));
+            for (Index i = 0; i < j; ++i) values.row(j)[i] = static_cast<V>(entry(i, j, column[at[i]]));
         });
     }
     /// Without `own`.

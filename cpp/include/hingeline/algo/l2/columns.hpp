@@ -55,6 +55,19 @@ template <class Source> class HeldColumns {
             for (Index k = 0; k < count; ++k) f(first + k, columns[k]);
         });
     }
+    /// Whether the columns of all positions fit the cache.
+    bool all_fit() const { return all_fit_; }
+    /// f(k, values) with values[i] = K(positions[i], positions[k]) for i <= k; none is kept. False when interrupted.
+    template <class F> bool pairs(const Array<Index>& positions, F&& f) {
+        Array<Index> rows;
+        for (const Index position : positions) rows.push_back(s.row[position]);
+        const Ids all = Ids::of(rows);
+        return blocks(
+            all, [&](Index at) { return all.part(0, std::min<Index>(at + most_queries, all.count)); },
+            [&](Index at, Index count, T* const* values) {
+                for (Index k = 0; k < count; ++k) f(at + k, values[k]);
+            });
+    }
     /// Set q of these positions, from small blocks of kernel values; false when interrupted.
     bool diagonals(const Array<Index>& positions) {
         Array<Index> unknown, rows;
@@ -120,11 +133,11 @@ template <class Source> class HeldColumns {
     /// At least three columns: two are in use at a time.
     static std::size_t least_bytes(Index n) { return static_cast<std::size_t>(n + 256) * sizeof(T) * 4; }
 
-    static constexpr Index few = 8;
+    static constexpr Index few = 8, most_queries = 64;
 
     /// f(at, count, columns) with columns[k][j] = K(base(at)[j], queries[at + k]), padded with zeros, for blocks of at
     /// most `most` queries. False when interrupted.
-    template <class Base, class F> bool blocks(Ids queries, Base&& base, F&& f, Index most = 64) {
+    template <class Base, class F> bool blocks(Ids queries, Base&& base, F&& f, Index most = most_queries) {
         Scratch<T> scratch;
         scratch.interrupt = interrupt_;
         most = std::min<Index>(most, std::max(1, source_.block()));

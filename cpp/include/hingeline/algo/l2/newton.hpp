@@ -44,7 +44,8 @@ namespace hingeline::l2 {
 /// Machines with so many rows use Newton's method after a few steps.
 constexpr Index large_machine = 4096;
 
-enum class Step { taken, interrupted, stuck, indefinite };
+/// Outcome of a step. Stuck, declined: nothing has changed; declined: steps are expected to take less time.
+enum class Step { taken, interrupted, stuck, declined, indefinite };
 
 template <class Source> class Newton {
     using T = typename Source::Value;
@@ -64,8 +65,8 @@ template <class Source> class Newton {
     Newton(Walk<Source>& walk, bool bias, Index most_held)
         : walk_(walk), s(walk.s), most_held_(most_held), block_(walk, bias), inverse_(block_, walk.interrupt()) {}
 
-    /// Move v and r. Stuck: nothing has changed.
-    Step move(double goal) {
+    /// Move v and r. `choosy`: decline if U is too large to hold and steps are expected to take less time.
+    Step move(double goal, bool choosy) {
         Array<double> v(s.v), r(s.r), best_v, best_r;
         double before = std::numeric_limits<double>::infinity(), least = before;
         bool precise = false;
@@ -73,6 +74,7 @@ template <class Source> class Newton {
         bold_ = s.n() >= many;
         if (s.n() >= approximated && violation(v, r) > rough) {
             if (!foresee(goal)) return Step::interrupted;
+            if (choosy && !foreseen_.empty() && !pays()) return Step::declined;
             if (!foreseen_.empty()) std::fill(v.begin(), v.end(), 0.0), std::fill(r.begin(), r.end(), 1.0);
         }
         for (Index round = 0; round < most_rounds; ++round) {
@@ -101,7 +103,15 @@ template <class Source> class Newton {
         return Step::taken;
     }
 
+    /// Steps that take as long as the run that was declined.
+    double cost() const { return cost_; }
+
   private:
+    /// Products of a run: fewest + more * (diagonal missing from the approximation / penalties)^(1/2). Steps compute
+    /// `columns_per_step` kernel columns each, and `steps_per_support` for each support vector (measured: 2 to 10, 1 to
+    /// 20).
+    static constexpr double fewest_products = 10.0, more_products = 125.0;
+    static constexpr double columns_per_step = 5.0, steps_per_support = 9.0;
     static constexpr Index most_rounds = 8, most_iterations = 60, most_products = 500;
     /// Largest U whose kernel values are held in the precision of the source, from the first round on and if single
     /// precision does not suffice.
@@ -164,9 +174,18 @@ template <class Source> class Newton {
             if (const Step step = minimise_model(goal); step != Step::taken) return step == Step::stuck;
         }
         foreseen_.assign(n, Place::far);
-        for (Index i = 0; i < n; ++i)
-            if (x_[i] > 0 || r_[i] > -near) foreseen_[i] = x_[i] > 0 ? Place::loss : Place::near;
+        for (const Index i : near_loss(x_, r_, most_held_)) foreseen_[i] = x_[i] > 0 ? Place::loss : Place::near;
         return true;
+    }
+    /// Compare the foreseen run with steps, if each of its products computes kernel values again.
+    bool pays() {
+        Index supports = 0, rows = 0;
+        for (const Place place : foreseen_) supports += place == Place::loss, rows += place != Place::far;
+        if (rows <= most_held_) return true;
+        const auto m = static_cast<double>(supports), n = static_cast<double>(s.n());
+        const double products = fewest_products + more_products * std::sqrt(inverse_.missing() / (sum(block_.own) / n));
+        cost_ = products * m * m / (2 * n) / columns_per_step;
+        return cost_ <= steps_per_support * m;
     }
     /// Move x_ and r_ to the minimum with the approximation of low rank.
     Step minimise_model(double goal) {
@@ -183,13 +202,11 @@ template <class Source> class Newton {
         r_.assign(p.size(), 1.0);
         return subtract(p, all_, product, r_);
     }
-    /// U as foreseen; all rows if that is too many to hold or nearly all.
+    /// U as foreseen.
     Array<Index> foreseen_rows() const {
         Array<Index> rows;
         for (Index i = 0; i < s.n(); ++i)
             if (foreseen_[i] != Place::far) rows.push_back(i);
-        if (rows.size() > most_held_ || (6 * rows.size() > 5 * s.n() && s.n() <= most_held_))
-            rows.resize(s.n()), std::iota(rows.begin(), rows.end(), Index{0});
         return rows;
     }
     /// U, ascending: rows at most this far from a loss; nearer ones if these are more than `most`.
@@ -385,7 +402,7 @@ template <class Source> class Newton {
     const Index most_held_;
     Block<Source> block_;
     Preconditioner<Source> inverse_;
-    double damping_ = 0.0;
+    double damping_ = 0.0, cost_ = 0.0;
     bool model_ = false;          // whether the approximation of low rank takes the place of Q
     bool bold_ = false;           // whether steps may be full
     Array<Place> foreseen_;       // of each position; empty: not known

@@ -40,7 +40,7 @@ template <class Source> class LowRank {
         std::fill_n(rows_.data(), m * width_, 0.0);
         Index next = 0;
         const bool done = block_.each(marks_, [&](Index j, const T* column) {
-            for (Index i = 0; i < m; ++i) row(i)[next] = block_.entry(i, j, column);
+            for (Index i = 0; i < m; ++i) row(i)[next] = block_.entry(i, j, column[block_.at[i]]);
             ++next;
         });
         if (!done || !project()) return false;

@@ -61,8 +61,9 @@ constexpr double shrink_fraction = 0.02;
 /// Fewest steps between two runs of Newton's method: in small machines steps cost nothing.
 inline Index fewest_steps(const State& s) { return std::clamp<Index>((1 << 22) / s.n(), 2048, 32768); }
 /// A run of Newton's method on m of n rows takes as long as m^2 / n * Rule::steps_per_row + m * steps_per_column steps
-/// (measured); most_spent: it comes after so many times as many steps in any case.
-constexpr double steps_per_column = 10.0, most_spent = 4.0;
+/// (measured), or Pace::cost if m rows are too many to hold their kernel values. Such a run comes after least_spent
+/// times as many steps, since the first of them tell little; any run comes after most_spent times as many.
+constexpr double steps_per_column = 10.0, least_spent = 0.25, most_spent = 4.0;
 /// A run that does not halve the violation doubles `patience`; after this many of them in a row, rounding errors
 /// prevent progress.
 constexpr Index most_failures = 5;
@@ -156,11 +157,12 @@ template <class Rule> class Run {
         State& s = walk.s;
         if (book_.steps >= p_.max_steps) return Reason::steps;
         const Index columns = book_.kernel_evals;
-        const bool newton_now = p_.newton && (newton_at_once(s) || newton_is_due(walk));
-        const Step step = newton_now ? newton(walk) : rule_.step(walk);
+        const bool at_once = p_.newton && newton_at_once(s);
+        const bool newton_now = at_once || (p_.newton && newton_is_due(walk));
+        const Step step = newton_now ? newton(walk, at_once) : rule_.step(walk);
         s.pace.tried = s.pace.tried || (newton_now && step != Step::interrupted);
         if (newton_now && s.pace.failures > most_failures && s.violation > p_.tol) return Reason::precision;
-        if (newton_now && step == Step::stuck) return Reason::running;
+        if (newton_now && (step == Step::stuck || step == Step::declined)) return Reason::running;
         if (step == Step::interrupted) return Reason::interrupted;
         // Rounding errors of many steps may look like an indefinite kernel: refresh r first.
         if (step == Step::indefinite && s.since == 0 && rounding(walk) < 1) return Reason::indefinite;
@@ -195,8 +197,11 @@ template <class Rule> class Run {
         if (!std::isinf(s.pace.best)) return s.pace.rest >= s.pace.patience * supports;
         if (2 * s.pace.rest < 3 * supports) return false;
         const auto m = static_cast<double>(rows), n = static_cast<double>(s.n());
-        const double cost = Rule::steps_per_row * m * m / n + steps_per_column * m;  // of a run, in steps
-        return steps_left(s.pace) > cost || static_cast<double>(s.pace.rest) > most_spent * cost;
+        const double held = Rule::steps_per_row * m * m / n + steps_per_column * m;
+        const double computed = rows > p_.most_held ? s.pace.cost : 0.0;
+        const auto spent = static_cast<double>(s.pace.rest);
+        const double cost = std::max(held, computed);  // of a run, in steps
+        return spent >= least_spent * computed && (steps_left(s.pace) > cost || spent > most_spent * cost);
     }
     /// Until the violation is `tol`, if it goes on to fall as in the second half of the steps so far.
     double steps_left(const Pace& pace) const {
@@ -220,7 +225,7 @@ template <class Rule> class Run {
     template <class Source> Reason last_resort(Walk<Source>& walk) {
         State& s = walk.s;
         if (!p_.newton) return Reason::precision;
-        const Step step = newton(walk);
+        const Step step = newton(walk, false);
         if (step == Step::interrupted) return Reason::interrupted;
         if (step == Step::taken) ++book_.steps, ++s.since;
         if (s.pace.failures == 0 || s.violation <= p_.tol) return Reason::running;
@@ -233,10 +238,10 @@ template <class Rule> class Run {
         const double dual = rule_.dual(s);
         return rule_.sound(s) && dual > 0 ? s.violation / dual : std::numeric_limits<double>::infinity();
     }
-    /// Newton's method; unless the step is taken, v and r keep their bits. If rounding errors of sums may exceed the
-    /// tolerance, r is computed from v before and after it: the errors of many steps, and of the changes of v in
-    /// Newton's method, may exceed the violation by orders of magnitude.
-    template <class Source> Step newton(Walk<Source>& walk) {
+    /// Newton's method, which may decline if `choosy`; unless the step is taken, v and r keep their bits. If rounding
+    /// errors of sums may exceed the tolerance, r is computed from v before and after it: the errors of many steps, and
+    /// of the changes of v in Newton's method, may exceed the violation by orders of magnitude.
+    template <class Source> Step newton(Walk<Source>& walk, bool choosy) {
         State& s = walk.s;
         const bool rough = rounding_of<double>(s) > p_.tol;
         if (rough && s.since > 0) {
@@ -254,7 +259,9 @@ template <class Rule> class Run {
         const auto put_back = [&] { s.v = v, s.r = r, s.value = value; };
         try {
             rule_.to_dual(s);
-            step = Newton<Source>(walk, p_.bias, p_.most_held).move(newton_goal * std::max(p_.tol, s.tol));
+            Newton<Source> method(walk, p_.bias, p_.most_held);
+            step = method.move(newton_goal * std::max(p_.tol, s.tol), choosy);
+            if (step == Step::declined) s.pace.cost = method.cost();
             rule_.from_dual(s);
         } catch (...) {
             put_back();
@@ -276,7 +283,7 @@ template <class Rule> class Run {
             if (!done || !rule_.sound(s)) step = done ? Step::stuck : Step::interrupted;
         }
         if (step != Step::taken) put_back();
-        if (step == Step::interrupted) return step;
+        if (step == Step::interrupted || step == Step::declined) return step;
         walk.look();
         s.violation = rule_.violation(s);
         if (merit(s) < s.best_merit) s.best = s.v, s.best_merit = merit(s);

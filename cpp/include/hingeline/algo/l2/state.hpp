@@ -44,6 +44,7 @@ struct Pace {
     static constexpr Index stretch = 256;
     bool tried = false;                                     // whether a run was not interrupted
     Index rest = 0;                                         // steps since its last run
+    double cost = 0.0;                                      // of a run that was declined, in steps
     Array<double> course;                                   // logarithm of the violation after each stretch of them
     Index patience = 4;                                     // steps for each support vector before the next one
     Index failures = 0;                                     // runs since the violation was last halved
