@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.papers import frame
 from benchmarks.papers.keerthi2005 import studies
-from benchmarks.store import Store
+from benchmarks.store import Store, read_archive, write_archive
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
@@ -157,6 +157,26 @@ def test_reports_name_the_machines_of_the_runs(tmp_path):
     store.put(jobs[2], {"threads": 1, "processes": 8})
     assert "- Up to 8 runs side by side" in frame.what(frame.Summary(store, jobs, False))
     assert "- Processor: not recorded" in frame.what(frame.Summary(store, jobs, False))
+
+
+def test_a_study_goes_on_from_the_runs_beside_its_report(tmp_path, capsys):
+    """Runs of other settings and those that the folder has are not taken from there."""
+    jobs = [frame.Job("errata", {"n": n}, kept=True) for n in (40, 50, 60)]
+    store = Store(tmp_path / "first")
+    for job, processor in zip(jobs, ("Abacus", "Abacus", "Slide rule"), strict=True):
+        store.put(job, {"n": job.at["n"], "threads": 1, "build": "b", "machine": [f"- Processor: {processor}"]})
+    archive = tmp_path / "runs.json"
+    write_archive(archive, [(job, store.get(job)) for job in jobs])
+    assert archive.read_text(encoding="utf-8").count("Abacus") == 1
+    changed = frame.Job("errata", {"n": 60}, more={"seed": 1}, kept=True)
+    later = Store(tmp_path / "second", read_archive(archive))
+    later.put(jobs[1], {"n": "again"})
+    assert [later.get(job) for job in (jobs[0], changed)] == [store.get(jobs[0]), None]
+    assert later.get(jobs[1]) == {"n": "again"}
+    args = argparse.Namespace(jobs=[], fresh=False, threads=1, processes=1, large=False)
+    assert frame.make("kecman2016", [*jobs[:2], changed], later, args) == []
+    assert "3 runs, 2 of them done before." in capsys.readouterr().out
+    assert "pairs" in later.get(changed)
 
 
 def test_cgls_of_the_study_solves_its_system():

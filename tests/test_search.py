@@ -1,6 +1,7 @@
 """KernelSearchCV: scores of separate fits, to the bit, and the interface of GridSearchCV."""
 
 import pickle
+import threading
 import warnings
 from contextlib import nullcontext
 from unittest import mock
@@ -18,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hingeline import LASVC, SVC, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
-from hingeline.model_selection import KernelSearchCV, default_param_grid, evaluator, nested_cross_validate
+from hingeline.model_selection import KernelSearchCV, default_param_grid, evaluator, nested_cross_validate, shared
 
 GRIDS = {
     SVC: {"C": [100.0, 0.1, 3.0], "gamma": [0.05, 5.0]},
@@ -389,6 +390,40 @@ def test_halving_ends_with_all_rows():
     assert search.best_score_ == search.cv_results_["mean_test_score"][rounds == 2].max()
 
 
+# ---- threads and memory ------------------------------------------------------------------------------
+
+
+def test_splits_with_a_gamma_of_their_own_are_trained_side_by_side(monkeypatch):
+    monkeypatch.setattr(shared, "WORTH_THREADS", 0.0)
+    both_there, met = threading.Barrier(2), []
+    attempt = shared.SharedKernel._attempt
+
+    def meet(self, run, done):
+        if threading.current_thread() is not threading.main_thread():
+            met.append(both_there.wait(timeout=60))
+        return attempt(self, run, done)
+
+    monkeypatch.setattr(shared.SharedKernel, "_attempt", meet)
+    X, y = samples()
+    search = KernelSearchCV(SVC(gamma="scale"), {"C": [1.0]}, cv=4, n_jobs=2, refit=False).fit(X, y)
+    assert sorted(met) == [0, 1]  # the first two of the four runs are made by the main thread
+    assert_same(search, GridSearchCV(SVC(gamma="scale"), {"C": [1.0]}, cv=4, refit=False).fit(X, y))
+
+
+def test_few_threads_and_small_caches_if_newtons_method_takes_much_memory():
+    """5,000 rows: 50 MB of held values, 67 of a factor, 20 of landmarks."""
+    X, y = np.zeros((5000, 1)), np.arange(5000) % 2
+    for limit, newton, threads in ((100, True, 1), (300, True, 2), (1000, True, 4), (100, False, 4)):
+        problem = shared.Problem(MinNormSVC(gamma=1.0, newton=newton), X, y, None)
+        kernels = shared.SharedKernel(problem, limit * 2**20, 4)
+        train = np.arange(4000)
+        runs, _ = kernels.runs([shared.Cell({"C": c}, train, train) for c in (1.0, 2.0)])
+        kernels.workers = kernels._affordable(runs)
+        assert kernels.workers == threads, limit
+        used = threads * (kernels._work(runs[0]) / 2**20 + kernels._cache_size(runs[0]))
+        assert used <= limit or threads == 1
+
+
 # ---- nested ------------------------------------------------------------------------------------------
 
 
@@ -438,6 +473,16 @@ def test_nested_strategies_and_default_space(search):
     result = nested_cross_validate(WorstViolatorSVC(), X, y, search=search, **splits)
     expected = cross_validate(KernelSearchCV(WorstViolatorSVC(), search=search, cv=3), X, y, cv=3)
     np.testing.assert_array_equal(result.test_score, expected["test_score"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("memory_limit", 0), ("search", "random"), ("outer", "loo"), ("inner", 2.5), ("progress", 3), ("n_jobs", "2")],
+)
+def test_errors_about_parameters_name_nested_cross_validate(name, value):
+    X, y = samples(60)
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of nested_cross_validate must be"):
+        nested_cross_validate(SVC(), X, y, GRIDS[SVC], **{name: value})
 
 
 def test_subclasses_have_a_fit_of_their_own():

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.stats import mode
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
+from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.papers.frame import cpu_timed
 from hingeline.model_selection import KernelSearchCV
@@ -23,7 +27,7 @@ def warm_up() -> None:
     X, y = np.eye(8), np.tile([0, 1], 4)
     for method in settings.METHODS:
         cell = {key: values[0] for key, values in settings.METHODS[method].grid.items()}
-        _quiet_fit(make(method, 1, **cell | ({"n_neighbors": 1} if method == "knn" else {})), X, y).predict(X)
+        _quiet_fit(make(method, 1, **cell | ({"n_neighbors": 1} if method == settings.KNN else {})), X, y).predict(X)
 
 
 def nested(name: str, method: str, fold: int, n_jobs: int) -> dict[str, Any]:
@@ -51,14 +55,28 @@ def _search(method: str, grid: Grid, X: Any, y: np.ndarray, n_jobs: int) -> tupl
         return search.best_params_, float(search.best_score_)
     cells = list(ParameterGrid(grid))
     scores = np.zeros((settings.INNER, len(cells)))
+    predictions = _neighbours if method == settings.KNN else partial(_fits, method, n_jobs)
     for k, (train, test) in enumerate(folds.split(np.zeros(len(y)), y)):
-        X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]
-        for place, cell in enumerate(cells):
-            model = _quiet_fit(make(method, n_jobs, **cell), X_train, y_train)
-            scores[k, place] = np.mean(model.predict(X_test) == y_test)
+        for place, found in enumerate(predictions(cells, X[train], y[train], X[test])):
+            scores[k, place] = np.mean(found == y[test])
     means = scores.mean(axis=0)
     best = int(np.argmax(means))
     return cells[best], float(means[best])
+
+
+def _fits(method: str, n_jobs: int, cells: list[Any], X: Any, y: np.ndarray, X_test: Any) -> Iterator[np.ndarray]:
+    """Predictions of each cell, by a fit of its own."""
+    for cell in cells:
+        yield _quiet_fit(make(method, n_jobs, **cell), X, y).predict(X_test)
+
+
+def _neighbours(cells: list[Any], X: Any, y: np.ndarray, X_test: Any) -> Iterator[np.ndarray]:
+    """Predictions of KNN for each number of neighbours, from one list of neighbours."""
+    classes, codes = np.unique(y, return_inverse=True)
+    most = min(max(cell["n_neighbors"] for cell in cells), len(y))
+    near = codes[NearestNeighbors(n_neighbors=most).fit(X).kneighbors(X_test, return_distance=False)]
+    for cell in cells:
+        yield classes[mode(near[:, : cell["n_neighbors"]], axis=1).mode]
 
 
 def _quiet_fit(model: Any, X: Any, y: np.ndarray) -> Any:

@@ -69,14 +69,19 @@ class Method:
 
 
 BOTH = {"C": CS, "gamma": GAMMAS}
-OLLAWV, NNISDA, MNSVM, SVC_, SEARCHED = "ollawv", "nnisda", "mnsvm", "svc", "ollawv-margin"
+OLLAWV, NNISDA, MNSVM, SVC_, SEARCHED, KNN = "ollawv", "nnisda", "mnsvm", "svc", "ollawv-margin", "knn"
 METHODS = {
     OLLAWV: Method("OLLAWV", {"gamma": GAMMAS}),
     NNISDA: Method("NNISDA", BOTH),
     MNSVM: Method("MNSVM", BOTH),
     SVC_: Method("SVC", BOTH),
     SEARCHED: Method("OLLAWV, margin searched", {"margin": MARGINS, "gamma": GAMMAS}),
-    "knn": Method("KNN", {"n_neighbors": (1, 3, 5, 7)}, "scikit-learn", note="KNeighborsClassifier"),
+    KNN: Method(
+        "KNN",
+        {"n_neighbors": (1, 3, 5, 7)},
+        "scikit-learn",
+        note="KNeighborsClassifier; the search takes all from one list",
+    ),
     "j48": Method(
         "J48",
         {"ccp_alpha": (0.0, 1e-4, 1e-3, 1e-2)},
@@ -109,7 +114,7 @@ NEWTON = {NNISDA: True, MNSVM: False}
 #: Table 1.3, what we add to it, and Table 1.5.
 FIRST = (OLLAWV, NNISDA, MNSVM)
 MORE = (SVC_, SEARCHED)
-SECOND = (OLLAWV, "knn", "j48", "jrip", "bayes", "logistic")
+SECOND = (OLLAWV, KNN, "j48", "jrip", "bayes", "logistic")
 
 # ---- Figure 1.1 ----------------------------------------------------------------------------------------
 
@@ -140,6 +145,7 @@ def _nested(name: str, method: str, fold: int) -> Job:
     more = {"protocol": PROTOCOL, "folds": FOLDS, "inner": INNER, "seed": SEED, "margin": MARGIN}
     more["grid"] = METHODS[method].grid
     more |= {"newton": NEWTON[method]} if method in NEWTON else {}
+    more |= {"neighbours": "shared"} if method == KNN else {}
     expected = PUBLISHED["sizes"][name][0] * (1.0 if "C" in METHODS[method].grid else 0.1)  # rows: longest first
     large = SETS[name].group == LARGE
     return Job("nested", at, METHODS[method].package, more=more, large=large, expected=expected, kept=True)

@@ -18,6 +18,9 @@ from .training import BatchTraining
 
 #: Steps per sample assumed for the length of progress bars.
 STEPS_PER_SAMPLE = 4
+#: Limits of Newton's method in the core (algo/l2): rows whose kernel values are held, rows of a Cholesky factor,
+#: landmarks of the approximation of low rank.
+HELD_ROWS, FACTORED_ROWS, LANDMARKS = 8192, 4096, 512
 ADVICE = {
     "max_iter": "Raise max_iter or tol, scale the features, or lower C.",
     "precision": "Progress ended because of rounding errors: raise tol, scale the features, or lower C.",
@@ -101,6 +104,11 @@ class L2Classifier(KernelClassifier):
             cache_bytes=cache_bytes,
             newton=bool(self.newton),
         )
+
+    def _work_bytes(self, n: int) -> int:
+        """Most memory of a machine with n samples besides the cache: kernel values that Newton's method holds."""
+        held, factored = min(n, HELD_ROWS), min(n, FACTORED_ROWS)
+        return 2 * held**2 + 4 * factored**2 + 8 * LANDMARKS * n if self.newton else 0
 
     def _penalties(self, weights: np.ndarray) -> np.ndarray:
         """C of every sample."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures
 from sklearn.utils import Bunch, _safe_indexing, indexable
+from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _check_method_params
 
 from .course import Course, drive
@@ -33,6 +34,20 @@ class NestedResult(Bunch):
         return "\n".join(lines)
 
 
+#: Parameters that have the constraints of KernelSearchCV.
+_COMMON = ("estimator", "param_grid", "search", "scoring", "refit", "n_jobs", "error_score", "memory_limit")
+_COMMON += ("checkpoint", "progress")
+
+
+@validate_params(
+    {
+        **{name: KernelSearchCV._parameter_constraints[name] for name in _COMMON},
+        "outer": GridSearchCV._parameter_constraints["cv"],
+        "inner": GridSearchCV._parameter_constraints["cv"],
+        "return_estimator": ["boolean"],
+    },
+    prefer_skip_nested_validation=False,
+)
 def nested_cross_validate(
     estimator: Any,
     X: Any,
@@ -121,7 +136,6 @@ def nested_cross_validate(
     judge = KernelSearchCV(
         estimator, {}, search=search, scoring=scoring, refit=refit, error_score=error_score, memory_limit=memory_limit
     )
-    judge._validate_params()
     scorers, metric = judge._get_scorers()
     given = {"groups": groups, "sample_weight": sample_weight}
     params = _check_method_params(X, params={name: value for name, value in given.items() if value is not None})

@@ -48,7 +48,7 @@ RESTARTED = (MinNormSVC, NNISDAClassifier)
 #: Key of a kernel matrix that is given.
 PRECOMPUTED: Key = ("precomputed", 0.0, 0.0, 0)
 #: Seconds of a run from which threads pay: shorter ones are mostly Python, which has one thread at a time.
-WORTH_THREADS = 2e-3
+WORTH_THREADS = 1e-3
 #: Samples up to which kernel matrices stay in the processor's cache.
 FEW_SAMPLES = 2000
 #: Share of the memory that kernel matrices may take; the rest is for the caches of the solvers.
@@ -153,7 +153,12 @@ class SharedKernel:
         #: Parameter along which a run goes.
         self.path = "margin" if isinstance(checker, WorstViolatorSVC) else "C"
         self.X, self.y = snapshot(checker)._validate_rows(problem.X, problem.y)
-        order = np.argsort(np.unique(self.y, return_inverse=True)[1], kind="stable")
+        _, codes, counts = np.unique(self.y, return_inverse=True, return_counts=True)
+        #: Samples of the two largest classes.
+        self.largest_pair = int(np.sort(counts)[-2:].sum())
+        #: Threads at work; the first runs are made by one.
+        self.workers = 1
+        order = np.argsort(codes, kind="stable")
         #: Place of each sample in the kernel matrices: by class, so that the values of a class pair are neighbours.
         self.place = np.empty_like(order)
         self.place[order] = np.arange(len(order))
@@ -244,19 +249,23 @@ class SharedKernel:
             for run in runs[2:]:
                 failed += self._attempt(run, done)
             return failed
-        pool = ThreadPoolExecutor(self.threads)
+        for some in _by_key(runs[2:], split=False):
+            if self._in_matrix(some[0]):
+                self._matrices(some[0])  # before threads ask for it
+            self.workers = self._affordable(some)
+            failed += self._in_threads(some, done)
+        return failed
+
+    def _in_threads(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
+        """Train runs of one kernel in `workers` threads."""
+        pool = ThreadPoolExecutor(self.workers)
         try:
-            for some in _by_key(runs[2:]):
-                if self._in_matrix(some[0]):
-                    self._matrices(some[0])  # before threads ask for it
-                for cells in pool.map(lambda run: self._attempt(run, done), some):
-                    failed += cells
+            return [cell for cells in pool.map(lambda run: self._attempt(run, done), runs) for cell in cells]
         except BaseException:
             self.stopped = True
             raise
         finally:
             pool.shutdown(cancel_futures=True)
-        return failed
 
     def _elsewhere(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool) -> list[Cell]:
         """Train runs in other processes, those of one kernel together; `one_by_one`: take results as they come."""
@@ -306,7 +315,7 @@ class SharedKernel:
         rows, classes, codes = self.fold(run.train)
         estimator = snapshot(run.estimator)
         estimator.classes_ = classes
-        estimator.cache_size = min(estimator.cache_size, self._cache_size())
+        estimator.cache_size = min(estimator.cache_size, self._cache_size(run))
         machine = (Gathered if self._in_matrix(run) else Computed)(self, run, estimator, rows, codes)
         training = None
         for value in sorted(run.members):
@@ -353,9 +362,23 @@ class SharedKernel:
 
     # ---- memory --------------------------------------------------------------------------------------
 
-    def _cache_size(self) -> float:
-        """Megabytes for the cache of a solver: half of what the matrices leave, divided among the threads."""
-        return max(0.5 * (self.limit - self.kernels.held()) / self.threads / 2**20, 0.1)
+    def _work(self, run: Run) -> int:
+        """Bytes that training takes besides matrices and cache."""
+        if not isinstance(run.estimator, RESTARTED):
+            return 0
+        together = getattr(run.estimator, "multi_class", "ovo") == "all"
+        return run.estimator._work_bytes(len(self.y) if together else self.largest_pair)
+
+    def _affordable(self, runs: list[Run]) -> int:
+        """Number of threads whose work fits the memory that the matrices leave."""
+        most = max(map(self._work, runs))
+        left = self.limit - self.kernels.held()
+        return self.threads if most == 0 else int(np.clip(left // most, 1, self.threads))
+
+    def _cache_size(self, run: Run) -> float:
+        """Megabytes for the cache of a solver: half of what matrices and work leave to a thread."""
+        left = (self.limit - self.kernels.held()) / self.workers - self._work(run)
+        return max(0.5 * left / 2**20, 0.1)
 
     def _dtypes(self, estimator: Any) -> tuple[Any, Any]:
         """Precisions of kernel values in training and in predictions."""
@@ -465,11 +488,11 @@ def _fitted(estimator: Any, training: BatchTraining) -> Any:
     )
 
 
-def _by_key(runs: list[Run]) -> Iterator[list[Run]]:
-    """Runs with the same kernel together; runs whose kernel depends on the split one by one."""
+def _by_key(runs: list[Run], split: bool = True) -> Iterator[list[Run]]:
+    """Runs with the same kernel together; runs whose kernel depends on the split one by one if `split`, or together."""
     some: list[Run] = []
     for run in runs:
-        if some and (run.key is None or run.key != some[0].key):
+        if some and ((split and run.key is None) or run.key != some[0].key):
             yield some
             some = []
         some.append(run)
