@@ -339,8 +339,8 @@ def report():
         "",
         "## Memory",
         "",
-        "Two threads, peak above that before the search. `WorstViolatorSVC`: usps, 9,298 rows, 10 classes (kernel matrix:"
-        " 660 MB). L2-SVMs: reuters, 11,069 rows, 2 classes (935 MB).",
+        "Two threads, peak above that before the search. `WorstViolatorSVC`: usps, 9,298 rows, 10 classes (kernel"
+        " matrix: 660 MB). L2-SVMs: reuters, 11,069 rows, 2 classes (935 MB).",
         "",
     ]
     rows = [

@@ -268,6 +268,9 @@ class SVC(SvcProbabilities, KernelClassifier):
         return np.ascontiguousarray(codes, dtype=np.int64)
 
     def _set_class_weights(self, codes: np.ndarray) -> None:
+        if self.class_weight is None:
+            self.class_weight_ = np.ones(len(self.classes_))
+            return
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
         self.class_weight_ = np.asarray(weights, dtype=np.float64)
 

@@ -55,4 +55,7 @@ def is_accuracy(scorer: Any) -> bool:
 
 def accuracy(labels: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
     """Accuracy with the bits of :func:`sklearn.metrics.accuracy_score`."""
-    return float(np.average(labels == y, weights=sample_weight))
+    right = labels == y
+    if sample_weight is None and len(right):
+        return float(np.count_nonzero(right) / len(right))
+    return float(np.average(right, weights=sample_weight))

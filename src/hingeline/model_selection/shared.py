@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
+from threading import Semaphore
 from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
@@ -48,7 +50,7 @@ RESTARTED = (MinNormSVC, NNISDAClassifier)
 #: Key of a kernel matrix that is given.
 PRECOMPUTED: Key = ("precomputed", 0.0, 0.0, 0)
 #: Seconds of a run from which threads pay: shorter ones are mostly Python, which has one thread at a time.
-WORTH_THREADS = 1e-3
+WORTH_THREADS = 2e-3
 #: Samples up to which kernel matrices stay in the processor's cache.
 FEW_SAMPLES = 2000
 #: Share of the memory that kernel matrices may take; the rest is for the caches of the solvers.
@@ -249,23 +251,25 @@ class SharedKernel:
             for run in runs[2:]:
                 failed += self._attempt(run, done)
             return failed
-        for some in _by_key(runs[2:], split=False):
-            if self._in_matrix(some[0]):
-                self._matrices(some[0])  # before threads ask for it
-            self.workers = self._affordable(some)
-            failed += self._in_threads(some, done)
-        return failed
-
-    def _in_threads(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
-        """Train runs of one kernel in `workers` threads."""
-        pool = ThreadPoolExecutor(self.workers)
+        pool = ThreadPoolExecutor(self.threads)
         try:
-            return [cell for cells in pool.map(lambda run: self._attempt(run, done), runs) for cell in cells]
+            for some in _by_key(runs[2:], split=False):
+                if self._in_matrix(some[0]):
+                    self._matrices(some[0])  # before threads ask for it
+                self.workers = self._affordable(some)
+                gate = Semaphore(self.workers)
+                for cells in pool.map(partial(self._pass, gate, done), some):
+                    failed += cells
         except BaseException:
             self.stopped = True
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+        return failed
+
+    def _pass(self, gate: Semaphore, done: Callable[[Cell, dict[str, Any]], None], run: Run) -> list[Cell]:
+        with gate:
+            return self._attempt(run, done)
 
     def _elsewhere(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool) -> list[Cell]:
         """Train runs in other processes, those of one kernel together; `one_by_one`: take results as they come."""
