@@ -33,7 +33,9 @@ def warm_up() -> None:
 def nested(name: str, method: str, fold: int, n_jobs: int) -> dict[str, Any]:
     """One outer fold: choose a cell by inner cross-validation, fit it to the training part, predict the test part."""
     X, y, X_test, y_test = data.fold(name, fold)
-    (cell, inner), searching = cpu_timed(lambda: _search(method, settings.METHODS[method].grid, X, y, n_jobs))
+    (cell, inner), searching = cpu_timed(
+        lambda: _search(method, settings.METHODS[method].grid, X, y, n_jobs, settings.strategy(name, method))
+    )
     model, fitting = cpu_timed(lambda: _quiet_fit(make(method, n_jobs, **cell), X, y))
     predicted, predicting = cpu_timed(lambda: model.predict(X_test))
     correct = int(np.sum(predicted == y_test))
@@ -44,12 +46,20 @@ def nested(name: str, method: str, fold: int, n_jobs: int) -> dict[str, Any]:
     return told
 
 
-def _search(method: str, grid: Grid, X: Any, y: np.ndarray, n_jobs: int) -> tuple[dict[str, Any], float]:
+def _search(
+    method: str, grid: Grid, X: Any, y: np.ndarray, n_jobs: int, strategy: str = "grid"
+) -> tuple[dict[str, Any], float]:
     """First cell with the highest mean accuracy over the inner folds, and this accuracy."""
     folds = StratifiedKFold(settings.INNER, shuffle=True, random_state=settings.SEED)
     if method in MACHINES:
         search = KernelSearchCV(
-            make(method, 1), grid, cv=folds, refit=False, n_jobs=n_jobs, memory_limit=settings.MEMORY_MB
+            make(method, 1),
+            grid,
+            search=strategy,
+            cv=folds,
+            refit=False,
+            n_jobs=n_jobs,
+            memory_limit=settings.MEMORY_MB,
         )
         _quiet_fit(search, X, y)
         return search.best_params_, float(search.best_score_)
