@@ -254,6 +254,29 @@ CASE(large_machines_decline_newton_where_steps_are_faster) {
         }
 }
 
+// Rows near a loss are left out of U if it would be too large to hold.
+CASE(a_smaller_set_is_held_rather_than_none) {
+    constexpr Index n = 4096;
+    Array<double> x;
+    const State start = noisy_line(n, 10.0, x);
+    const Gram<double> gram({KernelKind::rbf, 1.0, 0.0, 3}, dense_view(x, n, 2), 0);
+    const auto evals = [&](Index most_held, State& s) {
+        Params p;
+        p.most_held = most_held, p.cache_bytes = 0;
+        s = start;
+        learn(one_datum, s, p, gram);
+        CHECK(s.reason == Reason::tolerance && s.steps < l2::detail::few_steps + 10, most_held, s.steps);
+        return s.kernel_evals;
+    };
+    State s;
+    const Index none = evals(0, s);
+    Index supports = 0, near = 0;
+    for (Index i = 0; i < n; ++i)
+        supports += s.v[i] > 0, near += s.v[i] > 0 || s.r[i] > -l2::Newton<Gram<double>>::near;
+    CHECK(supports + 400 < near, supports, near);
+    CHECK(4 * evals(supports + 200, s) < 3 * none, supports, near, none, s.kernel_evals);
+}
+
 // Nothing is held, so that the number of kernel values tells the number of products. The kernel has a small rank: S is
 // foreseen, and a few full steps suffice. Line searches take 10 n^2 values with C = 100, and 9 n^2 from another start.
 CASE(few_products_where_full_steps_lead_to_the_solution) {
