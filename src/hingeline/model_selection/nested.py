@@ -35,8 +35,10 @@ class NestedResult(Bunch):
 
 
 #: Parameters that have the constraints of KernelSearchCV.
-_COMMON = ("estimator", "param_grid", "search", "scoring", "refit", "n_jobs", "error_score", "memory_limit")
-_COMMON += ("checkpoint", "progress")
+_COMMON = (
+    *("estimator", "param_grid", "search", "scoring", "refit"),
+    *("n_jobs", "error_score", "memory_limit", "checkpoint", "progress"),
+)
 
 
 @validate_params(
