@@ -94,7 +94,7 @@ def test_the_report_says_what_is_missing(summary):
     assert "have not been run: eukaryotic, optdigits" in text
     assert "iris" not in text
     assert "in part: usps (without OLLAWV" not in text  # four of five folds of SVC are no result
-    assert "Estimated CPU hours of these sets: usps 0.5, reuters 1, letter 2, adult 3 to 30, w3a" in text
+    assert "Estimated CPU hours of these sets: usps 0.2, reuters 0.5, letter 1.5, adult 10, w3a" in text
 
 
 def test_how_newton_is_used_is_part_of_the_settings():
