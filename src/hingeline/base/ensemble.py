@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from .. import _core
+from .frame import Frame
 from .labels import libsvm_layout, read_only
 from .rows import as_damage, require_sound
 from .state import lock_of, snapshot
@@ -79,14 +80,18 @@ class Ensemble:
         Machines of the core.
     frozen : dict
         Parameters that cannot change between calls.
+    frame : Frame or None, default=None
+        Coordinates of the rows that the core holds; None: those of the user.
     """
 
+    frame: Frame | None = None
     #: By name of a parameter that cannot change: what to do instead.
     remedies: dict[str, str] = {}
 
-    def __init__(self, core: Any, frozen: dict[str, Any]) -> None:
+    def __init__(self, core: Any, frozen: dict[str, Any], frame: Frame | None = None) -> None:
         self.core = core
         self.frozen = frozen
+        self.frame = frame
         self.labels: np.ndarray = np.array([])  # by code; the first core.n_classes are known
         self._read: tuple[int, SimpleNamespace] | None = None  # version of the core, and its state then
         self._all: tuple[int, dict[str, Any]] | None = None  # version of the core, and all attributes then
@@ -185,7 +190,14 @@ class Ensemble:
     # ---- rows and attributes -------------------------------------------------------------------------
 
     def take(self, rows: np.ndarray) -> Any:
-        """Rows held by the core."""
+        """Rows held by the core, in the coordinates of the user."""
+        return self._restored(self._taken(rows))
+
+    def _restored(self, rows: Any) -> Any:
+        return rows if self.frame is None else self.frame.restore(rows)
+
+    def _taken(self, rows: np.ndarray) -> Any:
+        """Rows as the core holds them."""
         taken = self.core.take(np.ascontiguousarray(rows, dtype=np.int64))
         if not isinstance(taken, tuple):
             return taken
@@ -224,7 +236,7 @@ class Ensemble:
 
     def _held_rows(self) -> Any:
         """All rows that the core holds, or None."""
-        return Ensemble.take(self, np.arange(self.core.n_rows)) if self.core.has_rows else None
+        return self._taken(np.arange(self.core.n_rows)) if self.core.has_rows else None
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
@@ -238,6 +250,7 @@ class Ensemble:
             rows, saved = state.pop("rows"), state.pop("state")
             vars(self).update(state, _read=None, _all=None)
             require_sound(isinstance(self.frozen, dict), "frozen must be a dictionary")
+            require_sound(isinstance(self.frame, Frame | None), "frame must be a frame or None")
             require_sound(isinstance(self.labels, np.ndarray) and self.labels.ndim == 1, "labels must be an array")
             self.core = self._new_core()
             self.core.restore(saved, None if rows is None else _core.Matrix(rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Self
 
@@ -12,9 +12,10 @@ import scipy.sparse as sp
 
 from .. import _core
 from . import params
+from .frame import Frame, choose_frame, largest_entry, loses_digits
 from .labels import read_only
 from .progress import warn_of_long_fit
-from .rows import LARGEST, RowEstimator, finite, require_array, require_sound
+from .rows import LARGEST, RowEstimator, blocks, finite, require_array, require_sound
 from .state import snapshot
 
 #: Kernels that the core computes.
@@ -44,6 +45,8 @@ class KernelEstimator(RowEstimator):
     """
 
     _needed: tuple[str, ...] = ("dual_coef_", "support_vectors_", "intercept_", "_gamma")
+    #: Coordinates of rows in the core; None: those of the user.
+    _frame: Frame | None = None
 
     @property
     def _takes_sparse(self) -> bool:
@@ -75,7 +78,7 @@ class KernelEstimator(RowEstimator):
             warnings.warn(
                 "gamma='scale' needs entries of X that differ; all are equal, so gamma=1.0 is used.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
@@ -83,9 +86,52 @@ class KernelEstimator(RowEstimator):
         """Whether kernel values depend on the rows that gamma='scale' was computed from."""
         return isinstance(self.gamma, str) and self.gamma == "scale" and self.kernel in ("rbf", "poly", "sigmoid")
 
+    def _set_kernel(self, X: Any, sample_weight: np.ndarray | None = None) -> None:
+        """Set gamma and the frame of the core from the rows of a fit, or from the first rows of a stream."""
+        self._gamma = self._resolve_gamma(X, sample_weight)
+        self._set_frame(X)
+
+    def _set_frame(self, X: Any) -> None:
+        """Set the frame in which the core computes kernel values. Warn if rounding errors spoil them in any frame."""
+        self._frame = self._choose_frame(X)
+        self._warn_of_lost_digits(X, 6)
+
+    def _choose_frame(self, X: Any) -> Frame | None:
+        if self.kernel not in COMPUTED:
+            return None
+        return choose_frame(X, self.kernel, self._gamma, float(self.coef0), int(self.degree))
+
+    def _warn_of_lost_digits(self, X: Any, stacklevel: int) -> None:
+        """Warn if rounding errors spoil the kernel values of rows that are near one another."""
+        if self.kernel != "rbf":
+            return
+        rows = X if self._frame is None else self._frame.apply(X)
+        if not loses_digits(rows, self._steepness, float(np.finfo(self._row_dtype(X)).eps)):
+            return
+        warnings.warn(
+            "Rounding errors spoil the RBF kernel on these rows: entries of X are too large for their differences. "
+            + ("Pass X as a dense array, s" if sp.issparse(X) else "S")
+            + "ubtract an offset from the columns of X, or scale them.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+    @property
+    def _steepness(self) -> float:
+        """Parameter gamma in the frame of the core."""
+        return self._gamma if self._frame is None else self._frame.gamma(self._gamma)
+
+    def _matrix(self, X: Any) -> _core.Matrix:
+        """Rows as the core takes them."""
+        return _core.Matrix(X if self._frame is None else self._frame.apply(X))
+
+    def _row_dtype(self, X: Any) -> np.dtype[Any]:
+        """Precision of rows in the core."""
+        return X.dtype if self._frame is None else self._frame.dtype(X)
+
     def _settle_gamma(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Set gamma from the first rows of a stream; warn if they are few."""
-        self._gamma = self._resolve_gamma(X, sample_weight)
+        self._set_kernel(X, sample_weight)
         if self._uses_scale() and X.shape[0] < FEWEST_ROWS:
             warnings.warn(
                 f"gamma='scale' is computed from the first call only, which has {X.shape[0]} rows: "
@@ -96,7 +142,7 @@ class KernelEstimator(RowEstimator):
             )
 
     def _kernel(self) -> _core.Kernel:
-        return _core.Kernel(self.kernel, self._gamma, float(self.coef0), int(self.degree))
+        return _core.Kernel(self.kernel, self._steepness, float(self.coef0), int(self.degree))
 
     def _source(
         self, matrix: _core.Matrix | None, take: Callable[[np.ndarray], Any], rows: np.ndarray | None = None
@@ -134,13 +180,15 @@ class KernelEstimator(RowEstimator):
     def _require_moderate(self, X: Any) -> None:
         """Reject rows that are too large for the kernel, before any work."""
         if self.kernel in COMPUTED:
-            _core.Values(_core.Source(self._kernel()), _core.Matrix(X), 0)
+            _core.Values(_core.Source(self._kernel()), self._matrix(X), 0)
 
     def _announce(self, X: Any) -> None:
         """Warn if a fit will take minutes: a quarter of the kernel matrix, at the rate of a small block."""
-        n, queries = X.shape[0], X[:MEASURED_ROWS]
+        n = X.shape[0]
         if n < MANY_ROWS or self.kernel not in COMPUTED:
             return
+        queries = X[:MEASURED_ROWS]
+        queries = queries / max(largest_entry(queries), np.finfo(queries.dtype).tiny)  # in range
         kernel = _core.Kernel(self.kernel, 1.0 / X.shape[1], float(self.coef0), int(self.degree))
         one = np.ones((1, 1), dtype=np.int64)
         size = np.array([queries.shape[0]], dtype=np.int64)
@@ -174,7 +222,7 @@ class KernelEstimator(RowEstimator):
         lines, packed = self._packed(fitted)
         if packed is not None:
             threads = 1 if X.shape[0] == 1 else self._threads()  # asking joblib takes longer than one row
-            return packed.decide(lines, _core.Matrix(X), threads)
+            return packed.decide(lines, self._matrix(X), threads)
         if fitted.dual_coef_.shape[1] == 0:  # no support vector yet
             return np.tile(fitted.intercept_, (X.shape[0], 1))
         if self.kernel == "precomputed":
@@ -198,7 +246,8 @@ class KernelEstimator(RowEstimator):
         With a linear kernel the weights of the features are packed instead of the support vectors.
         """
         parts = (fitted.dual_coef_, fitted.support_vectors_)
-        values = (fitted.intercept_.tobytes(), self.kernel, vars(self).get("_gamma"), self.coef0, self.degree)
+        kernel = (self.kernel, vars(self).get("_gamma"), self.coef0, self.degree, self._frame)
+        values = (fitted.intercept_.tobytes(), *kernel)
         cache = vars(fitted).setdefault("_cache", {})
         kept = cache.get("expansion")
         if kept is not None and all(a is b for a, b in zip(kept[0], parts, strict=True)) and kept[1] == values:
@@ -210,7 +259,7 @@ class KernelEstimator(RowEstimator):
                 rows = _core.feature_weights(lines, _core.Matrix(rows))
                 ones = np.ones(n, dtype=np.int64)
                 lines = _core.Lines(ones[np.newaxis].astype(float), ones, np.arange(n)[:, np.newaxis], _bias(fitted))
-            packed = _core.Packed(self._kernel(), _core.Matrix(rows))
+            packed = _core.Packed(self._kernel(), self._matrix(rows))
         cache["expansion"] = (parts, values, (lines, packed))
         return lines, packed
 
@@ -236,8 +285,12 @@ class KernelEstimator(RowEstimator):
     def _check_saved(self) -> None:
         super()._check_saved()
         own = vars(self)
+        require_sound(isinstance(self._frame, Frame | None), "_frame must be a frame or None")
         if "_gamma" in own and self.kernel in COMPUTED:
             self._kernel()  # raises for other types
+            origin = None if self._frame is None else self._frame.origin
+            sound = origin is None or len(origin) == own.get("n_features_in_")
+            require_sound(sound, "the origin of the frame has another number of features")
         if "dual_coef_" not in own:
             return
         n_support = own["dual_coef_"].shape[1]
@@ -275,16 +328,9 @@ def _variance(X: Any) -> float:
     size = X.shape[0] * X.shape[1]
     values = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = sum(block.sum() for block in _blocks(values)) / size
-        squares = sum(np.square(block - mean).sum() for block in _blocks(values))
+        mean = sum(block.sum() for block in blocks(values)) / size
+        squares = sum(np.square(block - mean).sum() for block in blocks(values))
         return float((squares + (size - values.size) * mean**2) / size)
-
-
-def _blocks(values: np.ndarray) -> Iterator[np.ndarray]:
-    """Pieces of about a million entries, row after row, in double."""
-    step = max(1, (1 << 20) // (values.shape[1] if values.ndim == 2 else 1))
-    for at in range(0, len(values), step):
-        yield np.ascontiguousarray(values[at : at + step], dtype=np.float64)
 
 
 def _weighted_variance(X: Any, weights: np.ndarray) -> float:

@@ -60,6 +60,13 @@ def require_labels(owner: Any) -> int:
     return len(classes)
 
 
+def blocks(values: np.ndarray) -> Iterator[np.ndarray]:
+    """Pieces of about a million entries, row after row, in double."""
+    step = max(1, (1 << 20) // (values.shape[1] if values.ndim == 2 else 1))
+    for at in range(0, len(values), step):
+        yield np.ascontiguousarray(values[at : at + step], dtype=np.float64)
+
+
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of all estimators: takes rows, dense or CSR. A subclass has the constructor parameter ``n_jobs``."""
 

@@ -79,7 +79,7 @@ class L2Classifier(KernelClassifier):
         begin = self._begin(dual_init)
         X, self.classes_, codes = self._validate_fit(X, y)
         given = None if sample_weight is None else self._sample_weights(sample_weight, X)
-        self._gamma = self._resolve_gamma(X, given)
+        self._set_kernel(X, given)
         self._require_moderate(X)
         training = self._training(X, codes, given)
         for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes, training.core.n_machines)):

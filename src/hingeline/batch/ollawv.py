@@ -157,7 +157,7 @@ class WorstViolatorSVC(KernelClassifier):
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> OllawvTraining:
         X, self.classes_, codes = self._validate_fit(X, y)
         given = self._sample_weights(sample_weight, X)
-        self._gamma = self._resolve_gamma(X, None if sample_weight is None else given)
+        self._set_kernel(X, None if sample_weight is None else given)
         return self._training(X, codes, None if sample_weight is None else given)
 
     def _training(

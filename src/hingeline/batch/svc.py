@@ -232,7 +232,7 @@ class SVC(SvcProbabilities, KernelClassifier):
         X, y = self._validate_samples(X, y)
         codes = self._encode(y)
         weights = self._row_weights(codes, sample_weight)
-        self._gamma = self._resolve_gamma(X)
+        self._set_kernel(X)
         matrix = self._kernel_matrix(X) if callable(self.kernel) else X
         training = SvcTraining(self, X, matrix, codes, weights)
         for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes)):

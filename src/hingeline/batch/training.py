@@ -45,7 +45,7 @@ class BatchTraining(Training):
         self.estimator, self.X, self.y, self.rows = estimator, X, estimator.classes_[codes], rows
         #: Bytes for kernel values.
         self.cache_bytes = int(estimator.cache_size * 2**20)
-        self.values = self._make_values(_core.Matrix(X))
+        self.values = self._make_values(estimator._matrix(X))
         #: Rows of the largest pair of classes.
         counted = codes if weights is None else codes[weights > 0]
         self.largest_pair = int(np.sort(np.bincount(counted))[-2:].sum())
@@ -75,4 +75,5 @@ class BatchTraining(Training):
         attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
         precomputed = self.estimator.kernel == "precomputed"
         attributes["support_vectors_"] = read_only(np.empty((0, 0)) if precomputed else self.X[rows])
-        return {**attributes, "classes_": self.estimator.classes_, "_gamma": self.estimator._gamma, "_cache": {}}
+        est = self.estimator
+        return {**attributes, "classes_": est.classes_, "_gamma": est._gamma, "_frame": est._frame, "_cache": {}}

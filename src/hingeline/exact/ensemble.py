@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import _core
 from ..base.ensemble import Ensemble
+from ..base.frame import Frame
 
 #: Values of the core that are not fitted attributes.
 INTERNAL = ("C_", "near_", "ready_", "square_")
@@ -34,6 +35,8 @@ class ExactEnsemble(Ensemble):
         Parameters that cannot change between calls.
     dense : bool
         Whether rows are returned as arrays.
+    frame : Frame or None, default=None
+        Coordinates of the rows.
     """
 
     #: Counts of the points, and the sigmoids that were fitted to these points.
@@ -41,8 +44,10 @@ class ExactEnsemble(Ensemble):
 
     remedies = {name: f"call set_{name} for the exact path to it" for name in ("C", "nu")}
 
-    def __init__(self, problem: str, C: float, nu: float, frozen: dict[str, Any], dense: bool) -> None:
-        super().__init__(_core.Incremental(problem, C=C, nu=nu), frozen)
+    def __init__(
+        self, problem: str, C: float, nu: float, frozen: dict[str, Any], dense: bool, frame: Frame | None = None
+    ) -> None:
+        super().__init__(_core.Incremental(problem, C=C, nu=nu), frozen, frame)
         self.problem = problem
         self.dense = dense
         self.own_ids = False  # whether ids are given by the user
@@ -161,7 +166,7 @@ class ExactEnsemble(Ensemble):
     def take(self, rows: np.ndarray) -> Any:
         """Rows held by the core, dense or CSR as the first rows."""
         if self.dense:
-            return self.core.take_dense(np.ascontiguousarray(rows, dtype=np.int64))
+            return self._restored(self.core.take_dense(np.ascontiguousarray(rows, dtype=np.int64)))
         return super().take(rows)
 
     def _attributes(self, *, brief: bool) -> dict[str, Any]:

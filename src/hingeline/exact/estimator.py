@@ -216,7 +216,7 @@ class PointsTraining(Training):
             X = self.X if len(rows) == self.n_steps else self.X[some]  # no copy of all rows
             weights = np.ascontiguousarray(self.weights[some])
             ensemble.expect(names, self.given is not None, labels)
-            chunk = _core.Chunk(_core.Matrix(X), rows, numbers, codes, weights, arrivals)
+            chunk = _core.Chunk(self.estimator._matrix(X), rows, numbers, codes, weights, arrivals)
             core.learn(self.source, chunk, threads=self.threads)
         self.ids += names
         self.done = end
@@ -230,5 +230,5 @@ class PointsTraining(Training):
         return self.ensemble.complaints()
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
-        known = {name: value for name, value in vars(self.estimator).items() if name == "_gamma"}
+        known = {name: value for name, value in vars(self.estimator).items() if name in ("_gamma", "_frame")}
         return {"_model": self.ensemble, **known}

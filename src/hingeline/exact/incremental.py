@@ -212,7 +212,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     def _prepare(self, X: Any, y: Any, sample_weight: Any, ids: Any) -> PointsTraining:
         X, classes, codes, weights, given = self._validate_weighted(X, y, sample_weight)
         self._require_bounds(weights, self.C)
-        self._gamma = self._resolve_gamma(X, given)
+        self._set_kernel(X, given)
         self._require_moderate(X)
         ensemble = self._ensemble(X)
         ensemble.know(classes)
@@ -282,6 +282,8 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         self._require_bounds(weights, self.C)
         if first:
             self._settle_gamma(X, None if sample_weight is None else given)
+        elif len(y) > 1:  # a check of single rows would take longer than learning them
+            self._warn_of_lost_digits(X, 5)
         self._require_moderate(X)
         ensemble = self._ensemble(X) if first else self._continued()
         ensemble.require_weights(self.class_weight, y)
@@ -366,8 +368,8 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
             if callable(self.kernel):
                 sums = self._decide_called(X, lines, points)
             else:
-                packed = _core.Packed(self._kernel(), _core.Matrix(points))
-                sums = packed.decide(lines, _core.Matrix(X), self._threads())
+                packed = _core.Packed(self._kernel(), self._matrix(points))
+                sums = packed.decide(lines, self._matrix(X), self._threads())
         return sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
 
     @steady
@@ -474,7 +476,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     # ---- parts ---------------------------------------------------------------------------------------
 
     def _ensemble(self, X: Any) -> ExactEnsemble:
-        ensemble = ExactEnsemble("classes", float(self.C), 0.0, self._frozen(), not sp.issparse(X))
+        ensemble = ExactEnsemble("classes", float(self.C), 0.0, self._frozen(), not sp.issparse(X), self._frame)
         self._configure(ensemble)
         return ensemble
 

@@ -172,7 +172,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     def _prepare(self, X: Any, ids: Any) -> PointsTraining:
         X = self._check_rows(X, reset=True)
-        self._gamma = self._resolve_gamma(X)
+        self._set_kernel(X)
         ensemble = self._begin(X)
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
 
@@ -224,6 +224,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             X = self._check_rows(X, reset=first)
         if first:
             self._settle_gamma(X, None)
+        elif X.shape[0] > 1:  # a check of single rows would take longer than learning them
+            self._warn_of_lost_digits(X, 5)
         ensemble = self._begin(X) if first else self._continued()
         self._require_moderate(X)
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
@@ -364,7 +366,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             )
         self._require_moderate(X)
         bounds = self._bounds(C=self.C, nu=self.nu)
-        ensemble = ExactEnsemble(self.shape, *bounds, self._frozen(), not sp.issparse(X))
+        ensemble = ExactEnsemble(self.shape, *bounds, self._frozen(), not sp.issparse(X), self._frame)
         self._configure(ensemble)
         return ensemble
 

@@ -448,6 +448,8 @@ def _estimator(model: Model, n_features: int | None, library: str) -> Any:
             "sigmoids_": model.sigmoids,
         }
     )
+    if len(numbers):
+        estimator._set_frame(support)
     return estimator
 
 

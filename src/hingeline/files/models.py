@@ -13,6 +13,7 @@ from uuid import UUID
 import numpy as np
 
 from ..base import params
+from ..base.frame import Frame
 from ..base.state import lock_of
 from ..batch.min_norm import MinNormSVC
 from ..batch.nnisda import NNISDAClassifier
@@ -55,7 +56,7 @@ ESTIMATORS: dict[str, Any] = {
     )
 }
 #: Classes of objects inside estimators.
-PARTS: dict[str, Any] = {part.__name__: part for part in (ExactEnsemble, StreamEnsemble, NystroemMap)}
+PARTS: dict[str, Any] = {part.__name__: part for part in (ExactEnsemble, StreamEnsemble, NystroemMap, Frame)}
 #: Names of all types in saved estimators that skops does not trust by itself: ``skops.io.load(path, trusted=...)``.
 TRUSTED_TYPES: list[str] = sorted(
     {

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from .. import _core
+from ..base.frame import Frame, choose_frame
 from ..base.kernel import COMPUTED
 from .layout import Layout
 from .rows import FEW_ENTRIES, Clip, LocalProblem, MultiplierSource, Sample
@@ -64,20 +65,40 @@ class LandmarkKernel:
         Name of a kernel, or a function of two rows.
     params : dict
         Its parameters.
+    frame : Frame or None, default=None
+        Coordinates of rows in the core; None: those of the user.
     """
 
     metric: Any
     params: dict[str, Any]
+    frame: Frame | None = None
 
     def in_core(self, n_features: int) -> _core.Kernel | None:
         """The kernel as the core computes it, or None if the core does not know it."""
+        own = self._for_core(n_features)
+        if own is None:
+            return None
+        name, gamma, coef0, degree = own
+        return _core.Kernel(name, gamma if self.frame is None else self.frame.gamma(gamma), coef0, degree)
+
+    def _for_core(self, n_features: int) -> tuple[str, float, float, int] | None:
+        """Name, gamma, coef0 and degree, or None if the core does not know the kernel."""
         name = "poly" if self.metric == "polynomial" else self.metric
         own = {key: value for key, value in self.params.items() if key in KERNEL_PARAMS.get(self.metric, ())}
         degree = own.get("degree", 3)
         if not isinstance(name, str) or name not in COMPUTED or degree != int(degree) or degree > 2**31 - 1:
             return None
-        gamma = own.get("gamma")
-        return _core.Kernel(name, 1.0 / n_features if gamma is None else gamma, own.get("coef0", 1.0), int(degree))
+        gamma = 1.0 / n_features if own.get("gamma") is None else own["gamma"]
+        return name, gamma, own.get("coef0", 1.0), int(degree)
+
+    def in_frame(self, X: Any) -> LandmarkKernel:
+        """The kernel with the frame that suits the rows X."""
+        own = self._for_core(X.shape[1])
+        return self if own is None else replace(self, frame=choose_frame(X, *own))
+
+    def place(self, X: Any) -> Any:
+        """Rows as the core takes them."""
+        return X if self.frame is None else self.frame.apply(X)
 
     def values(self, A: Any, B: Any, n_jobs: int | None) -> np.ndarray:
         """Kernel values between two sets of rows by scikit-learn."""
@@ -110,14 +131,14 @@ class Landmarks:
     def __init__(self, kernel: LandmarkKernel, rows: Any, dtype: Any) -> None:
         self.kernel, self.rows = kernel, rows
         own = kernel.in_core(rows.shape[1])
-        self.packed = None if own is None else _core.Packed(own, _core.Matrix(as_type(rows, dtype)))
+        self.packed = None if own is None else _core.Packed(own, _core.Matrix(as_type(kernel.place(rows), dtype)))
         self.dtype = np.dtype(dtype if own is not None else np.float64)
 
     def values(self, X: Any, threads: int) -> np.ndarray:
         """Kernel values, one row for each row of X."""
         out = np.empty((X.shape[0], self.rows.shape[0]), dtype=self.dtype)
         if self.packed is not None:
-            self.packed.values(_core.Matrix(X), out, threads)
+            self.packed.values(_core.Matrix(self.kernel.place(X)), out, threads)
             return out
         for at in self._blocks(X):
             out[at] = self.kernel.values(X[at], self.rows, threads)
@@ -128,7 +149,7 @@ class Landmarks:
         out = np.empty((X.shape[0], len(matrix)), dtype=self.dtype)
         matrix = np.ascontiguousarray(matrix, dtype=self.dtype)
         if self.packed is not None:
-            self.packed.mapped(_core.Matrix(X), matrix, out, threads)
+            self.packed.mapped(_core.Matrix(self.kernel.place(X)), matrix, out, threads)
             return out
         for at in self._blocks(X):
             out[at] = self.kernel.values(X[at], self.rows, threads) @ matrix.T
@@ -147,7 +168,7 @@ class Landmarks:
             return self.products(X, coef, threads) + intercept
         n = np.array([len(self.rows) if isinstance(self.rows, np.ndarray) else self.rows.shape[0]], dtype=np.int64)
         lines = _core.Lines(np.ascontiguousarray(coef), n, np.arange(len(coef))[np.newaxis], intercept)
-        return self.packed.decide(lines, _core.Matrix(X), threads)
+        return self.packed.decide(lines, _core.Matrix(self.kernel.place(X)), threads)
 
     def _blocks(self, X: Any) -> list[slice]:
         step = max(1, BLOCK_BYTES // (8 * self.rows.shape[0]))
@@ -169,7 +190,7 @@ def narrow(X: Any) -> Any:
 def single_suffices(kernel: LandmarkKernel, X: Any) -> bool:
     """Whether kernel values in single precision are good approximations. Raises if rows are too large."""
     own = kernel.in_core(X.shape[1])
-    return own is not None and bool(_core.single_suffices(own, _core.Matrix(X)))
+    return own is not None and bool(_core.single_suffices(own, _core.Matrix(kernel.place(X))))
 
 
 # ---- choice of landmarks, coordinates --------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _core
 from ..base import params
 from ..base.fit import Training, run, with_callbacks
+from ..base.frame import Frame
 from ..base.rows import RowEstimator, require_array, require_sound
 from ..base.state import snapshot
 from .estimator import class_codes
@@ -115,6 +117,8 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
 
     _rules = MAP_RULES
     _needed = ("components_", "normalization_", "_single")
+    #: Coordinates of rows in the core; None: those of the user.
+    _frame: Frame | None = None
 
     def __init__(
         self,
@@ -220,7 +224,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
 
     def _attributes(self, components: Any, indices: np.ndarray, X: Any) -> tuple[dict[str, Any], Spectrum]:
         """Fitted attributes for given landmarks; X are the rows that decide on the precision of kernel values."""
-        kernel = self._kernel()
+        kernel = self._kernel().in_frame(X)
         single = single_suffices(kernel, X)
         with one_blas_thread():
             found = spectrum(Landmarks(kernel, components, np.float64), self._threads())
@@ -230,6 +234,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
             "component_indices_": indices,
             "normalization_": normalization,
             "_single": single,
+            "_frame": kernel.frame,
             "_n_features_out": components.shape[0],
             "_cache": {},
         }
@@ -239,7 +244,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         """Landmarks that give kernel values in a precision, or in double where single precision does not suffice."""
         dtype = np.dtype(dtype if self._single else np.float64)
         cache = self.__dict__.setdefault("_cache", {})
-        kernel = self._kernel()
+        kernel = replace(self._kernel(), frame=self._frame)
         kept = cache.get(dtype.char)
         if kept is None or kept.rows is not self.components_ or kept.kernel != kernel:
             kept = cache[dtype.char] = Landmarks(kernel, self.components_, dtype)
@@ -255,6 +260,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         require_sound(rows.shape[1] == self.n_features_in_, "components_ has another number of features")
         require_array(self, "normalization_", (rows.shape[0], rows.shape[0]))
         require_sound(isinstance(self._single, bool | np.bool_), "_single must be a boolean")
+        require_sound(isinstance(self._frame, Frame | None), "_frame must be a frame or None")
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

@@ -225,8 +225,10 @@ class SharedKernel:
             return None
         if estimator.kernel == "precomputed":
             return PRECOMPUTED
-        gamma = estimator._resolve_gamma(self.X) if estimator.kernel != "linear" else 0.0
-        return (estimator.kernel, gamma, float(estimator.coef0), int(estimator.degree))
+        estimator._gamma = estimator._resolve_gamma(self.X) if estimator.kernel != "linear" else 0.0
+        if estimator._choose_frame(self.X) is not None:  # each split has a frame of its own
+            return None
+        return (estimator.kernel, estimator._gamma, float(estimator.coef0), int(estimator.degree))
 
     # ---- training ------------------------------------------------------------------------------------
 
@@ -463,7 +465,7 @@ class Computed:
     def __init__(self, shared: SharedKernel, run: Run, estimator: Any, rows: np.ndarray, codes: np.ndarray) -> None:
         self.shared, self.estimator, self.codes = shared, estimator, codes
         self.X = shared.X[rows]
-        estimator._gamma = estimator._resolve_gamma(self.X)
+        estimator._set_kernel(self.X)
 
     def training(self, weights: np.ndarray | None) -> BatchTraining:
         return self.estimator._training(self.X, self.codes, weights)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core
 from ..base.ensemble import Ensemble
+from ..base.frame import Frame
 
 #: No margins.
 NOTHING = np.empty((0, 0))
@@ -28,16 +29,24 @@ class StreamEnsemble(Ensemble):
         Parameters that cannot change between calls.
     dtype : dtype
         Precision of the rows.
+    frame : Frame or None, default=None
+        Coordinates of the rows.
     """
 
     #: Samples seen before the last chunk, margins before it, and the array for its own.
     margins: tuple[int, np.ndarray, np.ndarray]
 
     def __init__(
-        self, name: str, given_once: tuple[Any, ...], options: dict[str, Any], frozen: Any, dtype: Any
+        self,
+        name: str,
+        given_once: tuple[Any, ...],
+        options: dict[str, Any],
+        frozen: Any,
+        dtype: Any,
+        frame: Frame | None = None,
     ) -> None:
         self.name, self.given_once, self.options = name, given_once, options
-        super().__init__(self._new_core(), frozen)
+        super().__init__(self._new_core(), frozen, frame)
         self.core.configure(**options)
         self.dtype = np.dtype(dtype)
         self.margins = 0, NOTHING, NOTHING

@@ -217,7 +217,7 @@ class KernelSGDClassifier(StreamClassifier):
 
     def _ensemble(self, X: Any) -> StreamEnsemble:
         given_once = (self.multi_class == "ovr",)
-        return StreamEnsemble("KernelSgd", given_once, self._options(), self._frozen(), X.dtype)
+        return StreamEnsemble("KernelSgd", given_once, self._options(), self._frozen(), self._row_dtype(X), self._frame)
 
     def _frozen(self) -> dict[str, Any]:
         return {**super()._frozen(), "rule": self.rule, "average": self.average}

@@ -255,7 +255,7 @@ class LASVC(StreamClassifier):
 
     def _ensemble(self, X: Any) -> StreamEnsemble:
         given_once = (self.variant, self.multi_class == "ovr")
-        return StreamEnsemble("Lasvm", given_once, self._options(), self._frozen(), X.dtype)
+        return StreamEnsemble("Lasvm", given_once, self._options(), self._frozen(), self._row_dtype(X), self._frame)
 
     def _frozen(self) -> dict[str, Any]:
         return {**super()._frozen(), "variant": self.variant}

@@ -64,6 +64,8 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         given = self._sample_weights(sample_weight, X, all_zero=True)
         if first:
             self._settle_gamma(X, None if sample_weight is None else given)
+        elif len(y) > 1:  # a check of single rows would take longer than learning them
+            self._warn_of_lost_digits(X, 5)
         ensemble: StreamEnsemble = self._ensemble(X) if first else self._model
         X = X.astype(ensemble.dtype, copy=False)
         boxes = self._boxes(given * self._weights_of(y), ensemble.dtype)
@@ -101,8 +103,8 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> FitTraining:
         X, classes, codes, weights, given = self._validate_weighted(X, y, sample_weight)
-        boxes = self._boxes(weights, X.dtype)
-        self._gamma = self._resolve_gamma(X, given)
+        self._set_kernel(X, given)
+        boxes = self._boxes(weights, self._row_dtype(X))
         self._require_moderate(X)
         return self._training(X, classes, codes, boxes)
 
@@ -112,7 +114,7 @@ class StreamTraining(Training):
 
     def __init__(self, estimator: Any, ensemble: StreamEnsemble, X: Any) -> None:
         self.estimator, self.ensemble, self.X = estimator, ensemble, X
-        self.matrix = _core.Matrix(X)
+        self.matrix = estimator._matrix(X)
         self.source = estimator._source(self.matrix, ensemble.take)
         self.threads = estimator._training_threads()
 
@@ -120,7 +122,7 @@ class StreamTraining(Training):
         return {"_model": self.ensemble}
 
     def snapshot(self) -> dict[str, Any]:
-        return {**self.ensemble.attributes(), "_gamma": self.estimator._gamma}
+        return {**self.ensemble.attributes(), "_gamma": self.estimator._gamma, "_frame": self.estimator._frame}
 
 
 class FitTraining(StreamTraining):

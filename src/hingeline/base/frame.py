@@ -1,0 +1,200 @@
+"""Frames: the coordinates in which the core computes kernel values.
+
+Kernel values are computed from dot products and squared norms. Features of size 1e-20 underflow when they are squared
+in single precision, features of size 1e20 overflow, and for the RBF kernel an offset that all rows share takes the
+digits of the distances. A frame avoids all three: the core gets ``(X - origin) * unit`` instead of X, and
+``gamma / unit**2`` instead of gamma, which leaves the kernel values unchanged.
+
+- `unit` is a power of two, so it changes no digit of a row.
+- `origin` is used for the RBF kernel only, the one kernel that does not change under translation. Each of its entries
+  is an entry of X, the median of a sample of its column. The difference of numbers of similar size is exact.
+- Rows in single precision are converted to double (`wide`) where single precision does not suffice.
+
+Most data need no frame. They are passed to the core as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .rows import LARGEST, blocks, require_sound
+
+#: Largest binary exponent, in magnitude, of the largest entry of rows that need no unit: squares have twice as many.
+EXPONENT = 30
+#: Single precision suffices up to this product of gamma and a squared norm (polynomial kernels: kernel value); see
+#: ``single_suffices`` in kernel/local.hpp.
+SINGLE_BOUND = 1e4
+#: An error of this size in the exponent of an RBF kernel value matters, unless the exponent is so large that the value
+#: is zero for all practical purposes.
+EXPONENT_ERROR, VANISHED = 1e-2, 36.0
+#: Rows from which medians are taken, and rows whose distances are compared with their rounding errors.
+MEDIAN_ROWS, COMPARED_ROWS = 1001, 64
+#: Largest gamma in a frame.
+STEEPEST = 1e300
+
+
+class Frame:
+    """Coordinates of rows for the core.
+
+    Parameters
+    ----------
+    origin : ndarray of shape (n_features,) or None
+        Subtracted from each row.
+    unit : float
+        Power of two that the difference is multiplied by.
+    wide : bool
+        Whether rows are converted to double precision.
+    """
+
+    def __init__(self, origin: np.ndarray | None, unit: float, wide: bool) -> None:
+        self.origin, self.unit, self.wide = origin, unit, wide
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        origin, unit = state.get("origin"), state.get("unit")
+        sound = origin is None or (isinstance(origin, np.ndarray) and origin.ndim == 1 and origin.dtype.kind == "f")
+        require_sound(sound and (origin is None or np.isfinite(origin).all()), "origin must be a vector of numbers")
+        sound = isinstance(unit, float) and 0 < unit < np.inf and np.frexp(unit)[0] == 0.5
+        require_sound(sound and isinstance(state.get("wide"), bool), "unit must be a power of two")
+
+    def dtype(self, X: Any) -> np.dtype[Any]:
+        """Precision of the rows X in this frame."""
+        return np.dtype(np.float64) if self.wide else X.dtype
+
+    def apply(self, X: Any) -> Any:
+        """Rows in this frame. Sparse rows become dense if there is an origin."""
+        if self.origin is not None and sp.issparse(X):
+            X = X.toarray()
+        X = X.astype(self.dtype(X), copy=False)
+        with np.errstate(over="ignore", under="ignore"):  # the core rejects rows that are too large
+            if self.origin is not None:
+                X = X - self.origin
+            return X if self.unit == 1 else X * self.unit
+
+    def restore(self, X: Any) -> Any:
+        """Rows as they were before `apply`."""
+        with np.errstate(over="ignore", under="ignore"):
+            X = X if self.unit == 1 else X * (1 / self.unit)
+            return X if self.origin is None else X + self.origin
+
+    def gamma(self, gamma: float) -> float:
+        """Parameter gamma of the kernel in this frame."""
+        return float(np.clip(gamma / self.unit / self.unit, -STEEPEST, STEEPEST))
+
+
+def choose_frame(X: Any, kernel: str, gamma: float, coef0: float, degree: float) -> Frame | None:
+    """Frame for a kernel of the core on rows X; None if they can be used as they are.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix}
+        Checked rows.
+    kernel : {'linear', 'poly', 'rbf', 'sigmoid'}
+        Kernel.
+    gamma, coef0, degree : float
+        Its parameters.
+
+    Returns
+    -------
+    Frame or None
+        The frame. None also for rows that are too large: the core rejects them and names the row.
+    """
+    largest = largest_entry(X)
+    if not 0 < largest <= LARGEST:
+        return None
+    exponent = int(np.frexp(largest)[1])
+    single = X.dtype == np.float32
+    if kernel == "linear":
+        return Frame(None, 1.0, True) if single and abs(exponent) > EXPONENT else None
+    widest = 120 if single else 1000  # the unit itself must be in range
+    unit = 2.0 ** -int(np.clip(exponent, -widest, widest)) if abs(exponent) > EXPONENT else 1.0
+    frame = Frame(None, unit, False)
+    with np.errstate(over="ignore"):
+        extent = abs(frame.gamma(gamma)) * X.shape[1] * np.square(largest * frame.unit)
+    if _bound(kernel, extent, coef0, degree) > SINGLE_BOUND:
+        norms = _norms(X, frame)
+        if kernel == "rbf" and not sp.issparse(X) and abs(frame.gamma(gamma)) * norms.max() > SINGLE_BOUND:
+            origin = _centre(X)
+            if origin is not None:
+                frame.origin = origin
+                norms = _norms(X, frame)
+        frame.wide = single and _bound(kernel, abs(frame.gamma(gamma)) * norms.max(), coef0, degree) > SINGLE_BOUND
+    return None if frame.origin is None and frame.unit == 1 and not frame.wide else frame
+
+
+def largest_entry(X: Any) -> float:
+    """Largest magnitude of an entry; NaN if there are NaNs."""
+    values = X.data if sp.issparse(X) else X
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def loses_digits(X: Any, gamma: float, precision: float) -> bool:
+    """Whether rounding errors of squared norms change RBF kernel values of neighbouring rows.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix}
+        Rows in their frame.
+    gamma : float
+        Parameter of the kernel in that frame.
+    precision : float
+        Relative rounding error of kernel values.
+
+    Returns
+    -------
+    bool
+        True if two rows of a sample are so near that their kernel value is not zero, and so large that the rounding
+        error of their squared distance is visible in it.
+    """
+    rate, largest = 8 * precision * abs(gamma), largest_entry(X)
+    if not (largest <= LARGEST and rate * X.shape[1] * largest**2 > EXPONENT_ERROR / 2):
+        return False
+    rows = X[_spread(X.shape[0], COMPARED_ROWS)]
+    if sp.issparse(rows):
+        rows = rows[:, np.unique(rows.indices)].toarray()
+    rows = rows.astype(np.float64)
+    norms = np.einsum("ij,ij->i", rows, rows)
+    for i in range(1, len(rows)):
+        distances = np.square(rows[:i] - rows[i]).sum(axis=1)
+        near = (distances > 0) & (gamma * distances < VANISHED)
+        if (near & (rate * (norms[:i] + norms[i]) > EXPONENT_ERROR)).any():
+            return True
+    return False
+
+
+def _bound(kernel: str, extent: float, coef0: float, degree: float) -> float:
+    """Size of the values whose errors, relative to their precision, must be small; as in ``single_suffices``."""
+    inner = float(extent) + abs(coef0)
+    with np.errstate(over="ignore"):
+        return float(np.power(inner, float(degree))) if kernel == "poly" else inner
+
+
+def _norms(X: Any, frame: Frame) -> np.ndarray:
+    """Squared norms of the rows in a frame, in double."""
+    wide = Frame(frame.origin, frame.unit, True)
+    if sp.issparse(X):
+        rows = wide.apply(X)
+        return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    return np.concatenate([np.einsum("ij,ij->i", rows, rows) for rows in map(wide.apply, blocks(X))])
+
+
+def _centre(X: np.ndarray) -> np.ndarray | None:
+    """Offset of each column; None if no column has one.
+
+    A column has an offset if most of its entries are near one value, relative to the size of that value. Then the
+    differences of these entries from it are exact, and `restore` returns the entries. Medians ignore a few entries of
+    another size, such as zeros for missing ones.
+    """
+    sample = np.sort(X[_spread(len(X), MEDIAN_ROWS)], axis=0)
+    origin: np.ndarray = sample[len(sample) // 2].copy()
+    spread = np.median(np.abs(sample.astype(np.float64) - origin), axis=0)
+    origin[spread > np.abs(origin) / 4] = 0
+    return origin if origin.any() else None
+
+
+def _spread(n: int, most: int) -> np.ndarray:
+    """Numbers of at most `most` rows out of n, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
