@@ -15,6 +15,7 @@ Most data need no frame. They are passed to the core as they are.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -103,26 +104,28 @@ def choose_frame(X: Any, kernel: str, gamma: float, coef0: float, degree: float)
         The frame. None also for rows that are too large: the core rejects them and names the row.
     """
     largest = largest_entry(X)
-    if not 0 < largest <= LARGEST:
+    if not 0 < largest <= LARGEST or _is_moderate(X, largest, kernel, gamma, coef0, degree):
         return None
-    exponent = int(np.frexp(largest)[1])
+    exponent = math.frexp(largest)[1]
     single = X.dtype == np.float32
     if kernel == "linear":
-        return Frame(None, 1.0, True) if single and abs(exponent) > EXPONENT else None
+        return Frame(None, 1.0, True) if single else None
     widest = 120 if single else 1000  # the unit itself must be in range
-    unit = 2.0 ** -int(np.clip(exponent, -widest, widest)) if abs(exponent) > EXPONENT else 1.0
+    unit = 2.0 ** -max(-widest, min(exponent, widest)) if abs(exponent) > EXPONENT else 1.0
     frame = Frame(None, unit, False)
-    with np.errstate(over="ignore"):
-        extent = abs(frame.gamma(gamma)) * X.shape[1] * np.square(largest * frame.unit)
-    if _bound(kernel, extent, coef0, degree) > SINGLE_BOUND:
-        norms = _norms(X, frame)
-        if kernel == "rbf" and not sp.issparse(X) and abs(frame.gamma(gamma)) * norms.max() > SINGLE_BOUND:
-            origin = _centre(X)
-            if origin is not None:
-                frame.origin = origin
-                norms = _norms(X, frame)
-        frame.wide = single and _bound(kernel, abs(frame.gamma(gamma)) * norms.max(), coef0, degree) > SINGLE_BOUND
+    steepness, norms = abs(frame.gamma(gamma)), _norms(X, frame)
+    if kernel == "rbf" and not sp.issparse(X) and steepness * norms.max() > SINGLE_BOUND:
+        frame.origin = _centre(X)
+        norms = norms if frame.origin is None else _norms(X, frame)
+    frame.wide = single and _bound(kernel, steepness * float(norms.max()), coef0, degree) > SINGLE_BOUND
     return None if frame.origin is None and frame.unit == 1 and not frame.wide else frame
+
+
+def _is_moderate(X: Any, largest: float, kernel: str, gamma: float, coef0: float, degree: float) -> bool:
+    """Whether single precision suffices for rows with this largest entry, as it does for most data."""
+    if abs(math.frexp(largest)[1]) > EXPONENT:
+        return False
+    return kernel == "linear" or _bound(kernel, abs(gamma) * X.shape[1] * largest**2, coef0, degree) <= SINGLE_BOUND
 
 
 def largest_entry(X: Any) -> float:
@@ -150,7 +153,7 @@ def loses_digits(X: Any, gamma: float, precision: float) -> bool:
         error of their squared distance is visible in it.
     """
     rate, largest = 8 * precision * abs(gamma), largest_entry(X)
-    if not (largest <= LARGEST and rate * X.shape[1] * largest**2 > EXPONENT_ERROR / 2):
+    if not largest <= LARGEST or rate * X.shape[1] * largest**2 <= EXPONENT_ERROR / 2:
         return False
     rows = X[_spread(X.shape[0], COMPARED_ROWS)]
     if sp.issparse(rows):
@@ -167,9 +170,10 @@ def loses_digits(X: Any, gamma: float, precision: float) -> bool:
 
 def _bound(kernel: str, extent: float, coef0: float, degree: float) -> float:
     """Size of the values whose errors, relative to their precision, must be small; as in ``single_suffices``."""
-    inner = float(extent) + abs(coef0)
-    with np.errstate(over="ignore"):
-        return float(np.power(inner, float(degree))) if kernel == "poly" else inner
+    inner = extent + abs(coef0)
+    if kernel != "poly":
+        return inner
+    return math.inf if degree * math.log10(max(inner, 1.0)) > 300 else inner**degree
 
 
 def _norms(X: Any, frame: Frame) -> np.ndarray:
