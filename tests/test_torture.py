@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from hingeline import LASVC, IncrementalSVC
-from tests.torture import kernels, numbers, signals, states, threads
+from hingeline.base.kernel import KernelEstimator
+from tests.torture import kernels, numbers, scale, signals, states, threads
 from tests.torture.faults import Fault
 from tests.torture.runner import Campaign, campaign_module
 from tests.torture.subjects import SUBJECTS
@@ -16,7 +17,7 @@ from tests.torture.worker import outcome
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
 
 #: Trials of each case in the short version.
-SHORT = {"states": 20, "signals": 3, "numbers": 3, "threads": 1, "kernels": 8, "allocations": 1}
+SHORT = {"states": 20, "signals": 3, "numbers": 3, "threads": 1, "kernels": 8, "allocations": 1, "scale": 4}
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -75,6 +76,11 @@ def test_states_notice_values_that_are_not_finite(monkeypatch):
 def test_numbers_notice_a_silent_violation(monkeypatch):
     monkeypatch.setattr(IncrementalSVC, "kkt_violation_", property(lambda model: 1e300))
     assert any("and no warning" in fault for fault in faults(numbers, "numbers", "IncrementalSVC", 10))
+
+
+def test_scale_notices_a_model_without_a_frame(monkeypatch):
+    monkeypatch.setattr(KernelEstimator, "_choose_frame", lambda model, X: None)
+    assert any("of the labels differ" in fault for fault in faults(scale, "scale", "WorstViolatorSVC", 20))
 
 
 @pytest.fixture

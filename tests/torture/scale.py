@@ -1,0 +1,96 @@
+"""Scales and offsets: features times a power of two with gamma divided by its square, or plus a constant (RBF kernel).
+
+The model of the moved rows gives the labels of the model of the original rows, except near ties, or it refuses the rows
+or warns. Rows are rounded first: the original rows are those that the moved rows stand for exactly. Learners that stop
+before the optimum may follow another path after one rounding error, so labels may differ as often as they do after a
+change of the original rows by rounding errors of the moved ones.
+"""
+
+import warnings
+
+import numpy as np
+
+from hingeline.base.kernel import KernelEstimator
+from hingeline.linear.nystroem import NystroemSVC
+
+from .faults import require
+from .subjects import SUBJECTS
+
+TRIALS, LIMIT = 20_000, 60.0
+#: Share of the rows, not near a tie, on which two models may differ.
+DIFFERENT = 0.02
+KERNELS = ("rbf", "rbf", "poly", "sigmoid")
+
+
+def cases():
+    return [
+        name
+        for name, subject in SUBJECTS.items()
+        if subject.labelled and isinstance(subject.estimator, KernelEstimator | NystroemSVC)
+    ]
+
+
+def rows(rng, n, dtype):
+    d = int(rng.integers(1, 8))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-1, 1, d)
+    y = (np.sin(X[:, 0]) + X[:, -1] * X[:, 0] + 0.3 * rng.standard_normal(n) > 0).astype(int)
+    y[:2] = 0, 1
+    return X.astype(dtype), y
+
+
+def moved(rng, X, kernel, gamma):
+    """Rows that are exact in the new coordinates, these rows moved, and gamma for both."""
+    dtype = X.dtype.type
+    if kernel == "rbf" and rng.random() < 0.5:
+        offset = dtype(10.0 ** rng.uniform(0, 8) * rng.choice([-1, 1]))
+        unit = dtype(64 * abs(offset) * np.finfo(dtype).eps)  # the moved rows keep some digits
+        Z = X * np.maximum(unit, dtype(1)) + offset
+        original = (Z.astype(np.float64) - float(offset)).astype(dtype)
+        gamma = gamma / float(np.maximum(unit, dtype(1))) ** 2
+        return original, Z, gamma, gamma
+    scale = 2.0 ** int(rng.integers(-100, 101))
+    return X, X * dtype(scale), gamma, gamma / scale**2
+
+
+def trial(case, rng, number):
+    subject = SUBJECTS[case]
+    dtype = rng.choice([np.float32, np.float64])
+    X, y = rows(rng, int(rng.choice([60, 200] if subject.exact else [60, 300, 1200])), dtype)
+    kernel = str(rng.choice(KERNELS[:3] if subject.exact else KERNELS))
+    A, B, gamma, other = moved(rng, X, kernel, 10.0 ** rng.uniform(-3, 0.5) / X.shape[1])
+    parameters = {"kernel": kernel, "coef0": 1.0, "degree": int(rng.integers(1, 4))}
+    known = subject.estimator.get_params()
+    if "C" in known:
+        parameters["C"] = 10.0 ** rng.uniform(-2, 2)
+    if "random_state" in known:
+        parameters["random_state"] = 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model = subject.new(gamma=gamma, **parameters).fit(A, y)
+            twin = subject.new(gamma=other, **parameters).fit(B, y)
+            expected, found = model.predict(A), twin.predict(B)
+        except ValueError as error:
+            require(str(error).strip(), "ValueError without a message")
+            return "refused"
+    if caught:
+        return "warned"
+    decisions = model.decision_function(A)
+    clear = np.abs(decisions) > 0.05 * np.abs(decisions).max()
+    share = float((expected != found)[clear].mean()) if clear.any() else 0.0
+    if share > DIFFERENT:
+        share -= most_changes(rng, subject.new(gamma=gamma, **parameters), A, y, B, expected, clear)
+    require(share <= DIFFERENT, f"{share:.3f} of the labels differ: {parameters}, {gamma:.3g}, {np.abs(B).max():.3g}")
+    return "works"
+
+
+def most_changes(rng, model, A, y, B, expected, clear):
+    """Largest share of labels that change with a rounding error of the rows B in the rows A, of five tries."""
+    size = np.finfo(A.dtype).eps * (np.abs(B).max() if np.abs(B).max() < 1e9 else np.abs(A).max())
+    shares = []
+    for _ in range(5):
+        noise = (size * rng.standard_normal(A.shape)).astype(A.dtype)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            shares.append(float((model.fit(A + noise, y).predict(A) != expected)[clear].mean()))
+    return max(shares)
