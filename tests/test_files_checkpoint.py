@@ -1,5 +1,6 @@
 """Checkpoints: a stream survives crashes at every moment, and what was forgotten does not come back."""
 
+import json
 import os
 import random
 import shutil
@@ -19,6 +20,8 @@ from sklearn.base import clone
 
 import hingeline
 from hingeline import LASVC, SVC, Checkpoint, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier
+from hingeline.files.journal import Journal
+from hingeline.files.log import line
 
 from .interrupts import everywhere
 from .power_loss import PowerLoss, power
@@ -138,7 +141,7 @@ def test_a_torn_record_was_never_acknowledged(lost, tmp_path):
     for k in range(4):
         learn(run, "lasvc", k)
     crash(run)
-    (journal,) = tmp_path.glob("journal*")
+    journal = max(tmp_path.glob("journal*"))
     journal.write_bytes(journal.read_bytes()[:-lost])
     run = Checkpoint(tmp_path)
     assert bits(run.model) == states[3]
@@ -148,17 +151,144 @@ def test_a_torn_record_was_never_acknowledged(lost, tmp_path):
         assert bits(run.model) == states[4]
 
 
-def test_damage_inside_a_journal_is_an_error(tmp_path):
-    run = Checkpoint(tmp_path, LASVC(gamma=0.5))
-    for k in range(4):
+def crashed(folder, every=None, n_chunks=4):
+    """Newest journal of a stream that has crashed, and the places where its records begin."""
+    run, places = Checkpoint(folder, LASVC(gamma=0.5), every=every), []
+    for k in range(n_chunks):
         learn(run, "lasvc", k)
+        places.append(run._journal.length)
     crash(run)
-    (journal,) = tmp_path.glob("journal*")
-    content = bytearray(journal.read_bytes())
-    content[500] ^= 1
-    journal.write_bytes(content)
-    with pytest.raises(ValueError, match=r"journal-0000000002\.log: the record at byte 0 is damaged"):
+    return max(folder.glob("journal*")), places
+
+
+def flip(path, at, bit=0):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1 << bit
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("record", [0, 1, 2], ids=["first", "middle", "last"])
+@pytest.mark.parametrize("place", [0, 1, 7, 40, 63, 64, 400, -64, -8, -1])
+def test_a_damaged_record_is_an_error(record, place, tmp_path):
+    """Also the last one, and also in its length: it was acknowledged."""
+    journal, places = crashed(tmp_path)
+    begin, end = places[record : record + 2]
+    flip(journal, begin + place if place >= 0 else end + place, bit=4)
+    files = content_of(tmp_path)
+    with pytest.raises(ValueError, match=rf"journal-0000000002\.log: the record at byte {begin} .* cut the file to"):
         Checkpoint(tmp_path)
+    assert content_of(tmp_path) == files
+    os.truncate(journal, begin)  # as the message says
+    with Checkpoint(tmp_path) as run:
+        assert bits(run.model) == uninterrupted("lasvc", 4)[record + 1]
+
+
+def test_a_missing_journal_is_an_error(tmp_path):
+    journal, _ = crashed(tmp_path)
+    journal.unlink()
+    with pytest.raises(ValueError, match=r"journal-0000000002\.log is missing"):
+        Checkpoint(tmp_path)
+
+
+def test_missing_generations_are_an_error(tmp_path):
+    crashed(tmp_path)
+    for path in tmp_path.glob("model*"):
+        path.unlink()
+    with pytest.raises(ValueError, match=r"journal-0000000002\.log belongs to a generation that is missing"):
+        Checkpoint(tmp_path, LASVC(gamma=0.5))
+
+
+@pytest.mark.parametrize("damage", ["cut", "without its last record", "missing", "swapped"])
+def test_the_journal_before_a_damaged_generation_must_be_complete(damage, tmp_path):
+    journal, _ = crashed(tmp_path, every=20, n_chunks=8)
+    flip(max(tmp_path.glob("model*")), -9)
+    before = sorted(tmp_path.glob("journal*"))[-2]
+    if damage == "cut":
+        os.truncate(before, before.stat().st_size - 64)
+    elif damage == "without its last record":
+        os.truncate(before, Journal(before).length)
+    elif damage == "missing":
+        before.unlink()
+    else:
+        shutil.copy(journal, before)
+    message = {
+        "cut": "cut off",
+        "without its last record": "ends at byte",
+        "missing": "is missing",
+        "swapped": "is journal 4",
+    }[damage]
+    with pytest.warns(UserWarning, match="The generation before it"), pytest.raises(ValueError, match=message):
+        Checkpoint(tmp_path)
+
+
+def test_a_damaged_generation_with_samples_that_no_journal_holds(tmp_path):
+    run = Checkpoint(tmp_path, LASVC(gamma=0.5))
+    for k in range(3):
+        learn(run, "lasvc", k)
+    run.model.partial_fit(*chunk(3))  # without the checkpoint
+    learn(run, "lasvc", 4)
+    crash(run)
+    flip(max(tmp_path.glob("model*")), -9)
+    with (
+        pytest.warns(UserWarning, match="The generation before it"),
+        pytest.raises(ValueError, match="It had seen 28 samples; the generation before it and its journal give 21"),
+    ):
+        Checkpoint(tmp_path)
+
+
+def test_records_with_other_fields(tmp_path):
+    run = Checkpoint(tmp_path, LASVC(gamma=0.5))
+    learn(run, "lasvc", 0)
+    run._journal.add({"X": X[:2], "y": y[:2]})
+    crash(run)
+    with pytest.raises(ValueError, match="has other fields than those of learn"):
+        Checkpoint(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_may_predict_only(tmp_path):
+    run = Checkpoint(tmp_path, clone(MODELS["points"]), every=30)
+    learn(run, "points", 0)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            before = bits(run.model)
+            for call in (lambda: learn(run, "points", 1), lambda: run.forget([1]), run.save):
+                with pytest.raises(RuntimeError, match="a fork of it"):
+                    call()
+            run.model.predict(X)
+            run.close()
+            code = 0 if bits(run.model) == before else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with pytest.raises(RuntimeError, match="in use by another Checkpoint"):
+        Checkpoint(tmp_path)  # the child has not given back the lock
+    learn(run, "points", 1)
+    crash(run)
+    with Checkpoint(tmp_path) as run:
+        assert bits(run.model) == uninterrupted("points", 2)[-1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_does_not_keep_the_lock(tmp_path):
+    run = Checkpoint(tmp_path, clone(MODELS["points"]))
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(send)
+        os.read(receive, 1)  # until the parent closes the pipe
+        os._exit(0)
+    run.close()
+    try:
+        Checkpoint(tmp_path).close()
+    finally:
+        os.close(send)
+        os.close(receive)
+        os.waitpid(child, 0)
 
 
 def test_an_error_changes_neither_model_nor_folder(tmp_path):
@@ -177,10 +307,12 @@ def test_an_error_changes_neither_model_nor_folder(tmp_path):
     with pytest.raises(TypeError, match="nested too deeply"):
         run.learn(X[:2], y[:2], note=reduce(lambda inner, _: [inner], range(50)))
     assert (bits(run.model), content_of(tmp_path)) == (before, files)
-    run._journal.append({"X": X[:2, :2], "y": y[:2], "keywords": {}, "note": None})  # a crash before the error
+    run._journal.add({"X": X[:2, :2], "y": y[:2], "keywords": {}, "note": None})  # a crash before the error
     crash(run)
-    with Checkpoint(tmp_path) as run:
-        assert bits(run.model) == before
+    with pytest.warns(UserWarning, match="the last record does not fit the model"):
+        run = Checkpoint(tmp_path)
+    assert bits(run.model) == before
+    run.close()
 
 
 def full_disk(monkeypatch, function="hingeline.files.checkpoint.write_atomically"):
@@ -418,6 +550,31 @@ def test_ids_of_a_generator(tmp_path):
         assert list(run.model.ids_) == [0, 1, 3, 5, 6]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[1, 2]", b"null", b"7", b"{}", b"[" * 100_000, b"\xff", b'{"points": [1]}\n']
+    + [line(value) for value in ({"points": 7}, {"points": [[1]]}, {"points": ["1"]}, {"other": [1]})]
+    + [line({"points": [2]})[:-1], line({"points": [2]}) * 2],
+)
+def test_a_damaged_list_of_points_to_forget(content, tmp_path):
+    run = Checkpoint(tmp_path, clone(MODELS["points"]))
+    learn(run, "points", 0)
+    crash(run)
+    (tmp_path / "forget.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"forget\.json: .* forget the points again"):
+        Checkpoint(tmp_path)
+    (tmp_path / "forget.json").write_bytes(line({"points": [2, 99]}))
+    with Checkpoint(tmp_path) as run:
+        assert list(run.model.ids_) == [0, 1, 3, 4, 5, 6]
+
+
+def test_points_to_forget_of_a_model_that_cannot(tmp_path):
+    Checkpoint(tmp_path, LASVC(gamma=0.5)).close()
+    (tmp_path / "forget.json").write_bytes(line({"points": [2]}))
+    with pytest.raises(ValueError, match="does not belong to this model"):
+        Checkpoint(tmp_path)
+
+
 def test_a_damaged_generation_does_not_bring_points_back(tmp_path, monkeypatch):
     """A crash after the first copy of the new generation, and this copy is damaged: the older one holds the points."""
     folder, spare = tmp_path / "run", tmp_path / "spare"
@@ -425,9 +582,9 @@ def test_a_damaged_generation_does_not_bring_points_back(tmp_path, monkeypatch):
     run = Checkpoint(folder, clone(MODELS["points"]))
     for k in range(3):
         learn(run, "points", k)
-    with power(monkeypatch, 13, spare) as disk, pytest.raises(PowerLoss):
+    with power(monkeypatch, 19, spare) as disk, pytest.raises(PowerLoss):
         run.forget([3, 15])
-    assert disk.count == 13
+    assert disk.count == 19
     crash(run)
     newest = max(folder.glob("model*"))
     assert [hingeline.load(path).n_samples_ for path in sorted(folder.glob("model*"))[1:]] == [7, 19]
@@ -491,7 +648,7 @@ def check_after_crash(folder, n, forgotten, states):
         assert n == 0
         return
     wanted = folder / "forget.json"
-    begun = 0 if not wanted.exists() else 3 if "30" in wanted.read_text() else 2
+    begun = 0 if not wanted.exists() else 3 if json.loads(wanted.read_text())["points"] == [30] else 2
     with Checkpoint(folder) as run:
         seen = run.model.n_samples_seen_ if hasattr(run.model, "n_samples_seen_") else 0
         gone = seen - (run.model.n_samples_ if seen else 0)

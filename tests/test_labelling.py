@@ -25,6 +25,7 @@ import hingeline
 from hingeline import LASVC, SVC, IncrementalSVC
 from hingeline.cli.errors import CommandError
 from hingeline.cli.main import main
+from hingeline.files.log import line as with_checksum
 from hingeline.labelling.exports import _harmless
 from hingeline.labelling.features import features_of, numbers_of
 from hingeline.labelling.journal import AnswerJournal
@@ -288,9 +289,61 @@ def test_other_files_are_not_changed(tmp_path, content):
 
 def test_damage_in_the_middle_is_reported(tmp_path):
     path = tmp_path / "x.jsonl"
-    path.write_bytes(b'{"kind": "undo"}\n{"kind": "un\n{"kind": "undo"}\n')
+    undo = with_checksum({"kind": "undo"})
+    path.write_bytes(undo + undo[:12] + b"\n" + undo)
     with pytest.raises(ValueError, match="line 2"):
         AnswerJournal(path)
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["first", "last"])
+def test_a_changed_answer_is_reported(tmp_path, number):
+    path = tmp_path / "x.jsonl"
+    journal = AnswerJournal(path)
+    for label in ("A", "B"):
+        journal.append({"kind": "answer", "rows": [1], "labels": [label]})
+    journal.close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    for old, new in (
+        (b'["A"]', b'["C"]'),
+        (b'["B"]', b'["C"]'),
+        (b"answer", b"answe\xff"),
+        (b"}\n", b"}\r"),
+        (b"crc", b"src"),
+    ):
+        damaged = [line.replace(old, new) if k == number else line for k, line in enumerate(lines, 1)]
+        if damaged != lines:
+            path.write_bytes(b"".join(damaged))
+            with pytest.raises(ValueError, match=f"line {number}: .* Restore the file from a copy"):
+                AnswerJournal(path)
+            assert path.read_bytes() == b"".join(damaged)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_gives_no_answers(tmp_path):
+    pool = small_table(tmp_path)
+    with session(pool, "--classes", "no,yes", "--export", tmp_path / "labels.csv") as opened:
+        answer(opened, 3)
+        before = opened.learner.labels
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                for call in (lambda: answer(opened, 1), opened.finish, lambda: opened.journal.append({"kind": "undo"})):
+                    with pytest.raises(RuntimeError, match="a fork of it"):
+                        call()
+                opened.journal.close()
+                code = 0 if opened.learner.labels == before else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert not (tmp_path / "labels.csv").exists()
+        with pytest.raises(RuntimeError, match="in use"):
+            AnswerJournal(opened.journal.path)
+        answer(opened, 2)
+        before = opened.learner.labels
+    with session(pool) as opened:
+        assert opened.learner.labels == before
 
 
 def test_power_failures_lose_no_acknowledged_answer(tmp_path, monkeypatch):
@@ -352,13 +405,21 @@ def test_answers_of_another_pool_are_refused(tmp_path, change):
         ('{"kind": "answer", "rows": [99], "labels": ["no"]}', "from 0 to 39"),
         ('{"kind": "answer", "rows": [1]}', "'labels' is missing"),
         ('{"kind": "nonsense"}', "kind must be one of"),
+        ('{"kind": "answer", "rows": [[]], "labels": ["no"]}', ""),
+        ('{"kind": "answer", "rows": {"a": {}}, "labels": ["no"]}', ""),
+        ('{"kind": "answer", "rows": [1e300], "labels": ["no"]}', ""),
+        ('{"kind": "answer", "rows": [null], "labels": ["no"]}', ""),
+        ('{"kind": "answer", "names": ["a"], "labels": ["no"]}', "the pool is a table"),
+        ('{"kind": "classes", "classes": [[]]}', ""),
+        ('{"kind": "pool", "version": 1}', "'n_rows' is missing"),
+        ('{"kind": "pool", "version": 1, "n_rows": [], "pool": "table", "identity": 1, "name": 1}', ""),
         ('{"kind": "undo"}', "nothing to undo"),
         ('{"kind": "pool", "version": 2}', "version 2"),
     ],
 )
 def test_wrong_lines_of_a_journal_are_named(tmp_path, line, words):
     pool = small_table(tmp_path)
-    (tmp_path / "pool.answers.jsonl").write_text(line + "\n")
+    (tmp_path / "pool.answers.jsonl").write_bytes(with_checksum(json.loads(line)))
     with pytest.raises(CommandError, match=f"line 1: .*{words}"), session(pool):
         pass
 
@@ -525,7 +586,7 @@ def test_the_program_reports_errors_without_a_traceback(tmp_path, monkeypatch, c
     Path("short.csv").write_text("a,b\n1,2\n3\n")
     Path("numbered.csv").write_text("a\n1\n2\n3\n")
     Path("other.txt").write_text("precious\n")
-    Path("wrong.jsonl").write_text('{"kind": "pool", "version": 2}\n')
+    Path("wrong.jsonl").write_bytes(with_checksum({"kind": "pool", "version": 2}))
     Path("texts").mkdir()
     Path("texts/a.txt").write_text("some words in a text")
     X = np.random.default_rng(1).normal(size=(20, 3))

@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, LeaveOneOut
 
 from hingeline import LASVC, SVC, IncrementalSVC, WorstViolatorSVC
 from hingeline.files.durable import locked
+from hingeline.files.log import line
 from hingeline.model_selection import KernelSearchCV, nested_cross_validate
 from tests.test_search import GRIDS, SCORES, assert_same, samples
 
@@ -64,7 +65,7 @@ def test_a_journal_belongs_to_its_data(tmp_path):
     ):
         with pytest.raises(ValueError, match="for other data, another estimator or another scoring"):
             other.fit(data, y)
-    header = json.loads(lines_of(file)[0][9:])
+    header = json.loads(lines_of(file)[0])
     assert set(header["versions"]) == {"hingeline", "scikit-learn", "numpy", "scipy"}
     file.write_text("something else\nentirely\n")
     with pytest.raises(ValueError, match="not a journal of a search"):
@@ -105,6 +106,55 @@ def test_damaged_lines_are_computed_again(tmp_path):
         np.testing.assert_array_equal(search.fit(X, y).cv_results_["mean_test_score"], expected)
     assert lines_of(file)[: len(lines)] == damaged  # nothing else was computed again
     assert len(lines_of(file)) == len(lines) + 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record.pop("out"),
+        lambda record: record.pop("cell"),
+        lambda record: record.update(cell=[1]),
+        lambda record: record.update(more=1),
+        lambda record: record.update(out=[1]),
+        lambda record: record["out"].pop("test_scores"),
+        lambda record: record["out"].pop("train_scores"),
+        lambda record: record["out"].pop("fit_error"),
+        lambda record: record["out"].pop("n_test_samples"),
+        lambda record: record["out"].update(fit_time="1"),
+        lambda record: record["out"].update(test_scores=None),
+        lambda record: record["out"].update(test_scores=[0.5]),
+        lambda record: record["out"].update(test_scores={}),
+        lambda record: record["out"].update(train_scores={"a": 0.5}),
+        lambda record: record["out"].update(test_scores={"a": 0.5}, train_scores={"a": 0.5}),
+    ],
+)
+@pytest.mark.parametrize("number", [1, -1])
+def test_lines_with_a_right_checksum_and_wrong_fields(change, number, tmp_path):
+    X, y = samples(60)
+    file = tmp_path / "journal"
+    search = KernelSearchCV(SVC(), {"C": [0.5, 5.0]}, cv=2, return_train_score=True, checkpoint=file).fit(X, y)
+    lines = lines_of(file)
+    record = json.loads(lines[number])
+    del record["crc"]
+    change(record)
+    lines[number] = line(record)
+    file.write_bytes(b"".join(lines))
+    with pytest.raises(ValueError, match=r"the line at byte .* is not the result of a cell"):
+        search.fit(X, y)
+    assert lines_of(file) == lines
+
+
+def test_scores_of_another_search(tmp_path):
+    X, y = samples(60)
+    file = tmp_path / "journal"
+    search = KernelSearchCV(SVC(), {"C": [0.5, 5.0]}, cv=2, checkpoint=file).fit(X, y)
+    header, first, *_ = lines_of(file)
+    record = json.loads(first)
+    del record["crc"]
+    record["out"]["test_scores"] = {"a": 0.5}
+    file.write_bytes(header + line(record))
+    with pytest.raises(ValueError, match="has other scores than this search"):
+        search.fit(X, y)
 
 
 def test_one_search_at_a_time(tmp_path):
@@ -166,7 +216,7 @@ def test_kill_9_in_the_middle(tmp_path):
     resumed = nested_cross_validate(SVC(), X, y, GRID, outer=3, inner=3, checkpoint=file)
     expected = nested_cross_validate(SVC(), X, y, GRID, outer=3, inner=3)
     assert lines_of(file)[: len(kept)] == kept
-    cells = [json.loads(line[9:])["cell"] for line in lines_of(file)[1:]]
+    cells = [json.loads(line)["cell"] for line in lines_of(file)[1:]]
     assert len(cells) == len(set(cells)) == 6 * 9 + 3  # none was computed twice
     np.testing.assert_array_equal(resumed.test_score, expected.test_score)
     assert resumed.best_params == expected.best_params

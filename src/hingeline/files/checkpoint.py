@@ -2,7 +2,8 @@
 
 A folder holds generations, which are model files, and journals. Journal g holds the samples learnt since generation g.
 A sample is in the journal, on disk, before it is learnt. The last two generations and their journals are kept, so that
-a damaged generation loses nothing: the one before and both journals give the same model.
+a damaged generation loses nothing: the one before and both journals give the same model. Journal g is created before
+generation g, so that a generation without its journal is damage.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import layout
-from .durable import PART, erase, locked, mapped_file, sync_folder, write_atomically
-from .journal import Journal
+from .durable import PART, erase, locked, mapped_file, sync_folder, unlock, write_atomically
+from .journal import Journal, Origin
+from .log import Damage, line, next_line, require_owner
 from .models import packed, unpacked
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,13 +32,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 GENERATION, JOURNAL, LOCK, INTENT = "model-{:010d}.safetensors", "journal-{:010d}.log", "lock", "forget.json"
 #: Texts of a generation: the note of the user, and the number of the oldest generation that may stay in the folder.
 NOTE, OLDEST = "note", "oldest"
+#: Field of the list of points to forget.
+POINTS = "points"
 
 
 def _in_turn(method: F) -> F:
-    """Decorator of a method that only one thread runs at a time, on a checkpoint that is open."""
+    """Decorator of a method that only one thread runs at a time, on a checkpoint that this process has opened."""
 
     @wraps(method)
     def call(self: Any, *args: Any, **keywords: Any) -> Any:
+        require_owner(self.path, self._process)  # first: a thread that has the lock does not exist in a forked process
         with self._lock:
             if self._guard is None:
                 raise ValueError("the checkpoint is closed; open it again")
@@ -104,7 +109,7 @@ class Checkpoint:
         self.path, self.every, self.functions = Path(path), every, dict(functions or {})
         self.model: Any = None
         self.note: Any = None
-        self._lock = RLock()
+        self._lock, self._process = RLock(), os.getpid()
         self._generation = 0  # number of the last one
         self._seen: int | None = None  # samples, and points that have left, as the files describe them
         self._gone = 0
@@ -150,7 +155,7 @@ class Checkpoint:
         if self._seen is None:  # the first samples: a generation knows the names of the features, a journal does not
             return self._begin(data, keywords, note)
         self._catch_up()
-        self._journal.append({"X": _array(X), "y": _array(y), "keywords": keywords, NOTE: note})
+        self._journal.add({"X": _array(X), "y": _array(y), "keywords": keywords, NOTE: note})
         try:
             self.model.partial_fit(*data, **keywords)
         except BaseException:
@@ -200,7 +205,7 @@ class Checkpoint:
         ensemble, ids = self.model._held(), _array(ids)
         numbers = ensemble.numbers(ids)
         self._catch_up()
-        write_atomically(self.path / INTENT, [json.dumps(numbers.tolist()).encode()])
+        write_atomically(self.path / INTENT, [line({POINTS: numbers.tolist()})])
         try:
             self.model.forget(ids)
         except BaseException:
@@ -222,7 +227,12 @@ class Checkpoint:
         self._write()
 
     def close(self) -> None:
-        """Write the model if it has changed since the last generation, and let others use the folder."""
+        """Write the model if it has changed since the last generation, and let others use the folder.
+
+        In a forked process this does nothing: the folder belongs to the process that has opened it.
+        """
+        if os.getpid() != self._process:
+            return
         with self._lock:
             if self._guard is None:
                 return
@@ -242,7 +252,7 @@ class Checkpoint:
     def _release(self) -> None:
         """Let others use the folder."""
         if self._guard is not None:
-            os.close(self._guard)
+            unlock(self._guard, self._process)
         self._guard = None
 
     # ---- generations ---------------------------------------------------------------------------------
@@ -260,10 +270,11 @@ class Checkpoint:
             number = self._generation + 1
             oldest = number - copy
             own = {NOTE: json.dumps(self.note), OLDEST: json.dumps(oldest)}
+            origin = Origin(number, self._length, _seen(self.model))
+            journal = Journal.create(self._file(JOURNAL, number), origin)
             write_atomically(self._file(GENERATION, number), layout.pieces({**texts, **own}, arrays))
-            self._generation = number
-        self._journal = Journal(self._file(JOURNAL, number))
-        self._since = self._length = 0
+            self._generation, self._journal, self._length = number, journal, journal.length
+        self._since = 0
         self._remember()
         self._remove(oldest, wipe=wipe)
         self._end_intent()
@@ -324,22 +335,30 @@ class Checkpoint:
         if not generations:
             if model is None:
                 raise ValueError(f"{self.path} holds no model. Give one to begin with: Checkpoint(path, model).")
-            self.model, self._gone = model, _gone(model)
-            self._write()
+            self._begin_folder(model)
             return
         good, oldest = self._load(generations)
         if model is not None and type(model) is not type(self.model):
             raise ValueError(
                 f"{self.path} holds a {type(self.model).__name__}. Got a {type(model).__name__}; use another folder."
             )
-        for number in range(good, self._generation + 1):
-            self._replay(Journal(self._file(JOURNAL, number)), number == self._generation)
+        self._replay_all(good)
         self._complete_forgetting()
         if good < self._generation:  # damaged ones must not count as the generation before
             self._wipe = True
             self._write()
         self._remove(oldest, wipe=True)
         self._end_intent()
+
+    def _begin_folder(self, model: Any) -> None:
+        """Write the first generation. A crash may have left its journal, without samples."""
+        for number in self._numbers(JOURNAL):
+            path = self._file(JOURNAL, number)
+            if number > 1 or not Journal(path).is_empty():
+                raise ValueError(f"{path} belongs to a generation that is missing. Restore the folder from a copy.")
+        self._generation = 0
+        self.model, self._gone = model, _gone(model)
+        self._write()
 
     def _load(self, generations: list[int]) -> tuple[int, int]:
         """Load the last generation that is not damaged. Returns its number and the number of the oldest to keep."""
@@ -350,7 +369,9 @@ class Checkpoint:
                 content = mapped_file(path)
                 texts, arrays = layout.read(content)
                 self.model = unpacked(texts, arrays, len(content), functions=self.functions)
-                self.note, oldest = json.loads(texts[NOTE]), json.loads(texts[OLDEST])
+                self.note, oldest = (layout.parse(texts[name], len(content)) for name in (NOTE, OLDEST))
+                if type(oldest) is not int or not 0 <= oldest <= number:
+                    raise ValueError(f"{OLDEST} must be a number of at most {number}. Got {oldest!r}")
             except (ValueError, KeyError) as error:
                 errors.append(f"{path}: {error}")
                 continue
@@ -365,37 +386,92 @@ class Checkpoint:
             return number, oldest
         raise ValueError(f"no generation can be read: {'; '.join(errors)}")
 
-    def _replay(self, journal: Journal, newest: bool) -> None:
-        """Learn what a journal holds. The last record may be of a call that has raised an error: it is removed."""
-        self._journal, begin = journal, 0
-        for last, record in journal.records(torn=newest):
+    def _replay_all(self, good: int) -> None:
+        """Learn what the journals of a generation and of all later ones hold.
+
+        The origin of a journal says what was acknowledged before it. A journal without samples whose generation is
+        missing was left by a crash: its generation was never acknowledged.
+        """
+        numbers = range(good, self._generation + 1)
+        journals = [Journal(self._file(JOURNAL, number)) for number in numbers]
+        for number, journal in zip(numbers, journals, strict=True):
+            if journal.origin.number != number:
+                raise ValueError(f"{journal.path} is journal {journal.origin.number}. Restore the file from a copy.")
+        for journal, follower in zip(journals, [*journals[1:], None], strict=True):
+            self._replay(journal, None if follower is None else follower.origin.previous)
+            if follower is None or _seen(self.model) == follower.origin.seen:
+                continue
+            path = self._file(GENERATION, follower.origin.number)
+            if path.exists() or follower is not journals[-1] or not follower.is_empty():
+                raise ValueError(
+                    f"{path} is damaged or missing. It had seen {follower.origin.seen} samples; the generation before "
+                    f"it and its journal give {_seen(self.model)}, because samples were learnt without learn. Restore "
+                    f"the file from a copy, or remove {path.name} and {follower.path.name} to go on without them."
+                )
+
+    def _replay(self, journal: Journal, end: int | None) -> None:
+        """Learn what a journal holds before a byte; None: up to its end.
+
+        In the latter case the last record may be of a call that has raised an error, and is removed.
+        """
+        self._journal, self._length = journal, journal.length
+        for begin, last, record in journal.samples(end):
+            if record.keys() != {"X", "y", "keywords", NOTE} or not isinstance(record["keywords"], dict):
+                raise ValueError(f"{journal.path}: the record at byte {begin} has other fields than those of learn")
             data = (record["X"],) if record["y"] is None else (record["X"], record["y"])
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     self.model.partial_fit(*data, **record["keywords"])
-            except (ValueError, TypeError) as error:
-                if not last or not newest:
+            except (ValueError, TypeError, AttributeError) as error:
+                if not last or end is not None:
                     raise ValueError(f"{journal.path}: the record at byte {begin} does not fit the model") from error
-                journal.length = begin
+                warnings.warn(
+                    f"{journal.path}: the last record does not fit the model ({error}). It is removed: learn "
+                    "has raised this error before a crash.",
+                    UserWarning,
+                    stacklevel=6,
+                )
                 break
-            self.note, begin = record[NOTE], journal.length
+            self.note = record[NOTE]
             self._acknowledge()
-        if newest:
-            journal.cut(journal.length)
+        if end is None:
+            journal.length = self._length
+            journal.settle()
 
     def _complete_forgetting(self) -> None:
         """Forget the points of a call that a crash has ended."""
         path = self.path / INTENT
         if not path.exists():
             return
-        ensemble, numbers = self.model._held(), json.loads(path.read_bytes())
-        ids = [ensemble.name_of[number] for number in ensemble.numbers_held().tolist() if number in set(numbers)]
+        numbers = _points(path)
+        if not hasattr(self.model, "forget") or _seen(self.model) is None:
+            raise ValueError(f"{path} does not belong to this model, which cannot forget points. Remove the file.")
+        ensemble = self.model._held()
+        ids = [ensemble.name_of[number] for number in ensemble.numbers_held().tolist() if number in numbers]
         if ids:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self.model.forget(ids)
         self._write()
+
+
+def _points(path: Path) -> set[int]:
+    """Numbers of the points to forget; ValueError if the file is damaged."""
+    content = path.read_bytes()
+    try:
+        found = next_line(content, 0, b"{")
+        if found is None or found[1] != len(content):
+            raise Damage("it was cut off or extended")
+        numbers = found[0].get(POINTS)
+        if found[0].keys() != {POINTS} or not isinstance(numbers, list) or not all(type(one) is int for one in numbers):
+            raise Damage(f"it must hold {POINTS!r}, a list of integers")
+    except Damage as error:
+        raise ValueError(
+            f"{path}: {error}. A crash has ended a call of forget. Remove the file, open the folder and forget the "
+            "points again; until then their rows stay in the folder."
+        ) from error
+    return set(numbers)
 
 
 def _seen(model: Any) -> int | None:

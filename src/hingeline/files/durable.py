@@ -107,6 +107,16 @@ def locked(path: Path, message: str) -> int:
     return descriptor
 
 
+def unlock(descriptor: int, process: int) -> None:
+    """Close a file that the process with the number `process` has locked, and give back its lock.
+
+    A forked process shares the lock and must not give it back. Closing alone would leave it to such a process.
+    """
+    if fcntl is not None and os.getpid() == process:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Flush the names of a folder to disk, where the system allows it."""
     if os.name == "nt":  # folders cannot be opened; the file system keeps its own journal of names

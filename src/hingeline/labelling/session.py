@@ -98,7 +98,7 @@ class Session:
         for number, record in enumerate(self.journal.records, 1):
             try:
                 seen = self._replay_one(record, seen)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
                 reason = f"{error} is missing" if isinstance(error, KeyError) else error
                 raise ContentError(self.journal.path, number, str(reason)) from error
         if seen < len(self.pool):
@@ -145,7 +145,8 @@ class Session:
 
     def _rows(self, names: Sequence[str]) -> list[int]:
         """Rows of files, which may have changed if files were added."""
-        assert isinstance(self.pool, FilePool)
+        if not isinstance(self.pool, FilePool):
+            raise ValueError("names belong to files, and the pool is a table.")
         if not self._row_of:
             self._row_of = {name: row for row, name in enumerate(self.pool.names)}
         for name in names:
@@ -167,8 +168,10 @@ class Session:
         Returns
         -------
         dict
-            The new state, as :meth:`state` gives it. ValueError if the request is wrong, Outdated if its turn is over.
+            The new state, as :meth:`state` gives it. ValueError if the request is wrong, Outdated if its turn is over,
+            RuntimeError in a forked process.
         """
+        self.journal.require_owner()  # first: a thread that has the lock does not exist in a forked process
         actions: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "label": self._label,
             "skip": lambda given: self._keep(self.learner.skip(_number(given, "row"))),
@@ -364,6 +367,7 @@ class Session:
 
     def finish(self) -> list[Path]:
         """Write the labels and the model to their files. Returns these files."""
+        self.journal.require_owner()
         with self._lock:
             written = []
             if self.export_path is not None:

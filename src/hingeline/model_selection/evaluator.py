@@ -70,7 +70,8 @@ class Evaluator:
         self.verbose, self.progress, self.caller = verbose, progress, caller
         self.memory_limit, self.leave_one_out = memory_limit, leave_one_out
         self.shared = self._shared()
-        self.journal = None if checkpoint is None else Journal(checkpoint, self._identity())
+        train = problem.return_train_score
+        self.journal = None if checkpoint is None else Journal(checkpoint, self._identity(), train=train)
 
     def _identity(self) -> str:
         p = self.problem

@@ -1,17 +1,15 @@
 """Journal of a search: each finished cell is appended to a file, so that an interrupted search can be resumed.
 
-The first line identifies the data, the estimator and the versions; each further line is one cell. A line is JSON after
-its checksum. A process that is killed leaves at most one incomplete line, at the end, which is dropped on resuming.
-Other damaged lines are left out with a warning.
+The first line identifies the data, the estimator and the versions; each further line is one cell. A line is JSON with
+its checksum (``files/log.py``). A process that is killed leaves at most one incomplete line, at the end, which is
+dropped on resuming. Other damaged lines are left out with a warning.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import warnings
-import zlib
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -23,11 +21,14 @@ import numpy as np
 import scipy
 import sklearn
 
-from ..files.durable import locked, write_all
+from ..files.durable import locked, unlock
+from ..files.log import Damage, Log, line, next_line
 
 #: Seconds between two calls of fsync. Lines survive the end of the process in any case, fsync a power failure.
 SYNC_EVERY = 1.0
-FORMAT = 1
+FORMAT = 2
+#: First bytes of the line of a cell.
+START = b'{"cell": '
 
 
 def fingerprint(*parts: Any) -> str:
@@ -60,51 +61,55 @@ class Journal:
         File. It is created, or read if it exists.
     identity : str
         Fingerprint of the data, the estimator and the scoring.
+    train : bool, default=False
+        Whether cells have scores of the training rows.
+
+    Attributes
+    ----------
+    cells : dict of str to dict
+        Results of the cells, by name.
     """
 
-    def __init__(self, path: Any, identity: str) -> None:
+    def __init__(self, path: Any, identity: str, *, train: bool = False) -> None:
         self.path = Path(path)
         self.cells: dict[str, dict[str, Any]] = {}
-        self._lock, self._synced = Lock(), monotonic()
+        self._train = train
+        self._lock, self._synced, self._process = Lock(), monotonic(), os.getpid()
         message = f"checkpoint={str(path)!r} is in use by another search. Wait for its end or give another file name."
         self._file = locked(self.path, message)
+        self._log = Log(self.path, lambda content, at: next_line(content, at, START), self._file)
         try:
             header = {"format": FORMAT, "identity": identity, "versions": versions()}
-            length = self._read(header)
-            os.ftruncate(self._file, length)
-            os.lseek(self._file, length, os.SEEK_SET)
-            if length == 0:
-                self._append(header)
-                os.fsync(self._file)
+            self._read(header)
+            self._log.settle()
+            if self._log.length == 0:
+                self._log.append([line(header)])
         except BaseException:
-            os.close(self._file)
+            self.close()
             raise
 
-    def _read(self, header: dict[str, Any]) -> int:
-        """Read the cells; returns the length of the complete lines in bytes."""
+    def _read(self, header: dict[str, Any]) -> None:
+        """Read the cells. Damaged lines are left out with a warning: they can be computed again."""
         data = self.path.read_bytes()
-        if b"\n" not in data:
-            if _encoded(header).startswith(data) or not data.strip(b"\0"):
-                return 0  # a crash before the first line was complete
-            raise self._foreign()
-        lines = data.splitlines(keepends=True)
-        if not lines[-1].endswith(b"\n"):
-            lines.pop()
-        first, *records = map(_decoded, lines)
-        if first is None:
-            raise self._foreign()
+        if b"\n" not in data and (line(header).startswith(data) or not data.strip(b"\0")):
+            return  # a crash before the first line was complete
+        damaged: list[Damage] = []
+        lines = self._log.records(damaged=damaged)
+        begin, first = next(lines, (1, {}))
+        if begin != 0:
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} is not a journal of a search, or its first line is damaged. Delete the "
+                "file or give another file name."
+            )
         self._require(first, header)
-        self.cells |= {record["cell"]: record["out"] for record in records if record is not None}
-        if damaged := records.count(None):
+        for begin, record in lines:
+            self._keep(begin, record)
+        if damaged:
             warnings.warn(
-                f"checkpoint={str(self.path)!r} has {damaged} damaged lines. Their cells are computed again.",
+                f"checkpoint={str(self.path)!r} has {len(damaged)} damaged lines. Their cells are computed again.",
                 UserWarning,
                 stacklevel=2,
             )
-        return sum(map(len, lines))
-
-    def _foreign(self) -> ValueError:
-        return ValueError(f"checkpoint={str(self.path)!r} is not a journal of a search. Give another file name.")
 
     def _require(self, found: dict[str, Any], wanted: dict[str, Any]) -> None:
         reasons = {
@@ -118,40 +123,58 @@ class Journal:
                     f"checkpoint={str(self.path)!r} was written {reason}. Delete the file or give another name."
                 )
 
+    def _keep(self, begin: int, record: dict[str, Any]) -> None:
+        """Take over a cell; ValueError for a line with a right checksum that no search with this scoring writes."""
+        name: Any = record.get("cell")
+        out: Any = record.get("out")
+        sound = record.keys() == {"cell", "out"} and isinstance(name, str) and isinstance(out, dict)
+        if not sound or not _is_result(out, self._train) or not self._fits(out):
+            raise ValueError(
+                f"checkpoint={str(self.path)!r}: the line at byte {begin} is not the result of a cell of this search. "
+                "Delete the file or give another name."
+            )
+        self.cells[name] = out
+
+    def _fits(self, out: dict[str, Any]) -> bool:
+        """Whether a result has the same scores as those before."""
+        return not self.cells or _names(out["test_scores"]) == _names(next(iter(self.cells.values()))["test_scores"])
+
     def add(self, cell: str, out: dict[str, Any]) -> None:
         """Append a finished cell."""
         with self._lock:
+            if not self._fits(out):
+                raise ValueError(
+                    f"checkpoint={str(self.path)!r} has other scores than this search. Delete the file or give another "
+                    "name."
+                )
+            late = monotonic() - self._synced > SYNC_EVERY
+            self._append({"cell": cell, "out": out}, late)
             self.cells[cell] = out
-            self._append({"cell": cell, "out": out})
-            if monotonic() - self._synced > SYNC_EVERY:
-                os.fsync(self._file)
-                self._synced = monotonic()
+            self._synced = monotonic() if late else self._synced
 
-    def _append(self, record: dict[str, Any]) -> None:
-        write_all(self._file, [_encoded(record)])
+    def _append(self, record: dict[str, Any], sync: bool) -> None:
+        self._log.append([line(record, _plain)], sync=sync)
 
     def close(self) -> None:
         """Write everything to the disk and close the file."""
         os.fsync(self._file)
-        os.close(self._file)
+        unlock(self._file, self._process)
 
 
-def _encoded(record: dict[str, Any]) -> bytes:
-    """Line of a record."""
-    line = json.dumps(record, default=_plain).encode()
-    return b"%08x %s\n" % (zlib.crc32(line), line)
+def _is_result(out: dict[str, Any], train: bool) -> bool:
+    """Whether a dictionary has the fields that a search reads."""
+    scores = [out.get(name) for name in ("test_scores", *(["train_scores"] if train else []))]
+    numbers = [out.get(name) for name in ("fit_time", "score_time", "n_test_samples")]
+    for one in scores:
+        numbers += list(one.values()) or [None] if isinstance(one, dict) else [one]
+    is_complete = "fit_error" in out and out["fit_error"] is None
+    same = len({_names(one) for one in scores}) == 1
+    return is_complete and same and all(type(number) in (int, float) for number in numbers)
 
 
-def _decoded(line: bytes) -> dict[str, Any] | None:
-    """Record of a line; None if the line is damaged."""
-    sum_, _, text = line.rstrip(b"\n").partition(b" ")
-    try:
-        if int(sum_, 16) != zlib.crc32(text):
-            return None
-        record = json.loads(text)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None
+def _names(scores: Any) -> tuple[str, ...] | None:
+    """Names of several scores; None for one score."""
+    return tuple(scores) if isinstance(scores, dict) else None
 
 
 def _plain(value: Any) -> Any:
