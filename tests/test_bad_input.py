@@ -7,11 +7,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from hingeline import LASVC, KernelSGDClassifier, WorstViolatorSVC
+from hingeline import LASVC, SVC, KernelSGDClassifier, NystroemMap, WorstViolatorSVC
 
 from .citizens import fingerprint
 from .data import noise as problem
 from .data import read_only, wide_indices, with_entry
+from .estimators import CLASSIFIERS, STREAMS
 
 COMPUTED = ["linear", "poly", "rbf", "sigmoid"]
 
@@ -374,7 +375,24 @@ def test_column_of_labels():
     assert fingerprint(model, X) == fingerprint(WorstViolatorSVC().fit(X, y), X)
 
 
-def test_labels_of_mixed_types():
+@pytest.mark.parametrize("labels", [[None, "a"], [0, None], [None, None], [0, "a"], [1.5, 2]])
+@pytest.mark.parametrize("learner", [*CLASSIFIERS, NystroemMap])
+def test_labels_of_mixed_types(learner, labels):
+    """Sorting them would raise an error that names no argument."""
     X, y = problem()
-    with pytest.raises((TypeError, ValueError)):
-        WorstViolatorSVC().fit(X, np.array([None, "a"], dtype=object)[y])
+    model = learner(landmarks="balanced") if learner is NystroemMap else learner()
+    with pytest.raises(ValueError, match=r"y must hold numbers, or strings. Got objects of type .*convert y"):
+        model.fit(X, np.array(labels, dtype=object)[y])
+
+
+@pytest.mark.parametrize("learner", STREAMS)
+def test_declared_labels_of_mixed_types(learner):
+    X, y = problem()
+    with pytest.raises(ValueError, match=r"classes must hold numbers, or strings. Got objects of type NoneType and"):
+        learner().partial_fit(X, y, classes=[0, 1, None])
+
+
+def test_labels_of_mixed_types_with_a_callable_kernel():
+    X, y = problem()
+    with pytest.raises(ValueError, match="Got objects of type NoneType and str"):
+        SVC(kernel=lambda A, B: np.dot(A, np.transpose(B))).fit(X, np.array([None, "a"], dtype=object)[y])

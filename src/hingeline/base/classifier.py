@@ -6,8 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
 from . import params
@@ -15,6 +14,7 @@ from .fit import Training, run, with_callbacks
 from .kernel import KERNEL_RULES, KernelEstimator
 from .labels import (
     WeightedLabels,
+    checked_labels,
     chosen,
     is_one_vs_rest,
     one_vs_rest_shape,
@@ -82,8 +82,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             raise ValueError(
                 f"X must be a square matrix of kernel values with kernel='precomputed'. Got shape {X.shape}."
             )
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        y = checked_labels(y)
         if precomputed and np.abs(X).max() > min(LARGEST, float(np.finfo(X.dtype).max)):
             raise ValueError(f"Precomputed kernel values must not exceed {LARGEST:g} in magnitude; scale them.")
         return X, y

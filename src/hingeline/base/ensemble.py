@@ -14,11 +14,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, column_or_1d
+from sklearn.utils.validation import assert_all_finite
 
 from .. import _core
 from .frame import Frame
-from .labels import libsvm_layout, read_only
+from .labels import label_column, libsvm_layout, read_only
 from .rows import as_damage, require_sound
 from .state import lock_of, snapshot
 
@@ -150,7 +150,7 @@ class Ensemble:
         known = self.labels[: self.core.n_classes]
         if classes is None:
             return known[:0]
-        values = np.unique(column_or_1d(classes))
+        values = np.unique(label_column(classes, "classes"))
         assert_all_finite(values, input_name="classes")
         check_classification_targets(values)
         self._require_same_kind(values, known)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from . import params
 from .rows import LARGEST
@@ -147,6 +148,30 @@ class WeightedLabels:
             found = classes[present]
             weights[present] = compute_class_weight(self.class_weight, classes=found, y=found)
         return weights
+
+
+def label_column(y: Any, name: str = "y") -> np.ndarray:
+    """Labels in one dimension that can be sorted; ValueError for objects that are not all strings.
+
+    Arrays of objects, the only ones that can hold None or labels of several types, are checked before they are sorted:
+    the error of a comparison names no argument.
+    """
+    column: np.ndarray = column_or_1d(y, warn=True)
+    kinds = {type(label) for label in column} if column.dtype.kind == "O" else set()
+    if not all(issubclass(kind, str) for kind in kinds):
+        raise ValueError(
+            f"Unknown label type: {name} must hold numbers, or strings. Got objects of type "
+            f"{' and '.join(sorted(kind.__name__ for kind in kinds))}. Remove rows "
+            f"without a label and convert {name} to one type, for example with numpy.asarray({name}, dtype=str)."
+        )
+    return column
+
+
+def checked_labels(y: Any) -> np.ndarray:
+    """Labels of a classifier, in one dimension."""
+    column = label_column(y)
+    check_classification_targets(column)
+    return column
 
 
 def require_two(classes: np.ndarray) -> None:

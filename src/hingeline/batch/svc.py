@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted
 
 from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.labels import pair_votes, read_only
+from ..base.labels import checked_labels, pair_votes, read_only
 from ..base.platt import wants_probability
 from ..base.rows import LARGEST
 from .platt import SvcProbabilities, shuffled_pairs
@@ -252,9 +252,7 @@ class SVC(SvcProbabilities, KernelClassifier):
                 raise TypeError("Sparse precomputed kernels are not supported.")
             return self._validate_rows(X, y)
         check_consistent_length(X, y)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        return X, y
+        return X, checked_labels(y)
 
     def _encode(self, y: np.ndarray) -> np.ndarray:
         """Class of each sample; publishes the classes and their weights."""

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from ..base import params
-from ..base.labels import WeightedLabels, require_two
+from ..base.labels import WeightedLabels, label_column, require_two
 from ..base.rows import LARGEST, RowEstimator, require_labels
 from ..base.state import snapshot
 from .dual import DualMinimiser, prefers_dual
@@ -131,7 +130,7 @@ def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
 
     Two classes, the common case, need no sorting of all labels.
     """
-    y = column_or_1d(y, warn=True)
+    y = label_column(y)
     classes = None
     if y.dtype.kind in "biuf" and len(y):
         others = y != y[0]
