@@ -1,5 +1,8 @@
 """Hundreds of classes: votes have the bits of the plain formula, and memory does not grow with rows times pairs."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -117,3 +120,61 @@ def test_decisions_that_overflow_are_an_error():
     for method in (model.predict, model.decision_function):
         with pytest.raises(ValueError, match="leave the range"):
             method(X)
+
+
+def test_probabilities_do_not_depend_on_blocks(monkeypatch):
+    X, y = classes_problem(7, 6)
+    with pytest.warns(FutureWarning):
+        model = SVC(probability=True, random_state=0).fit(X, y)
+    whole = model.predict_proba(X)
+    monkeypatch.setattr("hingeline.base.rows.BLOCK_BYTES", 8 * 3 * 5 * 7**2)  # three rows
+    np.testing.assert_array_equal(model.predict_proba(X), whole)
+
+
+def test_linear_votes_are_counted_in_blocks(monkeypatch):
+    X, y = classes_problem(6, 6)
+    model = FiniteNewtonSVC(multi_class="ovo").fit(X, y)
+    scores, labels = model.decision_function(X), model.predict(X)
+    sizes, honest = [], model._decisions
+    monkeypatch.setattr(model, "_decisions", lambda X: sizes.append(len(X)) or honest(X), raising=False)
+    monkeypatch.setattr("hingeline.base.rows.BLOCK_BYTES", 8 * 15 * 7)  # seven rows
+    np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-12)
+    assert sizes == [7, 7, 7, 7, 7, 1]
+    assert (model.predict(X) == labels).all()
+
+
+# ---- memory ------------------------------------------------------------------------------------------
+
+#: One matrix of decision values of this problem takes 150 MB, and so does a matrix of votes by pair and class.
+CHILD = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from benchmarks.memory import Growth
+from tests.test_many_classes import PAIRWISE, classes_problem
+X, y = classes_problem(250)
+queries = classes_problem(250, 3)[0]
+model = PAIRWISE[sys.argv[1]]
+if sys.argv[2] == "predict_proba":
+    model.set_params(probability=True)
+model.fit(X, y)
+getattr(model, sys.argv[2])(queries[:2])
+with Growth() as growth:
+    getattr(model, sys.argv[2])(queries)
+print(growth.bytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory as Linux counts it")
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("SVC", "predict"),
+        ("SVC", "decision_function"),
+        ("SVC", "predict_proba"),
+        ("WorstViolatorSVC", "predict"),
+        ("WorstViolatorSVC", "decision_function"),
+    ],
+)
+def test_predictions_take_bounded_memory(name, method):
+    found = subprocess.run([sys.executable, "-c", CHILD, name, method], capture_output=True, text=True, check=True)
+    assert int(found.stdout) < 100e6, f"{int(found.stdout) / 1e6:.0f} MB"
