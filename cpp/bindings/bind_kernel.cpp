@@ -92,12 +92,62 @@ nb::object columns(const PyValues& v, const Contiguous1<std::int64_t>& queries, 
     });
 }
 
-/// f(interrupt, out) as an array with one line per row.
-template <class F> Array decided(const SupportLines& lines, Index n, F&& f) {
-    const std::size_t outputs = static_cast<std::size_t>(lines.coefficients.outputs());
-    std::vector<double> out(static_cast<std::size_t>(n) * outputs);
-    Session().run([&](Interrupt* interrupt) { f(interrupt, out.data()); });
-    return to_numpy(std::move(out), {static_cast<std::size_t>(n), outputs});
+/// Coefficients, and the array that they are in.
+struct PyLines {
+    Contiguous2<double> coef;
+    SupportLines lines;
+    PyLines(Contiguous2<double> c, const Contiguous1<std::int64_t>& group_sizes,
+            const std::optional<Contiguous2<std::int64_t>>& outputs, const Contiguous1<double>& bias)
+        : coef(c),
+          lines(c.data(), static_cast<Index>(c.shape(0)), static_cast<Index>(c.shape(1)), listed(group_sizes),
+                outputs ? hingeline::Array<Index>(outputs->data(), outputs->data() + outputs->size())
+                        : hingeline::Array<Index>(),
+                listed(bias)) {}
+};
+
+/// Votes of pairs of classes, and whether the result is scores or classes.
+struct Votes {
+    VoteRule rule;
+    bool winners;
+    Votes(Index classes, std::optional<Contiguous1<double>> scale, bool zero_for_first, bool sums, bool labels)
+        : rule{classes, scale ? listed(*scale) : std::vector<double>(), zero_for_first, sums}, winners(labels) {
+        rule.check();
+    }
+    /// f(results) as an array: n scores of each class, or n classes.
+    template <class F> nb::object counted(Index n, F&& f) const {
+        if (winners) {
+            std::vector<Index> out(static_cast<std::size_t>(n));
+            Session().run([&](Interrupt* interrupt) { f(interrupt, VoteResults{nullptr, out.data()}); });
+            return nb::cast(to_numpy(std::move(out)));
+        }
+        std::vector<double> out(static_cast<std::size_t>(n * rule.classes));
+        Session().run([&](Interrupt* interrupt) { f(interrupt, VoteResults{out.data(), nullptr}); });
+        return nb::cast(to_numpy(std::move(out), shape(n, rule.classes)));
+    }
+    nb::object count(const Contiguous2<double>& decisions) const {
+        if (static_cast<Index>(decisions.shape(1)) != rule.pairs())
+            throw std::invalid_argument("one decision per pair of classes expected");
+        const Index n = static_cast<Index>(decisions.shape(0));
+        return counted(n, [&](Interrupt*, const VoteResults& to) { count_votes(rule, decisions.data(), n, to); });
+    }
+};
+
+/// f(interrupt, sink) as an array with one line per row: decision values, or their votes.
+template <class F> nb::object decided(const PyLines& l, Index n, const Votes* votes, F&& f) {
+    const Index outputs = l.lines.coefficients.outputs();
+    if (votes) {
+        if (outputs != votes->rule.pairs()) throw std::invalid_argument("one machine per pair of classes expected");
+        return votes->counted(n, [&](Interrupt* interrupt, const VoteResults& to) {
+            DecisionVotes sink(votes->rule, to);
+            f(interrupt, sink);
+        });
+    }
+    std::vector<double> out(static_cast<std::size_t>(n * outputs));
+    Session().run([&](Interrupt* interrupt) {
+        DecisionMatrix sink{out.data(), outputs};
+        f(interrupt, sink);
+    });
+    return nb::cast(to_numpy(std::move(out), shape(n, outputs)));
 }
 
 /// Data of a C-contiguous array of this shape and type.
@@ -171,27 +221,27 @@ void bind_kernel(nb::module_& m) {
              nb::arg("copy_bytes") = 0)
         .def("columns", &columns, nb::arg("queries"), nb::arg("base"), "K[queries][:, base].")
         .def_prop_ro("copy_bytes", [](const PyValues& v) { return v.values.copy_bytes(); });
-    nb::class_<SupportLines>(m, "Lines", "Coefficients of support vectors in LIBSVM's layout.")
-        .def(
-            "__init__",
-            [](SupportLines* self, Contiguous2<double> coef, Contiguous1<std::int64_t> group_sizes,
-               Contiguous2<std::int64_t> outputs, Contiguous1<double> bias) {
-                new (self)
-                    SupportLines({coef.data(), coef.data() + coef.size()}, static_cast<Index>(coef.shape(1)),
-                                 listed(group_sizes), {outputs.data(), outputs.data() + outputs.size()}, listed(bias));
-            },
-            nb::arg("coef"), nb::arg("group_sizes"), nb::arg("outputs"), nb::arg("bias"));
+    nb::class_<PyLines>(m, "Lines", "Coefficients of support vectors in LIBSVM's layout.")
+        .def(nb::init<Contiguous2<double>, const Contiguous1<std::int64_t>&,
+                      const std::optional<Contiguous2<std::int64_t>>&, const Contiguous1<double>&>(),
+             nb::arg("coef"), nb::arg("group_sizes"), nb::arg("outputs").none(), nb::arg("bias"));
+    nb::class_<Votes>(m, "Votes", "Votes of pairs of classes: how scores of classes, or their winner, are counted.")
+        .def(nb::init<Index, std::optional<Contiguous1<double>>, bool, bool, bool>(), nb::arg("classes"), nb::kw_only(),
+             nb::arg("scale") = nb::none(), nb::arg("zero_for_first") = false, nb::arg("sums") = true,
+             nb::arg("labels"))
+        .def("count", &Votes::count, nb::arg("decisions"), "Scores or winners from decision values, one row each.");
     nb::class_<PyPacked>(m, "Packed", nb::type_slots(Collected<PyPacked>::slots),
                          "Support vectors prepared for prediction.")
         .def(nb::init<const Kernel&, nb::object>(), nb::arg("kernel"), nb::arg("support"))
         .def(
             "decide",
-            [](const PyPacked& p, const SupportLines& lines, const Matrix& x, int threads) {
-                return decided(lines, x.n, [&](Interrupt* interrupt, double* out) {
-                    p.packed.decide(lines, x.rows, threads, interrupt, out);
+            [](const PyPacked& p, const PyLines& l, const Matrix& x, int threads, const Votes* votes) {
+                return decided(l, x.n, votes, [&](Interrupt* interrupt, auto& sink) {
+                    p.packed.decide(l.lines, x.rows, threads, interrupt, sink);
                 });
             },
-            nb::arg("lines"), nb::arg("x"), nb::arg("threads") = 1, "Decision values, one row per query.")
+            nb::arg("lines"), nb::arg("x"), nb::arg("threads") = 1, nb::arg("votes").none() = nb::none(),
+            "Decision values or their votes, one row per query.")
         .def("values", &kernel_values, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 1,
              "Write kernel values to `out`: a row for each query, a column for each support vector.")
         .def("mapped", &mapped, nb::arg("x"), nb::arg("matrix"), nb::arg("out"), nb::arg("threads") = 1,
@@ -206,21 +256,23 @@ void bind_kernel(nb::module_& m) {
         "Write the kernel values of rows to `out`, given their dot products.");
     m.def(
         "feature_weights",
-        [](const SupportLines& lines, const Matrix& support) {
-            return to_numpy(Session().run([&](Interrupt*) { return feature_weights(lines, support.rows); }),
-                            shape(lines.coefficients.outputs(), support.d));
+        [](const PyLines& l, const Matrix& support) {
+            return to_numpy(Session().run([&](Interrupt*) { return feature_weights(l.lines, support.rows); }),
+                            shape(l.lines.coefficients.outputs(), support.d));
         },
         nb::arg("lines"), nb::arg("support"), "Weights of the features with a linear kernel, one row per machine.");
     m.def(
         "decide_gathered",
-        [](const SupportLines& lines, const Matrix& k, Numbers columns, int threads, std::optional<Numbers> rows) {
+        [](const PyLines& l, const Matrix& k, Numbers columns, int threads, std::optional<Numbers> rows,
+           const Votes* votes) {
             const Ids wanted = ids(columns, k.d), queries = rows ? ids(*rows, k.n) : Ids::run(0, k.n);
-            return decided(lines, queries.count, [&](Interrupt* interrupt, double* out) {
-                decide_gathered(lines, k.rows, queries, wanted, threads, interrupt, out);
+            return decided(l, queries.count, votes, [&](Interrupt* interrupt, auto& sink) {
+                decide_gathered(l.lines, k.rows, queries, wanted, threads, interrupt, sink);
             });
         },
         nb::arg("lines"), nb::arg("k"), nb::arg("columns"), nb::arg("threads") = 1, nb::arg("rows") = nb::none(),
-        "Decision values from precomputed kernel values, for all or some of their rows.");
+        nb::arg("votes").none() = nb::none(),
+        "Decision values or their votes from precomputed kernel values, for all or some of their rows.");
 }
 
 }  // namespace hingeline::bindings

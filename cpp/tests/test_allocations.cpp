@@ -239,7 +239,7 @@ CASE(packed_predictions) {
     const Data data(all, 47);
     std::vector<double> coef(all, 0.5), expected(all), out(all);
     const auto decide = [&](std::vector<double>& to) {
-        const SupportLines lines(Array<double>(coef), all, {all}, {0}, {0.25});
+        const SupportLines lines(coef.data(), 1, all, {all}, {0}, {0.25});
         Packed(Kernel{KernelKind::rbf, 1.0, 0.0, 3}, data.rows).decide(lines, data.rows, 2, nullptr, to.data());
     };
     decide(expected);

@@ -55,7 +55,8 @@ Coefficients coefficients(const Shape& shape, const Array<double>& values) {
 template <class T, class S>
 Array<double> decided(const Gram<T>& gram, const Coefficients& c, const Rows<S>& rows, int threads) {
     Array<double> out(row_count(rows) * c.outputs(), -77.0);
-    CHECK(decide<T>(ComputedTiles<T, S>{gram, rows}, c, row_count(rows), threads, nullptr, out.data()));
+    DecisionMatrix sink{out.data(), c.outputs()};
+    CHECK(decide<T>(ComputedTiles<T, S>{gram, rows}, c, row_count(rows), threads, nullptr, sink));
     return out;
 }
 
@@ -115,12 +116,13 @@ template <class T> void expansion_case(const Problem<T>& p) {
         for (int threads = 1; threads <= 3; ++threads)
             for (const auto& rows : {by_rows, by_columns}) {
                 Array<double> gathered(out.size(), -77.0);
+                DecisionMatrix sink{gathered.data(), c.outputs()};
                 CHECK(decide<T>(GatheredTiles<T>{rows, Ids::run(0, p.n), Ids::of(columns)}, c, p.n, threads, nullptr,
-                                gathered.data()));
+                                sink));
                 CHECK(same_bits(gathered, out), shape.name, threads);
                 const Index last = p.n - 1;  // one of the rows
                 CHECK(decide<T>(GatheredTiles<T>{rows, Ids::run(last, 1), Ids::of(columns)}, c, 1, threads, nullptr,
-                                gathered.data()));
+                                sink));
                 CHECK(same_bits(gathered.data(), out.data() + last * c.outputs(), c.outputs()), shape.name);
             }
     }
@@ -151,6 +153,73 @@ CASE(expansions_of_the_other_precision) {
     }
 }
 
+/// Votes of one query by the formula, from its decision values.
+Array<double> naive_votes(const VoteRule& rule, const double* d) {
+    Array<double> votes(rule.classes, 0.0), sums(rule.classes, 0.0);
+    for (Index i = 0, k = 0; i < rule.classes; ++i)
+        for (Index j = i + 1; j < rule.classes; ++j, ++k) {
+            CHECK(pair_number(i, j, rule.classes) == k);
+            ++votes[d[k] > 0 || (d[k] == 0 && rule.zero_for_first) ? i : j];
+            const double value = rule.scale.empty() ? d[k] : std::clamp(d[k] / rule.scale[k], -1e100, 1e100);
+            sums[i] += value, sums[j] -= value;
+        }
+    for (Index c = 0; rule.sums && c < rule.classes; ++c) votes[c] += sums[c] / (3 * (std::abs(sums[c]) + 1));
+    return votes;
+}
+
+/// Votes counted block by block are those of the decision values, for any width of a block and number of threads.
+CASE(votes) {
+    const Problem<double> p(4, 77, 1.0, {KernelKind::rbf, 0.3, 0.0, 3});
+    const Gram<double> gram(p.kernel, dense_view(p.sv, support, p.d), 0);
+    const Rows<double> x = dense_view(p.x, p.n, p.d);
+    Random random(3);
+    for (const Index classes : {3, 11, 131}) {
+        const auto coef = random_values<double>(random, classes - 1, support);
+        Coefficients c;
+        c.values = coef.data(), c.support = support;
+        for (Index g = 0; g < classes; ++g) c.groups.push_back({g, g + 1 < classes ? 1 : support - g, {}});
+        for (Index k = 0; k < classes * (classes - 1) / 2; ++k) c.bias.push_back(uniform(random, -1, 1));
+        const auto decisions = decided(gram, c, x, 1);
+        for (const bool scaled : {false, true})
+            for (const bool sums : {false, true}) {
+                VoteRule rule{classes, {}, scaled, sums};
+                for (Index k = 0; scaled && k < rule.pairs(); ++k) rule.scale.push_back(uniform(random, 0.1, 2));
+                Array<double> expected, out(p.n * classes);
+                Array<Index> best, winners(p.n);
+                for (Index i = 0; i < p.n; ++i) {
+                    const auto one = naive_votes(rule, decisions.data() + i * rule.pairs());
+                    expected.insert(expected.end(), one.begin(), one.end());
+                    best.push_back(std::max_element(one.begin(), one.end()) - one.begin());
+                }
+                count_votes(rule, decisions.data(), p.n, {out.data(), nullptr});
+                CHECK(same_bits(out, expected), classes, scaled, sums);
+                for (int threads = 1; threads <= 3; ++threads) {
+                    DecisionVotes to_scores(rule, {out.data(), nullptr}), to_winners(rule, {nullptr, winners.data()});
+                    const ComputedTiles<double, double> tiles{gram, x};
+                    std::fill(out.begin(), out.end(), -1.0);
+                    CHECK(decide<double>(tiles, c, p.n, threads, nullptr, to_scores));
+                    CHECK(decide<double>(tiles, c, p.n, threads, nullptr, to_winners));
+                    CHECK(same_bits(out, expected), classes, threads);
+                    CHECK(winners == best, classes, threads);
+                }
+            }
+    }
+    CHECK_THROWS(VoteRule{2}.check(), std::invalid_argument);
+    CHECK_THROWS((VoteRule{3, {1.0}}.check()), std::invalid_argument);
+}
+
+CASE(votes_without_a_number) {
+    const double inf = std::numeric_limits<double>::infinity();
+    const double d[] = {1, 2, 3, 1, inf, 3, 1, 2, inf - inf};
+    double out[9];
+    Index winners[3];
+    const VoteRule rule{3};
+    count_votes(rule, d, 3, {out, nullptr});
+    count_votes(rule, d, 3, {nullptr, winners});
+    CHECK(winners[0] == 0 && winners[1] == -1 && winners[2] == -1);
+    CHECK(std::isfinite(out[0]) && std::isnan(out[3]) && std::isnan(out[6]));
+}
+
 CASE(no_queries) {
     const Problem<float> p(3, 10, 1.0, {});
     const Rows<float> sv = dense_view(p.sv, support, 3), none = dense_view(p.x, 0, 3);
@@ -175,10 +244,11 @@ CASE(interrupted_decisions) {
     const Coefficients c = coefficients(shapes()[0], coef);
     const Gram<float> gram({}, sv, 0);
     Array<double> out(3000);
+    DecisionMatrix sink{out.data(), 1};
     for (int threads = 1; threads <= 3; ++threads) {
         Interrupt now([] { return true; }), never([] { return false; });
-        CHECK(!decide<float>(ComputedTiles<float, float>{gram, x}, c, p.n, threads, &now, out.data()), threads);
-        CHECK(decide<float>(ComputedTiles<float, float>{gram, x}, c, p.n, threads, &never, out.data()), threads);
+        CHECK(!decide<float>(ComputedTiles<float, float>{gram, x}, c, p.n, threads, &now, sink), threads);
+        CHECK(decide<float>(ComputedTiles<float, float>{gram, x}, c, p.n, threads, &never, sink), threads);
     }
 }
 

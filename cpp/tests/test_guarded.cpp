@@ -111,7 +111,8 @@ CASE(incremental_readers) { check_readers<Incremental>(); }
 /// Packed support vectors are immutable: threads share them.
 CASE(shared_predictions) {
     const Data data(60, 59);
-    const SupportLines lines(Array<double>(60, 0.5), 60, {60}, {0}, {0.25});
+    const Array<double> coef(60, 0.5);
+    const SupportLines lines(coef.data(), 1, 60, {60}, {0}, {0.25});
     const Packed packed(Kernel{KernelKind::rbf, 1.0, 0.0, 3}, data.rows);
     std::vector<double> expected(60);
     packed.decide(lines, data.rows, 1, nullptr, expected.data());

@@ -197,7 +197,7 @@ CASE(packed_support_vectors) {
     const AnyRows support = Rows<double>(dense_view(x, n, d)), asked = Rows<double>(dense_view(z, queries, d));
     Array<double> coef;
     for (Index i = 0; i < 2 * n; ++i) coef.push_back(uniform(random, -1, 1));
-    const SupportLines lines(coef, n, {30, 40}, {0, 1, 0, 2}, {0.5, -1.0, 2.0});
+    const SupportLines lines(coef.data(), 2, n, {30, 40}, {0, 1, 0, 2}, {0.5, -1.0, 2.0});
     const Packed packed(Kernel{KernelKind::linear, 1.0, 0.0, 3}, support);
     std::vector<double> out(queries * 3), one(3);
     CHECK(packed.decide(lines, asked, 1, nullptr, out.data()));
@@ -217,8 +217,11 @@ CASE(packed_support_vectors) {
         packed.decide(lines, single, 1, nullptr, one.data());
         CHECK(same_bits(one.data(), out.data() + 3 * q, 3));
     }
-    CHECK_THROWS(SupportLines({1.0, 2.0}, 2, {1}, {0}, {0.0}), std::invalid_argument);
-    CHECK_THROWS(SupportLines({1.0, 2.0}, 2, {2}, {1}, {0.0}), std::invalid_argument);
+    const double two[] = {1.0, 2.0};
+    CHECK_THROWS(SupportLines(two, 1, 2, {1}, {0}, {0.0}), std::invalid_argument);
+    CHECK_THROWS(SupportLines(two, 1, 2, {2}, {1}, {0.0}), std::invalid_argument);
+    CHECK_THROWS(SupportLines(two, 1, 2, {2}, {}, {0.0}), std::invalid_argument);
+    CHECK_THROWS(SupportLines(two, 1, 2, {1, 1}, {}, {0.0, 0.0}), std::invalid_argument);
 }
 
 /// Exact machines: forgetting what was added gives the machines before, ids that are not held are refused.

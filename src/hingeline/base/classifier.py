@@ -16,14 +16,14 @@ from .labels import (
     WeightedLabels,
     checked_labels,
     chosen,
+    is_by_pairs,
     is_one_vs_rest,
-    one_vs_rest_shape,
-    pair_outputs,
-    pairs,
+    n_pairs,
     read_only,
     require_two,
+    vote_scale,
 )
-from .rows import LARGEST, require_array, require_labels
+from .rows import LARGEST, finite, require_array, require_labels
 
 CLASSIFIER_RULES = {
     **KERNEL_RULES,
@@ -130,25 +130,25 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return super()._check_saved()
         n_classes = require_labels(self)
         super()._check_saved()
-        n_pairs = len(pairs(n_classes)[0])
+        count = n_pairs(n_classes)
         scales = type(self)._votes is KernelClassifier._votes
         if scales and n_classes > 2 and not is_one_vs_rest(self):
-            require_array(self, "decision_scale_", (n_pairs,))
+            require_array(self, "decision_scale_", (count,))
         if np.size(own.get("sigmoids_", ())):
-            require_array(self, "sigmoids_", (2, n_pairs))
+            require_array(self, "sigmoids_", (2, count))
         return None
 
     # ---- decisions -----------------------------------------------------------------------------------
 
-    def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray | None]:
         n_classes, one_vs_rest = len(fitted.classes_), is_one_vs_rest(fitted)
-        n_machines = n_classes if one_vs_rest else len(pairs(n_classes)[0])
+        n_machines = n_classes if one_vs_rest else n_pairs(n_classes)
         if np.shape(fitted.intercept_) != (n_machines,):
             raise ValueError(f"intercept_ must have shape {(n_machines,)}. Got {np.shape(fitted.intercept_)}.")
         groups = np.ascontiguousarray(fitted.n_support_, dtype=np.int64)
         if one_vs_rest:
             return groups.sum(keepdims=True), np.arange(n_machines)[np.newaxis]
-        return groups, pair_outputs(n_classes)
+        return groups, None
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.
@@ -169,6 +169,8 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
+        if is_by_pairs(fitted) and self.decision_function_shape == "ovr":
+            return self._decide(X, fitted, self._votes(fitted, labels=False))
         return self._shaped(self._decide(X, fitted), fitted)
 
     def _shaped(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
@@ -177,11 +179,14 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return decisions.ravel()
         if is_one_vs_rest(fitted) or self.decision_function_shape == "ovo":
             return decisions
-        return self._votes(decisions, fitted)
+        return finite(self._votes(fitted, labels=False).count(decisions))
 
-    def _votes(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
-        """Votes of the pairs for each class, with ties broken by the decision values."""
-        return one_vs_rest_shape(decisions, fitted.decision_scale_, len(fitted.classes_))
+    def _votes(self, fitted: Any, *, labels: bool) -> _core.Votes:
+        """How votes of the pairs are counted: scores of the classes, or with `labels` the class with most votes.
+
+        Ties are broken by the sum of the decision values, each divided by the largest that its machine has seen.
+        """
+        return _core.Votes(len(fitted.classes_), scale=vote_scale(fitted.decision_scale_), labels=labels)
 
     def predict(self, X: Any) -> np.ndarray:
         """Class labels.
@@ -203,13 +208,13 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
+        if is_by_pairs(fitted):
+            return fitted.classes_[self._decide(X, fitted, self._votes(fitted, labels=True))]
         return fitted.classes_[self._chosen(self._decide(X, fitted), fitted)]
 
     def _chosen(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
         """Index of the class of each row, from the decision values of the machines."""
-        n_classes = len(fitted.classes_)
-        scale = fitted.decision_scale_ if n_classes > 2 and not is_one_vs_rest(fitted) else None
-        return chosen(decisions, scale, n_classes)
+        return chosen(decisions, self._votes(fitted, labels=True) if is_by_pairs(fitted) else None)
 
     @property
     def coef_(self) -> Any:

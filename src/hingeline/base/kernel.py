@@ -214,30 +214,34 @@ class KernelEstimator(RowEstimator):
         """Object with the fitted attributes of one state."""
         return self
 
-    def _decide(self, X: Any, fitted: Any) -> np.ndarray:
-        """Decision values of the machines for checked rows, one column each; all are finite."""
-        return finite(self._sums(X, fitted))
+    def _decide(self, X: Any, fitted: Any, votes: _core.Votes | None = None) -> np.ndarray:
+        """Decision values of the machines for checked rows, one column each, or their votes; all are finite.
 
-    def _sums(self, X: Any, fitted: Any) -> np.ndarray:
+        Votes are counted in blocks of rows: there may be half a million pairs of classes.
+        """
+        return finite(self._sums(X, fitted, votes))
+
+    def _sums(self, X: Any, fitted: Any, votes: _core.Votes | None = None) -> np.ndarray:
         lines, packed = self._packed(fitted)
         if packed is not None:
             threads = 1 if X.shape[0] == 1 else self._threads()  # asking joblib takes longer than one row
-            return packed.decide(lines, self._matrix(X), threads)
+            return packed.decide(lines, self._matrix(X), threads, votes)
         if fitted.dual_coef_.shape[1] == 0:  # no support vector yet
-            return np.tile(fitted.intercept_, (X.shape[0], 1))
+            alike = _bias(fitted)[np.newaxis]
+            return np.repeat(alike if votes is None else votes.count(alike), X.shape[0], axis=0)
         if self.kernel == "precomputed":
             columns = np.ascontiguousarray(fitted.support_, dtype=np.int64)
-            return _core.decide_gathered(lines, _core.Matrix(X), columns, self._threads())
-        return self._decide_called(X, lines, fitted.support_vectors_)
+            return _core.decide_gathered(lines, _core.Matrix(X), columns, self._threads(), votes=votes)
+        return self._decide_called(X, lines, fitted.support_vectors_, votes)
 
-    def _decide_called(self, X: Any, lines: _core.Lines, support: Any) -> np.ndarray:
-        """Decision values by a kernel function, in blocks of rows."""
+    def _decide_called(self, X: Any, lines: _core.Lines, support: Any, votes: _core.Votes | None = None) -> np.ndarray:
+        """Decision values or votes by a kernel function, in blocks of rows."""
         everything = np.arange(support.shape[0], dtype=np.int64)
         block = max(1, CALLED_BLOCK_BYTES // (8 * max(support.shape[0], 1)))
         parts = []
         for at in range(0, X.shape[0], block):
             values = self._call_kernel(X[at : at + block], support)
-            parts.append(_core.decide_gathered(lines, _core.Matrix(values), everything, self._threads()))
+            parts.append(_core.decide_gathered(lines, _core.Matrix(values), everything, self._threads(), votes=votes))
         return np.concatenate(parts)
 
     def _packed(self, fitted: Any) -> tuple[_core.Lines, _core.Packed | None]:
@@ -267,8 +271,11 @@ class KernelEstimator(RowEstimator):
         """Coefficients of the support vectors as the core takes them."""
         return _core.Lines(np.ascontiguousarray(fitted.dual_coef_), *self._layout(fitted), _bias(fitted))
 
-    def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of the groups of support vectors, and the machine that each line of a group belongs to."""
+    def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """Sizes of the groups of support vectors, and the machine that each line of a group belongs to.
+
+        None: a group for each class, a machine for each pair of classes (see `pair_outputs`).
+        """
         return np.array([fitted.dual_coef_.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -15,18 +15,23 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
+from .. import _core
 from . import params
-from .rows import LARGEST
+from .rows import LARGEST, finite
 
 
-@lru_cache(maxsize=16)
+def n_pairs(n_classes: int) -> int:
+    """Number of pairs of classes."""
+    return n_classes * (n_classes - 1) // 2
+
+
+@lru_cache(maxsize=4)
 def pairs(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """First and second class of every pair."""
     first, second = np.triu_indices(n_classes, k=1)
     return read_only(first), read_only(second)
 
 
-@lru_cache(maxsize=16)
 def pair_outputs(n_classes: int) -> np.ndarray:
     """Machine that line m of ``dual_coef_`` belongs to for the support vectors of class i, as an array [i, m].
 
@@ -36,24 +41,18 @@ def pair_outputs(n_classes: int) -> np.ndarray:
     first, second = pairs(n_classes)
     number[first, second] = number[second, first] = np.arange(len(first))
     off_diagonal = ~np.eye(n_classes, dtype=bool)
-    return read_only(number[off_diagonal].reshape(n_classes, n_classes - 1))
-
-
-@lru_cache(maxsize=16)
-def pair_votes(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Votes if all pairs vote for their second class, and the change by each pair that votes for its first one.
-
-    The latter is an array [pair, class].
-    """
-    first, second = pairs(n_classes)
-    classes = np.eye(n_classes)
-    return read_only(classes[second].sum(axis=0)), read_only(classes[first] - classes[second])
+    return number[off_diagonal].reshape(n_classes, n_classes - 1)
 
 
 def is_one_vs_rest(fitted: Any) -> bool:
     """Whether there is a machine and a line of coefficients per class rather than per pair of classes."""
     n_classes = len(fitted.classes_)
     return bool(n_classes > 2 and fitted.dual_coef_.shape[0] == n_classes)
+
+
+def is_by_pairs(fitted: Any) -> bool:
+    """Whether pairs of more than two classes vote."""
+    return len(fitted.classes_) > 2 and not is_one_vs_rest(fitted)
 
 
 def libsvm_layout(found: dict[str, Any]) -> dict[str, Any]:
@@ -80,32 +79,16 @@ def read_only(values: Any) -> Any:
     return values
 
 
-def one_vs_rest_shape(decisions: np.ndarray, scale: np.ndarray, n_classes: int) -> np.ndarray:
-    """Votes of the pairs, with ties broken by the sum of scaled decision values.
-
-    The sum of the signed values, each divided by the largest value that its machine has seen, is mapped to (-1/3, 1/3).
-    It decides between classes with equal votes and never outweighs a vote.
-    """
-    first, second = pairs(n_classes)
-    votes = np.zeros((decisions.shape[0], n_classes))
-    confidence = np.zeros_like(votes)
-    with np.errstate(over="ignore"):  # a machine may have seen denormal values only
-        scaled = np.clip(decisions / np.where(scale > 0, scale, 1.0), -LARGEST, LARGEST)
-    for k, (i, j) in enumerate(zip(first, second, strict=True)):
-        wins = decisions[:, k] > 0
-        votes[:, i] += wins
-        votes[:, j] += ~wins
-        confidence[:, i] += scaled[:, k]
-        confidence[:, j] -= scaled[:, k]
-    squeezed: np.ndarray = votes + confidence / (3 * (np.abs(confidence) + 1))
-    return squeezed
+def vote_scale(scale: np.ndarray) -> np.ndarray:
+    """Divisors of the decision values in sums that break ties: 1 for machines that have seen no value but zero."""
+    return np.where(scale > 0, scale, 1.0)
 
 
-def chosen(decisions: np.ndarray, scale: np.ndarray | None, n_classes: int) -> np.ndarray:
-    """Index of the class of each row: by votes of the pairs, or by the largest value if `scale` is None."""
-    if n_classes == 2:
-        return (decisions.ravel() > 0).astype(np.intp)
-    return (decisions if scale is None else one_vs_rest_shape(decisions, scale, n_classes)).argmax(axis=1)
+def chosen(decisions: np.ndarray, votes: _core.Votes | None) -> np.ndarray:
+    """Index of the class of each row: by votes of the pairs, or by the largest value (of one column: the sign)."""
+    if votes is not None:
+        return finite(votes.count(decisions))
+    return (decisions.ravel() > 0).astype(np.intp) if decisions.shape[1] == 1 else decisions.argmax(axis=1)
 
 
 class WeightedLabels:

@@ -19,15 +19,25 @@ from .fit import CallbackSupportMixin
 #: Largest magnitude accepted. Products of larger numbers leave the range of a double.
 LARGEST = 1e100
 
+#: Bytes of the decision values of pairs of classes that exist at a time if only their votes are wanted.
+BLOCK_BYTES = 32 << 20
+
 #: Fitted arrays that decision values are computed from.
 COEFFICIENTS = {"coef_", "intercept_", "landmark_coef_", "thresholds_", "dual_coef_", "support_vectors_"}
 
 
 def finite(decisions: np.ndarray) -> np.ndarray:
-    """Decision values, all finite; ValueError if they are not."""
-    if not np.isfinite(decisions.sum()) and not np.isfinite(decisions).all():  # the sum of finite values may overflow
+    """Decision values or scores, all finite; ValueError if they are not. Winners of votes are then negative."""
+    sound = np.isfinite(decisions.sum()) or np.isfinite(decisions).all()  # the sum of finite values may overflow
+    if not sound or (decisions.dtype.kind == "i" and decisions.min(initial=0) < 0):
         raise ValueError("Decision values leave the range of floating-point numbers. Scale the features, or lower C.")
     return decisions
+
+
+def row_blocks(n: int, width: int) -> Iterator[slice]:
+    """Slices of `n` rows whose `width` numbers each take at most `BLOCK_BYTES`, or of single rows."""
+    step = max(1, BLOCK_BYTES // (8 * width))
+    return (slice(at, min(at + step, n)) for at in range(0, n, step))
 
 
 @contextmanager

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..base.labels import pairs
 from ..base.platt import PlattClassifier, apply_sigmoids, couple
+from ..base.rows import row_blocks
+
+#: Matrices of pairs of classes that the coupling of one row takes.
+COUPLED_ARRAYS = 5
 
 
 class SvcProbabilities(PlattClassifier):
@@ -33,14 +37,22 @@ class SvcProbabilities(PlattClassifier):
         X = self._validate_predict(X)
         if not self.sigmoids_.size:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
+        blocks = list(row_blocks(_num_samples(X), COUPLED_ARRAYS * len(self.classes_) ** 2))
+        if len(blocks) == 1:
+            return self._coupled(self._decide(X, self))
+        return np.concatenate([self._coupled(self._decide(X[some], self)) for some in blocks])
+
+    def _coupled(self: Any, decisions: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes from decision values."""
         n_classes = len(self.classes_)
-        decisions = self._decide(X, self)
         first = apply_sigmoids(-decisions if n_classes == 2 else decisions, self.sigmoids_)
+        if n_classes == 2:
+            return np.hstack([first, 1.0 - first])
         pairwise = np.zeros((len(decisions), n_classes, n_classes))
         i, j = pairs(n_classes)
         pairwise[:, i, j] = first
         pairwise[:, j, i] = 1.0 - first
-        return pairwise[:, [0, 1], [1, 0]] if n_classes == 2 else couple(pairwise)
+        return couple(pairwise)
 
     @property
     def probA_(self) -> np.ndarray:

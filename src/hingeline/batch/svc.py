@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted
 
 from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.fit import run, with_callbacks
-from ..base.labels import checked_labels, pair_votes, read_only
+from ..base.labels import checked_labels, chosen, read_only
 from ..base.platt import wants_probability
 from ..base.rows import LARGEST
 from .platt import SvcProbabilities, shuffled_pairs
@@ -343,22 +342,22 @@ class SVC(SvcProbabilities, KernelClassifier):
             raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
         return super()._validate_predict(X)
 
-    def _decide(self, X: Any, fitted: Any) -> np.ndarray:
+    def _decide(self, X: Any, fitted: Any, votes: _core.Votes | None = None) -> np.ndarray:
         if not callable(self.kernel):
-            return super()._decide(X, fitted)
+            return super()._decide(X, fitted, votes)
         columns = np.ascontiguousarray(fitted.support_, dtype=np.int64)
         matrix = _core.Matrix(self._kernel_matrix(X, fitted.X_fit_))
-        return _core.decide_gathered(self._lines(fitted), matrix, columns, self._threads())
+        return _core.decide_gathered(self._lines(fitted), matrix, columns, self._threads(), votes=votes)
 
     def _lines(self, fitted: Any) -> _core.Lines:
         coef = fitted.dual_coef_.toarray() if sp.issparse(fitted.dual_coef_) else fitted.dual_coef_
         bias = np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
         return _core.Lines(np.ascontiguousarray(coef), *self._layout(fitted), bias)
 
-    def _votes(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
-        """Votes by scikit-learn's formula, which does not scale the decision values."""
-        shaped: np.ndarray = _ovr_decision_function(decisions < 0, -decisions, len(fitted.classes_))
-        return shaped
+    def _votes(self, fitted: Any, *, labels: bool) -> _core.Votes:
+        """Votes by scikit-learn's formula, which does not scale the decision values; labels by LIBSVM's."""
+        sums = not labels or self.break_ties
+        return _core.Votes(len(fitted.classes_), zero_for_first=sums, sums=sums, labels=labels)
 
     def predict(self, X: Any) -> np.ndarray:
         """Class labels.
@@ -376,20 +375,15 @@ class SVC(SvcProbabilities, KernelClassifier):
         ndarray of shape (n_samples,)
             Labels out of ``classes_``.
         """
-        self = self._snapshot()
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        return self.classes_[self._chosen(self._decide(self._validate_predict(X), self), self)]
+        return super().predict(X)
 
     def _chosen(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
-        n_classes = len(fitted.classes_)
-        if n_classes == 2:
+        if len(fitted.classes_) == 2:
             return (decisions.ravel() >= 0).astype(np.intp)
-        if self.break_ties:
-            return self._shaped(decisions, fitted).argmax(axis=1)
-        votes, change = pair_votes(n_classes)
-        return (votes + (decisions > 0).astype(np.float64) @ change).argmax(axis=1)
+        return chosen(decisions, self._votes(fitted, labels=True))
 
     @property
     def coef_(self) -> Any:

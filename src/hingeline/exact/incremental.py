@@ -437,7 +437,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
             group, coef = zip(*alike, strict=True)
             decisions = self._decide_many(X, points, np.stack(coef), np.stack([one.intercept for one in group]))
             for one, values in zip(group, decisions, strict=True):
-                found[id(one)] = one.classes[chosen(values, None, len(one.classes))]
+                found[id(one)] = one.classes[chosen(values, None)]
         return [found.get(id(one)) for one in marks]
 
     # ---- probabilities -------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from .. import _core
 from ..base import params
 from ..base.fit import run, with_callbacks
-from ..base.labels import chosen, one_vs_rest_shape, pairs, read_only
-from ..base.rows import finite, require_array
+from ..base.labels import chosen, n_pairs, read_only, vote_scale
+from ..base.rows import finite, require_array, row_blocks
 from .estimator import LINEAR_RULES, LinearEstimator, PartitionedClassifierMixin, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scaled
@@ -64,8 +65,7 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
             first += problem.n_machines
 
     def _check_weights(self, n_classes: int, width: int) -> None:
-        n_pairs = len(pairs(n_classes)[0])
-        n_machines = 1 if n_classes == 2 else n_pairs if self._by_pairs else n_classes
+        n_machines = 1 if n_classes == 2 else n_pairs(n_classes) if self._by_pairs else n_classes
         require_array(self, "coef_", (n_machines, width))
         require_array(self, "intercept_", (n_machines,))
         if self._by_pairs:
@@ -90,19 +90,22 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
             positive for class i.
         """
         X = self._validate_predict(X)
-        decisions = self._decisions(X)
-        if len(self.classes_) == 2:
-            return decisions.ravel()
         if self._by_pairs and self.decision_function_shape == "ovr":
-            return one_vs_rest_shape(decisions, self.decision_scale_, len(self.classes_))
-        return decisions
+            return self._counted(X, labels=False)
+        decisions = self._decisions(X)
+        return decisions.ravel() if len(self.classes_) == 2 else decisions
 
     def _decisions(self, X: Any) -> np.ndarray:
         return finite(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
 
     def _chosen(self, X: Any) -> np.ndarray:
-        scale = self.decision_scale_ if self._by_pairs else None
-        return chosen(self._decisions(X), scale, len(self.classes_))
+        return self._counted(X, labels=True) if self._by_pairs else chosen(self._decisions(X), None)
+
+    def _counted(self, X: Any, *, labels: bool) -> np.ndarray:
+        """Votes of the pairs for each class, or with `labels` the class with most, counted in blocks of rows."""
+        votes = _core.Votes(len(self.classes_), scale=vote_scale(self.decision_scale_), labels=labels)
+        blocks = row_blocks(X.shape[0], len(self.decision_scale_))
+        return finite(np.concatenate([votes.count(self._decisions(X[some])) for some in blocks]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

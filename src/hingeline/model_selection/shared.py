@@ -33,7 +33,7 @@ from ..base import params as rules
 from ..base.kernel import COMPUTED
 from ..base.labels import require_two
 from ..base.platt import wants_probability
-from ..base.rows import finite
+from ..base.rows import finite, row_blocks
 from ..base.state import snapshot
 from ..batch.min_norm import MinNormSVC
 from ..batch.nnisda import NNISDAClassifier
@@ -348,15 +348,23 @@ class SharedKernel:
         return None if self.sample_weight is None else self.sample_weight[rows]
 
     def _score(self, estimator: Any, machine: Any, fitted: Any, rows: np.ndarray) -> Any:
-        decisions = finite(machine.decide(fitted, rows))
-        labels = fitted.classes_[estimator._chosen(decisions, fitted)]
+        labels, shaped = [], []
+        for some in row_blocks(len(rows), len(fitted.intercept_)):
+            decisions = finite(machine.decide(fitted, rows[some]))
+            labels.append(fitted.classes_[estimator._chosen(decisions, fitted)])
+            if not self.accuracy:
+                shaped.append(estimator._shaped(decisions, fitted))
+        return self._score_of(fitted.classes_, np.concatenate(labels), shaped, rows)
+
+    def _score_of(self, classes: np.ndarray, labels: np.ndarray, shaped: list[np.ndarray], rows: np.ndarray) -> Any:
+        """Score of labels, and of decision values in blocks, of some rows."""
         if self.accuracy:
             weight = self.problem.score_params.get("sample_weight")
             return accuracy(labels, self.y[rows], None if weight is None else np.asarray(weight)[rows])
         params = {
             name: np.asarray(value)[rows] for name, value in self.problem.score_params.items() if value is not None
         }
-        decided = Decided(fitted.classes_, labels, estimator._shaped(decisions, fitted))
+        decided = Decided(classes, labels, np.concatenate(shaped))
         empty = np.empty((len(rows), 0))  # scorers pass it to the answers, which do not need it
         return _score(decided, empty, self.y[rows], self.problem.scorer, params, self.problem.error_score)
 
@@ -451,7 +459,8 @@ class Gathered:
         if self.linear:  # through the weights of the features, as the estimator does
             estimator = snapshot(self.estimator)
             estimator.kernel, estimator._gamma = "linear", 0.0
-            fitted.support_vectors_ = self.shared.X[samples]
+            if "support_vectors_" not in vars(fitted):  # packed once for all blocks of rows
+                fitted.support_vectors_ = self.shared.X[samples]
             return estimator._sums(self.shared.X[rows], fitted)
         if not len(samples):
             return np.tile(fitted.intercept_, (len(rows), 1))

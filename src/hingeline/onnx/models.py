@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..base.classifier import KernelClassifier
 from ..base.kernel import KernelEstimator
-from ..base.labels import is_one_vs_rest, pairs
+from ..base.labels import is_one_vs_rest, pair_outputs, pairs
 from ..base.platt import PlattClassifier, wants_probability
 from ..base.rows import LARGEST
 from ..batch.svc import SVC
@@ -72,6 +72,8 @@ def _expansion(graph: Graph, model: KernelEstimator, fitted: Any, X: str, coef: 
 def _coefficients(model: KernelEstimator, fitted: Any) -> np.ndarray:
     """Coefficients of all support vectors in each machine, from LIBSVM's layout."""
     groups, machines = model._layout(fitted)
+    if machines is None:
+        machines = pair_outputs(len(fitted.classes_))
     lines, coef = _dense(fitted.dual_coef_), np.zeros((len(fitted.intercept_), fitted.dual_coef_.shape[1]))
     ends = np.cumsum(groups)
     for group, (begin, end) in enumerate(zip(ends - groups, ends, strict=True)):

@@ -9,25 +9,26 @@
 namespace hingeline {
 
 /// Coefficients in LIBSVM's layout: `lines` lines over groups of support vectors that follow one another, group g
-/// feeding output outputs[g][m] from line m.
+/// feeding output outputs[g][m] from line m. Without `outputs` there is a group per class, and an output per pair of
+/// classes. The coefficients must outlive this.
 struct SupportLines {
-    Array<double> values;
     Coefficients coefficients;
 
-    SupportLines(Array<double> coef, Index support, const Array<Index>& group_sizes, const Array<Index>& outputs,
-                 Array<double> bias)
-        : values(std::move(coef)) {
+    SupportLines(const double* coef, Index lines, Index support, const Array<Index>& group_sizes,
+                 const Array<Index>& outputs, Array<double> bias) {
         const Index groups = group_sizes.size();
-        const Index lines = support ? values.size() / support : outputs.size() / std::max<Index>(groups, 1);
-        coefficients.values = values.data();
+        coefficients.values = coef;
         coefficients.support = support;
         coefficients.bias = std::move(bias);
-        if (outputs.size() != groups * lines)
+        const bool pairs = outputs.empty();
+        if (pairs && (groups < 2 || lines != groups - 1 || coefficients.outputs() != groups * (groups - 1) / 2))
+            throw std::invalid_argument("one group per class and one output per pair of classes expected");
+        if (!pairs && outputs.size() != groups * lines)
             throw std::invalid_argument("outputs must have one line per group and one column per line of coefficients");
         Index first = 0;
         for (Index g = 0; g < groups; ++g) {
             Group group{first, group_sizes[g], {}};
-            for (Index m = 0; m < lines; ++m) {
+            for (Index m = 0; !pairs && m < lines; ++m) {
                 const Index o = outputs[g * lines + m];
                 if (o < 0 || o >= coefficients.outputs()) throw std::invalid_argument("output number out of range");
                 group.outputs.push_back(o);
@@ -53,12 +54,12 @@ inline Array<double> feature_weights(const SupportLines& lines, const AnyRows& s
         [&](const auto& rows) {
             using T = ValueOf<decltype(rows)>;
             Array<T> row(d);
-            for (const Group& g : c.groups)
-                for (Index s = g.first; s < g.first + g.count; ++s) {
+            for (Index g = 0; g < c.groups.size(); ++g)
+                for (Index s = c.groups[g].first; s < c.groups[g].first + c.groups[g].count; ++s) {
                     spread(rows, s, row.data());
-                    for (Index m = 0; m < std::ssize(g.outputs); ++m) {
+                    for (Index m = 0; m < c.lines(g); ++m) {
                         const double value = c.values[m * c.support + s];
-                        double* to = out.data() + g.outputs[m] * d;
+                        double* to = out.data() + c.output(g, m) * d;
                         for (Index k = 0; value != 0 && k < d; ++k) to[k] += value * static_cast<double>(row[k]);
                     }
                 }
@@ -88,6 +89,11 @@ class Packed {
     Index size() const { return n_; }
     /// Decision values of rows, one line each: out[i * outputs + o]. False when interrupted.
     bool decide(const SupportLines& lines, const AnyRows& x, int threads, Interrupt* interrupt, double* out) const {
+        DecisionMatrix matrix{out, lines.coefficients.outputs()};
+        return decide(lines, x, threads, interrupt, matrix);
+    }
+    template <class Sink>
+    bool decide(const SupportLines& lines, const AnyRows& x, int threads, Interrupt* interrupt, Sink& sink) const {
         if (n_ != lines.coefficients.support)
             throw std::invalid_argument("one coefficient per support vector expected");
         require_features(x);
@@ -96,7 +102,7 @@ class Packed {
                 using T = typename std::decay_t<decltype(*gram)>::Value;
                 using S = ValueOf<decltype(rows)>;
                 return hingeline::decide<T>(ComputedTiles<T, S>{*gram, rows}, lines.coefficients, row_count(rows),
-                                            threads, interrupt, out);
+                                            threads, interrupt, sink);
             },
             gram_, x);
     }
@@ -110,15 +116,15 @@ class Packed {
 };
 
 /// Decision values of some rows of precomputed kernel values: x[rows[i]][columns[s]] for support vector s.
-inline bool decide_gathered(const SupportLines& lines, const AnyRows& x, Ids rows, Ids columns, int threads,
-                            Interrupt* interrupt, double* out) {
+template <class Sink> bool decide_gathered(const SupportLines& lines, const AnyRows& x, Ids rows, Ids columns,
+                                           int threads, Interrupt* interrupt, Sink& sink) {
     if (columns.count != lines.coefficients.support)
         throw std::invalid_argument("one column per support vector expected");
     return std::visit(
         [&](const auto& matrix) {
             using T = ValueOf<decltype(matrix)>;
             return decide<T>(GatheredTiles<T>{kernel_matrix(matrix), rows, columns}, lines.coefficients, rows.count,
-                             threads, interrupt, out);
+                             threads, interrupt, sink);
         },
         x);
 }

@@ -1,0 +1,180 @@
+"""Hundreds of classes: votes have the bits of the plain formula, and memory does not grow with rows times pairs."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils.multiclass import _ovr_decision_function
+
+from hingeline import (
+    LASVC,
+    SVC,
+    FiniteNewtonSVC,
+    KernelSGDClassifier,
+    MinNormSVC,
+    WorstViolatorSVC,
+    _core,
+)
+from hingeline.base.labels import n_pairs, pair_outputs, pairs
+
+from .citizens import linear_function
+from .oracle.votes import most_votes, scaled_votes
+
+#: One-vs-one classifiers.
+PAIRWISE = {
+    "SVC": SVC(),
+    "SVC, ties": SVC(break_ties=True),
+    "SVC, precomputed": SVC(kernel="precomputed"),
+    "SVC, function": SVC(kernel=linear_function),
+    "SVC, linear": SVC(kernel="linear"),
+    "WorstViolatorSVC": WorstViolatorSVC(),
+    "WorstViolatorSVC, function": WorstViolatorSVC(kernel=linear_function),
+    "MinNormSVC": MinNormSVC(multi_class="ovo"),
+    "LASVC": LASVC(multi_class="ovo", random_state=0),
+    "KernelSGDClassifier": KernelSGDClassifier(multi_class="ovo", random_state=0),
+    "FiniteNewtonSVC": FiniteNewtonSVC(multi_class="ovo"),
+}
+
+
+def classes_problem(n_classes, per_class=2, seed=0, n_features=6):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_classes * per_class) % n_classes
+    return rng.normal(size=(n_classes, n_features))[y] + 0.5 * rng.normal(size=(len(y), n_features)), y
+
+
+def expected(model, decisions):
+    """Scores and indices of the classes by the formulas, from the decision values of pairs."""
+    if not isinstance(model, SVC):
+        scores = scaled_votes(decisions, model.decision_scale_)
+        return scores, scores.argmax(axis=1)
+    scores = _ovr_decision_function(decisions < 0, -decisions, len(model.classes_))
+    return scores, scores.argmax(axis=1) if model.break_ties else most_votes(decisions)
+
+
+@pytest.mark.parametrize("n_classes", [3, 4, 9, 41])
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_votes_have_the_bits_of_the_formula(name, n_classes):
+    X, y = classes_problem(n_classes)
+    queries = classes_problem(n_classes, 3, seed=1)[0]
+    if "precomputed" in name:
+        X, queries = X @ X.T, queries @ X.T
+    model = clone(PAIRWISE[name]).fit(X, y)
+    shape, ties = model.decision_function_shape, getattr(model, "break_ties", None)
+    if ties:
+        model.set_params(break_ties=False)
+    decisions = model.set_params(decision_function_shape="ovo").decision_function(queries)
+    model.set_params(decision_function_shape=shape, **({"break_ties": True} if ties else {}))
+    scores, winners = expected(model, decisions)
+    np.testing.assert_array_equal(model.decision_function(queries), scores)
+    np.testing.assert_array_equal(model.predict(queries), model.classes_[winners])
+    # Products of NumPy, which these use, depend on the number of rows.
+    subsets = () if "function" in name or name == "FiniteNewtonSVC" else (slice(1), slice(5, 14), slice(0, None, 3))
+    for some in subsets:
+        np.testing.assert_array_equal(model.decision_function(queries[some]), scores[some])
+        np.testing.assert_array_equal(model.predict(queries[some]), model.classes_[winners[some]])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_and_sparse_rows_count_the_same_votes(threads):
+    X, y = classes_problem(60)
+    dense = SVC(n_jobs=threads).fit(X, y)
+    sparse = SVC().fit(sp.csr_matrix(X), y)
+    np.testing.assert_array_equal(dense.decision_function(X), sparse.decision_function(sp.csr_matrix(X)))
+    np.testing.assert_array_equal(dense.predict(X), sparse.predict(sp.csr_matrix(X)))
+
+
+@pytest.mark.parametrize("n_classes", [3, 8, 30])
+def test_votes_of_given_decisions(n_classes):
+    """Zeros, ties and values of all sizes."""
+    rng = np.random.default_rng(n_classes)
+    decisions = rng.choice([0.0, -0.0, 1.0, -1.0, 1e-320, -1e300, 0.3], size=(29, n_pairs(n_classes)))
+    scale = rng.choice([0.0, 1e-320, 1.0, 1e10], size=n_pairs(n_classes))
+    divisors = np.where(scale > 0, scale, 1.0)
+    scores = scaled_votes(decisions, scale)
+    votes = _core.Votes(n_classes, scale=divisors, labels=False)
+    np.testing.assert_array_equal(votes.count(decisions), scores)
+    votes = _core.Votes(n_classes, scale=divisors, labels=True)
+    np.testing.assert_array_equal(votes.count(decisions), scores.argmax(axis=1))
+    votes = _core.Votes(n_classes, sums=False, labels=True)
+    np.testing.assert_array_equal(votes.count(decisions), most_votes(decisions))
+    with pytest.raises(ValueError, match="one decision per pair"):
+        votes.count(decisions[:, 1:])
+
+
+def test_pair_outputs():
+    """The layout that the core computes is that of the table."""
+    for n_classes in (2, 3, 7):
+        first, second = pairs(n_classes)
+        table = pair_outputs(n_classes)
+        for k, (i, j) in enumerate(zip(first, second, strict=True)):
+            assert table[i, j - 1] == table[j, i] == k
+
+
+def test_decisions_that_overflow_are_an_error():
+    X, y = classes_problem(5)
+    model = SVC().fit(X, y)
+    model.dual_coef_ = np.full_like(model.dual_coef_, 1e308)
+    for method in (model.predict, model.decision_function):
+        with pytest.raises(ValueError, match="leave the range"):
+            method(X)
+
+
+def test_probabilities_do_not_depend_on_blocks(monkeypatch):
+    X, y = classes_problem(7, 6)
+    with pytest.warns(FutureWarning):
+        model = SVC(probability=True, random_state=0).fit(X, y)
+    whole = model.predict_proba(X)
+    monkeypatch.setattr("hingeline.base.rows.BLOCK_BYTES", 8 * 3 * 5 * 7**2)  # three rows
+    np.testing.assert_array_equal(model.predict_proba(X), whole)
+
+
+def test_linear_votes_are_counted_in_blocks(monkeypatch):
+    X, y = classes_problem(6, 6)
+    model = FiniteNewtonSVC(multi_class="ovo").fit(X, y)
+    scores, labels = model.decision_function(X), model.predict(X)
+    sizes, honest = [], model._decisions
+    monkeypatch.setattr(model, "_decisions", lambda X: sizes.append(len(X)) or honest(X), raising=False)
+    monkeypatch.setattr("hingeline.base.rows.BLOCK_BYTES", 8 * 15 * 7)  # seven rows
+    np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-12)
+    assert sizes == [7, 7, 7, 7, 7, 1]
+    assert (model.predict(X) == labels).all()
+
+
+# ---- memory ------------------------------------------------------------------------------------------
+
+#: One matrix of decision values of this problem takes 150 MB, and so does a matrix of votes by pair and class.
+CHILD = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from benchmarks.memory import Growth
+from tests.test_many_classes import PAIRWISE, classes_problem
+X, y = classes_problem(250)
+queries = classes_problem(250, 3)[0]
+model = PAIRWISE[sys.argv[1]]
+if sys.argv[2] == "predict_proba":
+    model.set_params(probability=True)
+model.fit(X, y)
+getattr(model, sys.argv[2])(queries[:2])
+with Growth() as growth:
+    getattr(model, sys.argv[2])(queries)
+print(growth.bytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory as Linux counts it")
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("SVC", "predict"),
+        ("SVC", "decision_function"),
+        ("SVC", "predict_proba"),
+        ("WorstViolatorSVC", "predict"),
+        ("WorstViolatorSVC", "decision_function"),
+    ],
+)
+def test_predictions_take_bounded_memory(name, method):
+    found = subprocess.run([sys.executable, "-c", CHILD, name, method], capture_output=True, text=True, check=True)
+    assert int(found.stdout) < 100e6, f"{int(found.stdout) / 1e6:.0f} MB"
