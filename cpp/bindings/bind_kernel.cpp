@@ -105,6 +105,9 @@ struct PyLines {
                 listed(bias)) {}
 };
 
+/// Array of decision values, scores or classes.
+using AnyArray = nb::ndarray<nb::numpy>;
+
 /// Votes of pairs of classes, and whether the result is scores or classes.
 struct Votes {
     VoteRule rule;
@@ -114,17 +117,17 @@ struct Votes {
         rule.check();
     }
     /// f(results) as an array: n scores of each class, or n classes.
-    template <class F> nb::object counted(Index n, F&& f) const {
+    template <class F> AnyArray counted(Index n, F&& f) const {
         if (winners) {
             std::vector<Index> out(static_cast<std::size_t>(n));
             Session().run([&](Interrupt* interrupt) { f(interrupt, VoteResults{nullptr, out.data()}); });
-            return nb::cast(to_numpy(std::move(out)));
+            return AnyArray(to_numpy(std::move(out)));
         }
         std::vector<double> out(static_cast<std::size_t>(n * rule.classes));
         Session().run([&](Interrupt* interrupt) { f(interrupt, VoteResults{out.data(), nullptr}); });
-        return nb::cast(to_numpy(std::move(out), shape(n, rule.classes)));
+        return AnyArray(to_numpy(std::move(out), shape(n, rule.classes)));
     }
-    nb::object count(const Contiguous2<double>& decisions) const {
+    AnyArray count(const Contiguous2<double>& decisions) const {
         if (static_cast<Index>(decisions.shape(1)) != rule.pairs())
             throw std::invalid_argument("one decision per pair of classes expected");
         const Index n = static_cast<Index>(decisions.shape(0));
@@ -133,7 +136,7 @@ struct Votes {
 };
 
 /// f(interrupt, sink) as an array with one line per row: decision values, or their votes.
-template <class F> nb::object decided(const PyLines& l, Index n, const Votes* votes, F&& f) {
+template <class F> AnyArray decided(const PyLines& l, Index n, const Votes* votes, F&& f) {
     const Index outputs = l.lines.coefficients.outputs();
     if (votes) {
         if (outputs != votes->rule.pairs()) throw std::invalid_argument("one machine per pair of classes expected");
@@ -147,7 +150,7 @@ template <class F> nb::object decided(const PyLines& l, Index n, const Votes* vo
         DecisionMatrix sink{out.data(), outputs};
         f(interrupt, sink);
     });
-    return nb::cast(to_numpy(std::move(out), shape(n, outputs)));
+    return AnyArray(to_numpy(std::move(out), shape(n, outputs)));
 }
 
 /// Data of a C-contiguous array of this shape and type.
