@@ -3,6 +3,7 @@ of the core step by step. Everything else goes through public names.
 """
 
 import copy
+import os
 
 import numpy as np
 from sklearn.base import clone
@@ -34,6 +35,18 @@ def kernel_matrix(model, X):
 
 
 # ---- saved states --------------------------------------------------------------------------------------
+
+
+def bits(model):
+    """Everything that is saved, except times and the count of kernel values that were no longer in the cache."""
+    left_out = ("kernel_recomputed']", "paused_at']")
+    return {path: part for path, part in saved(model).items() if not path.endswith(left_out)}
+
+
+def crash(checkpoint):
+    """End a checkpoint as a crash does: nothing is written."""
+    os.close(checkpoint._guard)
+    checkpoint._guard = None
 
 
 #: Parts of a saved state that go to the core.

@@ -37,7 +37,7 @@ from hingeline.files import layout, models
 from .estimators import ESTIMATORS, MODELS
 from .fuzz_models import outcome
 from .golden.make import FIRST, X, learn_on, outputs, y
-from .private import saved
+from .private import bits
 
 pytestmark = pytest.mark.filterwarnings("ignore:The `probability` parameter:FutureWarning")
 WORDS = np.array(["sepal", "päonie", "iris"])
@@ -58,12 +58,6 @@ def again(model, folder, **how):
     path = folder / "model.safetensors"
     hingeline.save(model, path)
     return hingeline.load(path, **how)
-
-
-def bits(model):
-    """Everything that is saved, except times and the count of kernel values that were no longer in the cache."""
-    left_out = ("kernel_recomputed']", "paused_at']")
-    return {path: part for path, part in saved(model).items() if not path.endswith(left_out)}
 
 
 def same(model, other):

@@ -8,7 +8,12 @@ import pytest
 
 from hingeline import LASVC, IncrementalSVC
 from hingeline.base.kernel import KernelEstimator
-from tests.torture import kernels, numbers, scale, signals, states, threads
+from hingeline.files import checkpoint
+from hingeline.files import journal as stream_journal
+from hingeline.files.log import Damage
+from hingeline.labelling import journal as answer_journal
+from hingeline.model_selection import journal as search_journal
+from tests.torture import bitrot, forks, kernels, numbers, scale, signals, states, threads
 from tests.torture.faults import Fault
 from tests.torture.runner import Campaign, campaign_module
 from tests.torture.subjects import SUBJECTS
@@ -17,7 +22,17 @@ from tests.torture.worker import outcome
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
 
 #: Trials of each case in the short version.
-SHORT = {"states": 20, "signals": 3, "numbers": 3, "threads": 1, "kernels": 8, "allocations": 1, "scale": 4}
+SHORT = {
+    "states": 20,
+    "signals": 3,
+    "numbers": 3,
+    "threads": 1,
+    "kernels": 8,
+    "allocations": 1,
+    "scale": 4,
+    "bitrot": 60,
+    "forks": 4,
+}
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -147,3 +162,45 @@ def test_kernels_notice_a_half_done_call(monkeypatch):
     monkeypatch.setattr(LASVC, "partial_fit", partial_fit)
     found = faults(kernels, "kernels", "LASVC", 60)
     assert any("a failed call has changed the model" in fault for fault in found), found
+
+
+@pytest.mark.parametrize(
+    ("case", "module", "function", "message"),
+    [
+        ("checkpoint: LASVC", stream_journal, "next_frame", "samples of 40"),
+        ("search", search_journal, "next_line", "cells lost without a word"),
+        ("labelling", answer_journal, "next_line", "answers"),
+    ],
+)
+def test_bitrot_notices_a_damaged_record_taken_for_torn(case, module, function, message, monkeypatch):
+    bitrot.prepared(case)  # written by the honest version
+    honest = getattr(module, function)
+
+    def lenient(*given):
+        try:
+            return honest(*given)
+        except Damage:
+            return None
+
+    monkeypatch.setattr(module, function, lenient)
+    found = faults(bitrot, "bitrot", case, 60)
+    assert any(message in fault for fault in found), found
+
+
+def test_bitrot_notices_errors_of_another_type(monkeypatch):
+    def strict(*given):
+        raise KeyError("planted")
+
+    bitrot.prepared("checkpoint: forgetting")
+    monkeypatch.setattr(checkpoint, "_points", strict)
+    assert "'planted'" in faults(bitrot, "bitrot", "checkpoint: forgetting", 5)
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("case", ["checkpoint: LASVC", "labelling"])
+def test_forks_notice_writes_of_a_child(case, monkeypatch):
+    monkeypatch.setattr("hingeline.files.log.require_owner", lambda *_: None)
+    monkeypatch.setattr(checkpoint, "require_owner", lambda *_: None)
+    monkeypatch.setattr(forks, "CHILD_LIMIT", 2.0)  # a lock of a thread that does not exist in the child
+    found = faults(forks, "forks", case, 3)
+    assert found and all("child process" in fault for fault in found), found

@@ -1,7 +1,6 @@
 """Several threads on one model: calls are atomic, no row is lost, a prediction or a copy is that of one state."""
 
 import copy
-import os
 import pickle
 import sys
 import threading
@@ -11,15 +10,14 @@ import numpy as np
 
 from tests.private import at_once
 
-from .faults import Fault, require
+from .faults import require
+from .forks import in_child, require_prediction
 from .signals import new_task, require_sound
 from .subjects import EXACT, STREAMS, SUBJECTS, ids, values
 
 TRIALS, LIMIT = 6_000, 30.0
 SWITCH_INTERVAL = 1e-5
 N_CHUNKS, CHUNK = 4, 6
-#: Seconds until a child process that predicts counts as hanging.
-CHILD_LIMIT = 8.0
 
 
 def cases():
@@ -184,34 +182,10 @@ def fork_while_learning(subject, rng):
     try:
         for _ in range(3):
             time.sleep(rng.uniform(0.0, 5e-3))
-            _require_answer(model, start)
+            in_child(lambda: require_prediction(model, start.X))
     finally:
         done.set()
         writer.join()
-
-
-def _require_answer(model, task):
-    child = os.fork()
-    if child == 0:
-        code = 3
-        try:
-            code = 0 if len(model.predict(task.rows())) == len(task.y) else 1
-        except RuntimeError:
-            code = 0
-        except BaseException:
-            code = 2
-        finally:
-            os._exit(code)
-    end = time.monotonic() + CHILD_LIMIT
-    while time.monotonic() < end:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            require(os.waitstatus_to_exitcode(status) == 0, f"the child ended with {os.waitstatus_to_exitcode(status)}")
-            return
-        time.sleep(1e-3)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-    raise Fault("predict hangs in a child process")
 
 
 ATTACKS = {
