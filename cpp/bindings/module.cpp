@@ -40,6 +40,26 @@ template <class T, class I> bool csr(Matrix& m, nb::handle x) {
     return true;
 }
 
+/// Check the places of a compressed sparse matrix with `major` rows (CSC: columns) over `minor` columns.
+template <class I> bool checked_places(const nb::object& indptr, const nb::object& indices, Index major, Index minor) {
+    Contiguous1<I> starts, columns;
+    if (!nb::try_cast(indptr, starts, false) || !nb::try_cast(indices, columns, false)) return false;
+    if (static_cast<Index>(starts.shape(0)) != major + 1)
+        throw std::invalid_argument("indptr must have " + std::to_string(major + 1) + " entries. Got " +
+                                    std::to_string(starts.shape(0)));
+    require_starts(starts.data(), major, static_cast<Index>(columns.shape(0)));
+    bool inside = true;
+    for (Index j = 0; j < starts.data()[major]; ++j) inside &= columns.data()[j] >= 0 && columns.data()[j] < minor;
+    if (!inside) throw std::invalid_argument("indices must be in the range from 0 to " + std::to_string(minor - 1));
+    return true;
+}
+
+void require_places(const nb::object& indptr, const nb::object& indices, Index major, Index minor) {
+    if (!checked_places<std::int32_t>(indptr, indices, major, minor) &&
+        !checked_places<std::int64_t>(indptr, indices, major, minor))
+        throw std::invalid_argument("indptr and indices must be arrays of int32 or of int64, with one dimension");
+}
+
 }  // namespace
 
 Matrix::Matrix(nb::object x) {
@@ -155,6 +175,8 @@ NB_MODULE(_core, m) {
         .def_prop_ro("is_dense", [](const Matrix& x) {
             return std::visit([](const auto& rows) { return rows.index() == 0; }, x.rows);
         });
+    m.def("require_places", &require_places, nb::arg("indptr"), nb::arg("indices"), nb::arg("major"), nb::arg("minor"),
+          "Raise ValueError if places of a compressed sparse matrix lie outside of it.");
     bind_kernel(m);
     bind_batch(m);
     bind_svc(m);

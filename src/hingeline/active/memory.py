@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from ..base.rows import sound_rows
+
 __all__ = ["Forgetting", "Memory", "Snapshots", "checked_pool", "is_fitted", "take"]
 
 #: Label before and after a change, by row; None: no label.
@@ -172,6 +174,7 @@ class Snapshots(Memory):
 
 def checked_pool(pool: Any) -> Any:
     """Pool whose rows can be taken by number: a data frame, a CSR matrix or an array."""
+    sound_rows(pool, "pool")
     if not sp.issparse(pool) and not hasattr(pool, "iloc"):
         pool = np.asarray(pool)
     if pool.ndim != 2 or not pool.shape[0]:

@@ -13,6 +13,7 @@ from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .. import _core
 from . import params
 from .fit import CallbackSupportMixin
 
@@ -119,7 +120,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         """Checked X (and y, if given). With ``finite=False`` X may hold infinity and NaN."""
         checked = validate_data(
             self,
-            X,
+            sound_rows(X),
             y,
             accept_sparse="csr" if self._takes_sparse else False,
             accept_large_sparse=True,
@@ -161,10 +162,79 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
 
 def require_places(matrix: Any, name: str) -> None:
-    """Reject places outside of a sparse matrix: SciPy does not check them when it uses them."""
+    """Reject places outside of a sparse matrix: SciPy and scikit-learn do not check them when they use them.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array
+        Matrix in any format.
+    name : str
+        Name in the error.
+    """
     try:
-        matrix.check_format()
-        if np.any(matrix.indptr[1:] < matrix.indptr[:-1]):  # not checked if the last one is 0
-            raise ValueError("index pointer values must form a non-decreasing sequence")
+        if len(matrix.shape) != 2:
+            raise ValueError(f"two dimensions expected; got shape {matrix.shape}")
+        _PLACES.get(matrix.format, _require_others)(matrix)
     except Exception as error:  # arrays of other types or lengths fail in many ways
         raise ValueError(f"{name}: {error}") from error
+
+
+def sound_rows(X: Any, name: str = "X") -> Any:
+    """X as it is; ValueError if it is a damaged sparse matrix."""
+    if sp.issparse(X):
+        require_places(X, name)
+    return X
+
+
+def _require_compressed(matrix: Any) -> None:
+    """Check CSR, CSC and BSR. The arrays stay as they are, unlike after SciPy's ``check_format``."""
+    indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
+    if len(indices) != len(data):
+        raise ValueError(f"indices and data must have one length; got {len(indices)} and {len(data)}")
+    major, minor = matrix.shape[::-1] if matrix.format == "csc" else matrix.shape
+    if matrix.format == "bsr":
+        (height, width), whole = data.shape[1:], matrix.shape
+        if min(height, width) < 1 or whole[0] % height or whole[1] % width:
+            raise ValueError(f"blocks of shape {(height, width)} do not divide the shape {whole}")
+        major, minor = major // height, minor // width
+    elif data.ndim != 1:
+        raise ValueError(f"data must have one dimension; got {data.ndim}")
+    if indptr.dtype != indices.dtype and {indptr.dtype.kind, indices.dtype.kind} <= set("iu"):
+        indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
+    _core.require_places(np.ascontiguousarray(indptr), np.ascontiguousarray(indices), major, minor)
+
+
+def _require_coordinates(matrix: Any) -> None:
+    for places, size in zip((matrix.row, matrix.col), matrix.shape, strict=True):
+        if places.shape != matrix.data.shape or places.ndim != 1 or places.dtype.kind not in "iu":
+            raise ValueError("row, col and data must be equally long, and row and col integers")
+        if len(places) and not 0 <= places.min() <= places.max() < size:
+            raise ValueError(f"row and col must be in the range of the shape {matrix.shape}")
+
+
+def _require_lists(matrix: Any) -> None:
+    rows, data = matrix.rows, matrix.data
+    if not rows.shape == data.shape == matrix.shape[:1] or list(map(len, rows)) != list(map(len, data)):
+        raise ValueError("rows and data must hold equally long lists, one for each row")
+    _require_others(matrix)
+
+
+def _require_diagonals(matrix: Any) -> None:
+    if matrix.data.ndim != 2 or matrix.offsets.shape != matrix.data.shape[:1]:
+        raise ValueError("data must have one row for each of the offsets")
+
+
+def _require_others(matrix: Any) -> None:
+    """SciPy checks coordinates when a matrix is made from them."""
+    _require_coordinates(matrix.tocoo())
+
+
+#: Checks by format.
+_PLACES = {
+    "csr": _require_compressed,
+    "csc": _require_compressed,
+    "bsr": _require_compressed,
+    "coo": _require_coordinates,
+    "lil": _require_lists,
+    "dia": _require_diagonals,
+}

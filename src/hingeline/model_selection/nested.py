@@ -12,6 +12,7 @@ from sklearn.utils import Bunch, _safe_indexing, indexable
 from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _check_method_params
 
+from ..base.rows import sound_rows
 from .course import Course, drive
 from .evaluator import Evaluator
 from .search import KernelSearchCV
@@ -134,7 +135,7 @@ def nested_cross_validate(
     >>> bool(result.test_score.mean() > 0.95)
     True
     """
-    X, y = indexable(X, y)
+    X, y = indexable(sound_rows(X), y)
     judge = KernelSearchCV(
         estimator, {}, search=search, scoring=scoring, refit=refit, error_score=error_score, memory_limit=memory_limit
     )

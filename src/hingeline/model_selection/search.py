@@ -16,6 +16,7 @@ from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_method_params
 
+from ..base.rows import sound_rows
 from .course import Course, drive
 from .evaluator import Evaluator
 from .shared import Problem, effective
@@ -170,7 +171,7 @@ class KernelSearchCV(GridSearchCV):
             The fitted search.
         """
         scorers, metric = self._get_scorers()
-        X, y = indexable(X, y)
+        X, y = indexable(sound_rows(X), y)
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         told = self._metadata(params)

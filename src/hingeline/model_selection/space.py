@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
+from ..base.rows import sound_rows
 from ..batch.ollawv import WorstViolatorSVC
 from .shared import counterpart
 
@@ -36,7 +37,7 @@ def median_distance(X: Any, random_state: int = 0) -> float:
     float
         Median; 1.0 if all rows are equal.
     """
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = check_array(sound_rows(X), accept_sparse="csr", dtype=[np.float64, np.float32])
     rows = X
     if X.shape[0] > ROWS:
         rows = X[np.sort(np.random.default_rng(random_state).choice(X.shape[0], ROWS, replace=False))]

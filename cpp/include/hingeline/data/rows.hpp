@@ -85,13 +85,18 @@ template <class T, class I, template <class...> class Storage = Array> struct Ow
     CsrRows<T, I> view() const { return {values.data(), columns.data(), starts.data(), starts.size() - 1, d}; }
 };
 
+/// Check the limits of the rows of a CSR matrix of `stored` entries.
+template <class I> void require_starts(const I* starts, Index n, Index stored) {
+    if (starts[0] != 0) throw std::invalid_argument("indptr must start with 0");
+    for (Index i = 0; i < n; ++i)
+        if (starts[i + 1] < starts[i] || starts[i + 1] > stored)
+            throw std::invalid_argument("indptr must ascend and end within the stored entries");
+}
+
 /// Check the arrays of a CSR matrix, so that a damaged one is never read out of bounds. Returns nothing if the view can
 /// be used as it is, otherwise a sorted copy with duplicates summed.
 template <class T, class I> std::optional<OwnedCsr<T, I>> canonical(const CsrRows<T, I>& x, Index stored) {
-    if (x.starts[0] != 0) throw std::invalid_argument("CSR: indptr must start with 0");
-    for (Index i = 0; i < x.n; ++i)
-        if (x.starts[i + 1] < x.starts[i] || x.starts[i + 1] > stored)
-            throw std::invalid_argument("CSR: indptr must ascend and end within the stored entries");
+    require_starts(x.starts, x.n, stored);
     // Count the steps to a column that is not larger: over all entries, and between one row and the next. The rows are
     // sorted if the two counts agree. The loop over all entries has no branches.
     Index falls = 0, between = 0;

@@ -18,6 +18,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import _check_feature_names, column_or_1d
 
 from ...base.labels import WeightedLabels
+from ...base.rows import sound_rows
 from ..estimator import class_codes
 from ..rows import ROWS_PER_WEIGHT, THIN
 
@@ -62,7 +63,7 @@ class Look(NamedTuple):
 def as_rows(block: Any) -> Any:
     """A partition as an array of numbers or as CSR."""
     return check_array(
-        block,
+        sound_rows(block),
         accept_sparse="csr",
         accept_large_sparse=True,
         dtype=[np.float64, np.float32],

@@ -1,0 +1,186 @@
+"""Damaged sparse matrices for every method that takes rows. As a program, it runs the cases of one subject.
+
+SciPy does not check places when it uses them, so a case that is not refused may end the process. The program therefore
+names each case before it begins.
+"""
+
+import copy
+import sys
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import is_classifier
+
+import hingeline
+from hingeline import NystroemMap
+from hingeline.active import ActiveLearner
+from hingeline.model_selection import KernelSearchCV, default_param_grid, nested_cross_validate
+from tests.data import blobs
+from tests.estimators import ESTIMATORS, MODELS
+
+N, D = 60, 6
+
+
+# ---- damage --------------------------------------------------------------------------------------------
+
+
+def written(part, at, value):
+    """Write into an array of a matrix behind SciPy's back."""
+
+    def damage(X):
+        getattr(X, part)[at] = value
+
+    return damage
+
+
+def replaced(part, change):
+    """Replace an array of a matrix."""
+
+    def damage(X):
+        setattr(X, part, change(getattr(X, part)))
+
+    return damage
+
+
+COMPRESSED = {
+    "indptr far beyond": written("indptr", 5, 10**6),
+    "indptr descends": written("indptr", 5, 1),
+    "indptr negative": written("indptr", 4, -(10**6)),
+    "indptr starts late": written("indptr", 0, 2),
+    "indptr past the end": written("indptr", -1, 10**9),
+    "indptr ends at 0": written("indptr", -1, 0),
+    "indptr short": replaced("indptr", lambda a: a[:-1]),
+    "indptr long": replaced("indptr", lambda a: np.append(a, a[-1])),
+    "indptr of floats": replaced("indptr", lambda a: a.astype(float)),
+    "indices beyond": written("indices", 3, 10**6),
+    "indices just beyond": written("indices", -1, N),
+    "indices negative": written("indices", 0, -1),
+    "indices short": replaced("indices", lambda a: a[:-7]),
+    "indices in a table": replaced("indices", lambda a: a[:, np.newaxis]),
+    "data short": replaced("data", lambda a: a[:-7]),
+}
+COORDINATES = {
+    "row beyond": lambda X: X.row.__setitem__(3, 10**6),
+    "row negative": lambda X: X.row.__setitem__(3, -5),
+    "column beyond": lambda X: X.col.__setitem__(-1, 10**6),
+    "data short": replaced("data", lambda a: a[:-7]),
+}
+LISTS = {
+    "column beyond": lambda X: X.rows[2].__setitem__(0, 10**6),
+    "column negative": lambda X: X.rows[2].__setitem__(0, -9),
+    "values missing": lambda X: X.data[3].clear(),
+    "columns missing": lambda X: X.rows[3].clear(),
+}
+DIAGONALS = {
+    "offsets short": replaced("offsets", lambda a: a[:-1]),
+    "offsets long": replaced("offsets", lambda a: np.append(a, 5000)),
+}
+
+
+def wide(X):
+    """CSR with indices of 64 bits."""
+    X = sp.csr_matrix(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+FORMS = {
+    "csr": (sp.csr_matrix, COMPRESSED),
+    "csr, int64": (wide, COMPRESSED),
+    "csr_array": (sp.csr_array, COMPRESSED),
+    "csc": (sp.csc_matrix, COMPRESSED),
+    "bsr": (lambda X: sp.bsr_matrix(X, blocksize=(2, 2)), COMPRESSED),
+    "coo": (sp.coo_matrix, COORDINATES),
+    "lil": (sp.lil_matrix, LISTS),
+    "dia": (sp.dia_matrix, DIAGONALS),
+}
+
+
+def damaged(form, damage):
+    """A damaged matrix of which SciPy has looked at nothing yet."""
+    make, damages = FORMS[form]
+    X = make(problem()[0])
+    damages[damage](X)
+    return X
+
+
+def problem():
+    return blobs(N, d=D)
+
+
+# ---- subjects ------------------------------------------------------------------------------------------
+
+#: Methods that take rows, and those that take labels, too.
+METHODS = ["predict", "decision_function", "predict_proba", "transform", "score_samples", "c_path"]
+LABELLED = ["fit", "partial_fit", "add", "score"]
+
+
+def calls_of(model, fitted):
+    """Functions of X by name."""
+    y = problem()[1]
+    takes_labels = is_classifier(model)
+    found = {}
+    for name in LABELLED:
+        if hasattr(fitted, name):
+            labels = (y,) if takes_labels else ()
+            start = model if name == "fit" else fitted
+            found[name] = lambda X, n=name, m=start, more=labels: getattr(copy.deepcopy(m), n)(X, *more)
+    if hasattr(model, "partial_fit") and takes_labels:
+        found["first partial_fit"] = lambda X: copy.deepcopy(model).partial_fit(X, y, classes=[0, 1, 2])
+    for name in METHODS:
+        if hasattr(fitted, name):
+            before = ([0.5, 1.0],) if name == "c_path" else ()
+            found[name] = lambda X, n=name, more=before: getattr(copy.deepcopy(fitted), n)(*more, X)
+    return found
+
+
+def estimator_calls(model):
+    """Calls of an estimator that was fitted to sparse rows, as SVC demands for sparse queries."""
+    X, y = problem()
+    if "probability" in model.get_params():
+        model.set_params(probability=True)
+    fitted = copy.deepcopy(model).fit(sp.csr_matrix(X), y)
+    return calls_of(model, fitted)
+
+
+def function_calls():
+    y = problem()[1]
+    svc = hingeline.SVC()
+    return {
+        "finite_newton_path": lambda X: hingeline.finite_newton_path(X, y, Cs=[1.0]),
+        "nystroem_path": lambda X: hingeline.nystroem_path(X, y, Cs=[1.0]),
+        "KernelSearchCV.fit": lambda X: KernelSearchCV(svc, {"C": [1.0]}, cv=2).fit(X, y),
+        "nested_cross_validate": lambda X: nested_cross_validate(svc, X, y, {"C": [1.0]}),
+        "default_param_grid": lambda X: default_param_grid(svc, X),
+        "ActiveLearner": lambda X: ActiveLearner(hingeline.IncrementalSVC(), pool=X),
+    }
+
+
+SUBJECTS = {name: lambda m=model: estimator_calls(copy.deepcopy(m)) for name, model in MODELS.items()}
+SUBJECTS["NystroemMap"] = lambda: estimator_calls(NystroemMap(n_components=20))
+SUBJECTS["functions"] = function_calls
+assert {type(model) for model in MODELS.values()} == set(ESTIMATORS)
+
+
+def main(subject):
+    warnings.simplefilter("ignore")
+    calls = SUBJECTS[subject]()
+    for form, (make, damages) in FORMS.items():
+        for name, call in calls.items():
+            print(f"{subject}: {name}, sound {form}", flush=True)
+            call(make(problem()[0]))
+            for damage in damages:
+                case = f"{subject}: {name}, {form}, {damage}"
+                print(case, flush=True)
+                try:
+                    call(damaged(form, damage))
+                except ValueError as error:
+                    assert "X" in str(error) or "pool" in str(error), (case, error)
+                else:
+                    raise AssertionError(f"{case} is accepted")
+    print("done")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
