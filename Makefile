@@ -1,6 +1,6 @@
 # make demo    train real models, print a table, draw a figure
 # make test    everything that must hold on every commit (Python, C++, C++ under sanitizers)
-# make torture attack the package for hours: damaged states, signals, threads, failing allocations; can be interrupted
+# make torture attack the package for hours: damaged states, signals, threads, failing allocations, bit rot; can be interrupted
 # make paper-ertekin2011    tables and figures of the LASVM-NC paper, ours beside the published; about an hour, can be interrupted
 # make paper-laskov2006     figures of the incremental SVM paper, the same way; about an hour
 # make paper-keerthi2005    tables and figure of the finite Newton paper, the same way; about 20 minutes

@@ -1,5 +1,6 @@
 """Dask collections: same result as in memory for any partitions; workers that die; files on disk."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -383,9 +384,10 @@ def lazy(n_parts, each, flag=None):
     """Partitions that are computed from their number; the first task that finds the flag removes it and dies."""
 
     def block(number):
-        if flag is not None and os.path.exists(flag):
-            os.remove(flag)
-            os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+        if flag is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(flag)
+                os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
         return rows(each, D, number)[0]
 
     def target(number):

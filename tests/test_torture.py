@@ -168,7 +168,7 @@ def test_kernels_notice_a_half_done_call(monkeypatch):
     ("case", "module", "function", "message"),
     [
         ("checkpoint: LASVC", stream_journal, "next_frame", "samples of 40"),
-        ("search", search_journal, "next_line", "cells lost without a word"),
+        ("search", search_journal, "next_line", "lost without a word"),
         ("labelling", answer_journal, "next_line", "answers"),
     ],
 )
