@@ -71,7 +71,7 @@ Chunk PyChunk::checked(Index known) const {
 
 namespace {
 
-using Array = nb::ndarray<nb::numpy, double>;
+using AnyArray = nb::ndarray<nb::numpy>;
 
 nb::object columns(const PyValues& v, const Contiguous1<std::int64_t>& queries, const Contiguous1<std::int64_t>& base) {
     return v.values.visit([&](const auto& values) -> nb::object {
@@ -100,8 +100,7 @@ struct PyLines {
             const std::optional<Contiguous2<std::int64_t>>& outputs, const Contiguous1<double>& bias)
         : coef(c),
           lines(c.data(), static_cast<Index>(c.shape(0)), static_cast<Index>(c.shape(1)), listed(group_sizes),
-                outputs ? hingeline::Array<Index>(outputs->data(), outputs->data() + outputs->size())
-                        : hingeline::Array<Index>(),
+                outputs ? Array<Index>(outputs->data(), outputs->data() + outputs->size()) : Array<Index>(),
                 listed(bias)) {}
 };
 
@@ -114,17 +113,17 @@ struct Votes {
         rule.check();
     }
     /// f(results) as an array: n scores of each class, or n classes.
-    template <class F> nb::object counted(Index n, F&& f) const {
+    template <class F> AnyArray counted(Index n, F&& f) const {
         if (winners) {
             std::vector<Index> out(static_cast<std::size_t>(n));
             Session().run([&](Interrupt* interrupt) { f(interrupt, VoteResults{nullptr, out.data()}); });
-            return nb::cast(to_numpy(std::move(out)));
+            return AnyArray(to_numpy(std::move(out)));
         }
         std::vector<double> out(static_cast<std::size_t>(n * rule.classes));
         Session().run([&](Interrupt* interrupt) { f(interrupt, VoteResults{out.data(), nullptr}); });
-        return nb::cast(to_numpy(std::move(out), shape(n, rule.classes)));
+        return AnyArray(to_numpy(std::move(out), shape(n, rule.classes)));
     }
-    nb::object count(const Contiguous2<double>& decisions) const {
+    AnyArray count(const Contiguous2<double>& decisions) const {
         if (static_cast<Index>(decisions.shape(1)) != rule.pairs())
             throw std::invalid_argument("one decision per pair of classes expected");
         const Index n = static_cast<Index>(decisions.shape(0));
@@ -133,7 +132,7 @@ struct Votes {
 };
 
 /// f(interrupt, sink) as an array with one line per row: decision values, or their votes.
-template <class F> nb::object decided(const PyLines& l, Index n, const Votes* votes, F&& f) {
+template <class F> AnyArray decided(const PyLines& l, Index n, const Votes* votes, F&& f) {
     const Index outputs = l.lines.coefficients.outputs();
     if (votes) {
         if (outputs != votes->rule.pairs()) throw std::invalid_argument("one machine per pair of classes expected");
@@ -147,7 +146,7 @@ template <class F> nb::object decided(const PyLines& l, Index n, const Votes* vo
         DecisionMatrix sink{out.data(), outputs};
         f(interrupt, sink);
     });
-    return nb::cast(to_numpy(std::move(out), shape(n, outputs)));
+    return AnyArray(to_numpy(std::move(out), shape(n, outputs)));
 }
 
 /// Data of a C-contiguous array of this shape and type.

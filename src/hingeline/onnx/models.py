@@ -82,7 +82,7 @@ def _pair_decisions(graph: Graph, model: Any, fitted: Any, X: str, bias: np.ndar
         weights = np.zeros((len(bias), model.n_features_in_))
         if lines.shape[1]:
             rows = _core.Matrix(_dense(fitted.support_vectors_))
-            weights = _core.feature_weights(_core.Lines(lines, *model._layout(fitted), bias), rows)
+            weights = _core.feature_weights(model._lines(fitted), rows)
         return graph.add("Add", graph.add("MatMul", X, weights.T.copy()), bias)
     values = _kernel_values(graph, model, fitted, X)
     ends = np.cumsum(fitted.n_support_)

@@ -90,7 +90,7 @@ class VoteCounter {
         for (Index i = 0, k = 0; i < rule_.classes; ++i) {
             Lanes<double> votes = votes_[i], sums = sums_[i];
             for (Index j = i + 1; j < rule_.classes; ++j, ++k) {
-                Lanes<double> &other = votes_[j], &other_sums = sums_[j];
+                Lanes<double>&other = votes_[j], &other_sums = sums_[j];
                 for (int q = 0; q < width; ++q) {
                     double value = at(k, q);
                     const double wins = (Zero ? value >= 0 : value > 0) ? 1.0 : 0.0;
