@@ -277,3 +277,14 @@ def test_labels_and_features_in_pipelines():
         np.testing.assert_array_equal(found["label"], model.predict(other))
     with pytest.raises(ValueError, match="target_opset must be at least 13"):
         skl2onnx.to_onnx(SVC().fit(X, y), X[:1], target_opset=12)
+
+
+@pytest.mark.parametrize("model", [SVC(), SVC(break_ties=True), WorstViolatorSVC()], ids=str)
+def test_many_classes(model):
+    """The file holds the coefficients once: no matrix with a row for each pair of classes."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 60
+    X = rng.normal(size=(60, 5))[y] + 0.3 * rng.normal(size=(120, 5))
+    model = clone(model).fit(X, y)
+    check(model, X)
+    assert len(hingeline.onnx.export(model).SerializeToString()) < 3 * model.dual_coef_.nbytes + 400_000

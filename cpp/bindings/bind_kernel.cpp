@@ -71,7 +71,7 @@ Chunk PyChunk::checked(Index known) const {
 
 namespace {
 
-using Array = nb::ndarray<nb::numpy, double>;
+using AnyArray = nb::ndarray<nb::numpy>;
 
 nb::object columns(const PyValues& v, const Contiguous1<std::int64_t>& queries, const Contiguous1<std::int64_t>& base) {
     return v.values.visit([&](const auto& values) -> nb::object {
@@ -100,8 +100,7 @@ struct PyLines {
             const std::optional<Contiguous2<std::int64_t>>& outputs, const Contiguous1<double>& bias)
         : coef(c),
           lines(c.data(), static_cast<Index>(c.shape(0)), static_cast<Index>(c.shape(1)), listed(group_sizes),
-                outputs ? hingeline::Array<Index>(outputs->data(), outputs->data() + outputs->size())
-                        : hingeline::Array<Index>(),
+                outputs ? Array<Index>(outputs->data(), outputs->data() + outputs->size()) : Array<Index>(),
                 listed(bias)) {}
 };
 

@@ -12,9 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _core
 from ..base.classifier import KernelClassifier
 from ..base.kernel import KernelEstimator
-from ..base.labels import is_one_vs_rest, pair_outputs, pairs
+from ..base.labels import is_one_vs_rest, n_pairs, pair_outputs, pairs
 from ..base.platt import PlattClassifier, wants_probability
 from ..base.rows import LARGEST
 from ..batch.svc import SVC
@@ -54,32 +55,46 @@ def _dense(rows: Any) -> np.ndarray:
 
 def _expansion(graph: Graph, model: KernelEstimator, fitted: Any, X: str, coef: np.ndarray, bias: np.ndarray) -> str:
     """Sums of kernel values with the coefficients of each machine, one column each, plus intercepts."""
-    if callable(model.kernel):
-        raise ValueError("kernel is a function, which ONNX cannot call. Use a named kernel.")
     if not coef.shape[1]:  # no support vector yet
         return graph.add("Add", graph.add("MatMul", X, np.zeros((model.n_features_in_, len(coef)))), bias)
-    if model.kernel == "precomputed":
-        columns = np.asarray(fitted.support_, dtype=np.int64)
-        values = graph.add("Gather", X, columns, axis=1)
-    elif model.kernel == "linear":  # the weights of the features, as in predictions
+    if model.kernel == "linear":  # the weights of the features, as in predictions
         return graph.add("Add", graph.add("MatMul", X, (coef @ _dense(fitted.support_vectors_)).T.copy()), bias)
-    else:
-        own = {"gamma": model._gamma, "coef0": model.coef0, "degree": model.degree}
-        values = kernel_values(graph, X, _dense(fitted.support_vectors_), model.kernel, own)
-    return graph.add("Add", graph.add("MatMul", values, coef.T.copy()), bias)
+    return graph.add("Add", graph.add("MatMul", _kernel_values(graph, model, fitted, X), coef.T.copy()), bias)
 
 
-def _coefficients(model: KernelEstimator, fitted: Any) -> np.ndarray:
-    """Coefficients of all support vectors in each machine, from LIBSVM's layout."""
-    groups, machines = model._layout(fitted)
-    if machines is None:
-        machines = pair_outputs(len(fitted.classes_))
-    lines, coef = _dense(fitted.dual_coef_), np.zeros((len(fitted.intercept_), fitted.dual_coef_.shape[1]))
-    ends = np.cumsum(groups)
-    for group, (begin, end) in enumerate(zip(ends - groups, ends, strict=True)):
-        for line, machine in enumerate(machines[group]):
-            coef[machine, begin:end] = lines[line, begin:end]
-    return coef
+def _kernel_values(graph: Graph, model: KernelEstimator, fitted: Any, X: str) -> str:
+    """Kernel values of the rows, one column per support vector."""
+    if callable(model.kernel):
+        raise ValueError("kernel is a function, which ONNX cannot call. Use a named kernel.")
+    if model.kernel == "precomputed":
+        return graph.add("Gather", X, np.asarray(fitted.support_, dtype=np.int64), axis=1)
+    own = {"gamma": model._gamma, "coef0": model.coef0, "degree": model.degree}
+    return kernel_values(graph, X, _dense(fitted.support_vectors_), model.kernel, own)
+
+
+def _pair_decisions(graph: Graph, model: Any, fitted: Any, X: str, bias: np.ndarray) -> str:
+    """Decision values of pairs of classes: sums over the support vectors of one class, then of the other.
+
+    A matrix of coefficients with a row for each pair would consist of zeros but for a few.
+    """
+    lines, n_classes = _dense(fitted.dual_coef_), len(fitted.classes_)
+    if model.kernel == "linear" or not lines.shape[1]:
+        weights = np.zeros((len(bias), model.n_features_in_))
+        if lines.shape[1]:
+            rows = _core.Matrix(_dense(fitted.support_vectors_))
+            weights = _core.feature_weights(model._lines(fitted), rows)
+        return graph.add("Add", graph.add("MatMul", X, weights.T.copy()), bias)
+    values = _kernel_values(graph, model, fitted, X)
+    ends = np.cumsum(fitted.n_support_)
+    sums = []
+    for begin, end in zip(ends - fitted.n_support_, ends, strict=True):
+        own = graph.add("Gather", values, np.arange(begin, end), axis=1)
+        sums.append(graph.add("MatMul", own, lines[:, begin:end].T.copy()))
+    joined = graph.add("Concat", *sums, axis=1)
+    i, j = pairs(n_classes)
+    first = graph.add("Gather", joined, i * (n_classes - 1) + j - 1, axis=1)
+    second = graph.add("Gather", joined, j * (n_classes - 1) + i, axis=1)
+    return graph.add("Add", graph.add("Add", first, second), bias)
 
 
 # ---- labels ------------------------------------------------------------------------------------------
@@ -101,17 +116,23 @@ def _largest(graph: Graph, classes: np.ndarray, scores: str) -> str:
     return _label(graph, classes, graph.add("ArgMax", scores, axis=1, keepdims=0))
 
 
+def _class_sums(graph: Graph, first: str, second: str, n_classes: int) -> str:
+    """Sums over the pairs of each class: of `first` for pairs that begin with it, of `second` for the others."""
+    machines = pair_outputs(n_classes)
+    ends = np.arange(n_classes)[:, np.newaxis] > np.arange(n_classes - 1)  # pairs that end with the class
+    own = graph.add("Gather", graph.add("Concat", first, second, axis=1), machines + ends * n_pairs(n_classes), axis=1)
+    return graph.add("ReduceSum", own, np.array([2]), keepdims=0)
+
+
 def _votes(graph: Graph, decisions: str, operator: str, n_classes: int) -> str:
     """Number of votes for each class; the first class of a pair wins where `operator` holds against zero."""
-    first, second = np.eye(n_classes)[list(pairs(n_classes))]
     wins = graph.add("Cast", graph.add(operator, decisions, np.float64(0.0)), to=DOUBLE)
-    return graph.add("Add", graph.add("MatMul", wins, first - second), second.sum(axis=0))
+    return _class_sums(graph, wins, graph.add("Sub", np.float64(1.0), wins), n_classes)
 
 
 def _shaped(graph: Graph, votes: str, decisions: str, n_classes: int) -> str:
     """Votes plus the sum of signed decision values, mapped to (-1/3, 1/3)."""
-    first, second = np.eye(n_classes)[list(pairs(n_classes))]
-    sums = graph.add("MatMul", decisions, first - second)
+    sums = _class_sums(graph, decisions, graph.add("Neg", decisions), n_classes)
     divisor = graph.add("Mul", graph.add("Add", graph.add("Abs", sums), np.float64(1.0)), np.float64(3.0))
     return graph.add("Add", votes, graph.add("Div", sums, divisor))
 
@@ -130,7 +151,10 @@ def _kernel_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
     fitted = model._fitted()
     classes, n_classes = fitted.classes_, len(fitted.classes_)
     bias = np.asarray(fitted.intercept_, dtype=np.float64)
-    decisions = _expansion(graph, model, fitted, X, _coefficients(model, fitted), bias)
+    if n_classes > 2 and not is_one_vs_rest(fitted):
+        decisions = _pair_decisions(graph, model, fitted, X, bias)
+    else:
+        decisions = _expansion(graph, model, fitted, X, _dense(fitted.dual_coef_), bias)
     if n_classes == 2:
         found = _two(graph, classes, decisions, zero_is_positive=isinstance(model, SVC))
     elif is_one_vs_rest(fitted):
