@@ -4,6 +4,7 @@ import gzip
 import io
 import itertools
 import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hingeline
+from hingeline.base import inputs
 from hingeline.cli.data import all_rows, blocks_of, recognised, sources, tables
 from hingeline.cli.data.rows import Form, Rows, batches, settled, texts_like, typed
 from hingeline.cli.data.svmlight import read
@@ -102,6 +104,19 @@ def test_numbers_that_are_not_finite(line):
     with pytest.raises(DataError) as caught:
         rows_of(f"1 1:1\n{line}\n".encode())
     assert (caught.value.line, caught.value.column) == naive(f"1 1:1\n{line}\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("line", "column"), [("1_0 1:1", 1), ("1 1:1_5", 5), ("1 1_0:1", 3), ("1 1:\u0663", 5), ("1 1:1 # a_b", None)]
+)
+def test_digits_are_not_grouped_and_are_those_of_ascii(line, column):
+    content = f"1 1:1\n{line}\n".encode()
+    if column is None:
+        assert len(rows_of(content)) == 2
+        return
+    with pytest.raises(DataError) as caught:
+        rows_of(content)
+    assert (caught.value.line, caught.value.column) == (2, column)
 
 
 def test_qid_comments_and_empty_lines():
@@ -217,6 +232,9 @@ def test_tables(tmp_path, text, form, features, labels):
         ("1,2,a\n3,x,b\n", "line 2, column 2: a feature must be a finite number. Got 'x'"),
         ("u,v,w\n1,2,a\n3,,b\n", r"line 3, column 2: a feature must be a finite number. Got '' \(v\)"),
         ("1,2,a\n3,inf,b\n", "line 2, column 2: .* Got 'inf'"),
+        ("1,2,a\n3,1_5,b\n", "line 2, column 2: a feature must be a finite number. Got '1_5'"),
+        ("1,2,a\n3,\u0663,b\n", "line 2, column 2: a feature must be a finite number. Got '\u0663'"),
+        ("u,v,w\n1,\xa02,a\n", r"line 2, column 2: .* \(v\)"),
         ("1,2,a\n3,b\n", "line 2: expected 3 cells, as in the first row. Got 2"),
         ("1,2,a\n3,4,b,5\n", "line 2: expected 3 cells, as in the first row. Got 4"),
         ('1,2,"a\nb"\n\nz,1,c\n', "line 4, column 1: .* Got 'z'"),
@@ -386,6 +404,50 @@ def test_models_are_converted_to_onnx(command, tmp_path):  # noqa: F811
     hingeline.save(hingeline.SVC(gamma=0.5).fit(X, y), tmp_path / "a")
     command("convert", tmp_path / "a", tmp_path / "b.onnx")
     assert b"label" in (tmp_path / "b.onnx").read_bytes()
+
+
+@pytest.mark.parametrize("source", ["x.csv.gz", "x.npz.gz", "-"])
+def test_gzip_files_that_unpack_to_too_much(command, tmp_path, monkeypatch, source):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(inputs, "ALLOWANCE", 1 << 20)
+    content = gzip.compress(b"1,2,a\n" * (1 << 21))  # deflate packs more than 200 of these bytes into one
+    assert len(content) < 1 << 16
+    Path(source).write_bytes(content) if source != "-" else None
+    options = ["--input-format", source[2:5]] if source != "-" else []
+    command("train", source, "model", *options, stdin=content if source == "-" else None, code=65)
+    name = "standard input" if source == "-" else source
+    assert f"{name}: the gzip file unpacks to more than" in command.err and "gunzip" in command.err
+    assert not Path("model").exists()
+
+
+def test_gzip_files_that_compress_well(tmp_path):
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(b"1,2,a\n" * 300_000))
+    assert sum(map(len, blocks_of(str(path), Form()))) == 300_000
+
+
+def test_arrays_that_unpack_to_too_much(tmp_path, monkeypatch):
+    monkeypatch.setattr(inputs, "ALLOWANCE", 1 << 20)
+    path, arrays = tmp_path / "x.npz", {"X": np.zeros((1_000_000, 1)), "y": np.zeros(1_000_000, dtype=np.uint8)}
+    np.savez_compressed(path, **arrays)
+    with pytest.raises(DataError, match=r"x.npz: .* its arrays unpack to 9,000,\d+ bytes.* numpy.savez"):
+        all_rows(str(path), Form())
+    (tmp_path / "y.npz.gz").write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(DataError, match="its arrays unpack to 9,000,"):
+        all_rows(str(tmp_path / "y.npz.gz"), Form())
+    np.savez(path, **arrays)
+    assert len(all_rows(str(path), Form())) == 1_000_000
+
+
+def test_arrays_whose_header_states_another_size(tmp_path):
+    """Memory is not reserved for a shape that the file cannot hold."""
+    path = tmp_path / "x.npz"
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 50,)})
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("y.npy", header.getvalue())
+    with pytest.raises(DataError, match="not a valid data set file"):
+        all_rows(str(path), Form())
 
 
 def test_gzip_and_standard_input(command, tmp_path, monkeypatch):  # noqa: F811

@@ -23,6 +23,7 @@ from sklearn.base import clone
 
 import hingeline
 from hingeline import LASVC, SVC, IncrementalSVC
+from hingeline.base import inputs
 from hingeline.cli.errors import CommandError
 from hingeline.cli.main import main
 from hingeline.files.log import line as with_checksum
@@ -555,6 +556,7 @@ def test_large_pools_are_asked_in_small_parts(tmp_path, monkeypatch):
         ("missing/pool.csv", 66, "cannot read missing/pool.csv: No such file"),
         ("empty.csv", 65, "empty.csv: there are no examples"),
         ("torn.csv.gz", 65, "torn.csv.gz: not a complete gzip file"),
+        ("bomb.csv.gz", 65, "bomb.csv.gz: the gzip file unpacks to more than"),
         ("short.csv", 65, "short.csv, line 3: 1 cells"),
         ("numbered.csv", 65, "numbered.csv: no column to learn from"),
         ("pool.csv --answers other.txt", 65, "other.txt, line 1: not a line of a journal"),
@@ -583,6 +585,8 @@ def test_the_program_reports_errors_without_a_traceback(tmp_path, monkeypatch, c
     monkeypatch.chdir(small_table(tmp_path).parent)
     Path("empty.csv").write_text("")
     Path("torn.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n")[:-9])
+    Path("bomb.csv.gz").write_bytes(gzip.compress(b"a,b\n" * (1 << 22)))
+    monkeypatch.setattr(inputs, "ALLOWANCE", 1 << 20)
     Path("short.csv").write_text("a,b\n1,2\n3\n")
     Path("numbered.csv").write_text("a\n1\n2\n3\n")
     Path("other.txt").write_text("precious\n")

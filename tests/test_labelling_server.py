@@ -277,6 +277,37 @@ def test_garbage_does_no_harm(client, sent, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        "Content-Length: {length}",
+        "Content-Length: 0\r\nContent-Length: {length}",
+        "Transfer-Encoding: chunked",
+        "Content-Length: 0\r\nTransfer-Encoding: chunked",
+        "Odd header: x\r\nContent-Length: {length}",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_the_content_of_a_request_is_no_second_request(client, method, headers):
+    """A request within the content of another one would pass the checks of a proxy."""
+    client.enter()
+    common = f"Host: 127.0.0.1:{client.port}\r\nCookie: {client.cookie}\r\n"
+    inner = f"GET {client.base}labels.csv HTTP/1.1\r\n{common}\r\n"
+    if method == "POST":  # its content is read, and its answer keeps the connection
+        common += f"Origin: {client.origin}\r\nContent-Type: application/json\r\n"
+        outdated = json.dumps({"action": "undo", "turn": -1})
+        headers = f"Content-Length: {len(outdated)}\r\n{headers}"
+        inner = outdated + inner
+    name = "state" if method == "GET" else "act"
+    first = f"{method} {client.base}{name} HTTP/1.1\r\n{common}{headers.format(length=len(inner))}\r\n\r\n{inner}"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=10) as connection:
+        connection.sendall(first.encode())
+        connection.shutdown(socket.SHUT_WR)
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert received.startswith(b"HTTP/1.1 400 ") and b"Connection: close" in received
+    assert received.count(b"HTTP/1.1 ") == 1 and b"text/csv" not in received
+
+
 def test_unknown_pages(client):
     client.enter()
     for name in (

@@ -11,6 +11,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+from ..base.inputs import number_of
 from .console import Console
 from .options import add_common, add_data, form_of, positive, seed
 
@@ -118,24 +119,17 @@ def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[st
     if len(rows) < 2:
         raise DataError(name, "a table needs a line with the names of the methods, and a line for each data set")
     head = rows[0][1]
-    named = any(row[0].strip() and _score(row[0]) is None for _, row in rows[1:])
+    named = any(row[0].strip() and number_of(row[0]) is None for _, row in rows[1:])
     scores = []
     for line, row in rows[1:]:
         if len(row) != len(head):
             raise DataError(name, f"expected {len(head)} cells, as in the first line. Got {len(row)}", line)
         cells = [(column, cell.strip()) for column, cell in enumerate(row, 1)][named:]
         for column, cell in cells:
-            if cell and _score(cell) is None:
+            if cell and number_of(cell) is None:
                 raise DataError(name, f"a score must be a number. Got {cell[:40]!r}", line, column)
-        scores.append([_score(cell) for _, cell in cells])
+        scores.append([number_of(cell) for _, cell in cells])
     return scores, head[named:], [row[0] for _, row in rows[1:]] if named else None
-
-
-def _score(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return None
 
 
 def _cross_validated(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+
+from ..base.inputs import unpacked_limit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,24 +135,40 @@ def read(path: Path) -> Dataset:
             raise ValueError(f"{path} is {error}") from error
 
 
-def read_content(stream: Any, name: str) -> Dataset:
-    """Read and check the content of a file; a defect raises ValueError."""
+def read_content(stream: Any, name: str, packed: int | None = None) -> Dataset:
+    """Read and check the content of a file; a defect raises ValueError.
+
+    `packed` is the number of bytes that the file has on disk, if it was compressed as a whole.
+    """
     wanted = ("X", "data", "indices", "indptr", "shape", "y", "n_train", "class_names")
     # OSError: a damaged archive asks for an impossible position. RuntimeError: the archive is encrypted or its
     # compression method is unknown.
-    damage = (ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error)
+    # MemoryError: the header of an array gives a shape that does not fit in memory.
+    damage = (ValueError, EOFError, OSError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
     arrays: dict[str, npt.NDArray[Any]] = {}
     try:
         content = np.load(stream, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
             raise ValueError("it is not an npz archive")
         with content:
+            _require_moderate(content, stream.seek(0, os.SEEK_END) if packed is None else packed, wanted)
             for key in wanted:
                 if key in content:
                     arrays[key] = np.asarray(content[key])
         return _assemble(name, arrays)
     except damage as error:
         raise ValueError(f"not a valid data set file: {error}") from error
+
+
+def _require_moderate(content: Any, packed: int, wanted: tuple[str, ...]) -> None:
+    """Refuse arrays that unpack to far more than the file. zipfile does not read beyond the sizes stated."""
+    members = [member for member in content.zip.infolist() if member.filename.removesuffix(".npy") in wanted]
+    size, limit = sum(member.file_size for member in members), unpacked_limit(packed)
+    if size > limit:
+        raise ValueError(
+            f"its arrays unpack to {size:,} bytes, more than {limit:,}, the most for {packed:,} compressed bytes. If "
+            "they are right, write them with numpy.savez, or X as a CSR matrix"
+        )
 
 
 def _assemble(name: str, arrays: dict[str, npt.NDArray[Any]]) -> Dataset:

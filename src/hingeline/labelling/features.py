@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
+from ..base.inputs import number_of
 from .pools import ImagePool, Pool, TablePool, TextPool
 from .thumbnails import thumbnails
 
@@ -104,10 +105,10 @@ def _of_column(cells: Sequence[str]) -> tuple[str, Any]:
 
 def _as_numbers(cells: Sequence[str], missing: np.ndarray) -> np.ndarray | None:
     """Cells as numbers, NaN where the value is missing; None if any cell is something else."""
-    try:
-        numbers = np.array([np.nan if gone else float(cell) for cell, gone in zip(cells, missing, strict=True)])
-    except ValueError:
+    found = [np.nan if gone else number_of(cell) for cell, gone in zip(cells, missing, strict=True)]
+    if any(number is None for number in found):
         return None
+    numbers = np.array(found, dtype=np.float64)
     return None if np.isinf(numbers).any() else numbers
 
 

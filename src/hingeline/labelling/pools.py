@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..base.inputs import BoundedGzip, Oversized, number_of
 from .errors import ContentError
 
 __all__ = ["IMAGE_TYPES", "FilePool", "ImagePool", "Pool", "TablePool", "TextPool", "read_pool"]
@@ -261,7 +262,10 @@ def _read_csv(path: Path, header: str, encoding: str) -> TablePool:
 
 def _unpacked(path: Path) -> bytes:
     try:
-        return gzip.decompress(path.read_bytes())
+        with open(path, "rb") as file:
+            return BoundedGzip(file).read()
+    except Oversized as error:
+        raise ValueError(f"{path}: {error}.") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path}: not a complete gzip file: {error}.") from error
 
@@ -288,11 +292,8 @@ def _csv_rows(path: Path, text: str) -> Iterator[list[str]]:
 
 
 def is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    """Whether a cell is a number."""
+    return number_of(cell) is not None
 
 
 def _different(names: Sequence[str]) -> list[str]:

@@ -132,6 +132,7 @@ class PageHandler(BaseHTTPRequestHandler):
 
     def _answer(self, method: Any, changes: bool) -> None:
         try:
+            self._require_known_end(content=changes)
             reason = self.server.access.refuses(self.headers, changes=changes)  # type: ignore[arg-type]
             if reason is not None:
                 raise Refused(HTTPStatus.FORBIDDEN, reason)
@@ -143,6 +144,15 @@ class PageHandler(BaseHTTPRequestHandler):
         except Refused as refused:
             self.close_connection = True  # the body of the request may not have been read
             self._send_json({"error": str(refused)}, refused.status)
+
+    def _require_known_end(self, *, content: bool) -> None:
+        """Refuse a request whose end is not known for certain: what follows would be read as another request."""
+        lengths = self.headers.get_all("Content-Length", [])
+        defects = getattr(self.headers, "defects", [])  # headers after a line that is none are not read
+        if defects or len(lengths) > 1 or "Transfer-Encoding" in self.headers:
+            raise Refused(HTTPStatus.BAD_REQUEST, "The request must give its length in one header Content-Length.")
+        if not content and lengths not in ([], ["0"]):
+            raise Refused(HTTPStatus.BAD_REQUEST, "A request that only reads must have no content.")
 
     def _address(self) -> SplitResult:
         try:

@@ -21,8 +21,10 @@ def read_npz(stream: Any, name: str, form: Form) -> Iterator[Rows]:
     """Yield the rows of an NPZ file, which is held in memory, in blocks."""
     from ...datasets.files import read_content
 
+    content = io.BytesIO(stream.read())
+    packed = getattr(getattr(stream, "raw", None), "packed", None)  # of a stream that is unpacked on the way
     try:
-        data = read_content(io.BytesIO(stream.read()), name)
+        data = read_content(content, name, packed)
     except ValueError as error:
         raise DataError(name, str(error)) from error
     width = data.X.shape[1]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...base.inputs import number_of
 from ..errors import DataError
 
 #: Share of stored values from which rows of a LIBSVM file become a dense array.
@@ -211,8 +212,5 @@ def _text(label: Any) -> str:
 
 
 def _number(label: Any) -> float | None:
-    try:
-        number = float(label)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    number = number_of(label) if isinstance(label, str) else float(label)
+    return number if number is not None and math.isfinite(number) else None

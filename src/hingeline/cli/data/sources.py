@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from ...base.inputs import BoundedGzip, Oversized
 from ..errors import DataError, InputError
 
 #: Bytes that are read at a time, and bytes of the longest line that is accepted.
@@ -27,9 +28,11 @@ def opened(path: str) -> Iterator[Any]:
         with _file(path) as file:
             stream = file if file.seekable() else _begun(file, name_of(path))
             zipped = stream.peek(2)[:2] == GZIP
-            yield io.BufferedReader(gzip.GzipFile(fileobj=stream)) if zipped else stream
+            yield io.BufferedReader(BoundedGzip(stream)) if zipped else stream
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(name_of(path), f"damaged gzip file: {error}") from error
+    except Oversized as error:
+        raise DataError(name_of(path), str(error)) from error
 
 
 def _file(path: str) -> Any:

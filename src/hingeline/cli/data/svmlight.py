@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.inputs import number_of
 from ..errors import DataError
 from .rows import Form, Rows, is_finite
 from .sources import blocks
@@ -40,6 +41,8 @@ def _parsed(block: bytes, form: Form) -> Iterator[Rows]:
 
     if not _has_rows(block):
         return
+    if b"_" in block and any(first_error(line, form) for line in block.split(b"\n")):
+        raise ValueError("a line is not valid")  # scikit-learn reads 1_5 as 15
     known = form.n_features if not form.ignore_extra else None
     n_columns = None if known is None else known + form.kernel_values
     X, y = load_svmlight_file(
@@ -110,15 +113,13 @@ def first_error(line: bytes, form: Form) -> tuple[int, str] | None:
 
 
 def _finite(text: bytes, dtype: str = "float64") -> bool:
-    try:
-        return is_finite(float(text), dtype)
-    except ValueError:
-        return False
+    number = number_of(text.decode("latin-1"))
+    return number is not None and is_finite(number, dtype)
 
 
 def _integer(text: bytes) -> int | None:
     try:
-        return int(text)
+        return None if b"_" in text else int(text)
     except ValueError:
         return None
 

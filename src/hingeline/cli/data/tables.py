@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.inputs import number_of
 from ..errors import DataError, UsageError
 from . import sources
 from .rows import Form, Rows, is_finite
@@ -147,7 +148,7 @@ def _is_header(row: list[str], name: str, form: Form) -> bool:
     if not all(map(_is_integer, given)):
         return True
     features = Columns(name, None, len(row), form).features
-    return any(row[k].strip() and _number(row[k]) is None for k in features)
+    return any(row[k].strip() and number_of(row[k]) is None for k in features)
 
 
 def _converted(rows: list[list[str]], places: list[int], columns: Columns, form: Form) -> Rows:
@@ -155,10 +156,11 @@ def _converted(rows: list[list[str]], places: list[int], columns: Columns, form:
     take: Any = itemgetter(*features) if len(features) > 1 else (lambda row: (row[features[0]],))
     try:
         with np.errstate(over="ignore"):
-            X = np.array([take(row) for row in rows], dtype=form.dtype)
+            cells = [take(row) for row in rows]
+            X = np.array(cells, dtype=form.dtype)
     except (ValueError, IndexError) as error:
         raise _located(rows, places, columns, form) or DataError(columns.name, str(error), places[0]) from error
-    if not np.isfinite(X).all() or any(len(row) != columns.count for row in rows):
+    if not np.isfinite(X).all() or not all(map(_is_plain, cells)) or any(len(row) != columns.count for row in rows):
         raise _located(rows, places, columns, form) or DataError(columns.name, "a number is not finite", places[0])
     labels = None if columns.target is None else [row[columns.target].strip() for row in rows]
     ids = None if columns.id is None else [row[columns.id] for row in rows]
@@ -171,18 +173,17 @@ def _located(rows: list[list[str]], places: list[int], columns: Columns, form: F
         if len(row) != columns.count:
             return DataError(columns.name, f"expected {columns.count} cells, as in the first row. Got {len(row)}", line)
         for k in columns.features:
-            number = _number(row[k])
+            number = number_of(row[k])
             if number is None or not is_finite(number, form.dtype):
                 message = f"a feature must be a finite number. Got {row[k][:40]!r}{columns.cell(k)}"
                 return DataError(columns.name, message, line, k + 1)
     return None
 
 
-def _number(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return None
+def _is_plain(cells: Sequence[str]) -> bool:
+    """Whether NumPy reads the cells of a row as `number_of` does."""
+    text = "".join(cells)
+    return "_" not in text and text.isascii()
 
 
 def _is_integer(text: str | None) -> bool:
