@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from hingeline import LASVC, IncrementalSVC
-from tests.torture import kernels, numbers, signals, states, threads
+from hingeline import LASVC, SVC, IncrementalSVC
+from tests.torture import gaps, kernels, numbers, signals, states, threads
 from tests.torture.faults import Fault
 from tests.torture.runner import Campaign, campaign_module
 from tests.torture.subjects import SUBJECTS
@@ -16,7 +16,7 @@ from tests.torture.worker import outcome
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
 
 #: Trials of each case in the short version.
-SHORT = {"states": 20, "signals": 3, "numbers": 3, "threads": 1, "kernels": 8, "allocations": 1}
+SHORT = {"states": 20, "signals": 3, "numbers": 3, "threads": 1, "kernels": 8, "allocations": 1, "gaps": 2}
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -75,6 +75,18 @@ def test_states_notice_values_that_are_not_finite(monkeypatch):
 def test_numbers_notice_a_silent_violation(monkeypatch):
     monkeypatch.setattr(IncrementalSVC, "kkt_violation_", property(lambda model: 1e300))
     assert any("and no warning" in fault for fault in faults(numbers, "numbers", "IncrementalSVC", 10))
+
+
+def test_gaps_notice_the_gap_of_another_point(monkeypatch):
+    honest = SVC.fit
+
+    def fit(model, *given, **more):
+        honest(model, *given, **more)
+        model.duality_gap_ = 1.5 * model.duality_gap_ + 1e-3
+        return model
+
+    monkeypatch.setattr(SVC, "fit", fit)
+    assert any("duality_gap_ is" in fault for fault in faults(gaps, "gaps", "SVC", 5))
 
 
 @pytest.fixture

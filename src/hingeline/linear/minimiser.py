@@ -388,6 +388,7 @@ class Minimiser:
             for old in np.unique(width[worse]):
                 back = worse & (width == old)
                 self._put(which[back], kept[back], float(old), solver)
+            newton.record(which[worse | vain])  # the last row of the history is the result
             wanted = self.tol * self.objective()[which]
             small = ~worse & self._met(which)
             late = ~small & (newton.n_iter[which] >= self.max_iter)

@@ -237,7 +237,7 @@ class Newton:
         met = self.test.met(self, which)
         if self._look_again(which[met]):
             met = self.test.met(self, which)
-        self._record(which)
+        self.record(which)
         self.reason[which[met]] = self.test.reason
         late = ~met & (self.n_iter[which] >= self.last_iter[which])
         self.reason[which[late]] = "max_iter"
@@ -253,7 +253,8 @@ class Newton:
             self.put(which, self.points[which])
         return len(which) > 0
 
-    def _record(self, which: np.ndarray) -> None:
+    def record(self, which: np.ndarray) -> None:
+        """Add the current state of machines to the history."""
         seconds = time.perf_counter() - self.began
         value, gap = (self.value, self.gap) if self.measures is None else self.measures()
         for k in which.tolist():
