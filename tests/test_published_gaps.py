@@ -9,6 +9,7 @@ from hingeline import SVC, FiniteNewtonOrdinal, FiniteNewtonSVC, MinNormSVC
 
 from .gaps import FAMILIES, Problem, compare_finite_newton, compare_l2, disagreements, draw
 from .oracle import published
+from .watching import Recorder
 
 #: Problems of each family, and rows of each.
 PROBLEMS, ROWS = 10, 300
@@ -75,6 +76,20 @@ def test_two_ordered_classes_with_fewer_rows_than_features():
     y = (X[:, 0] > 0).astype(int)
     ordinal, binary = FiniteNewtonOrdinal(tol=1e-8).fit(X, y), FiniteNewtonSVC(tol=1e-8).fit(X, y)
     np.testing.assert_allclose(ordinal.coef_, binary.coef_[0], atol=1e-3 * np.abs(binary.coef_).max())
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+@pytest.mark.parametrize("solver", ["dual", "gram", "cg"])
+def test_a_callback_ends_training(solver, multi_class, loss):
+    # With pairs of classes most machines have not started then.
+    rng = np.random.default_rng(0)
+    problem = Problem(rng.standard_normal((60, 200)), rng.integers(0, 3, 60), None, "double")
+    for stop_at in (1, 2, 3):
+        model = FiniteNewtonSVC(C=10.0, solver=solver, multi_class=multi_class, loss=loss, tol=1e-9)
+        model.set_callbacks(Recorder(stop_at=stop_at)).fit(problem.X, problem.y)
+        assert "stopped" in model.stop_reason_
+        assert not compare_finite_newton(model, problem).wrong
 
 
 def test_last_row_of_the_history_of_a_hinge_that_rounding_ends():

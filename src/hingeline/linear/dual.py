@@ -103,6 +103,13 @@ class DualMinimiser(Minimiser):
             self.newton.n_iter[:] = 0
             yield from super().stages()
 
+    def settle(self) -> None:
+        """After a stop: without an epoch there are no multipliers, and the slopes of the losses replace them."""
+        if self.descent is not None and not self.newton.n_iter.any():
+            self.descent = None
+        if self.descent is None:
+            super().settle()
+
     @property
     def points(self) -> np.ndarray:
         """Current weights and thresholds."""
