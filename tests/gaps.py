@@ -154,7 +154,9 @@ class Comparison:
         self.blunt = 0
 
     def violation(self, value, found, name="kkt_violation_"):
-        self._add(name, value, found.violation, OF_TOL * self.tol, found.rounding)
+        wanted = [found.violation] if found.beside_bounds is None else [found.violation, found.beside_bounds]
+        nearest = min(wanted, key=lambda one: abs(one - value))
+        self._add(name, value, nearest, OF_TOL * self.tol, found.rounding)
 
     def gap(self, value, found, name="duality_gap_"):
         self._add(name, value, found.gap, OF_TOL * self.tol * min(1.0, abs(found.objective)), found.gap_rounding)

@@ -15,6 +15,8 @@ import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
 SINGLE = float(np.finfo(np.float32).eps)
+#: Rounding errors of sums that are kept up to date over many steps, in units of those of their terms.
+ROUNDINGS = 64
 #: Lowest and highest slope of the losses of linear machines.
 SLOPES = {"squared_hinge": (0.0, np.inf), "huber": (0.0, 2.0), "squared": (-np.inf, np.inf), "hinge": (0.0, 1.0)}
 
@@ -27,6 +29,8 @@ class Found:
     rounding: float
     #: Rounding error of the gap: that of the decision values, times the coefficients and bounds it is multiplied by.
     gap_rounding: float
+    #: Violation if coefficients within rounding errors of their bounds count as free.
+    beside_bounds: float | None = None
 
 
 def kernel_matrix(A, B, kernel, gamma=1.0, degree=3, coef0=0.0):
@@ -48,26 +52,33 @@ def _outputs(K, beta, eps):
     """Sums of kernel values times coefficients in extended precision, and their errors with kernel values of `eps`."""
     used = np.flatnonzero(beta)
     terms = K[:, used] * beta[used].astype(np.longdouble)
+    # Errors of kernel values are relative to the lengths of the two rows, not to the value.
+    length = np.sqrt(np.abs(np.diag(K)))
     size = float(np.abs(terms).sum(axis=1).max(initial=0.0))
-    if eps > EPS:  # errors of single values are relative to products of lengths, not to the value
-        size = float(np.abs(K).max(initial=0.0) * np.abs(beta).sum())
-    return terms.sum(axis=1), 4 * eps * size
+    size = max(size, float(length.max(initial=0.0) * (length @ np.abs(beta))))
+    return terms.sum(axis=1), ROUNDINGS * eps * size
 
 
 def hinge(K, t, c, beta, b, eps=EPS):
     """Machine of SVC: hinge loss, an intercept that is not penalised, and the violation of LIBSVM's stopping rule."""
     outputs, rounding = _outputs(K, beta, eps)
     v = t - outputs
-    free = np.maximum(c * (1 - 4 * EPS), 0.0)  # beyond it a coefficient is at its bound
-    up = np.where(t > 0, beta < free, beta < 0)
-    low = np.where(t > 0, beta > 0, -beta < free)
-    top, bottom = v[up].max(initial=-np.inf), v[low].min(initial=np.inf)
+    violation = _violation(v, t, beta, c * (1 - 4 * EPS))
     square = float(beta @ outputs)
     slack = np.maximum(t * (v - b), 0.0)
     primal, dual = 0.5 * square + float(c @ slack), float(beta @ t) - 0.5 * square
     scale = np.abs(beta).sum() + c[t * (v - b) > -rounding].sum()
     gap_rounding = (rounding + EPS) * scale + 8 * EPS * abs(primal)
-    return Found(max(float(top - bottom), 0.0), primal - dual, primal, rounding + EPS, gap_rounding)
+    found = Found(violation, primal - dual, primal, rounding + EPS, gap_rounding)
+    found.beside_bounds = _violation(v, t, beta, c)
+    return found
+
+
+def _violation(v, t, beta, bound):
+    """m - M of LIBSVM's stopping rule; coefficients of at least `bound` are at their bounds."""
+    up = np.where(t > 0, beta < bound, beta < 0)
+    low = np.where(t > 0, beta > 0, -beta < bound)
+    return max(float(v[up].max(initial=-np.inf) - v[low].min(initial=np.inf)), 0.0)
 
 
 def squared_hinge(K, same, c, v, intercept, sided, eps=EPS):
@@ -82,7 +93,7 @@ def squared_hinge(K, same, c, v, intercept, sided, eps=EPS):
     loss = np.maximum(1 - margins, 0.0)
     primal = 0.5 * (square + float(c @ loss**2))
     dual = float(v.sum()) - 0.5 * (square + float(v @ (v / c)))
-    scale = v.sum() + (c * loss).sum()
+    scale = v.sum() + (c * (loss + rounding)).sum()
     return Found(violation, primal - dual, primal, rounding + EPS, (rounding + EPS) * scale)
 
 
@@ -105,7 +116,7 @@ def conditions(K, target, low, high, beta, b, total):
         float(-g[beta < high - bound].min(initial=0.0)),
         abs(float(beta.astype(np.longdouble).sum() - total)),
     )
-    return Found(worst, np.nan, np.nan, rounding + EPS * (1 + abs(b)), np.nan)
+    return Found(worst, np.nan, np.nan, rounding + ROUNDINGS * EPS * (1 + abs(b)), np.nan)
 
 
 def linear(X, t, c, weights, loss, dual=None, errors=None):
@@ -116,6 +127,7 @@ def linear(X, t, c, weights, loss, dual=None, errors=None):
     """
     low, high = SLOPES[loss]
     curved = loss != "hinge"
+    X, t, c, weights = (np.asarray(values, dtype=np.longdouble) for values in (X, t, c, weights))
     outputs = t * (X @ weights)
     size = float((np.abs(X) @ np.abs(weights)).max(initial=0.0)) + 1
     xi = 1 - outputs
@@ -142,5 +154,7 @@ def linear(X, t, c, weights, loss, dual=None, errors=None):
     pulled = np.abs(pulls) @ (EPS * np.abs(X) if errors is None else errors)
     moved = c * (EPS * size if errors is None else errors @ np.abs(weights))  # errors of the pulls
     error = float(np.linalg.norm(pulled) + np.linalg.norm(moved @ np.abs(X)) * (dual is None) + EPS * np.sqrt(square))
-    gap_rounding = error * (error + np.sqrt(2 * gap)) + EPS * size * float(c @ (np.abs(slope - a) + EPS * size))
-    return Found(float(violation.max(initial=0.0)), gap, primal, EPS * (size + spread), gap_rounding)
+    error *= ROUNDINGS
+    size *= ROUNDINGS * EPS
+    gap_rounding = error * (error + np.sqrt(2 * gap)) + size * float(c @ (np.abs(slope - a) + size))
+    return Found(float(violation.max(initial=0.0)), gap, primal, size + ROUNDINGS * EPS * spread, gap_rounding)
