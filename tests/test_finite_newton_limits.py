@@ -202,13 +202,15 @@ def test_a_watched_fit_goes_to_the_end():
     np.testing.assert_array_equal(model.coef_, FiniteNewtonSVC(loss="hinge", tol=1e-8).fit(X, y).coef_)
 
 
-def test_what_has_not_begun_claims_nothing():
+def test_what_has_not_begun_is_at_zero():
     X, y = problem(n=90, n_classes=3)
     model = FiniteNewtonSVC(multi_class="ovo")
     model.set_callbacks(Recorder(stop_at=1))
     model.fit(X, y)
     assert "stopped" in model.stop_reason_
-    assert np.isinf(model.duality_gap_[model.stop_reason_ == "stopped"]).any()
+    assert not model.coef_[-1].any()
+    assert model.objective_[-1] == model.C * np.isin(y, model.classes_[1:]).sum() / 2
+    assert 0 < model.duality_gap_[-1] < np.inf and model.kkt_violation_[-1] > 0
 
 
 @pytest.mark.parametrize("n", [2, 3])

@@ -6,14 +6,14 @@ import sys
 import numpy as np
 import pytest
 
-from hingeline import LASVC, IncrementalSVC
+from hingeline import LASVC, SVC, IncrementalSVC
 from hingeline.base.kernel import KernelEstimator
 from hingeline.files import checkpoint
 from hingeline.files import journal as stream_journal
 from hingeline.files.log import Damage
 from hingeline.labelling import journal as answer_journal
 from hingeline.model_selection import journal as search_journal
-from tests.torture import bitrot, forks, kernels, numbers, scale, signals, states, threads
+from tests.torture import bitrot, forks, gaps, kernels, numbers, scale, signals, states, threads
 from tests.torture.faults import Fault
 from tests.torture.runner import Campaign, campaign_module
 from tests.torture.subjects import SUBJECTS
@@ -32,6 +32,7 @@ SHORT = {
     "scale": 4,
     "bitrot": 60,
     "forks": 4,
+    "gaps": 2,
 }
 
 
@@ -96,6 +97,18 @@ def test_numbers_notice_a_silent_violation(monkeypatch):
 def test_scale_notices_a_model_without_a_frame(monkeypatch):
     monkeypatch.setattr(KernelEstimator, "_choose_frame", lambda model, X: None)
     assert any("of the labels differ" in fault for fault in faults(scale, "scale", "WorstViolatorSVC", 20))
+
+
+def test_gaps_notice_the_gap_of_another_point(monkeypatch):
+    honest = SVC.fit
+
+    def fit(model, *given, **more):
+        honest(model, *given, **more)
+        model.duality_gap_ = 1.5 * model.duality_gap_ + 1e-3
+        return model
+
+    monkeypatch.setattr(SVC, "fit", fit)
+    assert any("duality_gap_ is" in fault for fault in faults(gaps, "gaps", "SVC", 5))
 
 
 @pytest.fixture

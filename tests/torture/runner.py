@@ -22,7 +22,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-CAMPAIGNS = ("states", "signals", "numbers", "threads", "kernels", "allocations", "scale", "bitrot", "forks")
+CAMPAIGNS = ("states", "signals", "numbers", "threads", "kernels", "allocations", "scale", "bitrot", "forks", "gaps")
 ROOT = Path(__file__).parents[2]
 #: Trials of one line of results.
 BATCH = 50

@@ -19,15 +19,16 @@ MOST_EPOCHS = 200
 STRICTER = 0.01
 
 
-def prefers_dual(problem: Problem, points: np.ndarray | None, solver: str, many: bool) -> bool:
+def prefers_dual(problem: Problem, points: np.ndarray | None, solver: str, max_iter: int, many: bool) -> bool:
     """Whether a problem is solved by dual coordinate descent.
 
-    The start must be zero, as points have no multipliers. 'auto' takes it where rows are fewer than weights.
+    The start must be zero, as points have no multipliers; without an epoch (`max_iter` of 0) there are none either.
+    'auto' takes it where rows are fewer than weights. The descent does not know the core's form of ordered classes.
     """
-    if points is not None or many or not problem.in_memory:
+    if points is not None or many or max_iter == 0 or problem.ordered or not problem.in_memory:
         return False
     if solver == "auto":
-        return problem.thresholds <= 1 and problem.n_rows < problem.length and cheaper_solver(problem) == "cg"
+        return problem.n_rows < problem.length and cheaper_solver(problem) == "cg"
     return solver == "dual"
 
 
@@ -101,6 +102,13 @@ class DualMinimiser(Minimiser):
             self.descent, self.solver_name, self.seeded = None, "cg", True
             self.newton.n_iter[:] = 0
             yield from super().stages()
+
+    def settle(self) -> None:
+        """After a stop: without an epoch there are no multipliers, and the slopes of the losses replace them."""
+        if self.descent is not None and not self.newton.n_iter.any():
+            self.descent = None
+        if self.descent is None:
+            super().settle()
 
     @property
     def points(self) -> np.ndarray:

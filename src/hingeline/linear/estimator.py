@@ -212,7 +212,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
 
     def _minimiser(self, problem: Problem, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
         options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter", "kkt_tol")}
-        if prefers_dual(problem, points, self.solver, many):
+        if prefers_dual(problem, points, self.solver, self.max_iter, many):
             return DualMinimiser(problem, lam, **options)
         solver = "cg" if self.solver == "dual" else self.solver
         return Minimiser(problem, lam, points, many=many, solver=solver, **options)

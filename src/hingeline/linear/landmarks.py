@@ -514,7 +514,7 @@ class MappedProblem:
     coordinates: np.ndarray
     spectrum: Spectrum | None = None
 
-    dense, precise = True, True
+    dense, precise, ordered = True, True, False
     n_rows = property(lambda self: self.base.n_rows)
     n_machines = property(lambda self: self.base.n_machines)
     n_features = property(lambda self: len(self.coordinates))

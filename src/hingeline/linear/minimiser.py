@@ -260,6 +260,16 @@ class Minimiser:
         if not self.many:
             self._solver = None  # frees its matrices
 
+    def settle(self) -> None:
+        """After a stop between two iterations: measure machines that have not started, and record where all are."""
+        if not np.isfinite(self.newton.margins).all():
+            points, self._sample = self.points.copy(), None
+            if self.loss == "hinge":
+                self._put(self.newton.all, points, 1.0)
+            else:
+                self.newton.put(self.newton.all, points)
+        self.newton.record(np.flatnonzero(self.reason == "running"))
+
     def walk(self, penalties: np.ndarray) -> Iterator[int]:
         """Minimise for each penalty, the largest first; yields the index of each when its minima are reached."""
         for n, place in enumerate(np.argsort(-penalties, kind="stable").tolist()):
@@ -388,6 +398,7 @@ class Minimiser:
             for old in np.unique(width[worse]):
                 back = worse & (width == old)
                 self._put(which[back], kept[back], float(old), solver)
+            newton.record(which[worse | vain])  # the last row of the history is the result
             wanted = self.tol * self.objective()[which]
             small = ~worse & self._met(which)
             late = ~small & (newton.n_iter[which] >= self.max_iter)
@@ -410,9 +421,10 @@ class Minimiser:
             which = which[on]
             tau = fresh
 
-    def _put(self, which: np.ndarray, points: np.ndarray, tau: float, solver: Solver) -> None:
+    def _put(self, which: np.ndarray, points: np.ndarray, tau: float, solver: Solver | None = None) -> None:
         """Put machines at points, with the hinge smoothed over this width."""
         self.source.set_clip(Clip(1 + tau, 0.0, 2 * tau))
         self.newton.put(which, points, 2 * tau * self.true_lam[which])
         self.tau[which] = tau
-        solver.forget(which)
+        if solver is not None:
+            solver.forget(which)

@@ -206,7 +206,7 @@ class Newton:
         """One Newton iteration of the machines that have not met the test; False if there are none."""
         which = self.left = self._unfinished(self.left)
         if len(which) == 0:
-            self._look_again(self.begun)
+            self.record(self._look_again(self.begun))
             return False
         points, gradient, gap = self.points[which], self.gradient[which], self.gap[which]
         self.solver.begin(self, which)
@@ -222,6 +222,7 @@ class Newton:
             self.solver.forget(which[back])
         self.solver.learn(self, which, gap)
         self.reason[which[stuck]] = np.where(self.test.met(self, which[stuck]), self.test.reason, "precision")
+        self.record(which[stuck])
         self.left = which[~stuck]
         return True
 
@@ -235,25 +236,26 @@ class Newton:
     def _unfinished(self, which: np.ndarray) -> np.ndarray:
         """Record the state of machines, and note which of them stop; the others."""
         met = self.test.met(self, which)
-        if self._look_again(which[met]):
+        if len(self._look_again(which[met])):
             met = self.test.met(self, which)
-        self._record(which)
+        self.record(which)
         self.reason[which[met]] = self.test.reason
         late = ~met & (self.n_iter[which] >= self.last_iter[which])
         self.reason[which[late]] = "max_iter"
         return which[~met & ~late]
 
-    def _look_again(self, which: np.ndarray) -> bool:
-        """Compute gradients with a pass at the points themselves where rounding may count; True if there was one."""
+    def _look_again(self, which: np.ndarray) -> np.ndarray:
+        """Compute gradients with a pass at the points themselves where rounding may count; the machines it was for."""
         gradient = self.gradient[which]
         # A narrow hinge amplifies the rounding errors of outputs: it always needs the pass.
         counts = 1e-3 * np.sqrt(inner(gradient, gradient)) if self.measures is None else np.zeros(len(which))
         which = which[self.rounding[which] > counts]
         if len(which):
             self.put(which, self.points[which])
-        return len(which) > 0
+        return which
 
-    def _record(self, which: np.ndarray) -> None:
+    def record(self, which: np.ndarray) -> None:
+        """Add the current state of machines to the history."""
         seconds = time.perf_counter() - self.began
         value, gap = (self.value, self.gap) if self.measures is None else self.measures()
         for k in which.tolist():

@@ -122,6 +122,8 @@ class Problem(Protocol):
     #: Thresholds per machine (0: no intercept), and length of its weight vector, thresholds included.
     thresholds: int
     length: int
+    #: Whether classes are ordered: a row has a loss for each threshold.
+    ordered: bool
     #: Mean number of entries of a row, and whether rows are dense.
     entries_per_row: float
     dense: bool
@@ -197,6 +199,7 @@ class LocalProblem:
     setup_passes = 0.0
     precise = False
 
+    ordered = property(lambda self: self.codes is not None)
     n_machines = property(lambda self: self.weights.shape[0])
     n_rows = property(lambda self: self.weights.shape[1])
     n_features = property(lambda self: self.matrix.shape[1])

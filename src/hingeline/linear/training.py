@@ -130,7 +130,9 @@ class LinearTraining(Training):
     def end(self, unfinished: str) -> None:
         """Multipliers after a stop by a callback; attributes of an earlier fit that this one may lack are removed."""
         if unfinished == "stopped":
-            with one_blas_thread():
+            with one_blas_thread(), explained(self.X, type(self.estimator).__name__):
+                for minimiser in self.minimisers:
+                    minimiser.settle()
                 self._find_dual()
         for name in ("support_", "dual_coef_", "kkt_violation_", "decision_scale_"):
             self.estimator.__dict__.pop(name, None)

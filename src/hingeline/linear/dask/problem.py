@@ -43,6 +43,7 @@ class DaskProblem:
         self.survey, self.layout, self.places, self.threads = survey, layout, places, threads
         self.n_rows, self.entries_per_row, self.dense = survey.n_rows, survey.entries_per_row, survey.dense
         self.n_machines, self.n_features, self.length = layout.n_machines, layout.n_features, layout.length
+        self.ordered = layout.kind == "ordinal"
         self.rounds = Rounds(survey.blocks, survey.kept, [places[place] for place in survey.places])
 
     def source(self, clip: Clip) -> DaskRows:

@@ -115,10 +115,7 @@ inline l2::Solution solution(const l2::State& s) {
         return l2::solution(s, std::move(v), outputs, s.value > 0 ? 1 / (2 * s.value) : s.penalties / 2);
     };
     if (!s.begun) return scaled(1.0);
-    l2::Solution out = scaled(s.value > 0 ? 1 / s.value : s.penalties);
-    // With large penalties errors are expensive: u / min F, which makes none, then gives the better bound.
-    if (s.peaks.high < 0) out.primal = std::min(out.primal, scaled(-1 / s.peaks.high).primal);
-    return out;
+    return scaled(s.value > 0 ? 1 / s.value : s.penalties);
 }
 
 }  // namespace hingeline::min_norm

@@ -200,7 +200,7 @@ inline Objectives objectives(const State& s) {
 }
 
 inline void note(State& s) {
-    s.trace.add({static_cast<double>(s.outer), static_cast<double>(support_count(s)), s.violation,
+    s.trace.add({static_cast<double>(s.outer), static_cast<double>(support_count(s)), std::max(s.violation, 0.0),
                  static_cast<double>(s.kernel_evals)});
 }
 
