@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _core
 from ..base.classifier import KernelClassifier
 from ..base.kernel import KernelEstimator
 from ..base.labels import is_one_vs_rest, n_pairs, pair_outputs, pairs
@@ -79,10 +78,7 @@ def _pair_decisions(graph: Graph, model: Any, fitted: Any, X: str, bias: np.ndar
     """
     lines, n_classes = _dense(fitted.dual_coef_), len(fitted.classes_)
     if model.kernel == "linear" or not lines.shape[1]:
-        weights = np.zeros((len(bias), model.n_features_in_))
-        if lines.shape[1]:
-            rows = _core.Matrix(_dense(fitted.support_vectors_))
-            weights = _core.feature_weights(model._lines(fitted), rows)
+        weights = model.coef_ if lines.shape[1] else np.zeros((len(bias), model.n_features_in_))
         return graph.add("Add", graph.add("MatMul", X, weights.T.copy()), bias)
     values = _kernel_values(graph, model, fitted, X)
     ends = np.cumsum(fitted.n_support_)
