@@ -1,4 +1,4 @@
-"""FiniteNewtonSVC on a cluster of two processes: ten million rows, bounded memory, a worker that dies.
+"""LinearSVC on a cluster of two processes: ten million rows, bounded memory, a worker that dies.
 
 ``python -m benchmarks.distributed`` writes a Markdown page and a JSON file. Rows are made from the numbers of their
 partitions whenever they are needed, as if they were read from a disk; a last run keeps them in the workers' memory.
@@ -26,7 +26,7 @@ from dask.distributed import Client, LocalCluster
 
 from benchmarks import writing
 from benchmarks.memory import reset_peak, resident
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 
 FEATURES, WORKERS, LIMIT = 50, 2, "4GiB"
 MODEL: dict[str, Any] = {"C": 0.01, "tol": 1e-6}
@@ -50,7 +50,7 @@ def collection(count: int, rows: int) -> tuple[Any, Any]:
     return da.concatenate(X), da.concatenate(y)
 
 
-def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tuple[FiniteNewtonSVC, dict[str, Any]]:
+def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tuple[LinearSVC, dict[str, Any]]:
     """A model, and what it took."""
     killer = None
     if kill_after is not None:
@@ -60,7 +60,7 @@ def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tupl
     client.run(reset_peak)
     reset_peak()
     start = time.perf_counter()
-    model = FiniteNewtonSVC(**MODEL).fit(X, y)
+    model = LinearSVC(**MODEL).fit(X, y)
     seconds = time.perf_counter() - start
     found = {
         "rows": X.shape[0],
@@ -80,10 +80,10 @@ def fit(client: Client, X: Any, y: Any, kill_after: float | None = None) -> tupl
 def compare(rows: int) -> dict[str, float]:
     """The cluster and one process on the same few partitions."""
     X, y = collection(COMPARED, rows)
-    ours = FiniteNewtonSVC(**MODEL).fit(X, y)
+    ours = LinearSVC(**MODEL).fit(X, y)
     arrays = dask.compute(X, y, scheduler="sync")
     start = time.perf_counter()
-    local = FiniteNewtonSVC(**MODEL).fit(*arrays)
+    local = LinearSVC(**MODEL).fit(*arrays)
     return {
         "rows": X.shape[0],
         "largest difference of a weight": float(np.abs(ours.coef_ - local.coef_).max()),
@@ -108,10 +108,10 @@ def markdown(result: dict[str, Any]) -> str:
     gib = result["rows"] * FEATURES * 8 / 2**30
     options = ", ".join(f"{name}={value:g}" for name, value in MODEL.items())
     parts = [
-        "# FiniteNewtonSVC on a cluster of two processes",
+        "# LinearSVC on a cluster of two processes",
         f"{result['rows']:,} rows, {FEATURES} features, float64 ({gib:.1f} GiB), in {result['partitions']} "
         f"partitions; `LocalCluster` of {WORKERS} processes with a thread each and `memory_limit='{LIMIT}'`; "
-        f"`FiniteNewtonSVC({options})`. Times include the first pass over the data. Memory: largest resident set of "
+        f"`LinearSVC({options})`. Times include the first pass over the data. Memory: largest resident set of "
         "a worker, and of the driver process, which holds the sample. Passes: rounds over all partitions, the "
         "first pass being one, and the work on the sample by its share.",
         writing.machine_lines(result["machine"], 1),

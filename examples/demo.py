@@ -20,21 +20,22 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from rich.console import Console
 from rich.table import Table
+from sklearn import svm
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_moons
 from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.model_selection import LeaveOneOut, cross_val_predict, train_test_split
 from sklearn.preprocessing import MinMaxScaler, scale
-from sklearn.svm import SVC, LinearSVC, OneClassSVM
+from sklearn.svm import SVC, OneClassSVM
 
 from hingeline import (
     LASVC,
-    FiniteNewtonOrdinal,
-    FiniteNewtonSVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
+    LinearSVC,
     MinNormSVC,
     NNISDAClassifier,
+    OrdinalSVC,
     WorstViolatorSVC,
     datasets,
 )
@@ -135,12 +136,12 @@ def exact_rows() -> Iterator[tuple[str, ...]]:
 
 
 def linear_rows() -> Iterator[tuple[str, ...]]:
-    """Train linear machines on the same problem: FiniteNewtonSVC halves squared losses, so LinearSVC gets C / 2."""
-    FiniteNewtonSVC().fit(np.eye(4), [0, 1, 0, 1])  # what is loaded at first use is not part of the times
+    """Train linear machines on the same problem: LinearSVC halves squared losses, so sklearn LinearSVC gets C / 2."""
+    LinearSVC().fit(np.eye(4), [0, 1, 0, 1])  # what is loaded at first use is not part of the times
     for name, load in (("breast cancer", load_breast_cancer), ("digits", load_digits)):
         X, X_test, y, y_test = train_test_split(*load(return_X_y=True), test_size=0.3, random_state=0)
         X, y, X_test, y_test = scaled(X, y, X_test, y_test)
-        for clf in (FiniteNewtonSVC(C=1.0), LinearSVC(C=0.5, max_iter=100_000)):
+        for clf in (LinearSVC(C=1.0), svm.LinearSVC(C=0.5, max_iter=100_000)):
             _, train = timed(partial(clf.fit, X, y))
             what = f"{name}, {X.shape[0]} x {X.shape[1]}"
             yield what, type(clf).__name__, f"{clf.score(X_test, y_test):.3f}", f"{train:.1f}"
@@ -150,9 +151,9 @@ def ordinal_line() -> str:
     """Compare ordered classes with one machine for each class."""
     X, progression = load_diabetes(return_X_y=True)
     grade = np.digitize(progression, [75, 125, 175, 225])
-    guesses = [cross_val_predict(clf, scale(X), grade, cv=10) for clf in (FiniteNewtonOrdinal(), FiniteNewtonSVC())]
+    guesses = [cross_val_predict(clf, scale(X), grade, cv=10) for clf in (OrdinalSVC(), LinearSVC())]
     ours, plain = (np.abs(guess - grade).mean() for guess in guesses)
-    return f"Diabetes in five grades: mean error {ours:.2f} grades (FiniteNewtonOrdinal), {plain:.2f} (FiniteNewtonSVC)"
+    return f"Diabetes in five grades: mean error {ours:.2f} grades (OrdinalSVC), {plain:.2f} (LinearSVC)"
 
 
 def figure(path: Path) -> None:

@@ -1,7 +1,7 @@
 """A kernel machine for more rows than fit into memory: random features, partition by partition, and a linear machine.
 
 scikit-learn's ``RBFSampler`` (or ``Nystroem``) maps rows to features whose inner products approximate an RBF kernel.
-Fitted on a few rows it is a function of one row, so Dask can apply it to each partition; ``FiniteNewtonSVC`` then
+Fitted on a few rows it is a function of one row, so Dask can apply it to each partition; ``LinearSVC`` then
 learns from the partitions without loading all of them. The same pipeline on NumPy arrays gives the same model.
 """
 
@@ -16,7 +16,7 @@ from dask.distributed import Client, LocalCluster
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import make_pipeline
 
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 
 PARTITIONS, ROWS, FEATURES, COMPONENTS = 8, 5_000, 5, 200
 
@@ -48,9 +48,9 @@ def main() -> None:
         mapping.fit(few)
         # .persist() keeps the features in the workers' memory; without it they are made again for each round.
         Z = X.map_blocks(mapping.transform, chunks=(X.chunks[0], (COMPONENTS,)), dtype=float).persist()
-        model = FiniteNewtonSVC(C=0.1).fit(Z, y)
+        model = LinearSVC(C=0.1).fit(Z, y)
         pipeline = make_pipeline(mapping, model)  # both are fitted: it takes NumPy's rows
-        local = FiniteNewtonSVC(C=0.1).fit(mapping.transform(X.compute()), y.compute())
+        local = LinearSVC(C=0.1).fit(mapping.transform(X.compute()), y.compute())
         print(
             f"{type(mapping).__name__:10}  accuracy {pipeline.score(test_X, test_y):.4f}, on NumPy "
             f"{local.score(mapping.transform(test_X), test_y):.4f};  passes {model.n_passes_:.1f};  objectives differ "

@@ -1,6 +1,6 @@
 """Effect of C on a linear machine: weights, training error and cross-validation error.
 
-``finite_newton_path`` fits increasing values of C, each starting from the last minimum; ``FiniteNewtonSVCCV`` does so
+``linear_svc_path`` fits increasing values of C, each starting from the last minimum; ``LinearSVCCV`` does so
 for all folds at once. With small C the weights are near zero and have one sign for nearly all features. With large C
 they grow and take opposite signs, which lowers the training error and raises the error on other rows.
 """
@@ -19,7 +19,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import scale
 
-from hingeline import FiniteNewtonSVCCV, finite_newton_path
+from hingeline import LinearSVCCV, linear_svc_path
 
 CS, SEEDS, NAMED = np.logspace(-5, 3, 33), range(5), 6
 COLOURS = ["#c0392b", "#2e6da4", "#e08214", "#16a085", "#8e44ad", "#7f6000"]
@@ -29,7 +29,7 @@ def main(path: Path) -> None:
     """Weights against C, and errors against C."""
     data = load_breast_cancer()
     X, y = scale(data.data), data.target
-    found = finite_newton_path(X, y, Cs=CS, tol=1e-6)
+    found = linear_svc_path(X, y, Cs=CS, tol=1e-6)
     fig, (top, bottom) = plt.subplots(2, 1, figsize=(9, 7.6), sharex=True, layout="constrained")
     weights = found.coefs[:, 0]
     largest = np.argsort(-np.abs(weights[-1]))
@@ -44,7 +44,7 @@ def main(path: Path) -> None:
     decisions = X @ weights.T + found.intercepts[:, 0]
     bottom.plot(CS, 100 * ((decisions > 0) != y[:, None]).mean(axis=0), color="#7f8c8d", label="training error")
     folds = [StratifiedKFold(10, shuffle=True, random_state=seed) for seed in SEEDS]
-    searches = [FiniteNewtonSVCCV(Cs=CS, cv=cv, refit=False).fit(X, y) for cv in folds]
+    searches = [LinearSVCCV(Cs=CS, cv=cv, refit=False).fit(X, y) for cv in folds]
     errors = np.array([100 * (1 - search.scores_.mean(axis=0)) for search in searches])
     mean, sd = errors.mean(axis=0), errors.std(axis=0)
     bottom.plot(CS, mean, color="#2e6da4", label="10-fold cross-validation, 5 shuffles")

@@ -24,13 +24,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from hingeline import SVC, FiniteNewtonSVC, WorstViolatorSVC
+from hingeline import SVC, LinearSVC, WorstViolatorSVC
 from hingeline.compare import rank_methods
 
 CLASSIFIERS = {
     "SVC": SVC(),
     "WorstViolatorSVC": WorstViolatorSVC(),
-    "FiniteNewtonSVC": FiniteNewtonSVC(),
+    "LinearSVC": LinearSVC(),
     "5 neighbours": KNeighborsClassifier(),
     "naive Bayes": GaussianNB(),
     "tree": DecisionTreeClassifier(random_state=0),

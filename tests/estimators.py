@@ -6,15 +6,15 @@ import hingeline
 from hingeline import (
     LASVC,
     SVC,
-    FiniteNewtonOrdinal,
-    FiniteNewtonSVC,
-    FiniteNewtonSVCCV,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
+    LinearSVC,
+    LinearSVCCV,
     MinNormSVC,
     NNISDAClassifier,
     NystroemSVC,
+    OrdinalSVC,
     WorstViolatorSVC,
 )
 from hingeline.base.kernel import KernelEstimator
@@ -38,8 +38,8 @@ MODELS = {
     "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5, rule="norma", average=True, random_state=0),
     "IncrementalSVC": IncrementalSVC(gamma=0.5, C=10.0),
     "IncrementalOneClassSVM": IncrementalOneClassSVM(gamma=0.5, nu=0.2),
-    "FiniteNewtonSVC": FiniteNewtonSVC(C=10.0),
-    "FiniteNewtonSVCCV": FiniteNewtonSVCCV(Cs=3, cv=3),
-    "FiniteNewtonOrdinal": FiniteNewtonOrdinal(C=10.0),
+    "LinearSVC": LinearSVC(C=10.0),
+    "LinearSVCCV": LinearSVCCV(Cs=3, cv=3),
+    "OrdinalSVC": OrdinalSVC(C=10.0),
     "NystroemSVC": NystroemSVC(gamma=0.5, C=10.0, n_components=20),
 }

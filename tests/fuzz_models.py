@@ -32,7 +32,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from hingeline import LASVC, SVC, FiniteNewtonOrdinal, IncrementalOneClassSVM, IncrementalSVC, NystroemMap
+from hingeline import LASVC, SVC, IncrementalOneClassSVM, IncrementalSVC, NystroemMap, OrdinalSVC
 from hingeline.files import layout, libsvm, models
 
 from .estimators import MODELS
@@ -58,7 +58,7 @@ def valid_files():
         LASVC(gamma=0.5).partial_fit(sparse, np.array(["a", "b", "c"])[y], classes=["a", "b", "c", "d"]),
         IncrementalSVC(gamma=0.5, window=20).fit(X, y > 0, ids=[f"id {k}" for k in range(30)]),
         IncrementalOneClassSVM(shape="sphere", gamma=0.5).fit(sparse),
-        FiniteNewtonOrdinal(),
+        OrdinalSVC(),
         NystroemMap(n_components=5).fit(X),
     ]
     return [b"".join(map(bytes, layout.pieces(*without_times(*models.packed(model))))) for model in fitted]
@@ -303,7 +303,7 @@ def use(model):
     assert len(labels) == 4
     if hasattr(model, "decision_function"):
         decisions = model.decision_function(rows)
-        allowed = np.isfinite(decisions) if not isinstance(model, FiniteNewtonOrdinal) else ~np.isnan(decisions)
+        allowed = np.isfinite(decisions) if not isinstance(model, OrdinalSVC) else ~np.isnan(decisions)
         assert allowed.all(), "decision values are not finite"
     if hasattr(model, "_model") and isinstance(model, LASVC | IncrementalSVC):
         model.partial_fit(rows, labels)

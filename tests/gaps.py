@@ -13,15 +13,15 @@ import scipy.sparse as sp
 from hingeline import (
     LASVC,
     SVC,
-    FiniteNewtonOrdinal,
-    FiniteNewtonSVC,
-    FiniteNewtonSVCCV,
     IncrementalOneClassSVM,
     IncrementalSVC,
+    LinearSVC,
+    LinearSVCCV,
     MinNormSVC,
     NNISDAClassifier,
     NystroemSVC,
-    finite_newton_path,
+    OrdinalSVC,
+    linear_svc_path,
 )
 from hingeline.model_selection import KernelSearchCV
 
@@ -416,7 +416,7 @@ def finite_newton(rng, most_rows):
     _with_intercept(rng, problem)
     if rng.random() < 0.2:
         problem.parameters["kkt_tol"] = 10.0 ** rng.uniform(-4, -1)
-    return compare_finite_newton(_fit(FiniteNewtonSVC(**problem.parameters), problem), problem)
+    return compare_finite_newton(_fit(LinearSVC(**problem.parameters), problem), problem)
 
 
 def compare_finite_newton(model, problem):
@@ -458,8 +458,8 @@ def path(rng, most_rows):
     Cs = C * np.array([0.1, 1.0, 3.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = finite_newton_path(problem.given, problem.y, Cs=Cs, sample_weight=problem.weight, **parameters)
-    model = FiniteNewtonSVC(**parameters)
+        found = linear_svc_path(problem.given, problem.y, Cs=Cs, sample_weight=problem.weight, **parameters)
+    model = LinearSVC(**parameters)
     out = Comparison(model, model.tol)
     _compare_paths(out, model, problem, Cs, found.coefs, found.intercepts, found.duality_gap)
     return out
@@ -475,7 +475,7 @@ def _compare_paths(out, model, problem, Cs, coefs, intercepts, gaps):
 
             def better(C=C, k=k):
                 parameters = {**problem.parameters, "C": C, "tol": 1e-9, "max_iter": 1000}
-                fine = _fit(FiniteNewtonSVC(**parameters), problem)
+                fine = _fit(LinearSVC(**parameters), problem)
                 return _extended(problem.rows[:1], model, fine.coef_[k], fine.intercept_[k])[1]
 
             _weights_alone(out, gaps[j][k], X, t[own], C * factors[rows][own], weights, model.loss, better)
@@ -489,7 +489,7 @@ def cross_validated(rng, most_rows):
     _with_intercept(rng, problem)
     parameters = dict(problem.parameters)
     C = parameters.pop("C")
-    model = _fit(FiniteNewtonSVCCV(Cs=[C, 10 * C], cv=2, **parameters), problem)
+    model = _fit(LinearSVCCV(Cs=[C, 10 * C], cv=2, **parameters), problem)
     out = Comparison(model, model.tol)
     problem.parameters["C"] = model.C_
     _compare_paths(out, model, problem, [model.C_], [model.coef_], [model.intercept_], [model.duality_gap_])
@@ -501,7 +501,7 @@ def ordinal(rng, most_rows):
     problem = draw(rng, min(most_rows, 100 if wide else 500), wide=wide)
     _linear_parameters(rng, problem, ("auto", "gram", "cg", "paper", "plain"))
     problem.parameters["kkt_tol"] = 10.0 ** rng.uniform(-3, 0)
-    model = _fit(FiniteNewtonOrdinal(**problem.parameters), problem)
+    model = _fit(OrdinalSVC(**problem.parameters), problem)
     out = Comparison(model, model.tol)
     factors = model.C * problem.factors(model.classes_)
     own = factors > 0
@@ -509,7 +509,7 @@ def ordinal(rng, most_rows):
     weights = np.append(model.coef_, model.thresholds_)
 
     def better():
-        fine = _fit(FiniteNewtonOrdinal(**{**problem.parameters, "tol": 1e-9, "max_iter": 1000}), problem)
+        fine = _fit(OrdinalSVC(**{**problem.parameters, "tol": 1e-9, "max_iter": 1000}), problem)
         return np.append(fine.coef_, fine.thresholds_)
 
     _weights_alone(out, model.duality_gap_, X, t, c, weights, model.loss, better)
@@ -590,10 +590,10 @@ FAMILIES = {
     "LASVC": lasvc,
     "IncrementalSVC": incremental,
     "IncrementalOneClassSVM": one_class,
-    "FiniteNewtonSVC": finite_newton,
-    "finite_newton_path": path,
-    "FiniteNewtonSVCCV": cross_validated,
-    "FiniteNewtonOrdinal": ordinal,
+    "LinearSVC": finite_newton,
+    "linear_svc_path": path,
+    "LinearSVCCV": cross_validated,
+    "OrdinalSVC": ordinal,
     "NystroemSVC": nystroem,
     "KernelSearchCV": search,
 }

@@ -197,8 +197,8 @@ def test_the_table_of_C_is_that_of_the_code_above():
 def test_the_table_of_ordered_classes_is_that_of_the_code_above():
     found = run_page("ordinal.md", "cross_val_predict")["found"]
     for label, name in (
-        ("`FiniteNewtonOrdinal`", "FiniteNewtonOrdinal"),
-        ("`FiniteNewtonSVC`, one class against the rest", "FiniteNewtonSVC"),
+        ("`OrdinalSVC`", "OrdinalSVC"),
+        ("`LinearSVC`, one class against the rest", "LinearSVC"),
     ):
         assert table_row("ordinal.md", label) == [f"{value:.3f}" for value in found[name]]
 

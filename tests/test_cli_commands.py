@@ -97,10 +97,10 @@ def test_compare_a_table(command, files):  # noqa: F811
 
 
 def test_compare_methods_on_files(command, files):  # noqa: F811
-    methods = ("--method", "SVC(C=2, gamma=0.1)", "--method", "FiniteNewtonSVC")
+    methods = ("--method", "SVC(C=2, gamma=0.1)", "--method", "LinearSVC")
     found = command.json("compare", "three", "two.csv", *methods, "-v", 3)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    assert found["datasets"] == ["three", "two.csv"] and found["methods"] == ["SVC(C=2, gamma=0.1)", "FiniteNewtonSVC"]
+    assert found["datasets"] == ["three", "two.csv"] and found["methods"] == ["SVC(C=2, gamma=0.1)", "LinearSVC"]
     expected = cross_val_score(hingeline.SVC(C=2, gamma=0.1), X2, y2, cv=folds).mean()
     assert found["scores"][1][0] == expected
 

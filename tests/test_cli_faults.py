@@ -241,7 +241,7 @@ def test_numbers_of_options(command, files):  # noqa: F811
     [
         ("two.csv --estimator SVC", "LIBSVM's labels are 32-bit integers"),
         ("three --estimator NystroemSVC", "NystroemSVC"),
-        ("three --estimator FiniteNewtonSVC", "FiniteNewtonSVC"),
+        ("three --estimator LinearSVC", "LinearSVC"),
         ("three --estimator LASVC --param multi_class=ovr", "pair of classes"),
         ("three --estimator IncrementalSVC", "pair of classes"),
         ("three --estimator IncrementalOneClassSVM --param shape=ball", "plane"),
@@ -256,7 +256,7 @@ def test_libsvm_models_are_checked_before_training(command, files, monkeypatch, 
 
 def test_comparisons_are_checked_before_reading(command, files, monkeypatch):  # noqa: F811
     monkeypatch.setattr("hingeline.cli.train.read_labelled", lambda *_: pytest.fail("read"))
-    both = "--method SVC --method FiniteNewtonSVC"
+    both = "--method SVC --method LinearSVC"
     for words, message in [
         (f"two three {both} --method SVC", "--method SVC is given twice"),
         ("two three --method SVC", "at least two methods"),
@@ -277,7 +277,7 @@ def test_data_sets_of_one_name(command, files):  # noqa: F811
     for folder in ("a", "b"):
         Path(folder).mkdir()
         Path(folder, "set").write_text(svmlight(X, y))
-    methods = ("--method", "SVC", "--method", "FiniteNewtonSVC")
+    methods = ("--method", "SVC", "--method", "LinearSVC")
     assert command.json("compare", "a/set", "b/set", *methods, "-v", 2)["datasets"] == ["a/set", "b/set"]
 
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.exceptions import NotFittedError
 
-from hingeline import FiniteNewtonOrdinal, FiniteNewtonSVC
+from hingeline import LinearSVC, OrdinalSVC
 
 dask = pytest.importorskip("dask", reason="Dask is not installed (pip install 'hingeline[dask]')")
 da = pytest.importorskip("dask.array", reason="dask.array is not installed (pip install 'hingeline[dask]')")
@@ -88,9 +88,9 @@ def test_two_classes(solver, form, loss):
         "class_weight": "balanced",
         "intercept_scaling": 2.0,
     }
-    local = FiniteNewtonSVC(**model).fit(X, y, weight)
+    local = LinearSVC(**model).fit(X, y, weight)
     Z = chunked(X)
-    ours = FiniteNewtonSVC(**model).fit(Z, chunked(y), chunked(weight))
+    ours = LinearSVC(**model).fit(Z, chunked(y), chunked(weight))
     same(ours, local, X, Z)
     assert ours.solver_ == solver
     np.testing.assert_allclose(ours.intercept_, local.intercept_, rtol=1e-4)
@@ -101,7 +101,7 @@ def test_two_classes(solver, form, loss):
 
 
 @pytest.mark.parametrize("form", ["dense", "csr"])
-@pytest.mark.parametrize("model", [FiniteNewtonSVC(), FiniteNewtonOrdinal()], ids=["rest", "ordinal"])
+@pytest.mark.parametrize("model", [LinearSVC(), OrdinalSVC()], ids=["rest", "ordinal"])
 def test_the_hinge(model, form):
     X, score = rows(600)
     X = sp.csr_matrix(np.where(np.abs(X) > 0.7, X, 0)) if form == "csr" else X
@@ -120,8 +120,8 @@ def test_more_classes(solver, multi_class):
     y = labels(score, 4)
     y[:CHUNK] = np.minimum(y[:CHUNK], 2)  # a partition without one of the classes
     model = {"solver": solver, "multi_class": multi_class, "tol": 1e-9, "class_weight": {0: 2.0, 3: 0.5}}
-    local = FiniteNewtonSVC(**model).fit(X, y)
-    ours = FiniteNewtonSVC(**model).fit(chunked(X), chunked(y))
+    local = LinearSVC(**model).fit(X, y)
+    ours = LinearSVC(**model).fit(chunked(X), chunked(y))
     same(ours, local, X, chunked(X))
     if multi_class == "ovo":
         np.testing.assert_allclose(ours.decision_scale_, local.decision_scale_, rtol=1e-3)
@@ -135,8 +135,8 @@ def test_ordered_classes(solver):
     y = names[labels(score, 3)]
     weight = np.random.default_rng(1).random(N)
     model = {"solver": solver, "tol": 1e-9, "classes": [*names, "never"], "class_weight": "balanced"}
-    local = FiniteNewtonOrdinal(**model).fit(X, y, weight)
-    ours = FiniteNewtonOrdinal(**model).fit(chunked(X), y, weight)
+    local = OrdinalSVC(**model).fit(X, y, weight)
+    ours = OrdinalSVC(**model).fit(chunked(X), y, weight)
     same(ours, local, X, chunked(X))
     np.testing.assert_allclose(ours.thresholds_, local.thresholds_, rtol=1e-3)
     assert ours.score(chunked(X), y) == pytest.approx(local.score(X, y), abs=2e-3)
@@ -145,8 +145,8 @@ def test_ordered_classes(solver):
 def test_one_weight_only():
     X, score = rows()
     y = labels(score, 2)
-    local = FiniteNewtonSVC(fit_intercept=False, tol=1e-9).fit(X[:, :1], y)
-    same(FiniteNewtonSVC(fit_intercept=False, tol=1e-9, solver="gram").fit(chunked(X[:, :1]), y), local)
+    local = LinearSVC(fit_intercept=False, tol=1e-9).fit(X[:, :1], y)
+    same(LinearSVC(fit_intercept=False, tol=1e-9, solver="gram").fit(chunked(X[:, :1]), y), local)
 
 
 def test_single_precision_and_integers():
@@ -155,13 +155,13 @@ def test_single_precision_and_integers():
     for Z in (X.astype(np.float32), np.round(3 * X).astype(np.int16)):
         for solver in ("gram", "cg"):
             model = {"solver": solver, "tol": 1e-7}
-            same(FiniteNewtonSVC(**model).fit(chunked(Z), y), FiniteNewtonSVC(**model).fit(Z, y), rtol=1e-3)
+            same(LinearSVC(**model).fit(chunked(Z), y), LinearSVC(**model).fit(Z, y), rtol=1e-3)
 
 
 def test_a_start_that_is_given():
     X, score = rows()
     y = labels(score, 2)
-    local = FiniteNewtonSVC(tol=1e-9).fit(X, y)
+    local = LinearSVC(tol=1e-9).fit(X, y)
     guess = local.coef_ * 17
     # Without an intercept the guess is scaled; in memory for the rows that have a loss, which are all with 'squared'.
     starts = [("squared", {}), ("squared_hinge", {"intercept_init": [0.3]})]
@@ -169,18 +169,18 @@ def test_a_start_that_is_given():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ours, here = (
-                FiniteNewtonSVC(tol=1e-4, max_iter=0, loss=loss).fit(Z, y, coef_init=guess, **intercept)
+                LinearSVC(tol=1e-4, max_iter=0, loss=loss).fit(Z, y, coef_init=guess, **intercept)
                 for Z in (chunked(X), X)
             )
         np.testing.assert_allclose(ours.coef_, here.coef_, rtol=1e-9)
         np.testing.assert_allclose(ours.intercept_, here.intercept_, rtol=1e-9)
-    again = FiniteNewtonSVC(tol=1e-4, warm_start=True).fit(chunked(X), y)
+    again = LinearSVC(tol=1e-4, warm_start=True).fit(chunked(X), y)
     assert again.fit(chunked(X), y).n_iter_[0] == 0
 
 
 def test_few_rounds():
     X, score = rows(20_000, 10)
-    ours = FiniteNewtonSVC().fit(chunked(X, 4000), labels(score, 2))
+    ours = LinearSVC().fit(chunked(X, 4000), labels(score, 2))
     assert ours.n_passes_ < 7
     assert ours.n_iter_[0] <= 3
 
@@ -188,10 +188,10 @@ def test_few_rounds():
 def test_partitions_do_not_matter():
     X, score = rows()
     y = labels(score, 2)
-    one = FiniteNewtonSVC(tol=1e-9).fit(chunked(X, N), y)
+    one = LinearSVC(tol=1e-9).fit(chunked(X, N), y)
     for sizes in ((1, 0, N - 1), (700, 3, 797)):
         Z = da.from_array(X, chunks=((*sizes,), -1))
-        same(FiniteNewtonSVC(tol=1e-9).fit(Z, y), one)
+        same(LinearSVC(tol=1e-9).fit(Z, y), one)
 
 
 def test_partitions_are_a_source():
@@ -211,17 +211,17 @@ def test_dataframes():
     frame["label"] = np.array(["a", "b"])[labels(score, 2)]
     frame["weight"] = np.random.default_rng(0).random(N)
     names = list(frame.columns[:D])
-    local = FiniteNewtonSVC(tol=1e-9).fit(frame[names], frame["label"], frame["weight"])
+    local = LinearSVC(tol=1e-9).fit(frame[names], frame["label"], frame["weight"])
     parts = dd.from_pandas(frame, npartitions=4)
     parts = parts[parts["f0"] < 100]  # numbers of rows are not known any more
-    ours = FiniteNewtonSVC(tol=1e-9).fit(parts[names], parts["label"], parts["weight"])
+    ours = LinearSVC(tol=1e-9).fit(parts[names], parts["label"], parts["weight"])
     same(ours, local)
     assert ours.feature_names_in_.tolist() == names
     assert (ours.predict(parts[names]).compute() == local.predict(frame[names])).mean() > 0.999
     assert ours.score(parts[names], parts["label"]) == pytest.approx(
         local.score(frame[names], frame["label"]), abs=2e-3
     )
-    same(FiniteNewtonSVC(tol=1e-9).fit(parts[names], frame["label"], frame["weight"]), local)
+    same(LinearSVC(tol=1e-9).fit(parts[names], frame["label"], frame["weight"]), local)
     with pytest.raises(ValueError, match="feature names"):
         ours.predict(parts[names[::-1]]).compute()
 
@@ -229,19 +229,19 @@ def test_dataframes():
 def test_chunks_of_unknown_size_and_of_columns():
     X, score = rows()
     y = labels(score, 2)
-    local = FiniteNewtonSVC(tol=1e-9).fit(X, y)
+    local = LinearSVC(tol=1e-9).fit(X, y)
     Z, v = chunked(X), chunked(y)
     kept = Z[:, 0] > -100
-    same(FiniteNewtonSVC(tol=1e-9).fit(Z[kept], v[kept]), local)
-    same(FiniteNewtonSVC(tol=1e-9).fit(Z[kept], y), local)
-    same(FiniteNewtonSVC(tol=1e-9).fit(Z[kept], chunked(y, 100)), local)
-    same(FiniteNewtonSVC(tol=1e-9).fit(Z.rechunk((300, 2)), chunked(y, 100)), local, X, Z.rechunk((300, 2)))
+    same(LinearSVC(tol=1e-9).fit(Z[kept], v[kept]), local)
+    same(LinearSVC(tol=1e-9).fit(Z[kept], y), local)
+    same(LinearSVC(tol=1e-9).fit(Z[kept], chunked(y, 100)), local)
+    same(LinearSVC(tol=1e-9).fit(Z.rechunk((300, 2)), chunked(y, 100)), local, X, Z.rechunk((300, 2)))
     assert np.isnan(local.predict(Z[kept]).shape[0])
 
 
 def test_predictions_are_lazy():
     X, score = rows()
-    model = FiniteNewtonSVC().fit(X, labels(score, 3))
+    model = LinearSVC().fit(X, labels(score, 3))
     out = model.decision_function(chunked(X))
     assert isinstance(out, da.Array)
     assert out.shape == (N, 3)
@@ -264,7 +264,7 @@ def test_errors_name_what_is_wrong():
     Z, v = chunked(X), chunked(y)
 
     def refuses(match, *args, **options):
-        model = FiniteNewtonSVC(**options)
+        model = LinearSVC(**options)
         with pytest.raises(ValueError, match=match):
             model.fit(*args)
         assert not hasattr(model, "classes_")
@@ -290,19 +290,19 @@ def test_errors_name_what_is_wrong():
         refuses(r"X \(partition 1\) contains (NaN|infinity)", chunked(sp.csr_matrix(broken)), v)
     refuses("range of a double", chunked(X * 1e200), v)
     with pytest.raises(TypeError, match="y must be a Dask array or dataframe"):
-        FiniteNewtonSVC().fit(Z, dask.delayed(y))
+        LinearSVC().fit(Z, dask.delayed(y))
     with pytest.raises(ValueError, match="classes must list every label"):
-        FiniteNewtonOrdinal(classes=[0, 5]).fit(Z, v)
+        OrdinalSVC(classes=[0, 5]).fit(Z, v)
     with pytest.raises(NotFittedError):
-        FiniteNewtonSVC().predict(Z)
+        LinearSVC().predict(Z)
     with pytest.raises(ValueError, match="expecting 6 features"):
-        FiniteNewtonSVC().fit(Z, v).predict(Z[:, :3])
+        LinearSVC().fit(Z, v).predict(Z[:, :3])
 
 
 def test_a_failed_fit_changes_nothing():
     X, score = rows()
     y = labels(score, 2)
-    model = FiniteNewtonSVC().fit(X, y)
+    model = LinearSVC().fit(X, y)
     before = dict(vars(model))
     with pytest.raises(ValueError, match="different numbers"):
         model.fit(chunked(X), y[:-1])
@@ -324,7 +324,7 @@ def test_ctrl_c_leaves_a_model(monkeypatch):
 
     whole = dask_rows.DaskRows._round
     monkeypatch.setattr(dask_rows.DaskRows, "_round", broken)
-    model = FiniteNewtonSVC(tol=1e-9)
+    model = LinearSVC(tol=1e-9)
     with pytest.raises(KeyboardInterrupt):
         model.fit(chunked(X), labels(score, 2))
     assert model.stop_reason_.tolist() == ["interrupted"]
@@ -344,7 +344,7 @@ def test_callbacks_watch():
         def on_fit_task_end(self, *args, **options):
             seen.append(1)
 
-    FiniteNewtonSVC(loss="hinge").set_callbacks(Watch()).fit(Z, y)
+    LinearSVC(loss="hinge").set_callbacks(Watch()).fit(Z, y)
     assert len(seen) > 3
 
 
@@ -359,7 +359,7 @@ def test_a_bar_in_a_terminal(monkeypatch):
 
     monkeypatch.setattr(training, "progress", lambda wanted, total, label: told.append(wanted) or Bar())
     X, score = rows()
-    FiniteNewtonSVC(tol=1e-9).fit(chunked(X), labels(score, 2))
+    LinearSVC(tol=1e-9).fit(chunked(X), labels(score, 2))
     assert told[0] is None
     assert told[-1] == 100
 
@@ -401,13 +401,13 @@ def lazy(n_parts, each, flag=None):
 def test_a_cluster(cluster):
     with dask.config.set(scheduler=None), cluster.as_current():
         X, y = lazy(4, 500)
-        local = FiniteNewtonSVC(tol=1e-9).fit(*dask.compute(X, y, scheduler="sync"))
+        local = LinearSVC(tol=1e-9).fit(*dask.compute(X, y, scheduler="sync"))
         Z = X.persist()
-        ours = FiniteNewtonSVC(tol=1e-9).fit(Z, y)
+        ours = LinearSVC(tol=1e-9).fit(Z, y)
         same(ours, local)
         assert ours.score(Z, y) == pytest.approx(local.score(*dask.compute(X, y, scheduler="sync")), abs=2e-3)
         with pytest.raises(ValueError, match="Unknown label type"):
-            FiniteNewtonSVC().fit(Z, y + 0.123)
+            LinearSVC().fit(Z, y + 0.123)
 
 
 @pytest.mark.parametrize("solver", [pytest.param("gram", marks=pytest.mark.slow), "cg"])
@@ -415,7 +415,7 @@ def test_a_worker_dies(cluster, solver, tmp_path, monkeypatch):
     flag = str(tmp_path / "flag")
     with dask.config.set(scheduler=None), cluster.as_current():
         X, y = lazy(3, 400, flag)
-        local = FiniteNewtonSVC(tol=1e-6).fit(*dask.compute(X, y, scheduler="sync"))
+        local = LinearSVC(tol=1e-6).fit(*dask.compute(X, y, scheduler="sync"))
         before = set(cluster.run(os.getpid).values())
         rounds = []
 
@@ -427,7 +427,7 @@ def test_a_worker_dies(cluster, solver, tmp_path, monkeypatch):
 
         real = dask_rows.persist if solver == "cg" else dask_rows.compute
         monkeypatch.setattr(dask_rows, "persist" if solver == "cg" else "compute", compute)
-        ours = FiniteNewtonSVC(tol=1e-6, solver=solver).fit(X, y)
+        ours = LinearSVC(tol=1e-6, solver=solver).fit(X, y)
         assert len(rounds) >= 3
         assert not os.path.exists(flag)
         deadline = time.monotonic() + 20
@@ -447,15 +447,15 @@ def test_a_mapped_file_is_not_copied(tmp_path):
     mapped[:] = X
     mapped.flush()
     mapped = np.memmap(tmp_path / "X", dtype=np.float64, mode="r", shape=X.shape)
-    FiniteNewtonSVC().fit(X[:2000], y[:2000])
+    LinearSVC().fit(X[:2000], y[:2000])
     tracemalloc.start()
     try:
-        model = FiniteNewtonSVC(tol=1e-9).fit(mapped, y)
+        model = LinearSVC(tol=1e-9).fit(mapped, y)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < X.nbytes / 2
-    np.testing.assert_array_equal(model.coef_, FiniteNewtonSVC(tol=1e-9).fit(X, y).coef_)
+    np.testing.assert_array_equal(model.coef_, LinearSVC(tol=1e-9).fit(X, y).coef_)
 
 
 def test_partition_after_partition():
@@ -475,8 +475,8 @@ def test_partition_after_partition():
     X = da.concatenate([da.from_delayed(dask.delayed(block)(k), shape=(500, D), dtype=float) for k in range(12)])
     y = np.concatenate([rows(500, D, k)[1] > 0 for k in range(12)])
     with dask.config.set(scheduler="threads", num_workers=2):
-        FiniteNewtonSVC(tol=1e-9).fit(X, y)
-        FiniteNewtonSVC(tol=1e-9, solver="cg").fit(X, y)
+        LinearSVC(tol=1e-9).fit(X, y)
+        LinearSVC(tol=1e-9, solver="cg").fit(X, y)
     assert most[0] <= 5
 
 
@@ -504,9 +504,9 @@ def test_read_libsvm(tmp_path, zero_based, cached):
         assert len(list(cache.iterdir())) == 2 * count
     lazily, labels_too = hd.read_libsvm([file], blocksize=4000, n_features=D, zero_based=zero_based, dtype="float32")
     assert np.isnan(lazily.shape[0])
-    local = FiniteNewtonSVC(tol=1e-7).fit(X, y)
-    same(FiniteNewtonSVC(tol=1e-7).fit(Z, v), local, rtol=1e-3)
-    same(FiniteNewtonSVC(tol=1e-7).fit(lazily, labels_too), local, rtol=1e-3)
+    local = LinearSVC(tol=1e-7).fit(X, y)
+    same(LinearSVC(tol=1e-7).fit(Z, v), local, rtol=1e-3)
+    same(LinearSVC(tol=1e-7).fit(lazily, labels_too), local, rtol=1e-3)
 
 
 def test_read_libsvm_refuses(tmp_path):
@@ -538,5 +538,5 @@ def test_cached_text_is_parsed_once(tmp_path, monkeypatch):
     real = libsvm.load_svmlight_file
     monkeypatch.setattr(libsvm, "load_svmlight_file", lambda *a, **k: parsed.append(1) or real(*a, **k))
     Z, y = hd.read_libsvm(str(tmp_path / "*.txt"), blocksize=5000, cache=tmp_path / "cache")
-    FiniteNewtonSVC().fit(Z, y).score(Z, y)
+    LinearSVC().fit(Z, y).score(Z, y)
     assert len(parsed) == Z.numblocks[0]

@@ -23,11 +23,11 @@ import hingeline
 from hingeline import (
     LASVC,
     SVC,
-    FiniteNewtonSVC,
-    FiniteNewtonSVCCV,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
+    LinearSVC,
+    LinearSVCCV,
     NystroemMap,
     NystroemSVC,
     WorstViolatorSVC,
@@ -101,7 +101,7 @@ def odd_models():
     yield "strings", SVC(gamma=0.5).fit(rows, WORDS[labels])
     yield "object strings", LASVC(gamma=0.5).fit(rows, WORDS[labels].astype(object))
     yield "booleans", IncrementalSVC(gamma=0.5).fit(rows, labels > 0)
-    yield "floats", FiniteNewtonSVC().fit(rows, labels - 1.0)
+    yield "floats", LinearSVC().fit(rows, labels - 1.0)
     yield "small integers", SVC(gamma=0.5).fit(rows, labels.astype(np.int8))
     weights = {"sepal": 2.0, "iris": np.float32(0.5)}
     yield "class weights", SVC(gamma=0.5, class_weight=weights).fit(rows, WORDS[labels])
@@ -121,8 +121,8 @@ def odd_models():
     yield "random state", KernelSGDClassifier(gamma=0.5, random_state=np.random.RandomState(3)).fit(rows, labels)
     yield "map", NystroemMap(gamma=0.5, n_components=20).fit(rows)
     yield "sparse landmarks", NystroemSVC(n_components=20, kernel_params={}).fit(sparse, labels)
-    yield "list of Cs", FiniteNewtonSVCCV(Cs=[0.1, 1.0], cv=3, scoring="accuracy").fit(rows, labels)
-    yield "column order", FiniteNewtonSVC().fit(np.asfortranarray(rows), labels)
+    yield "list of Cs", LinearSVCCV(Cs=[0.1, 1.0], cv=3, scoring="accuracy").fit(rows, labels)
+    yield "column order", LinearSVC().fit(np.asfortranarray(rows), labels)
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +268,7 @@ def test_a_model_is_saved_as_one_state_while_it_learns(tmp_path):
 # ---- skops ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("FiniteNewtonSVCCV", "LASVC-lasvm")])
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("LinearSVCCV", "LASVC-lasvm")])
 def test_skops_with_the_published_list_of_types(name):
     skops = pytest.importorskip("skops.io", reason="skops is not installed")
     model = make_pipeline(StandardScaler(), clone(MODELS[name])).fit(X[FIRST], y[FIRST])

@@ -11,10 +11,10 @@ import hingeline
 from hingeline import (
     LASVC,
     SVC,
-    FiniteNewtonSVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
+    LinearSVC,
     MinNormSVC,
     NNISDAClassifier,
     NystroemSVC,
@@ -194,7 +194,7 @@ def test_a_one_class_model_with_density_marks(tmp_path):
         (MinNormSVC(multi_class="all"), ValueError, "machine for each class against the rest"),
         (SVC(kernel=lambda A, B: A @ B.T), ValueError, "kernel is a function"),
         (NystroemSVC(), TypeError, "NystroemSVC has no support vectors"),
-        (FiniteNewtonSVC(), TypeError, "must be a kernel classifier"),
+        (LinearSVC(), TypeError, "must be a kernel classifier"),
         (IncrementalOneClassSVM(shape="sphere"), ValueError, "shape='plane'"),
     ],
 )

@@ -1,17 +1,17 @@
-"""FiniteNewtonSVC against LinearSVC, the naive twin, SciPy, a QP and a conic solver; certificates; classes."""
+"""LinearSVC against sklearn LinearSVC, the naive twin, SciPy, a QP and a conic solver; certificates; classes."""
 
 from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn import svm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import scale
-from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_class_weight
 
-from hingeline import FiniteNewtonSVC, _core
+from hingeline import LinearSVC, _core
 from hingeline.linear.rows import MultiplierSource
 
 from .finite_newton_cases import (
@@ -107,10 +107,12 @@ REAL = {name: (X, y) for name, X, y in real_sets()}
 @pytest.mark.parametrize("C", [0.01, 1.0, 20.0])
 @pytest.mark.parametrize("name", REAL)
 def test_squared_hinge_is_that_of_linear_svc(name, C, options, solver):
-    # LinearSVC's loss is xi^2, ours xi^2 / 2.
+    # sklearn LinearSVC's loss is xi^2, ours xi^2 / 2.
     X, y = REAL[name]
-    model = FiniteNewtonSVC(C=C, solver=solver, **tight("squared_hinge"), **options).fit(X, y)
-    reference = LinearSVC(C=C / 2, loss="squared_hinge", dual=False, tol=1e-10, max_iter=100_000, **options).fit(X, y)
+    model = LinearSVC(C=C, solver=solver, **tight("squared_hinge"), **options).fit(X, y)
+    reference = svm.LinearSVC(C=C / 2, loss="squared_hinge", dual=False, tol=1e-10, max_iter=100_000, **options).fit(
+        X, y
+    )
     np.testing.assert_allclose(model.coef_, reference.coef_, rtol=0, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, reference.intercept_ + 0 * model.intercept_, rtol=0, atol=1e-6)
     assert model.solver_ == solver
@@ -120,8 +122,8 @@ def test_squared_hinge_is_that_of_linear_svc(name, C, options, solver):
 @pytest.mark.parametrize("name, C", [("few", 1.0), ("few", 0.05), ("wide", 1.0), ("wine", 0.1)])
 def test_hinge_is_that_of_linear_svc(name, C, options):
     X, y = REAL[name]
-    model = FiniteNewtonSVC(C=C, **tight("hinge"), **options).fit(X, y)
-    reference = LinearSVC(C=C, loss="hinge", dual=True, tol=1e-10, max_iter=1_000_000, random_state=0, **options)
+    model = LinearSVC(C=C, **tight("hinge"), **options).fit(X, y)
+    reference = svm.LinearSVC(C=C, loss="hinge", dual=True, tol=1e-10, max_iter=1_000_000, random_state=0, **options)
     reference.fit(X, y)
     np.testing.assert_allclose(model.coef_, reference.coef_, rtol=0, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, reference.intercept_ + 0 * model.intercept_, rtol=0, atol=1e-6)
@@ -134,7 +136,7 @@ def test_hinge_is_that_of_linear_svc(name, C, options):
 def test_twin(loss, C, options, solver):
     X, y = problem(d=6)
     s = weights(len(y))
-    model = FiniteNewtonSVC(C=C, solver=solver, **tight(loss), **options).fit(X, y, s)
+    model = LinearSVC(C=C, solver=solver, **tight(loss), **options).fit(X, y, s)
     ((_, rows, t, c),) = machine_problems(model, X, y, s)
     twin = naive_fit(loss, rows, t, c, C)
     np.testing.assert_allclose(parameters(model), twin.beta, rtol=0, atol=1e-6)
@@ -146,7 +148,7 @@ def test_twin(loss, C, options, solver):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_other_oracles(loss, C):
     X, y = problem(n=90, d=5, seed=7)
-    model = FiniteNewtonSVC(C=C, **tight(loss)).fit(X, y)
+    model = LinearSVC(C=C, **tight(loss)).fit(X, y)
     ((_, rows, t, c),) = machine_problems(model, X, y)
     np.testing.assert_allclose(parameters(model), optimum(loss, rows, t, c), rtol=0, atol=1e-6)
     pytest.importorskip("clarabel")
@@ -156,7 +158,7 @@ def test_other_oracles(loss, C):
 def test_losses_differ():
     # Otherwise the tests of one loss would not test another.
     X, y = problem()
-    models = [FiniteNewtonSVC(C=1.0, **tight(loss)).fit(X, y) for loss in LOSSES]
+    models = [LinearSVC(C=1.0, **tight(loss)).fit(X, y) for loss in LOSSES]
     for a, b in combinations(models, 2):
         assert np.abs(a.coef_ - b.coef_).max() > 1e-3
 
@@ -165,7 +167,7 @@ def test_losses_differ():
 def test_finite_differences_vanish_at_the_solution(loss):
     X, y = problem(d=5, seed=2)
     s = weights(len(y), 2)
-    model = FiniteNewtonSVC(C=2.0, intercept_scaling=1.5, **tight(loss)).fit(X, y, s)
+    model = LinearSVC(C=2.0, intercept_scaling=1.5, **tight(loss)).fit(X, y, s)
     ((_, rows, t, c),) = machine_problems(model, X, y, s)
 
     def f(beta):
@@ -179,22 +181,22 @@ def test_four_points_by_hand():
     # Points 2, 1, -1, -2 on a line, labels of their sign, no intercept: y f = w |x|.  With C = 1 and all of them
     # inside the margin w + sum |x| (w |x| - 1) = 0, w = 6 / 11: but 2 w > 1.  With the inner two alone w = 2 / 3.
     X, y = np.array([[2.0], [1.0], [-1.0], [-2.0]]), [1, 1, 0, 0]
-    model = FiniteNewtonSVC(fit_intercept=False).fit(X, y)
+    model = LinearSVC(fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(model.coef_, [[2 / 3]], rtol=1e-6)
     assert model.support_.tolist() == [1, 2]
     np.testing.assert_allclose(model.dual_coef_, [[1 / 3, -1 / 3]], rtol=1e-5)
     np.testing.assert_allclose(model.objective_, [2 / 9 + 1 / 9], rtol=1e-6)
     # The squared loss keeps all four; those beyond the margin pull back.
-    model = FiniteNewtonSVC(fit_intercept=False, loss="squared").fit(X, y)
+    model = LinearSVC(fit_intercept=False, loss="squared").fit(X, y)
     np.testing.assert_allclose(model.coef_, [[6 / 11]], rtol=1e-6)
     np.testing.assert_allclose(model.dual_coef_, [[-1 / 11, 5 / 11, -5 / 11, 1 / 11]], rtol=1e-5)
     # The hinge: w = 1 is where the inner two reach the margin, alpha = 1 / 2 each holds it there.
-    model = FiniteNewtonSVC(fit_intercept=False, loss="hinge", tol=1e-9).fit(X, y)
+    model = LinearSVC(fit_intercept=False, loss="hinge", tol=1e-9).fit(X, y)
     np.testing.assert_allclose(model.coef_, [[1.0]], rtol=1e-5)
     np.testing.assert_allclose(model.objective_, [0.5], rtol=1e-8)
     # Huber: a label that is wrong by 1 - 3 w x pulls with 2 C x at most.
     X, y = np.array([[1.0], [1.0], [1.0], [5.0], [-1.0]]), [1, 1, 1, 0, 0]
-    model = FiniteNewtonSVC(C=0.1, fit_intercept=False, loss="huber", tol=1e-12).fit(X, y)
+    model = LinearSVC(C=0.1, fit_intercept=False, loss="huber", tol=1e-12).fit(X, y)
     # w + 0.4 (w - 1) + 0.5 (5 w + 1) = 0 has its root at -0.1 / 3.9, where 1 + 5 w < 2: the square.
     np.testing.assert_allclose(model.coef_, [[-0.1 / 3.9]], rtol=1e-9)
     X[3] = 2.0  # w + 0.4 (w - 1) + 0.2 (2 w + 1) = 0: w = 1 / 9, 1 + 2 w < 2
@@ -214,7 +216,7 @@ def test_squared_loss_is_ridge(scaling, solver):
     X, y = problem(n=60, d=7, seed=4)
     s, t, C = weights(60, 4) + 0.5, np.where(y == 1, 1.0, -1.0), 3.0
     options = {"fit_intercept": False} if scaling is None else {"intercept_scaling": scaling}
-    model = FiniteNewtonSVC(C=C, solver=solver, **tight("squared"), **options).fit(X, y, s)
+    model = LinearSVC(C=C, solver=solver, **tight("squared"), **options).fit(X, y, s)
     rows = augment(X, scaling)
     normal = np.linalg.solve(np.eye(rows.shape[1]) / C + rows.T @ (s[:, None] * rows), rows.T @ (s * t))
     exact = 1e-9 + (np.sqrt(2 * model.duality_gap_[0]) if solver == "cg" else 0.0)
@@ -234,7 +236,7 @@ def test_squared_loss_is_ridge(scaling, solver):
 def test_tol_is_a_promise(loss, tol):
     X, y = problem(n=150, d=8, seed=5)
     s = weights(len(y), 5)
-    model = FiniteNewtonSVC(C=5.0, loss=loss, tol=tol).fit(X, y, s)
+    model = LinearSVC(C=5.0, loss=loss, tol=tol).fit(X, y, s)
     assert model.stop_reason_.tolist() == ["gap"]
     assert 0 <= model.duality_gap_[0] <= tol * model.objective_[0]
     assert_certified(model, X, y, s)
@@ -248,7 +250,7 @@ def test_tol_is_a_promise(loss, tol):
 
 def test_a_looser_tol_is_less_work():
     X, y = problem(n=300, d=20, seed=5)
-    loose, strict = (FiniteNewtonSVC(loss="hinge", tol=tol).fit(X, y) for tol in (1e-1, 1e-8))
+    loose, strict = (LinearSVC(loss="hinge", tol=tol).fit(X, y) for tol in (1e-1, 1e-8))
     assert loose.n_iter_[0] < strict.n_iter_[0]
     assert loose.n_passes_ < strict.n_passes_
     assert loose.duality_gap_[0] > strict.duality_gap_[0]
@@ -258,7 +260,7 @@ def test_a_looser_tol_is_less_work():
 def test_dual_coefficients_are_slopes_of_the_loss(loss):
     X, y = problem(n=150, seed=6)
     s, C = weights(150, 6), 2.0
-    model = FiniteNewtonSVC(C=C, **tight(loss)).fit(X, y, s)
+    model = LinearSVC(C=C, **tight(loss)).fit(X, y, s)
     t = np.where(y == 1, 1.0, -1.0)
     xi = 1 - t * model.decision_function(X)
     signed = np.zeros(150)
@@ -285,7 +287,7 @@ def test_dual_coefficients_are_slopes_of_the_loss(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_history(loss, multi_class, solver):
     X, y = problem(n=200, d=10, n_classes=3, seed=8)
-    model = FiniteNewtonSVC(C=10.0, loss=loss, multi_class=multi_class, solver=solver, tol=1e-9).fit(X, y)
+    model = LinearSVC(C=10.0, loss=loss, multi_class=multi_class, solver=solver, tol=1e-9).fit(X, y)
     history = model.history_
     assert set(history) == {"machine", "step", "seconds", "objective", "duality_gap", "n_active"}
     assert len({len(column) for column in history.values()}) == 1
@@ -312,7 +314,7 @@ def test_history(loss, multi_class, solver):
 def test_shapes():
     X, y = problem(n=100, d=4, n_classes=4)
     for multi_class, n_machines in (("ovr", 4), ("ovo", 6)):
-        model = FiniteNewtonSVC(multi_class=multi_class).fit(X, y)
+        model = LinearSVC(multi_class=multi_class).fit(X, y)
         n_support = len(model.support_)
         shapes = {name: np.shape(getattr(model, name)) for name in [*ARRAYS, "stop_reason_"]}
         assert shapes.pop("coef_") == (n_machines, 4)
@@ -322,9 +324,9 @@ def test_shapes():
         assert type(model.n_passes_) is float and model.n_passes_ > 0
         assert model.n_features_in_ == 4
         assert model.solver_ in ("gram", "cg")
-    model = FiniteNewtonSVC().fit(X, y > 1)
+    model = LinearSVC().fit(X, y > 1)
     assert model.coef_.shape == (1, 4) and model.intercept_.shape == (1,)
-    assert FiniteNewtonSVC(fit_intercept=False).fit(X, y).intercept_.tolist() == [0.0] * 4
+    assert LinearSVC(fit_intercept=False).fit(X, y).intercept_.tolist() == [0.0] * 4
 
 
 # ---- classes and weights -------------------------------------------------------------------------------------------
@@ -335,14 +337,14 @@ def test_shapes():
 def test_class_weights_are_sample_weights(loss, class_weight):
     X, y = problem(n=100, seed=18)
     s = weights(100) + 0.25
-    model = FiniteNewtonSVC(C=0.3, class_weight=class_weight, **tight(loss)).fit(X, y, s)
+    model = LinearSVC(C=0.3, class_weight=class_weight, **tight(loss)).fit(X, y, s)
     factor = (
         compute_class_weight("balanced", classes=np.array([0, 1]), y=y)
         if class_weight == "balanced"
         else [class_weight.get(0, 1.0), class_weight[1]]
     )
-    assert_close(model, FiniteNewtonSVC(C=0.3, **tight(loss)).fit(X, y, s * np.asarray(factor)[y]), atol=1e-7)
-    assert np.abs(model.coef_ - FiniteNewtonSVC(C=0.3, loss=loss).fit(X, y, s).coef_).max() > 1e-3
+    assert_close(model, LinearSVC(C=0.3, **tight(loss)).fit(X, y, s * np.asarray(factor)[y]), atol=1e-7)
+    assert np.abs(model.coef_ - LinearSVC(C=0.3, loss=loss).fit(X, y, s).coef_).max() > 1e-3
     assert_certified(model, X, y, s)
 
 
@@ -353,10 +355,10 @@ def test_several_classes_are_several_machines(loss, multi_class, class_weight):
     X, y = problem(n=150, n_classes=4, seed=19)
     s = weights(150) + 0.5
     options = {"C": 1.5, **tight(loss)}
-    model = FiniteNewtonSVC(multi_class=multi_class, class_weight=class_weight, **options).fit(X, y, s)
+    model = LinearSVC(multi_class=multi_class, class_weight=class_weight, **options).fit(X, y, s)
     assert_certified(model, X, y, s)
     for k, (of, _, t, c) in enumerate(machine_problems(model, X, y, s)):
-        alone = FiniteNewtonSVC(**options).fit(X[of], t, c / 1.5)
+        alone = LinearSVC(**options).fit(X[of], t, c / 1.5)
         np.testing.assert_allclose(model.coef_[k], alone.coef_[0], rtol=0, atol=1e-7)
         np.testing.assert_allclose(model.intercept_[k], alone.intercept_[0], rtol=0, atol=1e-7)
         np.testing.assert_allclose(model.objective_[k], alone.objective_[0], rtol=1e-8 if loss == "hinge" else 1e-9)
@@ -365,13 +367,13 @@ def test_several_classes_are_several_machines(loss, multi_class, class_weight):
 def test_decisions_of_classes():
     X, y = problem(n=150, n_classes=3, seed=20)
     labels = np.array(["low", "mid", "top"])[y]
-    model = FiniteNewtonSVC().fit(X, labels)
+    model = LinearSVC().fit(X, labels)
     values = X @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(model.decision_function(X), values, rtol=0, atol=1e-12)
     assert model.classes_.tolist() == ["low", "mid", "top"]
     np.testing.assert_array_equal(model.predict(X), model.classes_[values.argmax(axis=1)])
     assert model.score(X, labels) == (model.predict(X) == labels).mean() > 0.5
-    pairs = FiniteNewtonSVC(multi_class="ovo", decision_function_shape="ovo").fit(X, labels)
+    pairs = LinearSVC(multi_class="ovo", decision_function_shape="ovo").fit(X, labels)
     values = X @ pairs.coef_.T + pairs.intercept_
     np.testing.assert_allclose(pairs.decision_function(X), values, rtol=0, atol=1e-12)
     votes = np.zeros((150, 3))
@@ -382,7 +384,7 @@ def test_decisions_of_classes():
     assert (np.abs(folded.decision_function(X) - votes) < 1 / 3).all()
     np.testing.assert_array_equal(folded.predict(X), pairs.predict(X))
     np.testing.assert_array_equal(folded.predict(X), folded.classes_[folded.decision_function(X).argmax(axis=1)])
-    binary = FiniteNewtonSVC().fit(X, y > 1)
+    binary = LinearSVC().fit(X, y > 1)
     values = binary.decision_function(X)
     np.testing.assert_allclose(values, X @ binary.coef_[0] + binary.intercept_[0], rtol=0, atol=1e-12)
     np.testing.assert_array_equal(binary.predict(X), values > 0)
@@ -392,7 +394,7 @@ def test_decisions_of_classes():
 def test_a_class_without_weight(loss):
     X, y = problem(n=50, seed=21)
     s = np.where(y == 1, 1.0, 0.0)
-    model = FiniteNewtonSVC(**tight(loss)).fit(X, y, s)
+    model = LinearSVC(**tight(loss)).fit(X, y, s)
     assert model.classes_.tolist() == [0, 1]
     assert_certified(model, X, y, s)
     ((_, rows, t, c),) = machine_problems(model, X, y, s)
@@ -406,8 +408,8 @@ def test_a_class_without_weight(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_published_method(loss, solver):
     X, y = problem(n=200, d=8, n_classes=3, seed=41)
-    model = FiniteNewtonSVC(C=5.0, loss=loss, solver=solver, tol=1e-7).fit(X, y)
-    best = FiniteNewtonSVC(C=5.0, **tight(loss)).fit(X, y)
+    model = LinearSVC(C=5.0, loss=loss, solver=solver, tol=1e-7).fit(X, y)
+    best = LinearSVC(C=5.0, **tight(loss)).fit(X, y)
     assert model.solver_ == solver
     np.testing.assert_allclose(model.coef_, best.coef_, rtol=0, atol=1e-3 if loss == "hinge" else 1e-5)
     assert set(model.stop_reason_) == {"gap" if loss == "hinge" else "residual"}
@@ -427,9 +429,9 @@ def test_heuristics_of_the_paper():
     """Ten steps for the first system, and a first round to 1e-2, save passes; a warm start needs neither."""
     X, y = problem(n=2000, d=40, seed=42)
     X *= np.geomspace(0.1, 10, 40)
-    paper, plain = (FiniteNewtonSVC(C=5.0, solver=solver, tol=1e-6).fit(X, y) for solver in ("paper", "plain"))
+    paper, plain = (LinearSVC(C=5.0, solver=solver, tol=1e-6).fit(X, y) for solver in ("paper", "plain"))
     assert paper.n_passes_ < plain.n_passes_
-    again = [FiniteNewtonSVC(C=6.0, solver=s, tol=1e-6, warm_start=True) for s in ("paper", "plain")]
+    again = [LinearSVC(C=6.0, solver=s, tol=1e-6, warm_start=True) for s in ("paper", "plain")]
     for model in again:
         model.set_params(C=5.0).fit(X, y)
         model.coef_, model.intercept_ = plain.coef_, plain.intercept_

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.svm import LinearSVC
+from sklearn import svm
 
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 
 from .watching import Recorder
 
@@ -32,7 +32,7 @@ def test_the_minimum_is_that_of_newton(loss, weighted, form):
     X, y = wide()
     weights = np.random.default_rng(1).integers(0, 3, len(y)) / 2.0 if weighted else None
     models = [
-        FiniteNewtonSVC(C=0.01, loss=loss, tol=1e-8, solver=solver).fit(FORMS[form](X), y, sample_weight=weights)
+        LinearSVC(C=0.01, loss=loss, tol=1e-8, solver=solver).fit(FORMS[form](X), y, sample_weight=weights)
         for solver in ("dual", "cg")
     ]
     dual, newton = models
@@ -49,9 +49,9 @@ def test_the_minimum_is_that_of_newton(loss, weighted, form):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_the_minimum_is_that_of_liblinear(loss, fit_intercept):
     X, y = wide()
-    ours = FiniteNewtonSVC(C=0.1, loss=loss, tol=1e-9, fit_intercept=fit_intercept).fit(X, y)
+    ours = LinearSVC(C=0.1, loss=loss, tol=1e-9, fit_intercept=fit_intercept).fit(X, y)
     C = 0.1 if loss == "hinge" else 0.05
-    theirs = LinearSVC(C=C, loss=loss, tol=1e-8, max_iter=100_000, fit_intercept=fit_intercept).fit(X, y)
+    theirs = svm.LinearSVC(C=C, loss=loss, tol=1e-8, max_iter=100_000, fit_intercept=fit_intercept).fit(X, y)
     assert ours.solver_ == "dual"
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4 * np.abs(theirs.coef_).max())
 
@@ -59,7 +59,7 @@ def test_the_minimum_is_that_of_liblinear(loss, fit_intercept):
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 def test_classes_and_threads(multi_class):
     X, y = wide(90, n_classes=3)
-    models = [FiniteNewtonSVC(C=0.1, multi_class=multi_class, n_jobs=jobs).fit(X, y) for jobs in (1, 3)]
+    models = [LinearSVC(C=0.1, multi_class=multi_class, n_jobs=jobs).fit(X, y) for jobs in (1, 3)]
     assert {model.solver_ for model in models} == {"dual"}
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
     assert models[0].score(X, y) == 1.0
@@ -71,7 +71,7 @@ def test_newton_continues_where_the_descent_is_slow():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 100)) + 30 * rng.normal(size=100)  # nearly parallel rows
     y = rng.integers(0, 2, 80)
-    model = FiniteNewtonSVC(C=100.0, solver="dual").fit(X, y)
+    model = LinearSVC(C=100.0, solver="dual").fit(X, y)
     assert model.solver_ == "cg"
     assert model.stop_reason_.tolist() == ["gap"]
     assert model.duality_gap_[0] <= 1e-4 * model.objective_[0]
@@ -80,15 +80,15 @@ def test_newton_continues_where_the_descent_is_slow():
 def test_max_iter_counts_epochs():
     X, y = wide()
     with pytest.warns(match="max_iter"):
-        model = FiniteNewtonSVC(C=10.0, tol=1e-12, max_iter=3).fit(X, y)
+        model = LinearSVC(C=10.0, tol=1e-12, max_iter=3).fit(X, y)
     assert model.stop_reason_.tolist() == ["max_iter"]
     assert model.n_iter_.tolist() == [3]
 
 
 def test_callbacks_change_nothing():
     X, y = wide()
-    alone = FiniteNewtonSVC(C=1.0, loss="hinge").fit(X, y)
-    watched = FiniteNewtonSVC(C=1.0, loss="hinge").set_callbacks(Recorder()).fit(X, y)
+    alone = LinearSVC(C=1.0, loss="hinge").fit(X, y)
+    watched = LinearSVC(C=1.0, loss="hinge").set_callbacks(Recorder()).fit(X, y)
     np.testing.assert_array_equal(alone.coef_, watched.coef_)
 
 
@@ -97,12 +97,12 @@ def test_values_that_are_not_finite(value):
     X, y = wide()
     X[3, 5] = value
     with pytest.raises(ValueError, match=r"NaN|infinity"):
-        FiniteNewtonSVC().fit(X, y)
+        LinearSVC().fit(X, y)
 
 
 def test_a_warm_start_is_used():
     X, y = wide()
-    model = FiniteNewtonSVC(C=0.1, warm_start=True).fit(X, y)
+    model = LinearSVC(C=0.1, warm_start=True).fit(X, y)
     assert model.fit(X, y).solver_ == "cg"
     assert model.n_iter_[0] <= 3
 
@@ -110,4 +110,4 @@ def test_a_warm_start_is_used():
 def test_weights_that_do_not_fit_are_refused():
     X = sp.csr_array((np.ones(4), ([0, 1, 2, 3], [0, 7, 2**31 - 2, 5])), shape=(4, 2**31 - 1))
     with pytest.raises(ValueError, match=r"coef_ has 1 x 2147483647 weights and needs 17179869184 bytes.*Drop the col"):
-        FiniteNewtonSVC().fit(X, [0, 1, 0, 1])
+        LinearSVC().fit(X, [0, 1, 0, 1])

@@ -1,4 +1,4 @@
-"""FiniteNewtonSVC and its relatives: parameters, copies, bad input, interrupts."""
+"""LinearSVC and its relatives: parameters, copies, bad input, interrupts."""
 
 import pickle
 import subprocess
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from hingeline import FiniteNewtonOrdinal, FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
+from hingeline import LinearSVC, LinearSVCCV, OrdinalSVC, linear_svc_path
 from hingeline.linear.rows import LocalProblem
 
 from .copies import COPIES
@@ -55,12 +55,12 @@ DEFAULTS = {
 
 
 def test_parameters_go_round():
-    model = FiniteNewtonSVC()
+    model = LinearSVC()
     assert model.get_params() == DEFAULTS
     assert model.set_params(**OTHER).get_params() == OTHER
     model.fit(*problem(n_classes=3))
     assert vars(clone(model)) == OTHER
-    search = FiniteNewtonSVCCV()
+    search = LinearSVCCV()
     expected = {"Cs": 10, "cv": None, "scoring": None, "refit": True}
     assert {name: search.get_params()[name] for name in expected} == expected
     assert set(search.get_params()) >= set(DEFAULTS) - {"C", "warm_start"}
@@ -72,7 +72,7 @@ def test_parameters_go_round():
 def test_copies_are_the_same_to_the_bit(container, copied):
     X, y = problem(n_classes=3)
     X = container(X)
-    model = FiniteNewtonSVC().fit(X, y)
+    model = LinearSVC().fit(X, y)
     one = COPIES[copied](model)
     assert_same(one, model)
     assert one.get_params() == model.get_params()
@@ -87,9 +87,9 @@ def test_copies_are_the_same_to_the_bit(container, copied):
 def test_feature_names():
     pd = pytest.importorskip("pandas")
     X, y = problem()
-    model = FiniteNewtonSVC().fit(pd.DataFrame(X, columns=[*"abcd"]), y)
+    model = LinearSVC().fit(pd.DataFrame(X, columns=[*"abcd"]), y)
     assert model.feature_names_in_.tolist() == [*"abcd"]
-    assert_same(model, FiniteNewtonSVC().fit(X, y))
+    assert_same(model, LinearSVC().fit(X, y))
     with pytest.raises(ValueError, match="feature names"):
         model.predict(pd.DataFrame(X, columns=[*"bacd"]))
     model.fit(X, y)
@@ -97,7 +97,7 @@ def test_feature_names():
 
 
 def test_no_partial_fit():
-    assert not hasattr(FiniteNewtonSVC(), "partial_fit")
+    assert not hasattr(LinearSVC(), "partial_fit")
 
 
 # ---- bad input ---------------------------------------------------------------------------------------------------
@@ -121,24 +121,24 @@ BAD_PARAMETERS = {
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, bad in BAD_PARAMETERS.items() for value in bad])
 def test_bad_parameters(name, value):
     with pytest.raises(ValueError, match=rf"\b{name}\b"):
-        FiniteNewtonSVC(**{name: value}).fit(*problem())
+        LinearSVC(**{name: value}).fit(*problem())
     if name not in ("warm_start", "decision_function_shape", "C"):
         with pytest.raises(ValueError, match=rf"\b{name}\b"):
-            finite_newton_path(*problem(), Cs=[1.0], **{name: value})
+            linear_svc_path(*problem(), Cs=[1.0], **{name: value})
 
 
 @pytest.mark.parametrize("Cs", [[], [1.0, -1.0], [0.0], [np.nan], [np.inf], "ten", [[1.0, 2.0]], None], ids=str)
 def test_bad_Cs(Cs):
     with pytest.raises(ValueError, match=r"\bCs\b"):
-        finite_newton_path(*problem(), Cs=Cs)
+        linear_svc_path(*problem(), Cs=Cs)
     with pytest.raises(ValueError, match=r"\bCs\b"):
-        FiniteNewtonSVCCV(Cs=Cs).fit(*problem())
+        LinearSVCCV(Cs=Cs).fit(*problem())
 
 
 @pytest.mark.parametrize("Cs", [0, -3, 2.5, True], ids=str)
 def test_bad_number_of_Cs(Cs):
     with pytest.raises(ValueError, match=r"\bCs\b"):
-        FiniteNewtonSVCCV(Cs=Cs).fit(*problem())
+        LinearSVCCV(Cs=Cs).fit(*problem())
 
 
 BAD_DATA = {
@@ -171,8 +171,8 @@ def test_bad_data_leaves_the_model_as_it_was(kind):
     change, words = BAD_DATA[kind]
     X, y = problem()
     with pytest.raises(ValueError, match=words):
-        FiniteNewtonSVC().fit(*change(X, y))
-    model = FiniteNewtonSVC().fit(X, y)
+        LinearSVC().fit(*change(X, y))
+    model = LinearSVC().fit(X, y)
     before = {name: pickle.dumps(value) for name, value in vars(model).items()}
     expected = model.decision_function(X)
     with pytest.raises(ValueError, match=words):  # other features and classes, to leave traces if it could
@@ -183,7 +183,7 @@ def test_bad_data_leaves_the_model_as_it_was(kind):
 
 def test_bad_parameter_leaves_the_model_as_it_was():
     X, y = problem()
-    model = FiniteNewtonSVC().fit(X, y)
+    model = LinearSVC().fit(X, y)
     before = {name: pickle.dumps(value) for name, value in vars(model).items() if name.endswith("_")}
     with pytest.raises(ValueError, match="loss"):
         model.set_params(loss="none").fit(X[:, :2], y + 5)
@@ -197,9 +197,9 @@ def test_numbers_beyond_doubles(container, solver):
     for value in (1e200, -1e300):  # the square overflows
         X[3, 2] = value
         with pytest.raises(ValueError, match="leave the range of a double; scale the features"):
-            FiniteNewtonSVC(solver=solver).fit(container(X), y)
+            LinearSVC(solver=solver).fit(container(X), y)
     X[3, 2] = 1e120  # the square does not, but all other numbers are lost beside it
-    model = FiniteNewtonSVC(solver=solver)
+    model = LinearSVC(solver=solver)
     with pytest.warns(ConvergenceWarning, match="precision"):
         model.fit(container(X), y)
     assert model.stop_reason_.tolist() == ["precision"]
@@ -211,8 +211,8 @@ def test_bad_queries(method):
     X, y = problem()
     rest = (y,) if method == "score" else ()
     with pytest.raises(NotFittedError):
-        getattr(FiniteNewtonSVC(), method)(X, *rest)
-    model = FiniteNewtonSVC().fit(X, y)
+        getattr(LinearSVC(), method)(X, *rest)
+    model = LinearSVC().fit(X, y)
     for bad, words in ((X[:, :2], "features"), (X[0], "2D array"), (np.where(X > 1, np.nan, X), "NaN")):
         with pytest.raises(ValueError, match=words):
             getattr(model, method)(bad, *rest)
@@ -242,10 +242,10 @@ class Interrupting:
 
 
 INTERRUPTED = {
-    "gram": FiniteNewtonSVC(loss="huber", solver="gram", tol=1e-12, C=100.0),
-    "cg": FiniteNewtonSVC(solver="cg", tol=1e-12, C=100.0),
-    "hinge": FiniteNewtonSVC(loss="hinge", tol=1e-8, C=10.0, multi_class="ovo"),
-    "ordinal": FiniteNewtonOrdinal(loss="huber", tol=1e-12, C=100.0),
+    "gram": LinearSVC(loss="huber", solver="gram", tol=1e-12, C=100.0),
+    "cg": LinearSVC(solver="cg", tol=1e-12, C=100.0),
+    "hinge": LinearSVC(loss="hinge", tol=1e-8, C=10.0, multi_class="ovo"),
+    "ordinal": OrdinalSVC(loss="huber", tol=1e-12, C=100.0),
 }
 
 
@@ -287,7 +287,7 @@ def test_interrupt_leaves_a_model(case, monkeypatch):
 
 def test_interrupted_search_and_path_leave_nothing(monkeypatch):
     X, y = problem(n=60)
-    search = FiniteNewtonSVCCV(Cs=3).fit(X, y)
+    search = LinearSVCCV(Cs=3).fit(X, y)
     before = {name: pickle.dumps(value) for name, value in vars(search).items()}
     for at in (1, 5, 20):
         calls_of_a_fit(monkeypatch, search, np.hstack([X, X]), y + 1, at)
@@ -297,7 +297,7 @@ def test_interrupted_search_and_path_leave_nothing(monkeypatch):
 SIGNALLED = """
 import os, signal, sys, threading
 import numpy as np
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 from hingeline.linear.newton import Newton
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
@@ -314,7 +314,7 @@ def watched(self):
 
 
 Newton.iterate = watched
-model = FiniteNewtonSVC(loss="hinge", multi_class="ovo", tol=1e-9, solver=sys.argv[1], n_jobs=2)
+model = LinearSVC(loss="hinge", multi_class="ovo", tol=1e-9, solver=sys.argv[1], n_jobs=2)
 try:
     model.fit(X, y)
 except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
-from hingeline import FiniteNewtonOrdinal, FiniteNewtonSVC, FiniteNewtonSVCCV, finite_newton_path
+from hingeline import LinearSVC, LinearSVCCV, OrdinalSVC, linear_svc_path
 
 from .finite_newton_cases import SMOOTH, assert_certified, machine_problems, problem, weights
 from .oracle import naive_finite_newton as naive
@@ -35,13 +35,13 @@ def test_the_violation_is_within_kkt_tol(loss, solver, multi_class):
     X, y = problem(n=150, d=6, n_classes=3, seed=51)
     s = weights(150, 51)
     options = {"C": 20.0, "loss": loss, "solver": solver, "multi_class": multi_class, "tol": 1e-2}
-    model = FiniteNewtonSVC(kkt_tol=1e-5, **options).fit(X, y, s)
+    model = LinearSVC(kkt_tol=1e-5, **options).fit(X, y, s)
     assert set(model.stop_reason_) == {"kkt"}
     assert (model.kkt_violation_ <= 1e-5).all()
     assert (violations(model, X, y, s) <= 1.01e-5).all()
     assert_certified(model, X, y, s)
     if solver != "gram":  # whose last step is exact
-        assert (FiniteNewtonSVC(**options).fit(X, y, s).kkt_violation_ > 1e-5).any()
+        assert (LinearSVC(**options).fit(X, y, s).kkt_violation_ > 1e-5).any()
 
 
 @pytest.mark.parametrize("scaled", [False, True])
@@ -52,12 +52,12 @@ def test_breast_cancer(C, solver, scaled):
     X, y = load_breast_cancer(return_X_y=True)
     X = scale(X) if scaled else X
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        model = FiniteNewtonSVC(C=C, solver=solver, kkt_tol=1e-3).fit(X, y)
+        model = LinearSVC(C=C, solver=solver, kkt_tol=1e-3).fit(X, y)
     reached = model.kkt_violation_[0] <= 1e-3
     assert model.stop_reason_[0] == ("kkt" if reached else "precision")
     assert reached or (C == 1e4 and not scaled)  # rounding errors of the gradient times C |x| = 4e7
     if not scaled and solver == "cg":
-        assert FiniteNewtonSVC(C=C, solver=solver).fit(X, y).kkt_violation_[0] > 0.1
+        assert LinearSVC(C=C, solver=solver).fit(X, y).kkt_violation_[0] > 0.1
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -65,14 +65,14 @@ def test_coordinate_descent_goes_on_to_the_violation(loss):
     rng = np.random.default_rng(56)
     X, y = rng.standard_normal((40, 80)) / 9, np.tile([0, 1], 20)
     options = {"loss": loss, "solver": "dual", "tol": 1e-2}
-    model, rough = (FiniteNewtonSVC(kkt_tol=k, **options).fit(X, y) for k in (1e-5, None))
+    model, rough = (LinearSVC(kkt_tol=k, **options).fit(X, y) for k in (1e-5, None))
     assert model.solver_ == "dual" and model.stop_reason_[0] == "kkt"
     assert violations(model, X, y)[0] <= 1.01e-5 < rough.kkt_violation_[0]
 
 
 def test_the_duality_gap_still_counts():
     X, y = problem(n=150, d=6, seed=52)
-    model = FiniteNewtonSVC(C=5.0, solver="cg", tol=1e-12, kkt_tol=1e3).fit(X, y)
+    model = LinearSVC(C=5.0, solver="cg", tol=1e-12, kkt_tol=1e3).fit(X, y)
     assert model.stop_reason_[0] == "kkt"
     assert model.duality_gap_[0] <= 1e-12 * model.objective_[0]
 
@@ -82,7 +82,7 @@ def test_the_duality_gap_still_counts():
 def test_what_rounding_prevents_is_said(loss, solver):
     X, y = problem(n=100, d=5, seed=53)
     with pytest.warns(ConvergenceWarning, match=r"precision.*kkt_tol=0\."):
-        model = FiniteNewtonSVC(loss=loss, solver=solver, kkt_tol=0.0).fit(X, y)
+        model = LinearSVC(loss=loss, solver=solver, kkt_tol=0.0).fit(X, y)
     assert model.stop_reason_[0] == "precision"
     assert 0 < model.kkt_violation_[0] < 1e-4
     assert model.duality_gap_[0] <= model.tol * model.objective_[0]
@@ -91,7 +91,7 @@ def test_what_rounding_prevents_is_said(loss, solver):
 def test_max_iter_ends_the_search_for_a_smaller_violation():
     X, y = problem(n=150, d=6, seed=54)
     with pytest.warns(ConvergenceWarning, match=r"Raise max_iter or tol and kkt_tol\.$"):
-        model = FiniteNewtonSVC(C=100.0, solver="cg", tol=1e-1, kkt_tol=1e-9, max_iter=4).fit(X, y)
+        model = LinearSVC(C=100.0, solver="cg", tol=1e-1, kkt_tol=1e-9, max_iter=4).fit(X, y)
     assert model.stop_reason_[0] == "max_iter"
 
 
@@ -100,15 +100,15 @@ def test_path_and_search(loss):
     X, y = problem(n=150, d=6, seed=55)
     Cs, t, rows = [0.1, 1.0, 50.0], np.where(y == 1, 1.0, -1.0), augment(X)
     for kkt_tol in (1e-6, None):
-        path = finite_newton_path(X, y, Cs=Cs, loss=loss, solver="cg", tol=1e-1, kkt_tol=kkt_tol)
+        path = linear_svc_path(X, y, Cs=Cs, loss=loss, solver="cg", tol=1e-1, kkt_tol=kkt_tol)
         worst = 0.0
         for C, coef, intercept in zip(Cs, path.coefs, path.intercepts, strict=True):
             alpha = C * np.clip(1 - t * (X @ coef[0] + intercept[0]), *naive.SLOPES[loss])
             worst = max(worst, naive.kkt_violation(loss, rows, t, np.full(len(y), C), alpha))
         assert (worst <= 1.01e-6) == (kkt_tol is not None)
     options = {"loss": loss, "solver": "cg", "tol": 1e-1, "kkt_tol": 1e-6}
-    search = FiniteNewtonSVCCV(Cs=Cs, **options).fit(X, y)
-    direct = FiniteNewtonSVC(C=search.C_, **options).fit(X, y)
+    search = LinearSVCCV(Cs=Cs, **options).fit(X, y)
+    direct = LinearSVC(C=search.C_, **options).fit(X, y)
     np.testing.assert_array_equal(search.coef_, direct.coef_)
 
 
@@ -116,7 +116,7 @@ def test_path_and_search(loss):
 def test_values_that_are_refused(value):
     X, y = problem(n=30)
     with pytest.raises(ValueError, match="kkt_tol"):
-        FiniteNewtonSVC(kkt_tol=value).fit(X, y)
+        LinearSVC(kkt_tol=value).fit(X, y)
 
 
 @pytest.mark.parametrize("solver", ["gram", "cg", "plain"])
@@ -126,7 +126,7 @@ def test_ordered_classes(loss, solver):
     X, y = problem(n=150, d=6, n_classes=4, seed=56)
     s = weights(150, 56)
     options = {"C": 20.0, "loss": loss, "solver": solver, "tol": 1e-2}
-    model = FiniteNewtonOrdinal(kkt_tol=1e-5, **options).fit(X, y, s)
+    model = OrdinalSVC(kkt_tol=1e-5, **options).fit(X, y, s)
     assert model.stop_reason_ == "kkt"
     assert isinstance(model.kkt_violation_, float)
     rows, t = ordinal_rows(X, y, 4)
@@ -136,11 +136,11 @@ def test_ordered_classes(loss, solver):
         found = naive.kkt_violation(loss, rows, t, c, alpha)
         np.testing.assert_allclose(model.kkt_violation_, found, rtol=1e-3, atol=1e-11)
     assert model.kkt_violation_ <= 1e-5
-    rough = FiniteNewtonOrdinal(**options).fit(X, y, s)
+    rough = OrdinalSVC(**options).fit(X, y, s)
     assert not hasattr(rough, "kkt_violation_")
     assert rough.n_iter_ <= model.n_iter_
     if solver != "gram":  # whose last step is exact
-        assert FiniteNewtonOrdinal(kkt_tol=1e3, **options).fit(X, y, s).kkt_violation_ > 1e-5
+        assert OrdinalSVC(kkt_tol=1e3, **options).fit(X, y, s).kkt_violation_ > 1e-5
     again = model.set_params(kkt_tol=None).fit(X, y, s)
     assert not hasattr(again, "kkt_violation_")
 
@@ -148,10 +148,10 @@ def test_ordered_classes(loss, solver):
 @pytest.mark.parametrize(
     "model, loss",
     [
-        *((FiniteNewtonSVC(), loss) for loss in LOSSES),
-        (FiniteNewtonSVC(multi_class="ovo"), "squared_hinge"),
-        (FiniteNewtonOrdinal(), "huber"),
-        (FiniteNewtonOrdinal(), "hinge"),
+        *((LinearSVC(), loss) for loss in LOSSES),
+        (LinearSVC(multi_class="ovo"), "squared_hinge"),
+        (OrdinalSVC(), "huber"),
+        (OrdinalSVC(), "hinge"),
     ],
     ids=str,
 )
@@ -169,7 +169,7 @@ def test_partitions_have_the_violation_of_the_whole(model, loss):
     assert np.all(ours.kkt_violation_ <= 1e-4)
     assert np.max(rough.kkt_violation_) > 1e-4
     assert not hasattr(ours, "support_")
-    if loss != "hinge" and isinstance(model, FiniteNewtonSVC):  # a start at the result takes no step
+    if loss != "hinge" and isinstance(model, LinearSVC):  # a start at the result takes no step
         local = clone(model).fit(X, y, coef_init=ours.coef_, intercept_init=ours.intercept_)
         assert (local.n_iter_ == 0).all()
         np.testing.assert_allclose(local.kkt_violation_, ours.kkt_violation_, rtol=1e-6, atol=1e-11)

@@ -1,11 +1,11 @@
-"""FiniteNewtonSVC: one problem in many forms, and symmetries of the solution."""
+"""LinearSVC: one problem in many forms, and symmetries of the solution."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 
 from .finite_newton_cases import (
     assert_certified,
@@ -70,9 +70,9 @@ def test_any_container(loss, form, solver):
     X[17] = 0.0  # an empty row
     before = X.copy()
     options = {"C": 2.0, "solver": solver, **tight(loss)}
-    dense = FiniteNewtonSVC(**options).fit(X, y)
+    dense = LinearSVC(**options).fit(X, y)
     given = FORMS[form](X)
-    other = FiniteNewtonSVC(**options).fit(given, y)
+    other = LinearSVC(**options).fit(given, y)
     assert_close(dense, other, atol=1e-6 if loss == "hinge" else 1e-8)
     np.testing.assert_array_equal(X, before)
     np.testing.assert_allclose(other.decision_function(given), dense.decision_function(X), rtol=0, atol=1e-5)
@@ -86,7 +86,7 @@ def test_read_only_input_is_left_alone():
     s = weights(len(y))
     for array in (X, y, s):
         array.setflags(write=False)
-    assert_same(FiniteNewtonSVC().fit(X, y, s), FiniteNewtonSVC().fit(X.copy(), y.copy(), s.copy()))
+    assert_same(LinearSVC().fit(X, y, s), LinearSVC().fit(X.copy(), y.copy(), s.copy()))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -94,9 +94,9 @@ def test_duplicates_are_weights(loss):
     X, y = problem(n=80, seed=10)
     times = np.random.default_rng(0).integers(0, 4, 80)
     repeated = np.repeat(np.arange(80), times)
-    weighted = FiniteNewtonSVC(C=1.5, **tight(loss)).fit(X, y, times)
-    assert_close(weighted, FiniteNewtonSVC(C=1.5, **tight(loss)).fit(X[repeated], y[repeated]), atol=1e-7)
-    removed = FiniteNewtonSVC(C=1.5, **tight(loss)).fit(X[times > 0], y[times > 0], times[times > 0])
+    weighted = LinearSVC(C=1.5, **tight(loss)).fit(X, y, times)
+    assert_close(weighted, LinearSVC(C=1.5, **tight(loss)).fit(X[repeated], y[repeated]), atol=1e-7)
+    removed = LinearSVC(C=1.5, **tight(loss)).fit(X[times > 0], y[times > 0], times[times > 0])
     assert_close(weighted, removed, atol=1e-7)
     assert (times[weighted.support_] > 0).all()
 
@@ -105,49 +105,49 @@ def test_duplicates_are_weights(loss):
 def test_copies_are_a_larger_C(loss):
     # k copies with lambda are one copy with lambda / k; and a common weight is the same.
     X, y = problem(n=70, seed=11)
-    three = FiniteNewtonSVC(C=0.7, **tight(loss)).fit(np.tile(X, (3, 1)), np.tile(y, 3))
-    assert_close(three, FiniteNewtonSVC(C=2.1, **tight(loss)).fit(X, y), atol=1e-7)
-    assert_close(three, FiniteNewtonSVC(C=0.7, **tight(loss)).fit(X, y, np.full(70, 3.0)), atol=1e-7)
+    three = LinearSVC(C=0.7, **tight(loss)).fit(np.tile(X, (3, 1)), np.tile(y, 3))
+    assert_close(three, LinearSVC(C=2.1, **tight(loss)).fit(X, y), atol=1e-7)
+    assert_close(three, LinearSVC(C=0.7, **tight(loss)).fit(X, y, np.full(70, 3.0)), atol=1e-7)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_zero_rows_and_columns(loss):
     X, y = problem(n=60, d=3, seed=12)
     options = {"C": 3.0, "fit_intercept": False, **tight(loss)}
-    model = FiniteNewtonSVC(**options).fit(X, y)
+    model = LinearSVC(**options).fit(X, y)
     empty = np.vstack([np.zeros((5, 3)), X]), np.concatenate([[0, 1, 0, 1, 1], y])
     # Without an intercept a row of zeros says nothing, with one it speaks for the intercept.
-    padded = FiniteNewtonSVC(**options).fit(*empty)
+    padded = LinearSVC(**options).fit(*empty)
     assert_close(model, padded, atol=1e-7)
     assert_certified(padded, *empty)
     np.testing.assert_allclose(padded.objective_ - model.objective_, 3.0 * 5 * (1 if loss == "hinge" else 0.5), 1e-7)
-    model = FiniteNewtonSVC(C=3.0, **tight(loss)).fit(*empty)
+    model = LinearSVC(C=3.0, **tight(loss)).fit(*empty)
     ((_, rows, t, c),) = machine_problems(model, *empty)
     np.testing.assert_allclose(parameters(model), naive_fit(loss, rows, t, c, 3.0).beta, rtol=0, atol=1e-6)
     # A column of zeros gets no coefficient and changes no other.
     wider = np.insert(X, 1, 0.0, axis=1)
     for container in (np.asarray, sp.csr_matrix):
-        other = FiniteNewtonSVC(**options).fit(container(wider), y)
+        other = LinearSVC(**options).fit(container(wider), y)
         assert abs(other.coef_[0, 1]) <= 1e-14
-        np.testing.assert_allclose(np.delete(other.coef_, 1, axis=1), FiniteNewtonSVC(**options).fit(X, y).coef_, 1e-6)
+        np.testing.assert_allclose(np.delete(other.coef_, 1, axis=1), LinearSVC(**options).fit(X, y).coef_, 1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_nothing_but_zeros(loss):
     X, y = np.zeros((12, 3)), np.arange(12) % 3 == 0
-    model = FiniteNewtonSVC(C=1.0, **tight(loss)).fit(X, y)
+    model = LinearSVC(C=1.0, **tight(loss)).fit(X, y)
     assert not model.coef_.any()
     assert_certified(model, X, y)
     ((_, rows, t, c),) = machine_problems(model, X, y)
     np.testing.assert_allclose(parameters(model), naive_fit(loss, rows, t, c).beta, rtol=0, atol=1e-6)
-    model = FiniteNewtonSVC(fit_intercept=False, loss=loss).fit(sp.csr_matrix(X), y)
+    model = LinearSVC(fit_intercept=False, loss=loss).fit(sp.csr_matrix(X), y)
     assert not model.coef_.any() and model.intercept_.tolist() == [0.0]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_swapped_labels_are_swapped_signs(loss):
     X, y = problem(seed=13)
-    one, other = (FiniteNewtonSVC(C=2.0, **tight(loss)).fit(X, labels) for labels in (y, 1 - y))
+    one, other = (LinearSVC(C=2.0, **tight(loss)).fit(X, labels) for labels in (y, 1 - y))
     np.testing.assert_allclose(one.coef_, -other.coef_, rtol=0, atol=1e-7)
     np.testing.assert_allclose(one.intercept_, -other.intercept_, rtol=0, atol=1e-7)
 
@@ -156,8 +156,8 @@ def test_swapped_labels_are_swapped_signs(loss):
 def test_intercept_scaling_is_a_column(loss):
     X, y = problem(d=3, seed=14)
     for scaling in (0.1, 1.0, 10.0):
-        model = FiniteNewtonSVC(C=2.0, intercept_scaling=scaling, **tight(loss)).fit(X, y)
-        column = FiniteNewtonSVC(C=2.0, fit_intercept=False, **tight(loss)).fit(augment(X, scaling), y)
+        model = LinearSVC(C=2.0, intercept_scaling=scaling, **tight(loss)).fit(X, y)
+        column = LinearSVC(C=2.0, fit_intercept=False, **tight(loss)).fit(augment(X, scaling), y)
         np.testing.assert_allclose(model.coef_, column.coef_[:, :-1], rtol=0, atol=1e-6)
         np.testing.assert_allclose(model.intercept_, column.coef_[:, -1] * scaling, rtol=0, atol=1e-6)
         np.testing.assert_allclose(model.objective_, column.objective_, rtol=1e-8)
@@ -169,9 +169,9 @@ def test_rotations_and_permutations(loss):
     X, y = problem(n=90, d=5, seed=15)
     Q = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
     order = np.random.default_rng(1).permutation(90)
-    model = FiniteNewtonSVC(C=2.0, **tight(loss)).fit(X, y)
-    turned = FiniteNewtonSVC(C=2.0, **tight(loss)).fit(X @ Q, y)
-    shuffled = FiniteNewtonSVC(C=2.0, **tight(loss)).fit(X[order], y[order])
+    model = LinearSVC(C=2.0, **tight(loss)).fit(X, y)
+    turned = LinearSVC(C=2.0, **tight(loss)).fit(X @ Q, y)
+    shuffled = LinearSVC(C=2.0, **tight(loss)).fit(X[order], y[order])
     np.testing.assert_allclose(turned.coef_, model.coef_ @ Q, rtol=0, atol=1e-6)
     assert_close(shuffled, model, atol=1e-6)
     np.testing.assert_array_equal(np.sort(order[shuffled.support_]), model.support_)
@@ -184,7 +184,7 @@ def test_many_features(loss, solver):
     rng = np.random.default_rng(0)
     X = sp.random(200, 1500, density=0.01, random_state=0, format="csr", data_rvs=rng.standard_normal)
     y = rng.integers(0, 2, 200)
-    model = FiniteNewtonSVC(C=0.5, solver=solver, **tight(loss)).fit(X, y)
+    model = LinearSVC(C=0.5, solver=solver, **tight(loss)).fit(X, y)
     assert_certified(model, X, y)
     rows, t, c = augment(X), np.where(y == 1, 1.0, -1.0), np.full(200, 0.5)
     if loss == "hinge":  # where all is certified anyway
@@ -192,7 +192,7 @@ def test_many_features(loss, solver):
     else:
         U, sigma, Vt = np.linalg.svd(rows, full_matrices=False)
         best = Vt.T @ naive_fit(loss, U * sigma, t, c, 0.5).beta
-        assert_close(model, FiniteNewtonSVC(C=0.5, **tight(loss)).fit(X.toarray(), y), atol=1e-7)
+        assert_close(model, LinearSVC(C=0.5, **tight(loss)).fit(X.toarray(), y), atol=1e-7)
     np.testing.assert_allclose(parameters(model), best, rtol=0, atol=1e-6)
 
 
@@ -200,7 +200,7 @@ def test_many_features(loss, solver):
 def test_gram_is_cg(loss):
     X, y = problem(n=400, d=15, n_classes=3, seed=16)
     X *= np.geomspace(0.1, 10, 15)  # columns of their own size
-    gram, cg = (FiniteNewtonSVC(C=3.0, solver=solver, **tight(loss)).fit(X, y) for solver in ("gram", "cg"))
+    gram, cg = (LinearSVC(C=3.0, solver=solver, **tight(loss)).fit(X, y) for solver in ("gram", "cg"))
     assert (gram.solver_, cg.solver_) == ("gram", "cg")
     np.testing.assert_allclose(gram.coef_, cg.coef_, rtol=0, atol=1e-6)
     np.testing.assert_allclose(gram.intercept_, cg.intercept_, rtol=0, atol=1e-6)
@@ -213,9 +213,7 @@ def test_threads_change_no_bit(loss, solver, container):
     # Enough rows for three threads to get a share each.
     X, y = problem(n=7001, d=12, n_classes=3, seed=17)
     X, tol = container(X), 1e-4
-    one, two, three, most = (
-        FiniteNewtonSVC(loss=loss, solver=solver, tol=tol, n_jobs=k).fit(X, y) for k in (1, 2, 3, -1)
-    )
+    one, two, three, most = (LinearSVC(loss=loss, solver=solver, tol=tol, n_jobs=k).fit(X, y) for k in (1, 2, 3, -1))
     for other in (two, three, most):
         assert_same(one, other)
         assert one.n_passes_ == other.n_passes_
@@ -225,7 +223,7 @@ def test_threads_change_no_bit(loss, solver, container):
 @pytest.mark.parametrize("solver", ["gram", "cg"])
 def test_twice_is_the_same(solver):
     X, y = problem(n=500, n_classes=3)
-    model = FiniteNewtonSVC(solver=solver).fit(X, y)
+    model = LinearSVC(solver=solver).fit(X, y)
     first = clone(model).fit(X, y)
     assert_same(model, first)
     assert_same(model.fit(X, y), first)
@@ -235,5 +233,5 @@ def test_threads_of_blas_leave_no_trace():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1500, 200))
     y = X[:, 0] + 2 * rng.standard_normal(1500) > 0
-    one, two = (FiniteNewtonSVC(solver="gram", n_jobs=k).fit(X, y) for k in (1, 2))
+    one, two = (LinearSVC(solver="gram", n_jobs=k).fit(X, y) for k in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)

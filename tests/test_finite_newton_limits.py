@@ -1,4 +1,4 @@
-"""FiniteNewtonSVC: limits of iterations and of rounding, random small problems."""
+"""LinearSVC: limits of iterations and of rounding, random small problems."""
 
 import warnings
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 
 from .finite_newton_cases import (
     assert_certified,
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 def test_max_iter_warns(loss, solver):
     X, y = problem(n=200, d=10, seed=30)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        model = FiniteNewtonSVC(C=10.0, loss=loss, solver=solver, max_iter=1, tol=1e-9).fit(X, y)
+        model = LinearSVC(C=10.0, loss=loss, solver=solver, max_iter=1, tol=1e-9).fit(X, y)
     assert model.stop_reason_.tolist() == ["max_iter"]
     assert model.n_iter_.tolist() == [1]
     assert model.duality_gap_[0] > 1e-9 * model.objective_[0]
@@ -48,7 +48,7 @@ def test_no_warning_without_need(loss):
     X, y = problem(n=200, d=10, seed=30)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = FiniteNewtonSVC(C=10.0, loss=loss).fit(X, y)
+        model = LinearSVC(C=10.0, loss=loss).fit(X, y)
     assert set(model.stop_reason_) == {"gap"}
 
 
@@ -65,7 +65,7 @@ def test_no_warning_without_need(loss):
 )
 def test_small_problems(data, loss, C, solver, intercept):
     X, y, s = data
-    model = FiniteNewtonSVC(C=C, loss=loss, solver=solver, fit_intercept=intercept, tol=1e-6).fit(X, y, s)
+    model = LinearSVC(C=C, loss=loss, solver=solver, fit_intercept=intercept, tol=1e-6).fit(X, y, s)
     assert_certified(model, X, y, s)
     # With a hinge this steep the multipliers, differences of margins times C / tau, run out of digits: a width below
     # 1e-13 is lost in the rounding of margins, and costs C times itself for each row; at C = 1e6 the gap that is left
@@ -82,7 +82,7 @@ def test_small_problems(data, loss, C, solver, intercept):
 )
 def test_small_problems_have_the_coefficients_of_the_twin(data, loss, C, solver):
     X, y, s = data
-    model = FiniteNewtonSVC(C=C, solver=solver, **tight(loss)).fit(X, y, s)
+    model = LinearSVC(C=C, solver=solver, **tight(loss)).fit(X, y, s)
     ((_, rows, t, c),) = machine_problems(model, X, y, s)
     twin = naive_fit(loss, rows, t, c, C)
     # Both gaps bound the distance; for smooth losses it is far below this bound.
@@ -98,8 +98,8 @@ def test_small_problems_have_the_coefficients_of_the_twin(data, loss, C, solver)
 @given(small_problems(), st.sampled_from(LOSSES), st.sampled_from(["gram", "cg"]))
 def test_small_problems_dense_and_sparse(data, loss, solver):
     X, y, s = data
-    dense = FiniteNewtonSVC(solver=solver, **tight(loss)).fit(X, y, s)
-    sparse = FiniteNewtonSVC(solver=solver, **tight(loss)).fit(wide_indices(X), y, s)
+    dense = LinearSVC(solver=solver, **tight(loss)).fit(X, y, s)
+    sparse = LinearSVC(solver=solver, **tight(loss)).fit(wide_indices(X), y, s)
     unknown = (dense.duality_gap_ + sparse.duality_gap_)[0] if loss == "hinge" else 0.0
     np.testing.assert_allclose(dense.objective_, sparse.objective_, rtol=1e-8, atol=unknown)
     np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=1e-6, atol=1e-6 + np.sqrt(2 * unknown))
@@ -117,7 +117,7 @@ def test_hinge_on_long_rows(solver, container):
     factors of up to 64, so that a larger gap may be left.
     """
     X, y = np.array([[-69.34090098, 76.54764685], [-101.41674893, -12.14038653]]), np.array([0, 1])
-    model = FiniteNewtonSVC(solver=solver, **tight("hinge")).fit(container(X), y)
+    model = LinearSVC(solver=solver, **tight("hinge")).fit(container(X), y)
     assert model.stop_reason_.tolist() == ["precision"]
     assert 0 < model.duality_gap_[0] <= 1e-4 * model.objective_[0]
     # All points are on the margin: w is that of the maximal margin, from equations for alpha.
@@ -159,7 +159,7 @@ def test_hinge_does_not_give_up_on_ties(case, solver):
     """A narrower hinge may begin with a larger gap than the one before has ended with, by luck; it has to go on."""
     rows, labels, C = TIED[case]
     X, y = np.array(rows, dtype=float), np.array(labels)
-    model = FiniteNewtonSVC(C=C, loss="hinge", solver=solver, tol=1e-6).fit(X, y)
+    model = LinearSVC(C=C, loss="hinge", solver=solver, tol=1e-6).fit(X, y)
     assert model.stop_reason_.tolist() == ["gap"]
     assert_certified(model, X, y)
 
@@ -168,14 +168,14 @@ def test_steps_that_are_nearly_right_do_not_go_to_and_fro():
     """A step to the end of the line where its minimum is a little before or behind never got anywhere here."""
     rows = "-8.02 -13.24 -2.48  4.2 11.36 1.1  -5.53 -7.85 7.49  16.35 2.73 -12.33  -9.58 16. 2.03  -17.32 -.84 -11.63"
     X, y = np.array(rows.split(), dtype=float).reshape(6, 3), [0, 1, 1, 1, 0, 0]
-    model = FiniteNewtonSVC(C=1e6, fit_intercept=False, solver="cg", tol=1e-6, max_iter=30).fit(X, y)
+    model = LinearSVC(C=1e6, fit_intercept=False, solver="cg", tol=1e-6, max_iter=30).fit(X, y)
     assert model.stop_reason_.tolist() == ["gap"]
 
 
 def test_single_precision_rows_far_from_the_origin():
     """Products in single precision leave no positive definite Hessian here."""
     X = (10_000 + np.random.default_rng(0).standard_normal((500, 10))).astype(np.float32)
-    model = FiniteNewtonSVC(solver="gram").fit(X, X[:, 0] > 10_000)
+    model = LinearSVC(solver="gram").fit(X, X[:, 0] > 10_000)
     assert model.stop_reason_.tolist() == ["gap"]
     assert_certified(model, X.astype(np.float64), X[:, 0] > 10_000)
 
@@ -185,7 +185,7 @@ def test_what_is_said_is_true_where_rounding_has_the_last_word(solver):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 8))
     y = X[:, 0] + rng.standard_normal(60) > 0
-    model = FiniteNewtonSVC(C=100, tol=0, solver=solver).fit(X, y)
+    model = LinearSVC(C=100, tol=0, solver=solver).fit(X, y)
     ((_, rows, t, c),) = machine_problems(model, X, y)
     np.testing.assert_allclose(
         model.objective_[0], naive.primal("squared_hinge", rows, t, c, parameters(model)), rtol=1e-12
@@ -195,16 +195,16 @@ def test_what_is_said_is_true_where_rounding_has_the_last_word(solver):
 
 def test_a_watched_fit_goes_to_the_end():
     X, y = problem(n=300, d=6)
-    model = FiniteNewtonSVC(loss="hinge", tol=1e-8)
+    model = LinearSVC(loss="hinge", tol=1e-8)
     model.set_callbacks(Recorder())
     model.fit(X, y)
     assert model.stop_reason_.tolist() == ["gap"]
-    np.testing.assert_array_equal(model.coef_, FiniteNewtonSVC(loss="hinge", tol=1e-8).fit(X, y).coef_)
+    np.testing.assert_array_equal(model.coef_, LinearSVC(loss="hinge", tol=1e-8).fit(X, y).coef_)
 
 
 def test_what_has_not_begun_is_at_zero():
     X, y = problem(n=90, n_classes=3)
-    model = FiniteNewtonSVC(multi_class="ovo")
+    model = LinearSVC(multi_class="ovo")
     model.set_callbacks(Recorder(stop_at=1))
     model.fit(X, y)
     assert "stopped" in model.stop_reason_
@@ -217,7 +217,7 @@ def test_what_has_not_begun_is_at_zero():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_two_or_three_rows(loss, n):
     X, y = np.array([[1.0], [3.0], [2.0]])[:n], ["b", "a", "b"][:n]
-    model = FiniteNewtonSVC(C=1e3, **tight(loss)).fit(X, y)
+    model = LinearSVC(C=1e3, **tight(loss)).fit(X, y)
     assert_certified(model, X, np.array(y))
     if n == 2:
         assert model.predict(X).tolist() == y
@@ -231,7 +231,7 @@ def test_many_products_in_single_precision_lead_to_the_same_minimum(loss, scale)
     X = rng.standard_normal((4000, 60)) * scale
     y = (X @ rng.standard_normal(60) + 3 * scale * rng.standard_normal(4000) > 0).astype(int)
     options = {"loss": loss, "C": scale**-2, "fit_intercept": False, "tol": 1e-13}
-    dense, sparse = (FiniteNewtonSVC(**options).fit(rows, y) for rows in (X, sp.csr_array(X)))
+    dense, sparse = (LinearSVC(**options).fit(rows, y) for rows in (X, sp.csr_array(X)))
     assert dense.solver_ == sparse.solver_ == "gram"
     assert (dense.duality_gap_ <= 1e-13 * dense.objective_).all()
     np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=0, atol=1e-7 * np.abs(sparse.coef_).max())
@@ -244,5 +244,5 @@ def test_few_rows_of_very_different_columns_take_few_steps():
     X = rng.randn(n, rng.choice([5, 60])) * 10.0 ** rng.uniform(-8, 8, (1, 60))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = FiniteNewtonSVC(solver="cg").fit(X, np.arange(n) < 1)
+        model = LinearSVC(solver="cg").fit(X, np.arange(n) < 1)
     assert model.n_passes_ <= 250 * model.n_iter_[0]

@@ -20,12 +20,12 @@ import hingeline.base.progress
 from hingeline import (
     LASVC,
     SVC,
-    FiniteNewtonOrdinal,
-    FiniteNewtonSVC,
-    FiniteNewtonSVCCV,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
+    LinearSVC,
+    LinearSVCCV,
+    OrdinalSVC,
 )
 
 from .estimators import CLASSIFIERS, KERNEL, STREAMS
@@ -121,27 +121,27 @@ def graded():
 def test_an_ordered_categorical_gives_the_order():
     pd = pytest.importorskip("pandas")
     rows, y = graded()
-    expected = FiniteNewtonOrdinal(classes=GRADES).fit(rows, y)
+    expected = OrdinalSVC(classes=GRADES).fit(rows, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for form in (lambda c: c, pd.Series):
-            model = FiniteNewtonOrdinal().fit(rows, form(pd.Categorical(y, GRADES, ordered=True)))
+            model = OrdinalSVC().fit(rows, form(pd.Categorical(y, GRADES, ordered=True)))
             assert model.classes_.tolist() == GRADES.tolist()
             np.testing.assert_array_equal(model.coef_, expected.coef_)
-        given = FiniteNewtonOrdinal(classes=GRADES[::-1]).fit(rows, pd.Categorical(y, GRADES, ordered=True))
+        given = OrdinalSVC(classes=GRADES[::-1]).fit(rows, pd.Categorical(y, GRADES, ordered=True))
     assert given.classes_.tolist() == GRADES[::-1].tolist()
     with pytest.warns(UserWarning, match="alphabetical"):
-        FiniteNewtonOrdinal().fit(rows, pd.Series(pd.Categorical(y, GRADES)))
+        OrdinalSVC().fit(rows, pd.Series(pd.Categorical(y, GRADES)))
 
 
 def test_strings_without_an_order_warn():
     rows, y = graded()
     with pytest.warns(UserWarning, match=r"alphabetical order is used: \['high', 'low', 'middle'\]. Set classes"):
-        FiniteNewtonOrdinal().fit(rows, y)
+        OrdinalSVC().fit(rows, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        FiniteNewtonOrdinal().fit(rows, y == "low")
-        FiniteNewtonOrdinal().fit(rows, np.where(y == "low", "no", "yes"))
+        OrdinalSVC().fit(rows, y == "low")
+        OrdinalSVC().fit(rows, np.where(y == "low", "no", "yes"))
 
 
 # ---- repeated fits, attributes, kernels -----------------------------------------------------------------
@@ -236,13 +236,13 @@ def test_a_fit_goes_on_after_an_interrupt(model):
 
 
 def test_a_search_shows_its_progress():
-    alone = FiniteNewtonSVCCV(Cs=4, cv=3).fit(X, Y)
-    model = FiniteNewtonSVCCV(Cs=4, cv=3).set_callbacks(recorder := Recorder()).fit(X, Y)
+    alone = LinearSVCCV(Cs=4, cv=3).fit(X, Y)
+    model = LinearSVCCV(Cs=4, cv=3).set_callbacks(recorder := Recorder()).fit(X, Y)
     assert recorder.events == ["setup", "begin fit", *["begin steps", "end steps"] * 5, "end fit", "teardown"]
     assert [seen.predict(X).shape for seen in recorder.models] == [Y.shape] * len(recorder.models)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     np.testing.assert_array_equal(model.scores_, alone.scores_)
-    whole = FiniteNewtonSVCCV(Cs=4, cv=3).set_callbacks(Recorder(stop_at=2)).fit(X, Y)
+    whole = LinearSVCCV(Cs=4, cv=3).set_callbacks(Recorder(stop_at=2)).fit(X, Y)
     np.testing.assert_array_equal(whole.scores_, alone.scores_)
 
 
@@ -250,7 +250,7 @@ def test_a_search_shows_its_progress():
 def test_a_long_fit_is_announced(learner, monkeypatch):
     monkeypatch.setattr(hingeline.base.kernel, "MANY_ROWS", 100)
     monkeypatch.setattr(hingeline.base.progress, "LONG", 0.0)
-    with pytest.warns(UserWarning, match="120 rows will take about 2 minutes .* FiniteNewtonSVC on features"):
+    with pytest.warns(UserWarning, match="120 rows will take about 2 minutes .* LinearSVC on features"):
         learner(gamma=2.0).fit(X, Y)
     monkeypatch.setattr(hingeline.base.progress, "LONG", 120.0)
     with warnings.catch_warnings():
@@ -260,7 +260,7 @@ def test_a_long_fit_is_announced(learner, monkeypatch):
 
 
 def test_the_advice_of_the_announcement_works():
-    features = make_pipeline(Nystroem(gamma=2.0, n_components=50, random_state=0), FiniteNewtonSVC())
+    features = make_pipeline(Nystroem(gamma=2.0, n_components=50, random_state=0), LinearSVC())
     assert cross_val_score(features, X, Y).mean() > 0.85
 
 

@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from hingeline import (
     LASVC,
     SVC,
-    FiniteNewtonSVC,
     KernelSGDClassifier,
+    LinearSVC,
     MinNormSVC,
     WorstViolatorSVC,
     _core,
@@ -35,7 +35,7 @@ PAIRWISE = {
     "MinNormSVC": MinNormSVC(multi_class="ovo"),
     "LASVC": LASVC(multi_class="ovo", random_state=0),
     "KernelSGDClassifier": KernelSGDClassifier(multi_class="ovo", random_state=0),
-    "FiniteNewtonSVC": FiniteNewtonSVC(multi_class="ovo"),
+    "LinearSVC": LinearSVC(multi_class="ovo"),
 }
 
 
@@ -71,7 +71,7 @@ def test_votes_have_the_bits_of_the_formula(name, n_classes):
     np.testing.assert_array_equal(model.decision_function(queries), scores)
     np.testing.assert_array_equal(model.predict(queries), model.classes_[winners])
     # Products of NumPy, which these use, depend on the number of rows.
-    subsets = () if "function" in name or name == "FiniteNewtonSVC" else (slice(1), slice(5, 14), slice(0, None, 3))
+    subsets = () if "function" in name or name == "LinearSVC" else (slice(1), slice(5, 14), slice(0, None, 3))
     for some in subsets:
         np.testing.assert_array_equal(model.decision_function(queries[some]), scores[some])
         np.testing.assert_array_equal(model.predict(queries[some]), model.classes_[winners[some]])
@@ -133,7 +133,7 @@ def test_probabilities_do_not_depend_on_blocks(monkeypatch):
 
 def test_linear_votes_are_counted_in_blocks(monkeypatch):
     X, y = classes_problem(6, 6)
-    model = FiniteNewtonSVC(multi_class="ovo").fit(X, y)
+    model = LinearSVC(multi_class="ovo").fit(X, y)
     scores, labels = model.decision_function(X), model.predict(X)
     sizes, honest = [], model._decisions
     monkeypatch.setattr(model, "_decisions", lambda X: sizes.append(len(X)) or honest(X), raising=False)

@@ -1,4 +1,4 @@
-"""NystroemMap, NystroemSVC and nystroem_path: equality with scikit-learn and FiniteNewtonSVC, laws, errors."""
+"""NystroemMap, NystroemSVC and nystroem_path: equality with scikit-learn and LinearSVC, laws, errors."""
 
 import pickle
 import warnings
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import pairwise
 
-from hingeline import FiniteNewtonSVC, NystroemMap, NystroemSVC, nystroem_path
+from hingeline import LinearSVC, NystroemMap, NystroemSVC, nystroem_path
 from hingeline.linear.landmarks import KERNEL_PARAMS
 from hingeline.linear.rows import CLIPS
 
@@ -168,7 +168,7 @@ def test_the_map_as_a_transformer():
 def test_it_is_the_linear_machine_on_the_map(kernel, y, loss):
     model = NystroemSVC(n_components=40, random_state=0, loss=loss, tol=1e-9, C=3.0, **kernel).fit(X, y)
     mapping = NystroemMap(n_components=40, random_state=0, landmarks="balanced", **kernel).fit(X, y)
-    linear = FiniteNewtonSVC(loss=loss, tol=1e-9, C=3.0).fit(mapping.transform(X), y)
+    linear = LinearSVC(loss=loss, tol=1e-9, C=3.0).fit(mapping.transform(X), y)
     np.testing.assert_allclose(model.coef_, linear.coef_, atol=2e-4 * np.abs(linear.coef_).max())
     expected = linear.decision_function(mapping.transform(X))
     np.testing.assert_allclose(model.decision_function(X), expected, atol=2e-4)
@@ -305,7 +305,7 @@ def test_rows_with_few_coordinates():
     assert np.isfinite(model.decision_function(constant)).all()
     same = fitted(kernel="linear", n_components=50).fit(X, Y2)
     np.testing.assert_allclose(
-        same.decision_function(X), FiniteNewtonSVC(tol=1e-3).fit(X, Y2).decision_function(X), atol=0.05
+        same.decision_function(X), LinearSVC(tol=1e-3).fit(X, Y2).decision_function(X), atol=0.05
     )
 
 

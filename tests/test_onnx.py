@@ -14,14 +14,14 @@ from sklearn.preprocessing import StandardScaler
 from hingeline import (
     LASVC,
     SVC,
-    FiniteNewtonOrdinal,
-    FiniteNewtonSVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
+    LinearSVC,
     MinNormSVC,
     NystroemMap,
     NystroemSVC,
+    OrdinalSVC,
     WorstViolatorSVC,
 )
 
@@ -98,7 +98,7 @@ def test_kernels(learner, kernel, n_classes):
     check(learner(kernel=kernel, **KERNELS[kernel]).fit(X, y), other)
 
 
-@pytest.mark.parametrize("learner", [SVC, LASVC, FiniteNewtonSVC, FiniteNewtonOrdinal, IncrementalOneClassSVM])
+@pytest.mark.parametrize("learner", [SVC, LASVC, LinearSVC, OrdinalSVC, IncrementalOneClassSVM])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_float32(learner, n_classes):
     """Rows that float32 holds exactly: decisions of models that were trained in double are the same."""
@@ -109,7 +109,7 @@ def test_float32(learner, n_classes):
 
 def test_models_trained_in_single_precision():
     X, y, other = problem(3, np.float32)
-    for model in (SVC(gamma=0.3), LASVC(gamma=0.3), FiniteNewtonSVC()):
+    for model in (SVC(gamma=0.3), LASVC(gamma=0.3), LinearSVC()):
         model.fit(X, y)
         found = run(hingeline.onnx.export(model, dtype=np.float32), other)
         np.testing.assert_allclose(found["scores"], model.decision_function(other), atol=1e-4)
@@ -125,14 +125,14 @@ def test_shapes_of_decisions(learner, shape):
 def test_ties():
     X, y, other = problem(3)
     check(SVC(gamma=0.3, break_ties=True).fit(X, y), other)
-    check(FiniteNewtonSVC(multi_class="ovo").fit(X, y), other)
-    check(FiniteNewtonSVC(multi_class="ovo", decision_function_shape="ovo").fit(X, y), other)
+    check(LinearSVC(multi_class="ovo").fit(X, y), other)
+    check(LinearSVC(multi_class="ovo", decision_function_shape="ovo").fit(X, y), other)
 
 
 def test_labels():
     X, y, other = problem(3)
     for labels in (WORDS[y], WORDS[y].astype(object), y - 1.0, y.astype(np.int8), y > 0):
-        for model in (SVC(gamma=0.3), FiniteNewtonSVC(), IncrementalSVC(gamma=0.3)):
+        for model in (SVC(gamma=0.3), LinearSVC(), IncrementalSVC(gamma=0.3)):
             check(model.fit(X, labels), other)
 
 
@@ -272,7 +272,7 @@ def test_labels_and_features_in_pipelines():
     hingeline.onnx.register()
     X, y, other = problem(3)
     for labels in (WORDS[y], y > 0, y - 1.0):
-        model = make_pipeline(NystroemMap(n_components=20), FiniteNewtonSVC()).fit(X, labels)
+        model = make_pipeline(NystroemMap(n_components=20), LinearSVC()).fit(X, labels)
         found = run(skl2onnx.to_onnx(model, X[:1]), other)
         np.testing.assert_array_equal(found["label"], model.predict(other))
     with pytest.raises(ValueError, match="target_opset must be at least 13"):

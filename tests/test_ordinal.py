@@ -1,4 +1,4 @@
-"""FiniteNewtonOrdinal: against the naive twin on virtual rows and a conic solver, and the laws of thresholds."""
+"""OrdinalSVC: against the naive twin on virtual rows and a conic solver, and the laws of thresholds."""
 
 import pickle
 import warnings
@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import scale
 from sklearn.utils.class_weight import compute_class_weight
 
-from hingeline import FiniteNewtonOrdinal, FiniteNewtonSVC
+from hingeline import LinearSVC, OrdinalSVC
 
 from .copies import COPIES
 from .finite_newton_cases import SMOOTH, tight, weights, wide_indices
@@ -104,7 +104,7 @@ def test_twin_against_the_conic_solver(loss, C):
 def test_twin(loss, n_classes, C, solver):
     X, y = problem(n_classes=n_classes, seed=n_classes)
     s = weights(len(y), 1)
-    model = FiniteNewtonOrdinal(C=C, solver=solver, **tight(loss)).fit(X, y, s)
+    model = OrdinalSVC(C=C, solver=solver, **tight(loss)).fit(X, y, s)
     assert model.coef_.shape == (4,) and model.thresholds_.shape == (n_classes - 1,)
     assert model.classes_.tolist() == list(range(n_classes))
     assert_optimal(model, X, y, s)
@@ -115,7 +115,7 @@ def test_twin(loss, n_classes, C, solver):
 def test_conic_solver(loss, C):
     pytest.importorskip("clarabel")
     X, y = problem(seed=3)
-    model = FiniteNewtonOrdinal(C=C, **tight(loss)).fit(X, y)
+    model = OrdinalSVC(C=C, **tight(loss)).fit(X, y)
     best = naive.conic_optimum(loss, *virtual(model, X, y))
     np.testing.assert_allclose(parameters(model), best, rtol=0, atol=1e-6)
 
@@ -125,7 +125,7 @@ def test_three_points_by_hand():
     # and 1 - w - h.  So (w^2 + 2 h^2) / 2 + C ((1 - w + h)^2 + (1 - h)^2 + (1 - w - h)^2) has to be least:
     # w = 2 C (2 - 2 w), h = C (1 - 3 h).
     X, y, C = np.array([[-1.0], [0.0], [1.0]]), [0, 1, 2], 0.1
-    model = FiniteNewtonOrdinal(C=C, loss="squared", tol=1e-13).fit(X, y)
+    model = OrdinalSVC(C=C, loss="squared", tol=1e-13).fit(X, y)
     (w, low, high), again = parameters(model), naive.smooth_optimum("squared", *virtual(model, X, np.array(y)))
     np.testing.assert_allclose([w, low, high], again, rtol=0, atol=1e-8)
     np.testing.assert_allclose(low, -high, rtol=0, atol=1e-10)
@@ -137,7 +137,7 @@ def test_three_points_by_hand():
 def test_finite_differences_vanish_at_the_solution(loss):
     X, y = problem(seed=4)
     s = weights(len(y), 4)
-    model = FiniteNewtonOrdinal(C=2.0, **tight(loss)).fit(X, y, s)
+    model = OrdinalSVC(C=2.0, **tight(loss)).fit(X, y, s)
     rows, t, c = virtual(model, X, y, s)
 
     def slopes(beta, h=1e-5):
@@ -151,8 +151,8 @@ def test_finite_differences_vanish_at_the_solution(loss):
 def test_two_classes_are_the_binary_machine(loss):
     X, y = problem(n_classes=2, seed=5)
     s = weights(len(y), 5)
-    ordinal = FiniteNewtonOrdinal(C=2.0, **tight(loss)).fit(X, y, s)
-    binary = FiniteNewtonSVC(C=2.0, **tight(loss)).fit(X, y, s)
+    ordinal = OrdinalSVC(C=2.0, **tight(loss)).fit(X, y, s)
+    binary = LinearSVC(C=2.0, **tight(loss)).fit(X, y, s)
     np.testing.assert_allclose(ordinal.coef_, binary.coef_[0], rtol=0, atol=1e-7)
     np.testing.assert_allclose(ordinal.thresholds_, -binary.intercept_, rtol=0, atol=1e-7)
     np.testing.assert_allclose(number(ordinal.objective_), binary.objective_[0], rtol=1e-9)
@@ -170,7 +170,7 @@ def test_thresholds_ascend(loss):
     for seed in range(6):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((40, 3)), rng.integers(0, 5, 40)  # labels that follow no order
-        model = FiniteNewtonOrdinal(C=10.0 ** rng.integers(-2, 3), loss=loss, tol=1e-9).fit(X, y)
+        model = OrdinalSVC(C=10.0 ** rng.integers(-2, 3), loss=loss, tol=1e-9).fit(X, y)
         assert (np.diff(model.thresholds_) >= 0).all()
         assert_certified(model, X, y)
 
@@ -179,13 +179,13 @@ def test_thresholds_ascend(loss):
 def test_an_empty_class_in_the_middle(loss):
     X, y = problem(seed=6)
     labels = np.array([0, 1, 3, 4])[y]
-    model = FiniteNewtonOrdinal(C=2.0, classes=[0, 1, 2, 3, 4], **tight(loss)).fit(X, labels)
+    model = OrdinalSVC(C=2.0, classes=[0, 1, 2, 3, 4], **tight(loss)).fit(X, labels)
     assert model.classes_.tolist() == [0, 1, 2, 3, 4]
     assert_optimal(model, X, labels)
     np.testing.assert_allclose(model.thresholds_[1], model.thresholds_[2], rtol=0, atol=1e-6)
     assert np.diff(model.thresholds_)[[0, 2]].min() > 0.1
     # The threshold that is there twice is not the problem without the class.
-    without = FiniteNewtonOrdinal(C=2.0, **tight(loss)).fit(X, labels)
+    without = OrdinalSVC(C=2.0, **tight(loss)).fit(X, labels)
     assert without.classes_.tolist() == [0, 1, 3, 4]
     assert np.abs(model.coef_ - without.coef_).max() > 1e-4
     assert_optimal(without, X, y)
@@ -194,7 +194,7 @@ def test_an_empty_class_in_the_middle(loss):
 @pytest.mark.parametrize("classes", [[0, 1, 2, 3, 4], [-1, 0, 1, 2, 3]], ids=["last", "first"])
 def test_an_empty_class_at_the_end(classes):
     X, y = problem(seed=7)
-    model = FiniteNewtonOrdinal(classes=classes, **tight("squared_hinge")).fit(X, y)
+    model = OrdinalSVC(classes=classes, **tight("squared_hinge")).fit(X, y)
     assert_optimal(model, X, y - classes[0])
     assert set(model.predict(X)) <= set(classes)
 
@@ -203,14 +203,14 @@ def test_the_order_is_the_users():
     X, y = problem(n_classes=3, seed=8)
     names = np.array(["low", "mid", "high"])
     options = {"C": 2.0, **tight("squared_hinge")}
-    model = FiniteNewtonOrdinal(classes=["low", "mid", "high"], **options).fit(X, names[y])
-    plain = FiniteNewtonOrdinal(**options).fit(X, y)
+    model = OrdinalSVC(classes=["low", "mid", "high"], **options).fit(X, names[y])
+    plain = OrdinalSVC(**options).fit(X, y)
     assert model.classes_.tolist() == ["low", "mid", "high"]
     np.testing.assert_array_equal(model.coef_, plain.coef_)
     np.testing.assert_array_equal(model.thresholds_, plain.thresholds_)
     np.testing.assert_array_equal(model.predict(X), names[plain.predict(X)])
     np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
-    alphabet = FiniteNewtonOrdinal(**options).fit(X, names[y])
+    alphabet = OrdinalSVC(**options).fit(X, names[y])
     assert alphabet.classes_.tolist() == ["high", "low", "mid"]
     assert alphabet.score(X, names[y]) < model.score(X, names[y])
     assert_optimal(alphabet, X, np.array([1, 2, 0])[y])
@@ -219,8 +219,8 @@ def test_the_order_is_the_users():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_backwards_is_the_other_sign(loss):
     X, y = problem(seed=9)
-    model = FiniteNewtonOrdinal(C=2.0, **tight(loss)).fit(X, y)
-    other = FiniteNewtonOrdinal(C=2.0, classes=[3, 2, 1, 0], **tight(loss)).fit(X, y)
+    model = OrdinalSVC(C=2.0, **tight(loss)).fit(X, y)
+    other = OrdinalSVC(C=2.0, classes=[3, 2, 1, 0], **tight(loss)).fit(X, y)
     assert other.classes_.tolist() == [3, 2, 1, 0]
     np.testing.assert_allclose(other.coef_, -model.coef_, rtol=0, atol=1e-6)
     np.testing.assert_allclose(other.thresholds_, -model.thresholds_[::-1], rtol=0, atol=1e-6)
@@ -233,7 +233,7 @@ def test_backwards_is_the_other_sign(loss):
 def test_predictions_count_thresholds():
     X, y = problem(n=200, n_classes=5, seed=10)
     labels = np.array([1.0, 2.0, 5.0, 7.0, 9.0])[y]
-    model = FiniteNewtonOrdinal().fit(X, labels)
+    model = OrdinalSVC().fit(X, labels)
     score, b = X @ model.coef_, model.thresholds_
     expected = model.classes_[(score[:, None] > b).sum(axis=1)]
     np.testing.assert_array_equal(model.predict(X), expected)
@@ -250,7 +250,7 @@ def test_predictions_count_thresholds():
 def test_on_the_threshold():
     """x.w > b_s is strict."""
     X, y = np.array([[-1.0], [-1.0], [1.0], [1.0]]), [0, 0, 1, 1]
-    model = FiniteNewtonOrdinal(loss="squared").fit(X, y)
+    model = OrdinalSVC(loss="squared").fit(X, y)
     model.coef_, model.thresholds_ = np.array([2.0]), np.array([1.0])
     assert model.predict([[0.5], [0.5 + 1e-9], [0.5 - 1e-9]]).tolist() == [0, 1, 0]
 
@@ -259,7 +259,7 @@ def test_an_order_helps():
     # A subtly wrong sign or threshold falls far below this.
     X, target = load_diabetes(return_X_y=True)
     X, y = scale(X), np.searchsorted(np.quantile(target, [0.25, 0.5, 0.75]), target)
-    model = FiniteNewtonOrdinal().fit(X, y)
+    model = OrdinalSVC().fit(X, y)
     assert np.abs(model.predict(X) - y).mean() < 0.75
     assert np.corrcoef(X @ model.coef_, target)[0, 1] > 0.68
 
@@ -287,8 +287,8 @@ def test_any_container(loss, form, solver):
     X = (X * (np.random.default_rng(0).random(X.shape) < 0.4)).astype(np.float32).astype(float)
     X[17] = 0.0  # an empty row
     options = {"C": 2.0, "solver": solver, **tight(loss)}
-    dense = FiniteNewtonOrdinal(**options).fit(X, y)
-    other = FiniteNewtonOrdinal(**options).fit(FORMS[form](X), y)
+    dense = OrdinalSVC(**options).fit(X, y)
+    other = OrdinalSVC(**options).fit(FORMS[form](X), y)
     np.testing.assert_allclose(parameters(other), parameters(dense), rtol=0, atol=1e-6 if loss == "hinge" else 1e-8)
     np.testing.assert_array_equal(other.predict(FORMS[form](X)), dense.predict(X))
 
@@ -298,7 +298,7 @@ def test_many_features(loss):
     rng = np.random.default_rng(0)
     X = sp.random(60, 3000, density=0.01, random_state=0, format="csr", data_rvs=rng.standard_normal)
     y = rng.integers(0, 3, 60)
-    model = FiniteNewtonOrdinal(C=0.5, **tight(loss)).fit(X, y)
+    model = OrdinalSVC(C=0.5, **tight(loss)).fit(X, y)
     U, sigma, Vt = np.linalg.svd(X.toarray(), full_matrices=False)
     rows, t = ordinal_rows(U * sigma, y, 3)
     twin = naive_fit(loss, rows, t, np.full(len(t), 0.5), 0.5)
@@ -312,11 +312,11 @@ def test_weights_are_copies(loss):
     times = np.random.default_rng(0).integers(0, 4, 70)
     repeated = np.repeat(np.arange(70), times)
     options = {"C": 1.5, **tight(loss)}
-    weighted = FiniteNewtonOrdinal(**options).fit(X, y, times)
+    weighted = OrdinalSVC(**options).fit(X, y, times)
     for other in (
-        FiniteNewtonOrdinal(**options).fit(X[repeated], y[repeated]),
-        FiniteNewtonOrdinal(**options).fit(X[times > 0], y[times > 0], times[times > 0]),
-        FiniteNewtonOrdinal(**options).set_params(C=0.5).fit(X, y, 3 * times),
+        OrdinalSVC(**options).fit(X[repeated], y[repeated]),
+        OrdinalSVC(**options).fit(X[times > 0], y[times > 0], times[times > 0]),
+        OrdinalSVC(**options).set_params(C=0.5).fit(X, y, 3 * times),
     ):
         np.testing.assert_allclose(parameters(other), parameters(weighted), rtol=0, atol=1e-7)
 
@@ -326,16 +326,16 @@ def test_weights_are_copies(loss):
 def test_class_weights(loss, class_weight):
     X, y = problem(seed=13)
     s = weights(len(y)) + 0.25
-    model = FiniteNewtonOrdinal(C=0.5, class_weight=class_weight, **tight(loss)).fit(X, y, s)
+    model = OrdinalSVC(C=0.5, class_weight=class_weight, **tight(loss)).fit(X, y, s)
     assert_optimal(model, X, y, s)
-    plain = FiniteNewtonOrdinal(C=0.5, **tight(loss)).fit(X, y, s)
+    plain = OrdinalSVC(C=0.5, **tight(loss)).fit(X, y, s)
     assert np.abs(parameters(model) - parameters(plain)).max() > 1e-3
 
 
 @pytest.mark.parametrize("solver", ["gram", "cg"])
 def test_threads_change_no_bit(solver):
     X, y = problem(n=7001, d=10, seed=14)
-    one, two, three = (FiniteNewtonOrdinal(solver=solver, n_jobs=k, tol=1e-4).fit(X, y) for k in (1, 2, 3))
+    one, two, three = (OrdinalSVC(solver=solver, n_jobs=k, tol=1e-4).fit(X, y) for k in (1, 2, 3))
     assert_same(one, two)
     assert_same(one, three)
     assert_same(one, clone(one).fit(X, y))
@@ -345,22 +345,22 @@ def test_threads_change_no_bit(solver):
 def test_gram_is_cg(loss):
     X, y = problem(n=200, d=12, seed=15)
     X *= np.geomspace(0.1, 10, 12)
-    gram, cg = (FiniteNewtonOrdinal(C=3.0, solver=solver, **tight(loss)).fit(X, y) for solver in ("gram", "cg"))
+    gram, cg = (OrdinalSVC(C=3.0, solver=solver, **tight(loss)).fit(X, y) for solver in ("gram", "cg"))
     np.testing.assert_allclose(parameters(gram), parameters(cg), rtol=0, atol=1e-6)
 
 
 def test_warm_start():
     X, y = problem(seed=16)
-    model = FiniteNewtonOrdinal(warm_start=True, tol=1e-9).fit(X, y)
+    model = OrdinalSVC(warm_start=True, tol=1e-9).fit(X, y)
     cold = number(model.n_iter_)
-    assert_same(model, FiniteNewtonOrdinal(tol=1e-9).fit(X, y))
+    assert_same(model, OrdinalSVC(tol=1e-9).fit(X, y))
     model.fit(X, y)
     assert number(model.n_iter_) < cold
     model.set_params(C=3.0).fit(X, y)
     assert_certified(model, X, y)
     for features, labels in ((X[:, :2], y), (X, y % 3), (X, y + 1)):
         model.fit(X, y).fit(features, labels)
-        assert_same(model, FiniteNewtonOrdinal(C=3.0, tol=1e-9).fit(features, labels))
+        assert_same(model, OrdinalSVC(C=3.0, tol=1e-9).fit(features, labels))
 
 
 # ---- promises ------------------------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ def test_tol_is_a_promise(loss, tol):
     X, y = problem(n=120, d=6, seed=17)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = FiniteNewtonOrdinal(C=5.0, loss=loss, tol=tol).fit(X, y)
+        model = OrdinalSVC(C=5.0, loss=loss, tol=tol).fit(X, y)
     assert np.ravel(model.stop_reason_).tolist() == ["gap"]
     assert 0 <= number(model.duality_gap_) <= tol * number(model.objective_)
     assert_certified(model, X, y)
@@ -382,7 +382,7 @@ def test_tol_is_a_promise(loss, tol):
 def test_max_iter_warns(loss):
     X, y = problem(n=150, d=8, seed=18)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        model = FiniteNewtonOrdinal(C=10.0, loss=loss, max_iter=1, tol=1e-9).fit(X, y)
+        model = OrdinalSVC(C=10.0, loss=loss, max_iter=1, tol=1e-9).fit(X, y)
     assert np.ravel(model.stop_reason_).tolist() == ["max_iter"]
     assert number(model.n_iter_) == 1
     assert_certified(model, X, y)
@@ -405,7 +405,7 @@ def test_small_problems(n, d, n_classes, loss, C, solver, seed):
     y[:2] = [0, n_classes - 1]
     if rng.random() < 0.3:
         X[:, 0] = 2.0
-    model = FiniteNewtonOrdinal(C=C, loss=loss, solver=solver, classes=np.arange(n_classes), tol=1e-6).fit(X, y)
+    model = OrdinalSVC(C=C, loss=loss, solver=solver, classes=np.arange(n_classes), tol=1e-6).fit(X, y)
     assert number(model.duality_gap_) <= 1e-6 * number(model.objective_), model.stop_reason_
     assert_certified(model, X, y)
 
@@ -427,7 +427,7 @@ OTHER = {
 
 
 def test_parameters_go_round():
-    model = FiniteNewtonOrdinal()
+    model = OrdinalSVC()
     defaults = model.get_params()
     assert defaults.keys() == OTHER.keys()
     assert all(defaults[name] != value for name, value in OTHER.items())
@@ -439,7 +439,7 @@ def test_parameters_go_round():
 @pytest.mark.parametrize("copied", COPIES)
 def test_copies_are_the_same_to_the_bit(copied):
     X, y = problem()
-    model = FiniteNewtonOrdinal().fit(X, y)
+    model = OrdinalSVC().fit(X, y)
     one = COPIES[copied](model)
     assert_same(one, model)
     np.testing.assert_array_equal(one.decision_function(X), model.decision_function(X))
@@ -463,13 +463,13 @@ BAD_PARAMETERS = {
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, bad in BAD_PARAMETERS.items() for value in bad])
 def test_bad_parameters(name, value):
     with pytest.raises(ValueError, match=rf"\b{name}\b"):
-        FiniteNewtonOrdinal(**{name: value}).fit(*problem())
+        OrdinalSVC(**{name: value}).fit(*problem())
 
 
 def test_a_label_out_of_order():
     X, y = problem()
     with pytest.raises(ValueError, match=r"\bclasses\b.*3|3.*\bclasses\b"):
-        FiniteNewtonOrdinal(classes=[0, 1, 2]).fit(X, y)
+        OrdinalSVC(classes=[0, 1, 2]).fit(X, y)
 
 
 BAD_DATA = {
@@ -488,8 +488,8 @@ def test_bad_data_leaves_the_model_as_it_was(kind):
     change, words = BAD_DATA[kind]
     X, y = problem()
     with pytest.raises(ValueError, match=words):
-        FiniteNewtonOrdinal().fit(*change(X, y))
-    model = FiniteNewtonOrdinal().fit(X, y)
+        OrdinalSVC().fit(*change(X, y))
+    model = OrdinalSVC().fit(X, y)
     before = {name: pickle.dumps(value) for name, value in vars(model).items()}
     with pytest.raises(ValueError, match=words):  # other features and classes, to leave traces if it could
         model.fit(*change(np.hstack([X, X]), y + 5))
@@ -501,8 +501,8 @@ def test_bad_queries(method):
     X, y = problem()
     rest = (y,) if method == "score" else ()
     with pytest.raises(NotFittedError):
-        getattr(FiniteNewtonOrdinal(), method)(X, *rest)
-    model = FiniteNewtonOrdinal().fit(X, y)
+        getattr(OrdinalSVC(), method)(X, *rest)
+    model = OrdinalSVC().fit(X, y)
     for bad, words in ((X[:, :2], "features"), (X[0], "2D array"), (np.where(X > 1, np.nan, X), "NaN")):
         with pytest.raises(ValueError, match=words):
             getattr(model, method)(bad, *rest)

@@ -13,7 +13,7 @@ from benchmarks.store import Store, read_archive, write_archive
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 
 ROOT = Path(__file__).parents[1]
 #: Words of lines without a file.
@@ -182,7 +182,7 @@ def test_a_study_goes_on_from_the_runs_beside_its_report(tmp_path, capsys):
 def test_cgls_of_the_study_solves_its_system():
     X, y = load_breast_cancer(return_X_y=True)
     X, y = StandardScaler().fit_transform(X), np.where(y, 1.0, -1.0)
-    ours = FiniteNewtonSVC(tol=1e-10).fit(X, y)
+    ours = LinearSVC(tol=1e-10).fit(X, y)
     paper = studies.CglsSVC(solver="plain", tol=1e-8).fit(X, y)
     assert paper.cgls_.steps > 0
     np.testing.assert_allclose(paper.coef_, ours.coef_, atol=1e-6)

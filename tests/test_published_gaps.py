@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from hingeline import SVC, FiniteNewtonOrdinal, FiniteNewtonSVC, MinNormSVC
+from hingeline import SVC, LinearSVC, MinNormSVC, OrdinalSVC
 
 from .gaps import FAMILIES, Problem, compare_finite_newton, compare_l2, disagreements, draw
 from .oracle import published
@@ -55,7 +55,7 @@ def test_gap_of_min_norm_is_that_of_its_coefficients():
 def test_gap_of_coordinate_descent_is_that_of_its_weights_and_multipliers(loss):
     rng = np.random.default_rng(1)
     problem = draw(rng, 60, n_classes=2, wide=True)
-    model = FiniteNewtonSVC(solver="dual", loss=loss, tol=1e-4).fit(problem.given, problem.y, problem.weight)
+    model = LinearSVC(solver="dual", loss=loss, tol=1e-4).fit(problem.given, problem.y, problem.weight)
     assert model.solver_ == "dual"
     assert not compare_finite_newton(model, problem).wrong
 
@@ -66,7 +66,7 @@ def test_coordinate_descent_without_iterations(multi_class):
     problem = draw(rng, 60, n_classes=3, wide=True)
     with pytest.warns(match="max_iter"):
         options = {"solver": "dual", "max_iter": 0, "multi_class": multi_class}
-        model = FiniteNewtonSVC(**options).fit(problem.given, problem.y, problem.weight)
+        model = LinearSVC(**options).fit(problem.given, problem.y, problem.weight)
     assert not model.coef_.any() and np.isfinite(model.duality_gap_).all()
     assert not compare_finite_newton(model, problem).wrong
 
@@ -74,7 +74,7 @@ def test_coordinate_descent_without_iterations(multi_class):
 def test_two_ordered_classes_with_fewer_rows_than_features():
     X = np.random.default_rng(0).standard_normal((40, 2000))
     y = (X[:, 0] > 0).astype(int)
-    ordinal, binary = FiniteNewtonOrdinal(tol=1e-8).fit(X, y), FiniteNewtonSVC(tol=1e-8).fit(X, y)
+    ordinal, binary = OrdinalSVC(tol=1e-8).fit(X, y), LinearSVC(tol=1e-8).fit(X, y)
     np.testing.assert_allclose(ordinal.coef_, binary.coef_[0], atol=1e-3 * np.abs(binary.coef_).max())
 
 
@@ -86,7 +86,7 @@ def test_a_callback_ends_training(solver, multi_class, loss):
     rng = np.random.default_rng(0)
     problem = Problem(rng.standard_normal((60, 200)), rng.integers(0, 3, 60), None, "double")
     for stop_at in (1, 2, 3):
-        model = FiniteNewtonSVC(C=10.0, solver=solver, multi_class=multi_class, loss=loss, tol=1e-9)
+        model = LinearSVC(C=10.0, solver=solver, multi_class=multi_class, loss=loss, tol=1e-9)
         model.set_callbacks(Recorder(stop_at=stop_at)).fit(problem.X, problem.y)
         assert "stopped" in model.stop_reason_
         assert not compare_finite_newton(model, problem).wrong
@@ -96,7 +96,7 @@ def test_last_row_of_the_history_of_a_hinge_that_rounding_ends():
     rng = np.random.default_rng(3)
     X, y = 10.0 ** rng.uniform(-3, 3, (40, 1)) * rng.standard_normal((40, 90)), rng.integers(0, 2, 40)
     with pytest.warns(match="precision"):
-        model = FiniteNewtonSVC(loss="hinge", solver="gram", tol=1e-14).fit(X, y)
+        model = LinearSVC(loss="hinge", solver="gram", tol=1e-14).fit(X, y)
     assert model.history_["duality_gap"][-1] == model.duality_gap_[0]
 
 

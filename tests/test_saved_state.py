@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from hingeline import (
     LASVC,
     SVC,
-    FiniteNewtonOrdinal,
-    FiniteNewtonSVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
+    LinearSVC,
     NystroemMap,
     NystroemSVC,
+    OrdinalSVC,
     WorstViolatorSVC,
 )
 
@@ -123,8 +123,8 @@ ESTIMATORS = {
     "batch": WorstViolatorSVC(gamma=0.3),
     "stream": LASVC(gamma=0.3),
     "exact": IncrementalSVC(gamma=0.3),
-    "linear": FiniteNewtonSVC(),
-    "ordinal": FiniteNewtonOrdinal(),
+    "linear": LinearSVC(),
+    "ordinal": OrdinalSVC(),
 }
 
 
@@ -156,11 +156,11 @@ OTHERS = [
     (SVC(kernel="precomputed"), "support_", np.array([0.5])),
     (WorstViolatorSVC(gamma=0.3), "decision_scale_", np.ones(1)),
     (LASVC(gamma=0.3), "_gamma", [0.3]),
-    (FiniteNewtonSVC(), "coef_", np.zeros((3, 2))),
-    (FiniteNewtonSVC(multi_class="ovo"), "decision_scale_", 1.0),
-    (FiniteNewtonSVC(), "intercept_", np.zeros(1)),
-    (FiniteNewtonOrdinal(), "thresholds_", np.zeros(3)),
-    (FiniteNewtonOrdinal(), "coef_", np.zeros(2)),
+    (LinearSVC(), "coef_", np.zeros((3, 2))),
+    (LinearSVC(multi_class="ovo"), "decision_scale_", 1.0),
+    (LinearSVC(), "intercept_", np.zeros(1)),
+    (OrdinalSVC(), "thresholds_", np.zeros(3)),
+    (OrdinalSVC(), "coef_", np.zeros(2)),
     (NystroemSVC(n_components=9), "landmark_coef_", np.zeros((3, 8))),
     (NystroemSVC(n_components=9), "map_", SVC()),
     (NystroemSVC(n_components=9), "map_", NystroemMap(kernel="other")),
@@ -207,7 +207,7 @@ def test_decisions_beyond_the_range_are_refused():
     X, y = np.array([[1.0], [-1.0], [2.0], [-2.0]]), [0, 1, 0, 1]
     kernel = WorstViolatorSVC(gamma=0.3).fit(X, y)
     kernel.dual_coef_ = np.full_like(kernel.dual_coef_, 1.7e308)
-    linear, ordinal = FiniteNewtonSVC().fit(X, y), FiniteNewtonOrdinal().fit(X, y)
+    linear, ordinal = LinearSVC().fit(X, y), OrdinalSVC().fit(X, y)
     linear.coef_, ordinal.coef_ = 1e300 * linear.coef_, 1e300 * ordinal.coef_
     for model, row in ((kernel, 0.0), (linear, 1e20), (ordinal, 1e20)):
         for call in (model.predict, model.decision_function):

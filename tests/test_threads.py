@@ -13,10 +13,10 @@ import pytest
 
 from hingeline import (
     LASVC,
-    FiniteNewtonSVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
+    LinearSVC,
     NystroemSVC,
     WorstViolatorSVC,
 )
@@ -175,7 +175,7 @@ def test_one_class_predictions_see_one_state(shape, many_switches):
 
 @pytest.mark.parametrize(
     "model",
-    [WorstViolatorSVC(), LASVC(random_state=0), IncrementalSVC(), FiniteNewtonSVC(), NystroemSVC(n_components=20)],
+    [WorstViolatorSVC(), LASVC(random_state=0), IncrementalSVC(), LinearSVC(), NystroemSVC(n_components=20)],
     ids=lambda model: type(model).__name__,
 )
 def test_predictions_see_one_fit(model, many_switches):

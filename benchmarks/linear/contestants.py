@@ -19,8 +19,8 @@ _JOBS = "benchmarks.linear."
 _LINEAR_PEERS = {
     "LIBLINEAR -s 1": "liblinear -s 1",
     "LIBLINEAR -s 2": "liblinear -s 2",
-    "LinearSVC, dual": "LinearSVC dual",
-    "LinearSVC, primal": "LinearSVC primal",
+    "sklearn LinearSVC, dual": "sklearn LinearSVC dual",
+    "sklearn LinearSVC, primal": "sklearn LinearSVC primal",
 }
 _MAPPED = (
     ("hingeline", "float64"),
@@ -31,7 +31,7 @@ _MAPPED = (
     ("SGDClassifier", "float32"),
     ("SGDClassifier, averaged", "float64"),
     ("SGDClassifier, averaged", "float32"),
-    ("LinearSVC", "float64"),
+    ("sklearn LinearSVC", "float64"),
 )
 
 

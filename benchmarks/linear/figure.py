@@ -16,7 +16,7 @@ from .settings import KERNEL_SETS, SETS
 _LOOKS = {
     "hingeline": (BLUE, "o"),
     "SGDClassifier": (ORANGE, "s"),
-    "LinearSVC": (RED, "D"),
+    "sklearn LinearSVC": (RED, "D"),
     "WorstViolatorSVC": (SKY, "v"),
     "LASVC": (GREEN, "^"),
     "scikit-learn SVC": (BLACK, "x"),

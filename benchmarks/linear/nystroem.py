@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn import svm
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import train_test_split
-from sklearn.svm import LinearSVC
 
 from benchmarks.against.data import load
 from benchmarks.against.settings import Data
 from benchmarks.harness import Busy, Sample, timed
 from benchmarks.writing import write_whole
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 
 from .settings import CHOICE_ROWS, EPOCHS, PENALTIES
 
@@ -26,12 +26,12 @@ def machine(method: str, C: float, n: int, threads: int) -> Any:
     """C is that of hingeline; SGD divides the same objective (with hinge loss) by C n."""
     if method.startswith("hingeline"):
         option: dict[str, Any] = {"tol": float(method.split("=")[1])} if "=" in method else {}
-        return FiniteNewtonSVC(C=C, n_jobs=threads, **option)
+        return LinearSVC(C=C, n_jobs=threads, **option)
     if method.startswith("SGDClassifier"):
         return SGDClassifier(
             alpha=1 / (C * n), max_iter=EPOCHS, tol=None, average=method.endswith("averaged"), random_state=0
         )
-    return LinearSVC(C=C / 2, random_state=0)
+    return svm.LinearSVC(C=C / 2, random_state=0)
 
 
 class Mapped:

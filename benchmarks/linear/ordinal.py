@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.harness import Sample, Unavailable, timed
-from hingeline import FiniteNewtonOrdinal
+from hingeline import OrdinalSVC
 
 from .data import ordered
 from .settings import FOLDS, INNER_FOLDS, ORDINAL_PENALTIES, SLOW_PENALTIES
@@ -24,7 +24,7 @@ def maker(method: str, threads: int) -> Maker:
     kind, _, option = method.partition(", ")
     if kind == "hingeline":
         more: dict[str, Any] = {"loss": option} if option else {}
-        return lambda C: FiniteNewtonOrdinal(C=C, n_jobs=threads, **more)
+        return lambda C: OrdinalSVC(C=C, n_jobs=threads, **more)
     try:
         if kind == "mord":
             import mord

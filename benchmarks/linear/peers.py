@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.svm import LinearSVC
+from sklearn import svm
 
 from benchmarks.harness import Unavailable, timed
 from benchmarks.liblinear import Liblinear, Plane
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 
 
 class Solver:
@@ -32,12 +32,12 @@ class Solver:
         raise NotImplementedError
 
 
-class FiniteNewton(Solver):
+class Hingeline(Solver):
     """All of `fit`, with its checks of the input and what it computes for its attributes."""
 
     def fit(self, tol: float | None) -> float:
         option: dict[str, Any] = {} if tol is None else {"tol": tol}
-        model = FiniteNewtonSVC(C=self.C, n_jobs=self.threads, **option)
+        model = LinearSVC(C=self.C, n_jobs=self.threads, **option)
         seconds, _ = timed(lambda: model.fit(self.X, self.y))
         self.plane, self.tol = (np.ravel(model.coef_), float(model.intercept_[0])), model.tol
         self.remarks = f"{int(np.max(model.n_iter_))} iterations, {model.n_passes_:.1f} passes, {model.solver_}"
@@ -70,7 +70,7 @@ class ScikitLearn(Solver):
 
     def fit(self, tol: float | None) -> float:
         option = {} if tol is None else {"tol": tol}
-        model = LinearSVC(C=self.C / 2, dual=self._dual, max_iter=10_000, random_state=0, **option)
+        model = svm.LinearSVC(C=self.C / 2, dual=self._dual, max_iter=10_000, random_state=0, **option)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             seconds, _ = timed(lambda: model.fit(self.X, self.y))
@@ -80,9 +80,9 @@ class ScikitLearn(Solver):
 
 
 SOLVERS: dict[str, Callable[[Any, np.ndarray, float, int], Solver]] = {
-    "hingeline": FiniteNewton,
+    "hingeline": Hingeline,
     "liblinear -s 1": partial(Original, number=1),
     "liblinear -s 2": partial(Original, number=2),
-    "LinearSVC dual": partial(ScikitLearn, dual=True),
-    "LinearSVC primal": partial(ScikitLearn, dual=False),
+    "sklearn LinearSVC dual": partial(ScikitLearn, dual=True),
+    "sklearn LinearSVC primal": partial(ScikitLearn, dual=False),
 }

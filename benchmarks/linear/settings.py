@@ -105,7 +105,7 @@ SLOW_SETS = ("winequality_red", "lev", "esl", "swd", "era")
 
 
 _OBJECTIVE = "faster than the best LIBLINEAR solver"
-_FRONT = "faster than SGD and LinearSVC on the same map at equal or better accuracy"
+_FRONT = "faster than SGD and sklearn LinearSVC on the same map at equal or better accuracy"
 
 
 def cases(quick: bool) -> list[Case]:

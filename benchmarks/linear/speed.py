@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.against.data import nbytes
 from benchmarks.harness import Busy, Sample, take_turns, timed
 from benchmarks.liblinear import gradient_square, objective
-from hingeline import FiniteNewtonSVC, finite_newton_path
+from hingeline import LinearSVC, linear_svc_path
 
 from .data import load
 from .settings import PATH_CS, ROUNDS, Linear
@@ -23,7 +23,7 @@ class Passes:
         split = load(data, form, dtype)
         self._X, self._y = split.X_train, split.y_train
         self._w = np.random.default_rng(0).standard_normal(self._X.shape[1]).astype(dtype)
-        self._model = FiniteNewtonSVC(n_jobs=threads)
+        self._model = LinearSVC(n_jobs=threads)
         self._model.fit(self._X[:2000], self._y[:2000])
 
     def measure(self) -> Sample:
@@ -58,11 +58,11 @@ class Path:
 
     def _take(self, X: Any, y: np.ndarray) -> Sample:
         if self._what == "path":
-            seconds, found = timed(lambda: finite_newton_path(X, y, Cs=PATH_CS, **self._options))
+            seconds, found = timed(lambda: linear_svc_path(X, y, Cs=PATH_CS, **self._options))
             planes = list(zip(found.coefs[:, 0], found.intercepts[:, 0], strict=True))
             return self._sample(X, y, seconds, PATH_CS, planes, int(np.sum(found.n_iter)))
         Cs = (1.0,) if self._what == "one" else PATH_CS
-        seconds, models = timed(lambda: [FiniteNewtonSVC(C=C, **self._options).fit(X, y) for C in Cs])
+        seconds, models = timed(lambda: [LinearSVC(C=C, **self._options).fit(X, y) for C in Cs])
         planes = [(model.coef_[0], float(model.intercept_[0])) for model in models]
         return self._sample(X, y, seconds, Cs, planes, int(sum(np.sum(model.n_iter_) for model in models)))
 
@@ -76,5 +76,5 @@ class Path:
 
     def measure(self) -> Sample:
         sample = self._take(self._X, self._y)
-        sample.facts["tolerance"] = f"{self._options.get('tol', FiniteNewtonSVC().tol):g}"
+        sample.facts["tolerance"] = f"{self._options.get('tol', LinearSVC().tol):g}"
         return sample

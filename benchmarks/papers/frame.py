@@ -41,7 +41,7 @@ from benchmarks.writing import about_machine, fill, table, write_whole
 PAPERS = {
     "ertekin2011": "Tables and figures of Ertekin, Bottou, Giles 2011 (LASVC)",
     "laskov2006": "Figures of Laskov, Gehl, Krüger, Müller 2006 (IncrementalSVC)",
-    "keerthi2005": "Tables and Figure 1 of Keerthi, DeCoste 2005 (FiniteNewtonSVC)",
+    "keerthi2005": "Tables and Figure 1 of Keerthi, DeCoste 2005 (LinearSVC)",
     "kecman2016": "Tables and figures of Kecman, Melki 2016 (KernelSGDClassifier)",
     "melki2018": "Tables and figures of Melki 2018 (WorstViolatorSVC), under nested cross-validation",
 }

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from .exact.incremental import IncrementalSVC
     from .exact.one_class import IncrementalOneClassSVM
     from .files import TRUSTED_TYPES, Checkpoint, load, load_libsvm, save, save_libsvm
-    from .linear.cv import FiniteNewtonSVCCV
-    from .linear.finite_newton import FiniteNewtonSVC
+    from .linear.cv import LinearSVCCV
+    from .linear.finite_newton import LinearSVC
     from .linear.nystroem import NystroemSVC, nystroem_path
     from .linear.nystroem_map import NystroemMap
-    from .linear.ordinal import FiniteNewtonOrdinal
-    from .linear.path import FiniteNewtonPath, finite_newton_path
+    from .linear.ordinal import OrdinalSVC
+    from .linear.path import linear_svc_path
     from .online.kernel_sgd import KernelSGDClassifier
     from .online.lasvm import LASVC
 
@@ -33,23 +33,22 @@ __all__ = [
     "SVC",
     "TRUSTED_TYPES",
     "Checkpoint",
-    "FiniteNewtonOrdinal",
-    "FiniteNewtonPath",
-    "FiniteNewtonSVC",
-    "FiniteNewtonSVCCV",
     "IncrementalOneClassSVM",
     "IncrementalSVC",
     "KernelSGDClassifier",
+    "LinearSVC",
+    "LinearSVCCV",
     "MinNormSVC",
     "NNISDAClassifier",
     "NystroemMap",
     "NystroemSVC",
+    "OrdinalSVC",
     "WorstViolatorSVC",
     "__version__",
     "active",
     "compare",
     "datasets",
-    "finite_newton_path",
+    "linear_svc_path",
     "load",
     "load_libsvm",
     "metrics",
@@ -65,10 +64,9 @@ _HOMES = {
     "SVC": "batch.svc",
     "TRUSTED_TYPES": "files",
     "Checkpoint": "files",
-    "FiniteNewtonOrdinal": "linear.ordinal",
-    "FiniteNewtonPath": "linear.path",
-    "FiniteNewtonSVC": "linear.finite_newton",
-    "FiniteNewtonSVCCV": "linear.cv",
+    "OrdinalSVC": "linear.ordinal",
+    "LinearSVC": "linear.finite_newton",
+    "LinearSVCCV": "linear.cv",
     "IncrementalOneClassSVM": "exact.one_class",
     "IncrementalSVC": "exact.incremental",
     "KernelSGDClassifier": "online.kernel_sgd",
@@ -77,7 +75,7 @@ _HOMES = {
     "NystroemMap": "linear.nystroem_map",
     "NystroemSVC": "linear.nystroem",
     "WorstViolatorSVC": "batch.ollawv",
-    "finite_newton_path": "linear.path",
+    "linear_svc_path": "linear.path",
     "load": "files",
     "load_libsvm": "files",
     "nystroem_path": "linear.nystroem",

@@ -41,7 +41,7 @@ def seeding(name: str, way: str, solver: str, n_jobs: int) -> dict[str, Any]:
 
 
 def _along(X: Any, y: np.ndarray, seeded: bool, solver: str, n_jobs: int) -> tuple[list[Any], float, list[float]]:
-    """Weights, seconds of all C together, passes for each (none of `finite_newton_path`)."""
+    """Weights, seconds of all C together, passes for each (none of `linear_svc_path`)."""
     options = settings.SOLVERS[solver].options
     if seeded and solver != settings.PAPER:
         coefs, intercepts, seconds = solvers.path(X, y, SEEDING_CS, n_jobs, **options)

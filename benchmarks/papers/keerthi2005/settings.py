@@ -60,7 +60,7 @@ SEEDINGS = {"none": "no seeding", "seeded": "β-seeding"}
 
 HEURISTIC_C = 1.0
 _FINAL = 1e-6
-#: Title, and options of `FiniteNewtonSVC` in one call after the other, each from the solution before it. 'paper' has
+#: Title, and options of `LinearSVC` in one call after the other, each from the solution before it. 'paper' has
 #: both heuristics, 'plain' none; one iteration of 'paper' is heuristic 1 alone (few CG steps in the first Newton
 #: system), and a call with a large tolerance before the final one is heuristic 2.
 HEURISTICS: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import liblinear
 from benchmarks.papers.frame import cpu_timed
-from hingeline import FiniteNewtonSVC, finite_newton_path
+from hingeline import LinearSVC, linear_svc_path
 
 TOL = 1e-6
 #: Smallest tolerance of the paper's method.
@@ -54,7 +54,7 @@ class Fitted:
 
 def fit(X: Any, y: np.ndarray, C: float, n_jobs: int, start: Fitted | None = None, **options: Any) -> Fitted:
     """One call of the estimator, from zero or from an earlier solution."""
-    model = FiniteNewtonSVC(C=C, n_jobs=n_jobs, **{"tol": TOL, **options})
+    model = LinearSVC(C=C, n_jobs=n_jobs, **{"tol": TOL, **options})
     begin = {} if start is None else {"coef_init": start.w[np.newaxis], "intercept_init": np.array([start.b])}
     _, seconds = cpu_timed(lambda: quietly(model.fit, X, y, **begin))
     return Fitted(
@@ -98,9 +98,7 @@ def path(
     X: Any, y: np.ndarray, Cs: Sequence[float], n_jobs: int, solver: str = "auto"
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Weights and intercepts for each C, each from the solution before it; seconds."""
-    found, seconds = cpu_timed(
-        lambda: finite_newton_path(X, y, Cs=np.asarray(Cs), solver=solver, tol=TOL, n_jobs=n_jobs)
-    )
+    found, seconds = cpu_timed(lambda: linear_svc_path(X, y, Cs=np.asarray(Cs), solver=solver, tol=TOL, n_jobs=n_jobs))
     return found.coefs[:, 0], found.intercepts[:, 0], seconds
 
 

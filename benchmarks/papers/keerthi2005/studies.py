@@ -12,7 +12,7 @@ from sklearn.naive_bayes import BernoulliNB
 
 from benchmarks.liblinear import dual, objective
 from benchmarks.papers.frame import cpu_timed
-from hingeline import FiniteNewtonSVC
+from hingeline import LinearSVC
 from hingeline.linear.minimiser import Minimiser
 from hingeline.linear.systems import MOST_STEPS, Conjugate, Solver
 
@@ -74,7 +74,7 @@ class _Minimiser(Minimiser):
         return self.other
 
 
-class CglsSVC(FiniteNewtonSVC):
+class CglsSVC(LinearSVC):
     """``solver='plain'`` with CGLS in place of conjugate gradients on the normal equations."""
 
     def fit(self, X: Any, y: Any) -> CglsSVC:
@@ -92,10 +92,10 @@ def systems(name: str, log10_C: float, n_jobs: int) -> dict[str, Any]:
     X, y = data.study(name)
     C = 10.0**log10_C
     models = {
-        "cg": FiniteNewtonSVC(C=C, solver="cg", tol=EPSILON),
-        "plain": FiniteNewtonSVC(C=C, solver="plain", tol=EPSILON),
+        "cg": LinearSVC(C=C, solver="cg", tol=EPSILON),
+        "plain": LinearSVC(C=C, solver="plain", tol=EPSILON),
         "cgls": CglsSVC(C=C, solver="plain", tol=EPSILON),
-        "best": FiniteNewtonSVC(C=C, solver="gram", tol=1e-14),
+        "best": LinearSVC(C=C, solver="gram", tol=1e-14),
     }
     told: dict[str, Any] = {}
     exact = X.astype(np.float64)
@@ -207,7 +207,7 @@ def violation(name: str, log10_C: float, solver: str, n_jobs: int) -> dict[str, 
     X, y = data.study(name)
     told: dict[str, Any] = {}
     for key, kkt_tol in {"gap": None, "kkt": settings.KKT_TOL}.items():
-        model = FiniteNewtonSVC(C=10.0**log10_C, solver=solver, tol=EPSILON, kkt_tol=kkt_tol, n_jobs=n_jobs)
+        model = LinearSVC(C=10.0**log10_C, solver=solver, tol=EPSILON, kkt_tol=kkt_tol, n_jobs=n_jobs)
         _, seconds = cpu_timed(partial(solvers.quietly, model.fit, X, y))
         told[key] = {"seconds": seconds, "violation": float(model.kkt_violation_[0])}
         told[key] |= {"reason": str(model.stop_reason_[0]), "passes": float(model.n_passes_), "solver": model.solver_}

@@ -18,7 +18,7 @@ def warn_of_long_fit(seconds: float, n_rows: int) -> None:
         return
     warnings.warn(
         f"A kernel fit to {n_rows:,} rows will take about {max(2, round(seconds / 60)):,} minutes (kernel values "
-        "alone, if a quarter of the kernel matrix is needed). Faster: FiniteNewtonSVC on features of sklearn's "
+        "alone, if a quarter of the kernel matrix is needed). Faster: LinearSVC on features of sklearn's "
         "Nystroem or RBFSampler, fewer rows, or n_jobs. Ctrl-C leaves a usable model; callbacks such as "
         "sklearn.callback.ProgressBar show the progress.",
         UserWarning,

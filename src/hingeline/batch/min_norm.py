@@ -106,7 +106,7 @@ class MinNormSVC(L2Classifier):
     See Also
     --------
     NNISDAClassifier : Same solution by steps on one sample; usually more steps.
-    FiniteNewtonSVC : Same problem with a linear kernel, for many samples.
+    LinearSVC : Same problem with a linear kernel, for many samples.
     WorstViolatorSVC : One step per support vector, no optimisation problem to converge.
     sklearn.svm.SVC : Hinge loss, intercept not penalised.
 

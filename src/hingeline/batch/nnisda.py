@@ -99,7 +99,7 @@ class NNISDAClassifier(L2Classifier):
     See Also
     --------
     MinNormSVC : Same solution by steps on two samples; usually fewer steps.
-    FiniteNewtonSVC : Same problem with a linear kernel, for many samples.
+    LinearSVC : Same problem with a linear kernel, for many samples.
     WorstViolatorSVC : One step per support vector, no optimisation problem to converge.
     sklearn.svm.SVC : Hinge loss, intercept not penalised.
 

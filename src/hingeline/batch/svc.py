@@ -132,7 +132,7 @@ class SVC(SvcProbabilities, KernelClassifier):
     See Also
     --------
     LASVC : Learns online, for streams and for approximate solutions.
-    FiniteNewtonSVC : Linear kernel on large data.
+    LinearSVC : Linear kernel on large data.
 
     Notes
     -----

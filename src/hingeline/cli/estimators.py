@@ -25,9 +25,9 @@ ESTIMATORS = (
     "KernelSGDClassifier",
     "IncrementalSVC",
     "IncrementalOneClassSVM",
-    "FiniteNewtonSVC",
-    "FiniteNewtonSVCCV",
-    "FiniteNewtonOrdinal",
+    "LinearSVC",
+    "LinearSVCCV",
+    "OrdinalSVC",
     "NystroemSVC",
 )
 

@@ -22,11 +22,11 @@ from ..batch.svc import SVC
 from ..exact.ensemble import ExactEnsemble
 from ..exact.incremental import IncrementalSVC
 from ..exact.one_class import IncrementalOneClassSVM
-from ..linear.cv import FiniteNewtonSVCCV
-from ..linear.finite_newton import FiniteNewtonSVC
+from ..linear.cv import LinearSVCCV
+from ..linear.finite_newton import LinearSVC
 from ..linear.nystroem import NystroemSVC
 from ..linear.nystroem_map import NystroemMap
-from ..linear.ordinal import FiniteNewtonOrdinal
+from ..linear.ordinal import OrdinalSVC
 from ..online.ensemble import StreamEnsemble
 from ..online.kernel_sgd import KernelSGDClassifier
 from ..online.lasvm import LASVC
@@ -48,9 +48,9 @@ ESTIMATORS: dict[str, Any] = {
         KernelSGDClassifier,
         IncrementalSVC,
         IncrementalOneClassSVM,
-        FiniteNewtonSVC,
-        FiniteNewtonSVCCV,
-        FiniteNewtonOrdinal,
+        LinearSVC,
+        LinearSVCCV,
+        OrdinalSVC,
         NystroemSVC,
         NystroemMap,
     )

@@ -13,7 +13,7 @@ import numpy as np
 from ..base import params
 from ..base.fit import Training, run, with_callbacks
 from .estimator import require_memory
-from .finite_newton import CLASSIFIER_RULES, FiniteNewtonSVC, LinearClassifier
+from .finite_newton import CLASSIFIER_RULES, LinearClassifier, LinearSVC
 from .path import checked_Cs
 from .training import explained, one_blas_thread
 
@@ -26,7 +26,7 @@ class Search(Training):
 
     Parameters
     ----------
-    estimator : FiniteNewtonSVCCV
+    estimator : LinearSVCCV
         The estimator; ``classes_`` is set.
     X : {ndarray, sparse matrix}
         Checked rows.
@@ -82,8 +82,7 @@ class Search(Training):
         for k, of, minimiser in est._walk(self._with_folds(problems), self.values):
             own = slice(of.start // n_folds, of.stop // n_folds)
             self.points[k, :, own] = minimiser.points.reshape(n_folds, -1, self.points.shape[-1])
-            largest = [minimiser.source.largest_output(machine) for machine in range(of.stop - of.start)]
-            self.scales[k, :, own] = np.reshape(largest, (n_folds, -1))
+            self.scales[k, :, own] = minimiser.largest_outputs().reshape(n_folds, -1)
             self.last = k
             yield
         self.found = self._result(est._scores(self.X, self.y, self.folds, self.values, self.points, self.scales))
@@ -118,8 +117,8 @@ class Search(Training):
         return {"coef_": coef, "intercept_": intercept, "decision_scale_": self.scales[at].mean(axis=0)}
 
 
-class FiniteNewtonSVCCV(LinearClassifier):
-    """:class:`FiniteNewtonSVC` with C chosen by cross-validation.
+class LinearSVCCV(LinearClassifier):
+    """:class:`LinearSVC` with C chosen by cross-validation.
 
     The folds are machines over the same rows, with weight zero for the rows held out: a pass over the rows serves all
     folds, and the fits for one C start from the results for the last.
@@ -134,10 +133,10 @@ class FiniteNewtonSVCCV(LinearClassifier):
         Score to maximise; None means accuracy.
     refit : bool, default=True
         Whether to fit all rows with the best C. Otherwise the weights are the means over the folds.
-    loss, fit_intercept, intercept_scaling, tol, max_iter, class_weight, multi_class, solver : see FiniteNewtonSVC
-        As in :class:`FiniteNewtonSVC`; ``class_weight='balanced'`` is computed from all rows.
-    kkt_tol, decision_function_shape, n_jobs : see FiniteNewtonSVC
-        As in :class:`FiniteNewtonSVC`.
+    loss, fit_intercept, intercept_scaling, tol, max_iter, class_weight, multi_class, solver : see LinearSVC
+        As in :class:`LinearSVC`; ``class_weight='balanced'`` is computed from all rows.
+    kkt_tol, decision_function_shape, n_jobs : see LinearSVC
+        As in :class:`LinearSVC`.
 
     Attributes
     ----------
@@ -158,7 +157,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
     intercept_ : ndarray of shape (n_machines,)
         Intercepts.
     n_iter_, objective_, duality_gap_ : ndarray of shape (n_machines,)
-        Of the fit with ``C_`` to all rows, as in :class:`FiniteNewtonSVC`; with ``refit=True`` only.
+        Of the fit with ``C_`` to all rows, as in :class:`LinearSVC`; with ``refit=True`` only.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -166,15 +165,15 @@ class FiniteNewtonSVCCV(LinearClassifier):
 
     See Also
     --------
-    finite_newton_path : All values of C over all rows.
+    linear_svc_path : All values of C over all rows.
 
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.preprocessing import scale
-    >>> from hingeline import FiniteNewtonSVCCV
+    >>> from hingeline import LinearSVCCV
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = FiniteNewtonSVCCV(Cs=5).fit(scale(X), y)
+    >>> model = LinearSVCCV(Cs=5).fit(scale(X), y)
     >>> round(model.best_score_, 2)
     0.98
     """
@@ -206,7 +205,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
         params.assign(self, locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FiniteNewtonSVCCV:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVCCV:
         """Choose C, and learn from all training data. Ctrl-C leaves the estimator as it was.
 
         Callbacks are invoked after each value of C; they cannot end the search early.
@@ -222,7 +221,7 @@ class FiniteNewtonSVCCV(LinearClassifier):
 
         Returns
         -------
-        FiniteNewtonSVCCV
+        LinearSVCCV
             The fitted estimator.
         """
         run(self, self._prepare_search, X, y, sample_weight)
@@ -242,10 +241,10 @@ class FiniteNewtonSVCCV(LinearClassifier):
             raise ValueError(f"Cs must be at least 1. Got {self.Cs}.")
         return np.logspace(-4, 4, int(self.Cs))
 
-    def _model(self, C: float) -> FiniteNewtonSVC:
+    def _model(self, C: float) -> LinearSVC:
         own = self.get_params(deep=False)
-        shared = {name: own[name] for name in FiniteNewtonSVC().get_params(deep=False) if name in own}
-        return FiniteNewtonSVC(C=C, **shared)
+        shared = {name: own[name] for name in LinearSVC().get_params(deep=False) if name in own}
+        return LinearSVC(C=C, **shared)
 
     def _scores(
         self, X: Any, labels: np.ndarray, folds: list[Any], values: np.ndarray, points: np.ndarray, scales: np.ndarray

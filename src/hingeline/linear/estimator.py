@@ -20,9 +20,11 @@ from .minimiser import Minimiser
 from .rows import Problem, training_matrix
 from .training import LinearTraining, in_partitions
 
+#: Weight of the losses in the core, in units of C: the core halves the squared ones.
+LOSS_WEIGHTS = {"squared_hinge": 2.0, "huber": 2.0, "squared": 2.0, "hinge": 1.0}
 LINEAR_RULES = {
     "C": params.real(least=1 / LARGEST, most=LARGEST),
-    "loss": params.one_of("squared_hinge", "huber", "hinge", "squared"),
+    "loss": params.one_of(*LOSS_WEIGHTS),
     "tol": params.real(least=0.0, most=1.0),
     "kkt_tol": params.real(least=0.0) | params.nothing(),
     "max_iter": params.integer(least=0),
@@ -40,7 +42,7 @@ def require_memory(X: Any, name: str) -> None:
     """Reject Dask collections where rows in memory are needed."""
     if in_partitions(X):
         raise TypeError(
-            f"{name} needs X in memory. FiniteNewtonSVC takes Dask collections: fit it for each C with "
+            f"{name} needs X in memory. LinearSVC takes Dask collections: fit it for each C with "
             "warm_start=True, or call X.compute() if the rows fit."
         )
 
@@ -170,9 +172,12 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         raise NotImplementedError
 
     def _fitted_attributes(
-        self, points: np.ndarray, attributes: dict[str, np.ndarray], minimisers: list[Minimiser]
+        self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray
     ) -> dict[str, Any]:
-        """Weights and thresholds as attributes, together with `attributes` of one value per machine."""
+        """Weights and thresholds as attributes, together with `attributes` of one value per machine.
+
+        `scales` are the largest absolute outputs of the machines in training, or empty if no machine has a pair.
+        """
         raise NotImplementedError
 
     def _points(self) -> np.ndarray:
@@ -190,6 +195,16 @@ class LinearEstimator(WeightedLabels, RowEstimator):
 
     # ---- from data to a training ---------------------------------------------------------------------
 
+    @property
+    def _by_pairs(self) -> bool:
+        """Whether there is a machine for each pair of classes."""
+        return False
+
+    @property
+    def _loss_weight(self) -> float:
+        """Weight of the losses of the core."""
+        return float(self.C) * LOSS_WEIGHTS[self.loss]
+
     def _prepare(self, X: Any, y: Any, sample_weight: Any, *guess: Any) -> LinearTraining:
         """Validate and encode; `guess` are the estimator's own arguments of fit that determine the start."""
         before = (self.classes_, self._points()) if self.warm_start and hasattr(self, "coef_") else None
@@ -202,7 +217,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         for problem in problems:
             own = None if points is None else points[: problem.n_machines]
             points = None if points is None else points[problem.n_machines :]
-            minimisers.append(self._minimiser(problem, 1.0 / self.C, own))
+            minimisers.append(self._minimiser(problem, 1.0 / self._loss_weight, own))
         bar = None if in_partitions(X) and not getattr(self, "_skl_callbacks", None) else False
         return LinearTraining(self, X, y, minimisers, bar)
 

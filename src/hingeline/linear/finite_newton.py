@@ -13,7 +13,7 @@ from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import chosen, n_pairs, read_only, vote_scale
 from ..base.rows import finite, require_array, row_blocks
-from .estimator import LINEAR_RULES, LinearEstimator, PartitionedClassifierMixin, by_partition
+from .estimator import LINEAR_RULES, LOSS_WEIGHTS, LinearEstimator, PartitionedClassifierMixin, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scaled
 
@@ -57,10 +57,11 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
 
     def _walk(self, problems: list[Any], Cs: np.ndarray) -> Iterator[tuple[int, slice, Minimiser]]:
         """Minimise for all values of C; yields the index of C, the machines, and the minimiser at their minima."""
+        weights = Cs * LOSS_WEIGHTS[self.loss]
         first = 0
         for problem in problems:
             minimiser = self._minimiser(problem, 1.0, None, many=True)
-            for k in minimiser.walk(1.0 / Cs):
+            for k in minimiser.walk(1.0 / weights):
                 yield k, slice(first, first + problem.n_machines), minimiser
             first += problem.n_machines
 
@@ -113,7 +114,7 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
         return tags
 
 
-class FiniteNewtonSVC(LinearClassifier):
+class LinearSVC(LinearClassifier):
     """Linear support vector classifier by the modified finite Newton method.
 
     Minimises ``|w|^2 / 2 + b'^2 / 2 + C sum_i s_i L(1 - t_i (w.x_i + b))`` with ``b = intercept_scaling * b'``. Few
@@ -122,11 +123,10 @@ class FiniteNewtonSVC(LinearClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses. The squared losses carry a half: ``LinearSVC(loss='squared_hinge', C=C / 2)`` and
-        ``LinearSVC(loss='hinge', C=C)`` have the same minimum.
+        Weight of the losses, as in :class:`sklearn.svm.LinearSVC`.
     loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
-        With xi = 1 - t f(x): ``max(0, xi)^2 / 2``; the same up to xi = 2, then ``2 xi - 2``, so that outliers have less
-        influence; ``max(0, xi)``; ``xi^2 / 2`` on both sides (least squares SVM).
+        With xi = 1 - t f(x): ``max(0, xi)^2``; the same up to xi = 2, then ``4 xi - 4``, so that outliers have less
+        influence; ``max(0, xi)``; ``xi^2`` on both sides (least squares SVM).
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     intercept_scaling : float, default=1.0
@@ -204,8 +204,8 @@ class FiniteNewtonSVC(LinearClassifier):
     See Also
     --------
     sklearn.svm.LinearSVC : LIBLINEAR.
-    FiniteNewtonSVCCV : C chosen by cross-validation.
-    FiniteNewtonOrdinal : Ordered classes.
+    LinearSVCCV : C chosen by cross-validation.
+    OrdinalSVC : Ordered classes.
 
     References
     ----------
@@ -216,9 +216,9 @@ class FiniteNewtonSVC(LinearClassifier):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from hingeline import FiniteNewtonSVC
+    >>> from hingeline import LinearSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), FiniteNewtonSVC(C=0.1)).fit(X, y)
+    >>> model = make_pipeline(StandardScaler(), LinearSVC(C=0.1)).fit(X, y)
     >>> round(model.score(X, y), 2)
     0.99
     """
@@ -248,7 +248,7 @@ class FiniteNewtonSVC(LinearClassifier):
     @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None
-    ) -> FiniteNewtonSVC:
+    ) -> LinearSVC:
         """Learn from training data.
 
         Ctrl-C ends training early and leaves a usable model behind.
@@ -271,7 +271,7 @@ class FiniteNewtonSVC(LinearClassifier):
 
         Returns
         -------
-        FiniteNewtonSVC
+        LinearSVC
             The fitted estimator.
         """
         run(self, self._prepare, X, y, sample_weight, coef_init, intercept_init)
@@ -294,7 +294,9 @@ class FiniteNewtonSVC(LinearClassifier):
         if intercept_init is None:
             ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
             guesses = zip(problems, np.split(coef, ends), strict=True)
-            return np.concatenate([scaled(problem, own, 1.0 / self.C, self.loss) for problem, own in guesses])
+            return np.concatenate(
+                [scaled(problem, own, 1.0 / self._loss_weight, self.loss) for problem, own in guesses]
+            )
         intercept = np.atleast_1d(np.asarray(intercept_init, dtype=np.float64))
         if intercept.shape != (n_machines,) or not np.isfinite(intercept).all():
             raise ValueError(
@@ -303,11 +305,8 @@ class FiniteNewtonSVC(LinearClassifier):
         return self._joined(coef, intercept)
 
     def _fitted_attributes(
-        self, points: np.ndarray, attributes: dict[str, np.ndarray], minimisers: list[Minimiser]
+        self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray
     ) -> dict[str, Any]:
         coef, intercept = self._split(points)
         fitted = {"coef_": coef, "intercept_": intercept, **attributes}
-        if self._by_pairs:
-            scales = [m.source.largest_output(k) for m in minimisers for k in range(m.problem.n_machines)]
-            fitted["decision_scale_"] = np.array(scales)
-        return fitted
+        return {**fitted, "decision_scale_": scales} if self._by_pairs else fitted

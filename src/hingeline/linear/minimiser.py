@@ -206,6 +206,10 @@ class Minimiser:
         passes: float = self.source.n_passes + self.other_passes
         return passes
 
+    def largest_outputs(self) -> np.ndarray:
+        """Largest absolute output of each machine over the rows."""
+        return np.array([self.source.largest_output(machine) for machine in range(self.problem.n_machines)])
+
     def objective(self) -> np.ndarray:
         """Values of the objectives, times the penalty."""
         if self.loss != "hinge":

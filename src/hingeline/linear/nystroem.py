@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 
 from ..base import params
@@ -15,13 +13,13 @@ from ..base.fit import run, with_callbacks
 from ..base.kernel import entry_variance
 from ..base.labels import read_only
 from ..base.rows import finite, require_array, require_sound
-from .estimator import LINEAR_RULES, require_memory, require_room
+from .estimator import LINEAR_RULES, require_room
 from .finite_newton import LinearClassifier
 from .landmarks import problems_of
 from .minimiser import Minimiser
 from .nystroem_map import MAP_RULES, NystroemMap
-from .path import PathResults, checked_Cs
-from .training import explained, in_partitions, one_blas_thread
+from .path import fit_path
+from .training import in_partitions, one_blas_thread
 
 #: Rows per coordinate from which a sketch of the Hessian pays.
 SKETCHED_ROWS = 200
@@ -42,13 +40,13 @@ class NystroemSVC(LinearClassifier):
     """Support vector classifier with an approximate kernel, for up to millions of samples.
 
     Minimises ``|w|^2 / 2 + b'^2 / 2 + C sum_i s_i L(1 - t_i (w.z_i + b))`` with ``b = intercept_scaling * b'``, where
-    z_i are the features of :class:`NystroemMap`: the problem of :class:`FiniteNewtonSVC` on these. The features
+    z_i are the features of :class:`NystroemMap`: the problem of :class:`LinearSVC` on these. The features
     themselves are never computed. Time and memory grow linearly with the number of samples.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses. The squared losses carry a half, as in :class:`FiniteNewtonSVC`.
+        Weight of the losses. The squared losses carry a half, as in :class:`LinearSVC`.
     kernel : str or callable, default='rbf'
         Kernel, as in :class:`NystroemMap`.
     gamma : {'scale', 'auto'} or float, default='scale'
@@ -66,7 +64,7 @@ class NystroemSVC(LinearClassifier):
         How landmarks are chosen, as in :class:`NystroemMap`: by default the same number of each class. Samples of
         weight zero are never landmarks.
     loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
-        Loss, as in :class:`FiniteNewtonSVC`.
+        Loss, as in :class:`LinearSVC`.
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     intercept_scaling : float, default=1.0
@@ -78,7 +76,7 @@ class NystroemSVC(LinearClassifier):
     class_weight : dict or 'balanced', default=None
         Factor on the weights of the samples of a class.
     solver : {'auto', 'gram', 'cg'}, default='auto'
-        How to solve Newton's systems, as in :class:`FiniteNewtonSVC`.
+        How to solve Newton's systems, as in :class:`LinearSVC`.
     cache_size : float, default=4096
         Memory for kernel values between samples and landmarks in MB. If they take more, they are computed again in each
         pass over the samples. With two classes and at least ``20 * n_components`` samples the results have the same
@@ -114,9 +112,9 @@ class NystroemSVC(LinearClassifier):
     solver_ : str
         Solver that was used.
     stop_reason_ : ndarray of str of shape (n_machines,)
-        As in :class:`FiniteNewtonSVC`.
+        As in :class:`LinearSVC`.
     history_ : dict of ndarray
-        As in :class:`FiniteNewtonSVC`.
+        As in :class:`LinearSVC`.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -262,15 +260,11 @@ class NystroemSVC(LinearClassifier):
         return read_only(coef @ self._coordinates[0]), intercept
 
     def _fitted_attributes(
-        self, points: np.ndarray, attributes: dict[str, np.ndarray], minimisers: list[Minimiser]
+        self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray
     ) -> dict[str, Any]:
-        return self._weights(points) | attributes
-
-    def _weights(self, points: np.ndarray) -> dict[str, np.ndarray]:
-        """``coef_``, ``intercept_`` and ``landmark_coef_``."""
         coef, intercept = self._split(points)
         made = points[:, : len(self._coordinates[1])] @ self._coordinates[1]
-        return {"coef_": coef, "intercept_": intercept, "landmark_coef_": read_only(made)}
+        return {"coef_": coef, "intercept_": intercept, "landmark_coef_": read_only(made), **attributes}
 
     def _decisions(self, X: Any) -> np.ndarray:
         with one_blas_thread():
@@ -316,23 +310,4 @@ def nystroem_path(
     >>> [round(model.score(X, y), 1) for model in nystroem_path(X, y, Cs=[1.0, 10.0])]
     [1.0, 1.0]
     """
-    require_memory(X, "nystroem_path")
-    values = checked_Cs(Cs)
-    model = NystroemSVC(**parameters)
-    params.check(model, model._rules)
-    with one_blas_thread(), explained(X, "nystroem_path"):
-        X, _, problems = model._problems(X, y, sample_weight)
-        results = PathResults(values, problems)
-        points = np.empty((*results.shape, problems[0].length))
-        for k, of, minimiser in model._walk(problems, values):
-            points[k, of] = minimiser.points
-            results.record(k, of, minimiser)
-    for text in results.complaints(model):
-        warnings.warn(text, ConvergenceWarning, stacklevel=2)
-    shared = {name: vars(model)[name] for name in vars(model) if name.endswith("_")}
-    models = []
-    for k, C in enumerate(values):
-        own = NystroemSVC(**{**parameters, "C": float(C)})
-        own.__dict__.update(shared | results.attributes(k) | model._weights(points[k]))
-        models.append(own)
-    return models
+    return fit_path("nystroem_path", NystroemSVC, parameters, X, y, Cs, sample_weight)

@@ -108,9 +108,9 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
     --------
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.pipeline import make_pipeline
-    >>> from hingeline import FiniteNewtonSVC, NystroemMap
+    >>> from hingeline import LinearSVC, NystroemMap
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = make_pipeline(NystroemMap(gamma=0.001, n_components=200), FiniteNewtonSVC())
+    >>> model = make_pipeline(NystroemMap(gamma=0.001, n_components=200), LinearSVC())
     >>> round(model.fit(X, y).score(X, y), 1)
     1.0
     """

@@ -14,10 +14,9 @@ from ..base.labels import read_only
 from ..base.rows import finite, require_array
 from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
 from .layout import Layout
-from .minimiser import Minimiser
 
 
-class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
+class OrdinalSVC(PartitionedClassifierMixin, LinearEstimator):
     """Linear classifier for ordered classes: one direction, and thresholds on it.
 
     Minimises ``(|w|^2 + |b|^2) / 2 + C sum_i s_i sum_r L(1 - t_ir (w.x_i - b_r))`` over weights w and thresholds
@@ -29,21 +28,21 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     C : float, default=1.0
         Weight of the losses.
     loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
-        As in :class:`FiniteNewtonSVC`.
+        As in :class:`LinearSVC`.
     classes : array-like, default=None
         Labels in their order. Labels without samples are allowed. None: the order of the categories if y is an ordered
         pandas Categorical, else ascending; strings are then in alphabetical order, with a warning.
     tol : float, default=1e-4
         Training stops when the duality gap is at most `tol` times the objective; for 'paper' and 'plain' see
-        :class:`FiniteNewtonSVC`.
+        :class:`LinearSVC`.
     kkt_tol : float, default=None
-        If given, training also goes on until ``kkt_violation_`` is at most `kkt_tol`, as in :class:`FiniteNewtonSVC`.
+        If given, training also goes on until ``kkt_violation_`` is at most `kkt_tol`, as in :class:`LinearSVC`.
     max_iter : int, default=1000
         Newton iterations.
     class_weight : dict or 'balanced', default=None
         Factor on the weights of the samples of a class.
     solver : {'auto', 'gram', 'cg', 'paper', 'plain'}, default='auto'
-        As in :class:`FiniteNewtonSVC`.
+        As in :class:`LinearSVC`.
     warm_start : bool, default=False
         Whether to start from the last result.
     n_jobs : int, default=None
@@ -71,9 +70,9 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     solver_ : str
         Solver that was used.
     stop_reason_ : str
-        As in :class:`FiniteNewtonSVC`.
+        As in :class:`LinearSVC`.
     history_ : dict of ndarray
-        Columns 'machine', 'step', 'seconds', 'objective', 'duality_gap', 'n_active', as in :class:`FiniteNewtonSVC`.
+        Columns 'machine', 'step', 'seconds', 'objective', 'duality_gap', 'n_active', as in :class:`LinearSVC`.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -88,10 +87,10 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> import numpy as np
-    >>> from hingeline import FiniteNewtonOrdinal
+    >>> from hingeline import OrdinalSVC
     >>> X, y = load_diabetes(return_X_y=True)
     >>> grade = np.digitize(y, [100, 200])
-    >>> model = FiniteNewtonOrdinal(C=10).fit(X, grade)
+    >>> model = OrdinalSVC(C=10).fit(X, grade)
     >>> bool(model.thresholds_[0] < model.thresholds_[1])
     True
     """
@@ -113,7 +112,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         params.assign(self, locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FiniteNewtonOrdinal:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OrdinalSVC:
         """Learn from training data.
 
         Parameters
@@ -128,7 +127,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
 
         Returns
         -------
-        FiniteNewtonOrdinal
+        OrdinalSVC
             The fitted estimator.
         """
         run(self, self._prepare, X, y, sample_weight)
@@ -178,7 +177,7 @@ class FiniteNewtonOrdinal(PartitionedClassifierMixin, LinearEstimator):
         return np.concatenate([self.coef_, self.thresholds_])[np.newaxis]
 
     def _fitted_attributes(
-        self, points: np.ndarray, attributes: dict[str, np.ndarray], minimisers: list[Minimiser]
+        self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray
     ) -> dict[str, Any]:
         d = self.n_features_in_
         return {

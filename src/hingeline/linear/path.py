@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import params
 from ..base.rows import LARGEST
-from .estimator import require_memory
-from .finite_newton import FiniteNewtonSVC, LinearClassifier
+from .estimator import LOSS_WEIGHTS, require_memory
+from .finite_newton import LinearClassifier, LinearSVC
 from .minimiser import Minimiser
 from .training import explained, large_gaps, one_blas_thread
 
-
-class FiniteNewtonPath(NamedTuple):
-    """Results of :func:`finite_newton_path`, one line for each value of C, in the order given."""
-
-    Cs: np.ndarray
-    coefs: np.ndarray
-    intercepts: np.ndarray
-    n_iter: np.ndarray
-    duality_gap: np.ndarray
+T = TypeVar("T", bound=LinearClassifier)
 
 
-def finite_newton_path(
-    X: Any,
-    y: Any,
-    *,
-    Cs: Sequence[float] | np.ndarray,
-    sample_weight: Any = None,
-    **parameters: Any,
-) -> FiniteNewtonPath:
-    """Fit :class:`FiniteNewtonSVC` for many values of C, each fit starting from the result of the last.
+def linear_svc_path(
+    X: Any, y: Any, *, Cs: Sequence[float] | np.ndarray, sample_weight: Any = None, **parameters: Any
+) -> list[LinearSVC]:
+    """Fit :class:`LinearSVC` for many values of C, each fit starting from the result of the last.
 
     Parameters
     ----------
@@ -48,46 +35,69 @@ def finite_newton_path(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples.
     **parameters
-        Other parameters of :class:`FiniteNewtonSVC`.
+        Other parameters of :class:`LinearSVC`.
 
     Returns
     -------
-    FiniteNewtonPath
-        ``Cs``, ``coefs`` of shape (n_Cs, n_machines, n_features), ``intercepts``, ``n_iter`` and ``duality_gap`` of
-        shape (n_Cs, n_machines).
+    list of LinearSVC
+        A fitted model for each value of C, in the order given; without ``history_``, ``kkt_violation_`` and
+        multipliers.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.datasets import load_iris
-    >>> from hingeline import finite_newton_path
+    >>> from hingeline import linear_svc_path
     >>> X, y = load_iris(return_X_y=True)
-    >>> finite_newton_path(X, y > 0, Cs=np.logspace(-2, 2, 5)).coefs.shape
-    (5, 1, 4)
+    >>> [model.C for model in linear_svc_path(X, y > 0, Cs=[0.1, 1.0, 10.0])]
+    [0.1, 1.0, 10.0]
     """
-    require_memory(X, "finite_newton_path")
+    return fit_path("linear_svc_path", LinearSVC, parameters, X, y, Cs, sample_weight)
+
+
+def fit_path(
+    name: str, learner: type[T], parameters: dict[str, Any], X: Any, y: Any, Cs: Any, sample_weight: Any
+) -> list[T]:
+    """Fitted models of a class for each value of C; `name` is that of the public function."""
+    require_memory(X, name)
     values = checked_Cs(Cs)
-    model = FiniteNewtonSVC(**parameters)
+    model = learner(**parameters)
     params.check(model, model._rules)
-    X, _, problems = model._problems(X, y, sample_weight)
-    results = PathResults(values, problems)
-    coefs = np.empty((*results.shape, X.shape[1]))
-    intercepts = np.empty(results.shape)
-    with one_blas_thread(), explained(X, "finite_newton_path"):
+    with one_blas_thread(), explained(X, name):
+        X, _, problems = model._problems(X, y, sample_weight)
+        results = PathResults(values * LOSS_WEIGHTS[model.loss], problems, model._by_pairs)
         for k, of, minimiser in model._walk(problems, values):
-            coefs[k, of], intercepts[k, of] = model._split(minimiser.points)
             results.record(k, of, minimiser)
     for text in results.complaints(model):
-        warnings.warn(text, ConvergenceWarning, stacklevel=2)
-    return FiniteNewtonPath(values, coefs, intercepts, results.n_iter_, results.duality_gap_)
+        warnings.warn(text, ConvergenceWarning, stacklevel=3)
+    shared = {key: value for key, value in vars(model).items() if key.endswith("_")}
+    models = []
+    for k, C in enumerate(values):
+        own = learner(**{**parameters, "C": float(C)})
+        fitted = model._fitted_attributes(results.points[k], results.attributes(k), results.scales[k])
+        vars(own).update(shared | fitted)
+        models.append(own)
+    return models
 
 
 class PathResults:
-    """Attributes of the machines for all values of C: arrays of shape (n_Cs, n_machines)."""
+    """Attributes of the machines for all values of C: arrays of shape (n_Cs, n_machines).
 
-    def __init__(self, values: np.ndarray, problems: list[Any]) -> None:
-        self.values = values
-        self.shape = len(values), sum(problem.n_machines for problem in problems)
+    Parameters
+    ----------
+    weights : ndarray of shape (n_Cs,)
+        Weight of the losses of the core for each value of C.
+    problems : list of Problem
+        Problems of the machines.
+    by_pairs : bool
+        Whether the largest outputs are recorded.
+    """
+
+    def __init__(self, weights: np.ndarray, problems: list[Any], by_pairs: bool) -> None:
+        self.weights = weights
+        self.shape = len(weights), sum(problem.n_machines for problem in problems)
+        self.points = np.empty((*self.shape, problems[0].length))
+        self.scales = np.empty(self.shape if by_pairs else (len(weights), 0))
         self.objective_, self.duality_gap_ = np.empty((2, *self.shape))
         self.n_iter_ = np.empty(self.shape, dtype=np.int64)
         self.stop_reason_ = np.empty(self.shape, dtype=object)
@@ -95,8 +105,11 @@ class PathResults:
     def record(self, k: int, of: slice, minimiser: Minimiser) -> None:
         """Record what a minimiser found for machines `of` and the value of C with index `k`."""
         self.n_iter_[k, of] = minimiser.newton.n_iter
-        self.duality_gap_[k, of] = self.values[k] * minimiser.gap()
-        self.objective_[k, of] = self.values[k] * minimiser.objective()
+        self.duality_gap_[k, of] = self.weights[k] * minimiser.gap()
+        self.objective_[k, of] = self.weights[k] * minimiser.objective()
+        self.points[k, of] = minimiser.points
+        if self.scales.size:
+            self.scales[k, of] = minimiser.largest_outputs()
         self.stop_reason_[k, of] = minimiser.reason
 
     def attributes(self, k: int) -> dict[str, np.ndarray]:

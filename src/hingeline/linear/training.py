@@ -139,18 +139,19 @@ class LinearTraining(Training):
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         """Fitted attributes; `unfinished` is the stop reason of machines that could go on."""
-        C, minimisers = self.estimator.C, self.minimisers
+        weight, minimisers = self.estimator._loss_weight, self.minimisers
         reasons = np.concatenate([m.reason for m in minimisers]).astype(str)
         attributes = {
-            "objective_": C * np.concatenate([m.objective() for m in minimisers]),
-            "duality_gap_": C * np.concatenate([m.gap() for m in minimisers]),
+            "objective_": weight * np.concatenate([m.objective() for m in minimisers]),
+            "duality_gap_": weight * np.concatenate([m.gap() for m in minimisers]),
             "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]),
             "stop_reason_": np.where(reasons == "running", unfinished or "running", reasons),
         }
         if self.violation is not None:
             attributes["kkt_violation_"] = self.violation
         points = np.concatenate([m.points for m in minimisers])
-        return self.estimator._fitted_attributes(points, attributes, minimisers) | {
+        scales = [m.largest_outputs() for m in minimisers] if self.estimator._by_pairs else [np.empty(0)]
+        return self.estimator._fitted_attributes(points, attributes, np.concatenate(scales)) | {
             "solver_": minimisers[0].solver_name,
             "n_passes_": float(sum(m.n_passes for m in minimisers)),
             "history_": self._history(),
@@ -170,7 +171,7 @@ class LinearTraining(Training):
             rows += [(first + row[0], *row[1:]) for row in minimiser.newton.history]
             first += minimiser.problem.n_machines
         table = np.array(rows, dtype=np.float64).reshape(-1, 6).T
-        table[3:5] *= self.estimator.C
+        table[3:5] *= self.estimator._loss_weight
         columns = dict(zip(("machine", "step", "seconds", "objective", "duality_gap", "n_active"), table, strict=True))
         return columns | {name: columns[name].astype(np.int64) for name in ("machine", "step", "n_active")}
 
@@ -189,7 +190,7 @@ class LinearTraining(Training):
                 pulls = minimiser.multipliers(machine)
                 chosen = np.flatnonzero(pulls)
                 rows = minimiser.problem.rows
-                lines.append(self.estimator.C * pulls[chosen])
+                lines.append(self.estimator._loss_weight * pulls[chosen])
                 places.append(chosen if rows is None else rows[chosen])
         if len(lines) == 1:
             support, dual_coef = places[0], lines[0][np.newaxis]

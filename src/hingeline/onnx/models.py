@@ -23,7 +23,7 @@ from ..exact.one_class import IncrementalOneClassSVM
 from ..linear.finite_newton import LinearClassifier
 from ..linear.nystroem import NystroemSVC
 from ..linear.nystroem_map import NystroemMap
-from ..linear.ordinal import FiniteNewtonOrdinal
+from ..linear.ordinal import OrdinalSVC
 from .coupling import coupled
 from .graph import DOUBLE, INT64, Graph
 from .kernels import kernel_values
@@ -252,7 +252,7 @@ def _map(graph: Graph, model: NystroemMap, X: str) -> dict[str, str]:
     return {"features": graph.add("MatMul", _landmark_values(graph, model, X), weights)}
 
 
-def _ordinal(graph: Graph, model: FiniteNewtonOrdinal, X: str) -> dict[str, str]:
+def _ordinal(graph: Graph, model: OrdinalSVC, X: str) -> dict[str, str]:
     column = graph.add("MatMul", X, np.asarray(model.coef_, dtype=np.float64)[:, np.newaxis])
     above = graph.add("Sub", column, np.asarray(model.thresholds_, dtype=np.float64))
     passed = graph.add("Cast", graph.add("Greater", above, np.float64(0.0)), to=DOUBLE)
@@ -273,7 +273,7 @@ def _ordinal(graph: Graph, model: FiniteNewtonOrdinal, X: str) -> dict[str, str]
 BUILDERS: list[tuple[type, Callable[[Graph, Any, str], dict[str, str]]]] = [
     (KernelClassifier, _kernel_classifier),
     (IncrementalOneClassSVM, _one_class),
-    (FiniteNewtonOrdinal, _ordinal),
+    (OrdinalSVC, _ordinal),
     (LinearClassifier, _linear_classifier),
     (NystroemMap, _map),
 ]

@@ -76,7 +76,7 @@ def read_libsvm(
     --------
     >>> import os, tempfile
     >>> from sklearn.datasets import dump_svmlight_file, load_iris
-    >>> from hingeline import FiniteNewtonSVC
+    >>> from hingeline import LinearSVC
     >>> from hingeline.linear.dask import read_libsvm
     >>> folder = tempfile.TemporaryDirectory()
     >>> file = os.path.join(folder.name, "iris.txt")
@@ -84,7 +84,7 @@ def read_libsvm(
     >>> X, y = read_libsvm(file, blocksize="2kB")
     >>> X.shape, X.numblocks
     ((150, 4), (2, 1))
-    >>> model = FiniteNewtonSVC().fit(X, y)
+    >>> model = LinearSVC().fit(X, y)
     >>> model.score(X, y) > 0.9
     True
     >>> folder.cleanup()

@@ -1,6 +1,6 @@
 """Linear machines over Dask partitions: rows on a cluster, or on a disk that holds more than the memory.
 
-``fit`` of :class:`~hingeline.FiniteNewtonSVC` and :class:`~hingeline.FiniteNewtonOrdinal` calls :func:`problem_of` for
+``fit`` of :class:`~hingeline.LinearSVC` and :class:`~hingeline.OrdinalSVC` calls :func:`problem_of` for
 Dask arrays and dataframes.
 """
 
