@@ -17,6 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier, WorstViolatorSVC
+from hingeline.online.lasvm import LasvmTraining
 
 from .private import grow_instance_table, saved
 from .torture.allocations import environment
@@ -128,3 +129,18 @@ def test_failed_allocations_leave_the_model_as_it_was(sparse, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_memory_that_ends_while_warnings_are_written_changes_nothing(monkeypatch):
+    """Warnings read attributes of the new model, which allocates: they are written before it is published."""
+    X, y = problem(False)[:2]
+    model = LASVC(gamma=0.3).fit(X, y)
+    before = saved(model)
+
+    def fail(training):
+        raise MemoryError
+
+    monkeypatch.setattr(LasvmTraining, "complaints", fail)
+    with pytest.raises(MemoryError):
+        model.fit(X[:20], y[:20])
+    assert saved(model) == before

@@ -126,13 +126,14 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
         unfinished = "interrupted" if interrupt else "stopped" if more else ""
         training.end(unfinished)
         vars(draft).update(training.attributes(unfinished))
+        complaints = [] if interrupt else list(training.complaints())  # reading attributes may run out of memory
         publish(estimator, draft, before)
     if interrupt is not None:
         try:
             raise interrupt
         finally:
             interrupt = None  # the traceback refers to this frame: no reference cycle
-    for text in training.complaints():
+    for text in complaints:
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
     return training
 

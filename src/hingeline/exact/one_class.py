@@ -429,9 +429,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         check_is_fitted(self)
         ensemble = self._model
         if not ensemble.fitted()._ready:
-            needed = 1 if self.C is None else int(np.ceil(1.0 / ensemble.core.C - 1e-12))
+            needed = 1.0 if self.C is None else np.ceil(1.0 / ensemble.core.C - 1e-12)
             raise NotFittedError(
-                f"The model is defined by {needed} points or more; it holds {ensemble.core.n_rows}. Add points"
+                f"The model is defined by {needed:.0f} points or more; it holds {ensemble.core.n_rows}. Add points"
                 + (", raise C, or use nu." if needed > 1 else ".")
             )
         return super()._validate_predict(X)
