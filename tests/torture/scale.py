@@ -19,6 +19,8 @@ from .subjects import SUBJECTS
 TRIALS, LIMIT = 20_000, 60.0
 #: Share of the rows, not near a tie, on which two models may differ.
 DIFFERENT = 0.02
+#: Models of disturbed rows.
+TRIES = 20
 KERNELS = ("rbf", "rbf", "poly", "sigmoid")
 
 
@@ -85,11 +87,15 @@ def trial(case, rng, number):
 
 
 def most_changes(rng, model, A, y, B, expected, clear):
-    """Largest share of labels that change with a rounding error of the rows B in the rows A, of five tries."""
+    """Largest share of labels that change with an error of the rows A, of TRIES tries.
+
+    The errors are rounding errors of the rows B, or up to 16 times as large: those of squared distances, relative to
+    distances that are smaller than the rows.
+    """
     size = np.finfo(A.dtype).eps * (np.abs(B).max() if np.abs(B).max() < 1e9 else np.abs(A).max())
     shares = []
-    for _ in range(5):
-        noise = (size * rng.standard_normal(A.shape)).astype(A.dtype)
+    for number in range(TRIES):
+        noise = (size * 2.0 ** (number % 5) * rng.standard_normal(A.shape)).astype(A.dtype)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             shares.append(float((model.fit(A + noise, y).predict(A) != expected)[clear].mean()))

@@ -28,8 +28,10 @@ EXPONENT = 30
 #: Single precision suffices up to this product of gamma and a squared norm (polynomial kernels: kernel value); see
 #: ``single_suffices`` in kernel/local.hpp.
 SINGLE_BOUND = 1e4
-#: An offset is removed beyond this product: single precision would leave less than five digits of kernel values.
-OFFSET_BOUND = 256.0
+#: An offset is removed beyond this product, for rows in double and in single precision. Kernel values keep five digits
+#: in single precision up to the first one, which is enough for `SVC`. Learners that do not refine their steps in double
+#: follow another path after smaller errors, hence the second one.
+OFFSET_BOUND, SINGLE_OFFSET_BOUND = 256.0, 16.0
 #: An error of this size in the exponent of an RBF kernel value matters, unless the exponent is so large that the value
 #: is zero for all practical purposes.
 EXPONENT_ERROR, VANISHED = 1e-2, 36.0
@@ -116,7 +118,7 @@ def choose_frame(X: Any, kernel: str, gamma: float, coef0: float, degree: float)
     unit = 2.0 ** -max(-widest, min(exponent, widest)) if abs(exponent) > EXPONENT else 1.0
     frame = Frame(None, unit, False)
     steepness, norms = abs(frame.gamma(gamma)), _norms(X, frame)
-    if kernel == "rbf" and not sp.issparse(X) and steepness * norms.max() > OFFSET_BOUND:
+    if kernel == "rbf" and not sp.issparse(X) and steepness * norms.max() > _offset_bound(X):
         frame.origin = _centre(X)
         norms = norms if frame.origin is None else _norms(X, frame)
     frame.wide = single and _bound(kernel, steepness * float(norms.max()), coef0, degree) > SINGLE_BOUND
@@ -127,8 +129,12 @@ def _is_moderate(X: Any, largest: float, kernel: str, gamma: float, coef0: float
     """Whether single precision suffices for rows with this largest entry, as it does for most data."""
     if abs(math.frexp(largest)[1]) > EXPONENT:
         return False
-    most = OFFSET_BOUND if kernel == "rbf" else SINGLE_BOUND
+    most = _offset_bound(X) if kernel == "rbf" else SINGLE_BOUND
     return kernel == "linear" or _bound(kernel, abs(gamma) * X.shape[1] * largest**2, coef0, degree) <= most
+
+
+def _offset_bound(X: Any) -> float:
+    return SINGLE_OFFSET_BOUND if X.dtype == np.float32 else OFFSET_BOUND
 
 
 def largest_entry(X: Any) -> float:
