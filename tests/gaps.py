@@ -555,7 +555,7 @@ def compare_nystroem(model, problem):
     values, normalization = _gram(problem, problem.rows[own], landmarks), model.map_.normalization_
     Z = np.hstack([values @ normalization, np.ones((len(values), 1))])
     # Kernel values are sums in single precision, and the normalization amplifies their errors.
-    single = published.SINGLE * (landmarks.shape[1] + 2)
+    single = published.SINGLE * sum(landmarks.shape)
     errors = np.abs(values).max() * single * np.tile(np.abs(normalization).sum(axis=0), (len(values), 1))
     errors = np.hstack([errors, np.zeros((len(values), 1))])
     codes = np.searchsorted(model.classes_, problem.y[own])
