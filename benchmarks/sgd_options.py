@@ -20,8 +20,8 @@ from benchmarks.writing import stamp, table, write_whole
 #: Random splits; rows to train and to test at most.
 SPLITS, TRAIN, TEST = 3, 4000, 10_000
 SETS = ("adult", "ijcnn1", "banana", "satimage")
-RULES = (("olsvm", "sqrt"), ("olsvm-reg", "sqrt"), ("norma", "sqrt"), ("pegaz", "sqrt"), ("pegaz", "inverse"))
-#: Rules with C/n in their objective: C is the number of training rows, for the others 10.
+VARIANTS = (("olsvm", "sqrt"), ("olsvm_reg", "sqrt"), ("norma", "sqrt"), ("pegaz", "sqrt"), ("pegaz", "inverse"))
+#: Variants with C/n in their objective: C is the number of training rows, for the others 10.
 PENALISED = ("norma", "pegaz")
 AVERAGES = {"last": False, "last half": True, "all": "all"}
 LINEAR_SETS = ("adult", "ijcnn1", "satimage")
@@ -62,7 +62,7 @@ def fitted(make: Callable[[int], Any], name: str, quick: bool) -> tuple[float, f
 
 def sgd(kind: Any, options: dict[str, Any], n: int) -> Any:
     """Model for n training rows."""
-    return kind(C=float(n) if options["rule"] in PENALISED else 10.0, random_state=0, **options)
+    return kind(C=float(n) if options["variant"] in PENALISED else 10.0, random_state=0, **options)
 
 
 def sgd_lines(quick: bool) -> Iterator[list[str]]:
@@ -70,16 +70,16 @@ def sgd_lines(quick: bool) -> Iterator[list[str]]:
     from hingeline import KernelSGDClassifier
 
     for name in SETS:
-        for rule, rate in RULES:
+        for variant, rate in VARIANTS:
             accuracies, support = [], []
             for bias in (False, True):
                 for average in AVERAGES.values():
-                    options = {"rule": rule, "learning_rate": rate, "fit_intercept": bias, "average": average}
+                    options = {"variant": variant, "learning_rate": rate, "fit_intercept": bias, "average": average}
                     accuracy, share, _ = fitted(partial(sgd, KernelSGDClassifier, options), name, quick)
                     accuracies.append(f"{accuracy:.2f}")
                     if not average:
                         support.append(f"{share:.1f}")
-            yield [f"{name}, {rule}, {rate}", *accuracies, *support]
+            yield [f"{name}, {variant}, {rate}", *accuracies, *support]
 
 
 def linear_lines(quick: bool) -> Iterator[list[str]]:
@@ -87,10 +87,10 @@ def linear_lines(quick: bool) -> Iterator[list[str]]:
     from hingeline import KernelSGDClassifier
 
     for name in LINEAR_SETS:
-        for rule, rate in RULES:
-            options = {"rule": rule, "learning_rate": rate, "kernel": "linear", "average": True}
+        for variant, rate in VARIANTS:
+            options = {"variant": variant, "learning_rate": rate, "kernel": "linear", "average": True}
             models = [partial(sgd, KernelSGDClassifier, {**options, "fit_intercept": bias}) for bias in (False, True)]
-            yield [f"{name}, {rule}, {rate}", *(f"{fitted(model, name, quick)[0]:.2f}" for model in models)]
+            yield [f"{name}, {variant}, {rate}", *(f"{fitted(model, name, quick)[0]:.2f}" for model in models)]
 
 
 def ollawv_lines(quick: bool) -> Iterator[list[str]]:

@@ -16,7 +16,7 @@ from tests.private import CORE, saved_state, with_saved_state
 MODELS = {
     "lasvc": LASVC(gamma=0.3, clean_period=16, max_non_sv=3, warm_sv=5),
     "lasvm": LASVC(gamma=0.3, variant="lasvm"),
-    "sgd": KernelSGDClassifier(gamma=0.3, C=10.0, rule="norma", average=True),
+    "sgd": KernelSGDClassifier(gamma=0.3, C=10.0, variant="norma", average=True),
     "window": IncrementalSVC(gamma=0.3, C=3.0, window=40),
     "sphere": IncrementalOneClassSVM(gamma=0.3, shape="sphere"),
 }

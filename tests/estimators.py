@@ -35,7 +35,7 @@ MODELS = {
     "NNISDAClassifier": NNISDAClassifier(gamma=0.5, C=10.0),
     "LASVC": LASVC(gamma=0.5, C=10.0, random_state=0),
     "LASVC-lasvm": LASVC(gamma=0.5, C=10.0, variant="lasvm", multi_class="ovr"),
-    "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5, rule="norma", average=True, random_state=0),
+    "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5, variant="norma", average=True, random_state=0),
     "IncrementalSVC": IncrementalSVC(gamma=0.5, C=10.0),
     "IncrementalOneClassSVM": IncrementalOneClassSVM(gamma=0.5, nu=0.2),
     "LinearSVC": LinearSVC(C=10.0),

@@ -8,9 +8,9 @@ from hingeline import LASVC
 LIVELY = {"C": 5.0, "s": -0.5, "clean_period": 16, "max_non_sv": 3, "warm_sv": 5, "gamma": 1.0}
 VARIANTS = ["nc", "g", "i", "full", "lasvm"]
 WITHOUT_BIAS = ["nc", "g", "i", "full"]
-RULES = ["olsvm", "olsvm-reg", "norma", "norma-literal", "pegaz"]
-#: Rules for which a margin of exactly 1 is no violation.
-STRICT = ["olsvm", "olsvm-reg"]
+SGD_VARIANTS = ["olsvm", "olsvm_reg", "norma", "norma_literal", "pegaz"]
+#: Variants of KernelSGDClassifier for which a margin of exactly 1 is no violation.
+STRICT = ["olsvm", "olsvm_reg"]
 
 #: What makes a model of either kind, and columns of its history.
 COMMON = ("support_", "dual_coef_", "intercept_", "n_support_", "n_iter_", "classes_")

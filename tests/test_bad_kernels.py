@@ -74,12 +74,12 @@ def test_lasvc_with_kernels_that_are_not_positive(parameters, variant):
     assert np.isfinite(model.decision_function(X)).all()
 
 
-@pytest.mark.parametrize("rule", ["olsvm", "olsvm-reg", "norma", "norma-literal", "pegaz"])
+@pytest.mark.parametrize("variant", ["olsvm", "olsvm_reg", "norma", "norma_literal", "pegaz"])
 @pytest.mark.parametrize("parameters", NOT_POSITIVE.values(), ids=NOT_POSITIVE)
-def test_kernel_sgd_with_kernels_that_are_not_positive(parameters, rule):
+def test_kernel_sgd_with_kernels_that_are_not_positive(parameters, variant):
     X, y = problem(n_classes=3)
     X = indefinite(X, X) if parameters["kernel"] == "precomputed" else X
-    model = KernelSGDClassifier(rule=rule, **parameters, random_state=0).fit(X, y)
+    model = KernelSGDClassifier(variant=variant, **parameters, random_state=0).fit(X, y)
     assert set(model.stop_reason_) == {"pass"}
     assert np.isfinite(model.decision_function(X)).all()
 

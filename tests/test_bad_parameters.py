@@ -55,7 +55,7 @@ BAD_ONLINE = {
 }
 
 BAD_SGD = {
-    "rule": ["OLSVM", "sgd", None, 1],
+    "variant": ["OLSVM", "olsvm-reg", "sgd", None, 1],
     "C": [*NO_POSITIVE, 1e101, 10**400],
     "n_epochs": [0, -1, 1.5, "2", None, True, 2**31, 10**30],
     "learning_rate": ["constant", None, 0.1],

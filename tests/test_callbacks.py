@@ -109,11 +109,11 @@ def test_callbacks_of_lasvc(variant, finish):
         LASVC(**options).set_callbacks(Breaker()).fit(X, y)
 
 
-@pytest.mark.parametrize("rule", ["olsvm", "norma"])
+@pytest.mark.parametrize("variant", ["olsvm", "norma"])
 @pytest.mark.parametrize("n_epochs", [1, 2])
-def test_callbacks_of_kernel_sgd(n_epochs, rule):
+def test_callbacks_of_kernel_sgd(n_epochs, variant):
     X, y = problem(n=400, n_classes=2)
-    options = {"rule": rule, "n_epochs": n_epochs, "random_state": 0}
+    options = {"variant": variant, "n_epochs": n_epochs, "random_state": 0}
     alone = KernelSGDClassifier(**options).fit(X, y)
     model = KernelSGDClassifier(**options).set_callbacks(recorder := Recorder()).fit(X, y)
     assert fingerprint(model, X) == fingerprint(alone, X)

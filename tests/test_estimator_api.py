@@ -77,7 +77,7 @@ OTHER_PARAMETERS_ONLINE = {
 }
 
 OTHER_PARAMETERS_SGD = {
-    "rule": "olsvm-reg",
+    "variant": "olsvm_reg",
     "C": 2.0,
     "n_epochs": 2,
     "learning_rate": "inverse",
@@ -257,8 +257,8 @@ def test_pipeline_and_grid_search():
         (LASVC, {"lasvc__variant": ["nc", "i"]}, LASVC(kernel="precomputed", variant="lasvm", finish=True)),
         (
             KernelSGDClassifier,
-            {"kernelsgdclassifier__rule": ["olsvm", "olsvm-reg"]},
-            KernelSGDClassifier(kernel="precomputed", rule="olsvm-reg", n_epochs=20, random_state=0),
+            {"kernelsgdclassifier__variant": ["olsvm", "olsvm_reg"]},
+            KernelSGDClassifier(kernel="precomputed", variant="olsvm_reg", n_epochs=20, random_state=0),
         ),
     ],
 )

@@ -16,10 +16,10 @@ from sklearn.base import clone
 from hingeline import KernelSGDClassifier
 
 from .data import blobs, noisy, plus_minus, some_weights
-from .online import RULES, FailingKernel, Lookup, coefficients, same, stream
+from .online import SGD_VARIANTS, FailingKernel, Lookup, coefficients, same, stream
 from .oracle.naive_kernel_sgd import naive_kernel_sgd
 from .private import kernel_matrix, saved
-from .test_kernel_sgd_twin import MEANS, twin_rule, variants
+from .test_kernel_sgd_twin import MEANS, switches, twin_arguments
 from .watching import Recorder
 
 # ---- streams and epochs --------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ from .watching import Recorder
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.sampled_from(RULES),
+    st.sampled_from(SGD_VARIANTS),
     st.sampled_from(MEANS),
     st.booleans(),
     st.sampled_from([0, 1e-12, 1e-2, 0.3]),
@@ -36,25 +36,32 @@ from .watching import Recorder
     st.lists(st.integers(1, 2599) | st.sampled_from([1023, 1024, 1025, 2047, 2048, 2049]), max_size=6),
     st.integers(0, 10**6),
 )
-def test_any_chunks_of_a_long_stream(rule, average, bias, truncate, n_classes, dtype, cuts, seed):
+def test_any_chunks_of_a_long_stream(variant, average, bias, truncate, n_classes, dtype, cuts, seed):
     X, y = blobs(2600, n_classes, d=4, seed=seed, dtype=dtype)
-    options = {"rule": rule, "average": average, "fit_intercept": bias, "truncate": truncate, "gamma": 0.3, "C": 2.0}
+    options = {
+        "variant": variant,
+        "average": average,
+        "fit_intercept": bias,
+        "truncate": truncate,
+        "gamma": 0.3,
+        "C": 2.0,
+    }
     one, cut = KernelSGDClassifier(**options), KernelSGDClassifier(**options, cache_size=0.3)
     same(stream(one, X, y), stream(cut, X, y, cuts))
     np.testing.assert_array_equal(one.margins, cut.margins)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_margins_are_those_of_the_model_before(rule):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_margins_are_those_of_the_model_before(variant):
     X, y = noisy(120, 3, seed=16)
     label = plus_minus(y)
-    options = {"rule": rule, "gamma": 0.7, "C": 3.0, "fit_intercept": True}
+    options = {"variant": variant, "gamma": 0.7, "C": 3.0, "fit_intercept": True}
     one = stream(KernelSGDClassifier(**options), X, y)
     model = KernelSGDClassifier(**options).partial_fit(X[:1], y[:1], [0, 1])
     scale = 0.0
     for k in range(1, 120):
         f = model.decision_function(X[k : k + 1])[0]
-        if rule == "pegaz":  # with the rate of the step; the intercept does not change with it
+        if variant == "pegaz":  # with the rate of the step; the intercept does not change with it
             f = model.intercept_[0] + (f - model.intercept_[0]) * np.sqrt(k / (k + 1))
         np.testing.assert_allclose(one.admission_margin_[k], label[k] * f, rtol=1e-10, atol=1e-12)
         scale = max(scale, abs(f))
@@ -63,14 +70,14 @@ def test_margins_are_those_of_the_model_before(rule):
     assert one.admission_margin_[0] == 0.0 and one.admission_margin_.shape == (120,)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_fit_is_a_stream_in_random_order(rule):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_fit_is_a_stream_in_random_order(variant):
     n = 1500
     X, y = blobs(n, 3)
     weights = some_weights(n)
-    for variant in variants(rule):
+    for chosen in switches(variant):
         for truncate in (0, 0.1):
-            options = {"rule": rule, "gamma": 0.3, "C": 3.0, "truncate": truncate, "random_state": 7, **variant}
+            options = {"variant": variant, "gamma": 0.3, "C": 3.0, "truncate": truncate, "random_state": 7, **chosen}
             model = KernelSGDClassifier(**options, n_epochs=1).fit(X, y, sample_weight=weights)
             order = np.random.RandomState(7).permutation(np.flatnonzero(weights))
             other = stream(KernelSGDClassifier(**options), X[order], y[order], [400], weights[order], classes=range(3))
@@ -83,21 +90,28 @@ def test_fit_is_a_stream_in_random_order(rule):
             np.testing.assert_array_equal(model.admission_margin_[order], other.margins)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_margins_of_epochs_are_those_of_the_first(rule):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_margins_of_epochs_are_those_of_the_first(variant):
     X, y = noisy(1300, 3, seed=17)
-    options = {"rule": rule, "gamma": 0.7, "C": 3.0, "truncate": 0, "random_state": 0}
+    options = {"variant": variant, "gamma": 0.7, "C": 3.0, "truncate": 0, "random_state": 0}
     one, three = (KernelSGDClassifier(**options, n_epochs=k).fit(X, y) for k in (1, 3))
     np.testing.assert_array_equal(one.admission_margin_, three.admission_margin_)
     assert three.decision_scale_ >= one.decision_scale_
 
 
 @pytest.mark.parametrize("options", [{"cache_size": 1e-6}, {"cache_size": 0.05}, {"n_jobs": 2}, {"n_jobs": 3}], ids=str)
-@pytest.mark.parametrize("rule", RULES)
-def test_cache_and_threads_change_nothing(rule, options):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_cache_and_threads_change_nothing(variant, options):
     X, y = blobs(500, 3, d=10, dtype=np.float32)
     for average, n_epochs in [(False, 1), (False, 3), (True, 3), ("all", 3)]:
-        common = {"rule": rule, "C": 3.0, "gamma": 0.1, "average": average, "n_epochs": n_epochs, "random_state": 0}
+        common = {
+            "variant": variant,
+            "C": 3.0,
+            "gamma": 0.1,
+            "average": average,
+            "n_epochs": n_epochs,
+            "random_state": 0,
+        }
         reference, other = (KernelSGDClassifier(**common, **more).fit(X, y) for more in ({}, options))
         same(reference, other)
         np.testing.assert_array_equal(reference.admission_margin_, other.admission_margin_)
@@ -110,12 +124,19 @@ def test_cache_and_threads_change_nothing(rule, options):
 
 @pytest.mark.parametrize("n", [40, 1200, 1249])
 @pytest.mark.parametrize("n_epochs", [1, 3])
-@pytest.mark.parametrize("rule", RULES)
-def test_slices_change_nothing(rule, n_epochs, n):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_slices_change_nothing(variant, n_epochs, n):
     # A callback cuts the epochs into 50 slices, or into as many as there are steps.
     X, y = blobs(n, 2, d=3)
     for average in MEANS:
-        options = {"rule": rule, "n_epochs": n_epochs, "average": average, "gamma": 0.3, "C": 3.0, "random_state": 0}
+        options = {
+            "variant": variant,
+            "n_epochs": n_epochs,
+            "average": average,
+            "gamma": 0.3,
+            "C": 3.0,
+            "random_state": 0,
+        }
         options |= {"truncate": 0.1, "fit_intercept": True}
         alone = KernelSGDClassifier(**options).fit(X, y)
         watched = KernelSGDClassifier(**options).set_callbacks(Recorder()).fit(X, y)
@@ -137,10 +158,10 @@ def test_a_model_keeps_only_its_rows():
 
 
 @pytest.mark.parametrize("n_epochs", [1, 3])
-@pytest.mark.parametrize("rule", RULES)
-def test_any_source_of_kernel_values(rule, n_epochs):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_any_source_of_kernel_values(variant, n_epochs):
     X, y = blobs(150, 3)
-    options = {"rule": rule, "C": 3.0, "n_epochs": n_epochs, "random_state": 0}
+    options = {"variant": variant, "C": 3.0, "n_epochs": n_epochs, "random_state": 0}
     model = KernelSGDClassifier(gamma=0.3, **options).fit(X, y)
     K = kernel_matrix(model, X)
     precomputed = KernelSGDClassifier(kernel="precomputed", **options).fit(K, y)
@@ -161,10 +182,10 @@ def test_any_source_of_kernel_values(rule, n_epochs):
 
 
 @pytest.mark.parametrize("how", ["fit", "stream"])
-@pytest.mark.parametrize("rule", RULES)
-def test_pairs_are_binary_machines(rule, how):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_pairs_are_binary_machines(variant, how):
     X, y = blobs(200, 4)
-    options = {"rule": rule, "gamma": 0.3, "C": 3.0, "fit_intercept": True, "n_epochs": 2}
+    options = {"variant": variant, "gamma": 0.3, "C": 3.0, "fit_intercept": True, "n_epochs": 2}
     model = KernelSGDClassifier(**options, decision_function_shape="ovo", random_state=0)
     model.fit(X, y) if how == "fit" else stream(model, X, y)
     order = np.random.RandomState(0).permutation(200)
@@ -178,7 +199,7 @@ def test_pairs_are_binary_machines(rule, how):
         if how == "fit":  # the order is that of all samples
             place = np.searchsorted(rows, order[np.isin(order, rows)])
             K = kernel_matrix(binary, X[rows])
-            twin = naive_kernel_sgd(K, label, n_epochs=2, order=place, **twin_rule(binary))
+            twin = naive_kernel_sgd(K, label, n_epochs=2, order=place, **twin_arguments(binary))
             a, b, count = twin.coef, twin.b, twin.violations
         else:
             stream(binary, X[rows], (label > 0).astype(int))
@@ -205,10 +226,10 @@ def test_pairs_are_binary_machines(rule, how):
 
 
 @pytest.mark.parametrize("how", ["fit", "stream"])
-@pytest.mark.parametrize("rule", RULES)
-def test_rest_machines_are_binary_machines(rule, how):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_rest_machines_are_binary_machines(variant, how):
     X, y = blobs(200, 4)
-    options = {"rule": rule, "gamma": 0.3, "C": 3.0, "fit_intercept": True, "random_state": 5, "n_epochs": 2}
+    options = {"variant": variant, "gamma": 0.3, "C": 3.0, "fit_intercept": True, "random_state": 5, "n_epochs": 2}
     model = KernelSGDClassifier(**options, multi_class="ovr")
     model.fit(X, y) if how == "fit" else stream(model, X, y)
     values = model.decision_function(X)
@@ -227,15 +248,15 @@ def test_rest_machines_are_binary_machines(rule, how):
 
 
 @pytest.mark.parametrize("average", MEANS)
-@pytest.mark.parametrize("rule", RULES)
-def test_the_machine_of_the_other_class_is_mirrored(rule, average):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_the_machine_of_the_other_class_is_mirrored(variant, average):
     # With two classes one machine; when a third comes the other class gets what it has learnt, turned round.
     X, y = blobs(120, 3)
     known = np.argsort(y == 2, kind="stable")
     X, y = X[known], y[known]
     count = int((y < 2).sum())
     options = {
-        "rule": rule,
+        "variant": variant,
         "gamma": 0.3,
         "C": 3.0,
         "multi_class": "ovr",
@@ -350,12 +371,12 @@ def test_a_state_with_options_of_another_version():
 @pytest.mark.parametrize(
     "change",
     [
-        *({"rule": "norma"}, {"average": True}, {"average": "all"}, {"gamma": 2.0}, {"kernel": "linear"}),
+        *({"variant": "norma"}, {"average": True}, {"average": "all"}, {"gamma": 2.0}, {"kernel": "linear"}),
         *({"degree": 2}, {"coef0": 1.0}, {"multi_class": "ovr"}),
     ],
     ids=str,
 )
-def test_a_stream_keeps_its_rule(change):
+def test_a_stream_keeps_its_variant(change):
     X, y = noisy(60, 3)
     model = stream(KernelSGDClassifier(gamma=1.0), X, y)
     before = saved(model)
@@ -369,10 +390,12 @@ def test_a_stream_keeps_its_rule(change):
 @pytest.mark.parametrize("how", ["fit", "epoch", "stream"])
 @pytest.mark.parametrize("C", [1e-100, 1e-30, 1e20, 1e40, 1e99])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("rule", RULES)
-def test_extreme_C(rule, dtype, C, how):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_extreme_C(variant, dtype, C, how):
     X, y = noisy(60, 3, dtype=dtype)
-    model = KernelSGDClassifier(rule=rule, C=C, gamma=0.7, random_state=0, n_epochs=1 + 2 * (how == "fit"), truncate=0)
+    model = KernelSGDClassifier(
+        variant=variant, C=C, gamma=0.7, random_state=0, n_epochs=1 + 2 * (how == "fit"), truncate=0
+    )
     stream(model, X, y) if how == "stream" else model.fit(X, y)
     alpha = coefficients(model, 60)
     assert np.isfinite(alpha).all() and np.isfinite(model.intercept_).all()
@@ -382,7 +405,7 @@ def test_extreme_C(rule, dtype, C, how):
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-4 * np.abs(alpha).sum())
     other = clone(model).set_params(C=2 * C)
     stream(other, X, y) if how == "stream" else other.fit(X, y)
-    if C < 1 or rule == "norma":
+    if C < 1 or variant == "norma":
         np.testing.assert_allclose(coefficients(other, 60), 2 * alpha, rtol=1e-6, atol=0)
 
 
@@ -399,10 +422,10 @@ def test_products_that_leave_the_range():
         KernelSGDClassifier(C=1e101).fit(X, y)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_an_interrupted_model_is_that_of_the_steps_made(rule):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_an_interrupted_model_is_that_of_the_steps_made(variant):
     X, y = blobs(300, 2)
-    options = {"rule": rule, "C": 0.1, "random_state": 0}
+    options = {"variant": variant, "C": 0.1, "random_state": 0}
     order = np.random.RandomState(0).permutation(300)
     for how in ("fit", "stream"):
         model = KernelSGDClassifier(kernel=FailingKernel(), n_epochs=1, **options)

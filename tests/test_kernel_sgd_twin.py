@@ -9,16 +9,16 @@ import pytest
 from hingeline import KernelSGDClassifier
 
 from .data import noisy, plus_minus, some_weights
-from .online import RULES, STRICT, coefficients, same
+from .online import SGD_VARIANTS, STRICT, coefficients, same
 from .oracle.naive_kernel_sgd import RATES, naive_kernel_sgd
 from .private import kernel_matrix
 
 
-def twin_rule(model):
+def twin_arguments(model):
     """Arguments of the twin: those of a model."""
     return {
-        "rule": model.rule.removesuffix("-literal"),
-        "literal": model.rule == "norma-literal",
+        "variant": model.variant.removesuffix("_literal"),
+        "literal": model.variant == "norma_literal",
         "C": model.C,
         "learning_rate": model.learning_rate,
         "decay_first": model.decay_first,
@@ -26,10 +26,10 @@ def twin_rule(model):
     }
 
 
-def variants(rule):
+def switches(variant):
     """Intercept, and order of decay for NORMA."""
     for bias, decay_first in product([False, True], repeat=2):
-        if not decay_first or rule == "norma":
+        if not decay_first or variant == "norma":
             yield {"fit_intercept": bias, "decay_first": decay_first}
 
 
@@ -41,9 +41,9 @@ MEANS = [False, True, "all"]
 LINE = np.array([[1.0], [-1.0], [0.5]]), np.array([1, 0, 0])  # x = 1, -1, 1/2; y = +1, -1, -1
 
 
-def on_the_line(rule, **options):
+def on_the_line(variant, **options):
     """Coefficients of one pass with the linear kernel, rate C/t and C = 2: eta = 2, 1, 2/3."""
-    model = KernelSGDClassifier(rule=rule, C=2.0, learning_rate="inverse", kernel="linear", **options)
+    model = KernelSGDClassifier(variant=variant, C=2.0, learning_rate="inverse", kernel="linear", **options)
     model.partial_fit(*LINE, classes=[0, 1])
     return coefficients(model, 3).tolist(), model
 
@@ -64,15 +64,15 @@ def test_olsvm_by_hand():
 
 def test_olsvm_reg_by_hand():
     # rho = 1, 1/2, 1/3.  t = 1: a_0 = C.  t = 2: v = 2 > 1, a_1 stays 0.  t = 3: v = -1, a_2 = (-2)/3.
-    a, model = on_the_line("olsvm-reg")
+    a, model = on_the_line("olsvm_reg")
     np.testing.assert_allclose(a, [2.0, 0.0, -2 / 3])
     assert model.n_violations_.tolist() == [2]
 
 
 def test_norma_by_hand():
     # phi = 0, 1/2, 2/3.  t = 1: a_0 = 2.  t = 2: v = 2 > 1, a_0 = 1.  t = 3: v = -1/2, a_0 = 2/3, a_2 = -2/3.
-    for rule in ("norma", "norma-literal"):
-        a, model = on_the_line(rule)
+    for variant in ("norma", "norma_literal"):
+        a, model = on_the_line(variant)
         np.testing.assert_allclose(a, [2 / 3, 0.0, -2 / 3], rtol=1e-15)
         assert model.admission_margin_.tolist() == [0.0, 2.0, -0.5]
     # Decay first: at t = 2 f is x, v = 1 is a violation: a_0 = 1, a_1 = -1; t = 3: v = -(2/3) (1/2 + 1/2).
@@ -85,14 +85,14 @@ def test_norma_by_hand():
 def test_intercepts_of_norma_and_pegaz_by_hand():
     # t = 1: b = 2, a_0 = 2. t = 2: v = -(-2 + 2) = 0, a_0 = 1, a_1 = -1, b = 1. t = 3: v = -(1/2 + 1/2 + 1) = -2;
     # all coefficients shrink by 2/3, a_2 = -2/3, and b = 1 - 2/3 does not shrink.
-    for rule in ("norma", "norma-literal"):
-        a, model = on_the_line(rule, fit_intercept=True)
+    for variant in ("norma", "norma_literal"):
+        a, model = on_the_line(variant, fit_intercept=True)
         np.testing.assert_allclose(a, [2 / 3, -2 / 3, -2 / 3], rtol=1e-15)
         assert model.admission_margin_.tolist() == [0.0, 0.0, -2.0]
         np.testing.assert_allclose(model.intercept_, [1 / 3], rtol=1e-15)
     # The rate of the step counts before the margin: t = 2: v = -(-1 + 2); t = 3: v = -(2/3 + 1).
-    for rule, first in (("norma", True), ("pegaz", False)):
-        a, model = on_the_line(rule, fit_intercept=True, decay_first=first)
+    for variant, first in (("norma", True), ("pegaz", False)):
+        a, model = on_the_line(variant, fit_intercept=True, decay_first=first)
         np.testing.assert_allclose(a, [2 / 3, -2 / 3, -2 / 3], rtol=1e-15)
         np.testing.assert_allclose(model.admission_margin_, [0.0, -1.0, -5 / 3], rtol=1e-15)
         np.testing.assert_allclose(model.intercept_, [1 / 3], rtol=1e-15)
@@ -123,19 +123,19 @@ def test_a_margin_of_one_by_hand():
     order = np.random.RandomState(0).permutation(2)
     steps = {
         "olsvm": ([1.0, 0.5 + 0.25], 3),
-        "olsvm-reg": ([1.0, 0.5 + 0.25 * 0.5], 3),
+        "olsvm_reg": ([1.0, 0.5 + 0.25 * 0.5], 3),
         "pegaz": ([2 / 4, 2 / 4], 4),
     }
-    for rule, (size, violations) in steps.items():
-        model = KernelSGDClassifier(rule=rule, C=1.0, kernel="precomputed", learning_rate="inverse", n_epochs=2)
+    for variant, (size, violations) in steps.items():
+        model = KernelSGDClassifier(variant=variant, C=1.0, kernel="precomputed", learning_rate="inverse", n_epochs=2)
         model.set_params(random_state=0).fit(K, [0, 1])
-        assert np.abs(coefficients(model, 2)[order]).tolist() == size, rule
-        assert model.n_violations_.tolist() == [violations], rule
+        assert np.abs(coefficients(model, 2)[order]).tolist() == size, variant
+        assert model.n_violations_.tolist() == [violations], variant
     # Counts 1, then v = (1/2) 1 and (1/3) 1: a margin of exactly 1 comes with C = 2 at t = 2.
-    twice = KernelSGDClassifier(rule="norma", kernel="linear", C=2.0, learning_rate="inverse", decay_first=True)
+    twice = KernelSGDClassifier(variant="norma", kernel="linear", C=2.0, learning_rate="inverse", decay_first=True)
     twice.partial_fit([[1.0], [1.0]], [1, 1], [0, 1])
     assert twice.admission_margin_.tolist() == [0.0, 1.0] and twice.n_violations_.tolist() == [2]
-    late = KernelSGDClassifier(rule="norma", kernel="linear", C=1.0, learning_rate="inverse")
+    late = KernelSGDClassifier(variant="norma", kernel="linear", C=1.0, learning_rate="inverse")
     late.partial_fit([[1.0], [1.0]], [1, 1], [0, 1])
     assert late.admission_margin_.tolist() == [0.0, 1.0] and late.n_violations_.tolist() == [2]
 
@@ -143,7 +143,7 @@ def test_a_margin_of_one_by_hand():
 def test_the_first_sample_is_wiped():
     # phi = 0 at t = 1 and t = 2 with the rate of the paper.
     X = noisy(2, 3)[0]
-    model = KernelSGDClassifier(rule="norma", C=1.0, gamma=1.0).partial_fit(X, [0, 1], [0, 1])
+    model = KernelSGDClassifier(variant="norma", C=1.0, gamma=1.0).partial_fit(X, [0, 1], [0, 1])
     assert model.support_.tolist() == [1] and model.dual_coef_.tolist() == [[1.0]]
     assert model.n_violations_.tolist() == [2]
 
@@ -162,8 +162,8 @@ def agree(model, twin, n):
 
 @pytest.mark.parametrize("C", [0.3, 2.0, 50.0])
 @pytest.mark.parametrize("learning_rate", list(RATES))
-@pytest.mark.parametrize("rule", RULES)
-def test_fit_is_the_twin(rule, learning_rate, C):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_fit_is_the_twin(variant, learning_rate, C):
     n = 130
     X, y = noisy(n, 3, seed=1)
     label = plus_minus(y)
@@ -171,9 +171,9 @@ def test_fit_is_the_twin(rule, learning_rate, C):
     order = {weighted: np.random.RandomState(3).permutation(n) for weighted in (False, True)}
     weights = {False: np.ones(n), True: some_weights(n)}
     order[True] = np.random.RandomState(3).permutation(np.flatnonzero(weights[True]))
-    for variant, average, n_epochs, weighted in product(variants(rule), MEANS, [1, 3], [False, True]):
-        options = {"rule": rule, "learning_rate": learning_rate, "C": C, "n_epochs": n_epochs, "average": average}
-        model = KernelSGDClassifier(**options, **variant, gamma=0.7, random_state=3, truncate=0)
+    for chosen, average, n_epochs, weighted in product(switches(variant), MEANS, [1, 3], [False, True]):
+        options = {"variant": variant, "learning_rate": learning_rate, "C": C, "n_epochs": n_epochs, "average": average}
+        model = KernelSGDClassifier(**options, **chosen, gamma=0.7, random_state=3, truncate=0)
         model.fit(X, y, sample_weight=weights[weighted] if weighted else None)
         twin = naive_kernel_sgd(
             K,
@@ -182,18 +182,18 @@ def test_fit_is_the_twin(rule, learning_rate, C):
             average=average,
             weight=weights[weighted],
             order=order[weighted],
-            **twin_rule(model),
+            **twin_arguments(model),
         )
         agree(model, twin, n)
         scale = C * (1 + np.abs(twin.coef).sum() / C)
         np.testing.assert_allclose(model.decision_function(X), twin.outputs, rtol=0, atol=1e-12 * scale)
         # Whether a sample was a violation when it came for the first time is what its margin says.
         margins = model.admission_margin_[order[weighted]]
-        hit = margins < 1 if rule in STRICT else margins <= 1
+        hit = margins < 1 if variant in STRICT else margins <= 1
         near = np.abs(margins - 1) < 1e-9
         assert (hit | near).sum() >= sum(twin.violated[: len(margins)]) >= (hit & ~near).sum()
         assert np.isnan(model.admission_margin_[weights[weighted] == 0]).all()
-        if rule == "olsvm-reg" and not average:
+        if variant == "olsvm_reg" and not average:
             size = label * coefficients(model, n)
             assert (size >= 0).all() and (size <= C * weights[weighted]).all()
 
@@ -201,20 +201,20 @@ def test_fit_is_the_twin(rule, learning_rate, C):
 def trajectory(model, K, y, order, start=0, state=None):
     """What the steps of a model leave, one after another: coefficients and intercept, by the twin."""
     for i in order:
-        state = naive_kernel_sgd(K, y, order=[i], start=start, state=state, **twin_rule(model))
+        state = naive_kernel_sgd(K, y, order=[i], start=start, state=state, **twin_arguments(model))
         start = state.steps
         yield state.coef.copy(), state.b, state
 
 
 @pytest.mark.parametrize("average", [True, "all"])
 @pytest.mark.parametrize("learning_rate", list(RATES))
-@pytest.mark.parametrize("rule", RULES)
-def test_averages_of_a_stream(rule, learning_rate, average):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_averages_of_a_stream(variant, learning_rate, average):
     # The mean over the steps behind the last power of two but one: a half to three quarters of all.
     n = 40
     X, y = noisy(n, 3, seed=2)
-    for variant in variants(rule):
-        options = {"rule": rule, "average": average, "learning_rate": learning_rate, **variant}
+    for chosen in switches(variant):
+        options = {"variant": variant, "average": average, "learning_rate": learning_rate, **chosen}
         model = KernelSGDClassifier(C=3.0, gamma=0.7, **options)
         states = list(trajectory(model, kernel_matrix(model, X), plus_minus(y), range(n)))
         for t in range(1, n + 1):
@@ -226,12 +226,12 @@ def test_averages_of_a_stream(rule, learning_rate, average):
 
 
 @pytest.mark.parametrize("average", [True, "all"])
-@pytest.mark.parametrize("rule", RULES)
-def test_averages_from_fit_to_stream(rule, average):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_averages_from_fit_to_stream(variant, average):
     # The window of a fit gives way when two of the stream have begun, at 64 and 128.
     n, known = 170, 20
     X, y = noisy(n, 3, seed=3)
-    model = KernelSGDClassifier(rule=rule, average=average, C=3.0, gamma=0.7, n_epochs=2, random_state=0)
+    model = KernelSGDClassifier(variant=variant, average=average, C=3.0, gamma=0.7, n_epochs=2, random_state=0)
     order = np.random.RandomState(0).permutation(known)
     steps = [*order, *order, *range(known, n)]
     states = list(trajectory(model, kernel_matrix(model, X), plus_minus(y), steps))
@@ -245,42 +245,42 @@ def test_averages_from_fit_to_stream(rule, average):
 
 
 @pytest.mark.parametrize("average", [False, True], ids=["", "average"])
-@pytest.mark.parametrize("rule", RULES)
-def test_fit_then_partial_fit_is_the_twin(rule, average):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_fit_then_partial_fit_is_the_twin(variant, average):
     n, known = 200, 120
     X, y = noisy(n, 3, seed=4)
-    for variant in variants(rule):
-        model = KernelSGDClassifier(rule=rule, C=2.0, gamma=0.7, n_epochs=2, random_state=0, **variant)
+    for chosen in switches(variant):
+        model = KernelSGDClassifier(variant=variant, C=2.0, gamma=0.7, n_epochs=2, random_state=0, **chosen)
         K, label = kernel_matrix(model, X), plus_minus(y)
         if average:  # means only show; what goes on are the last coefficients
             model.set_params(average=True).fit(X[:known], y[:known])
         model.fit(X[:known], y[:known])
         order = np.random.RandomState(0).permutation(known)
-        twin = naive_kernel_sgd(K, label, n_epochs=2, order=order, **twin_rule(model))
+        twin = naive_kernel_sgd(K, label, n_epochs=2, order=order, **twin_arguments(model))
         if not average:
             agree(model, twin, n)
         other = copy.deepcopy(model)
         model.partial_fit(X[known:], y[known:])
         same(model, other.partial_fit(X[known:150], y[known:150]).partial_fit(X[150:], y[150:]))
-        rest = naive_kernel_sgd(K, label, order=range(known, n), start=twin.steps, state=twin, **twin_rule(model))
+        rest = naive_kernel_sgd(K, label, order=range(known, n), start=twin.steps, state=twin, **twin_arguments(model))
         assert model.n_violations_[0] == twin.violations + rest.violations and model.n_iter_[0] == 320
         if not average:
             np.testing.assert_allclose(coefficients(model, n), rest.coef, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("average", MEANS)
-@pytest.mark.parametrize(("rule", "decay_first"), [("norma", False), ("norma", True), ("norma-literal", False)])
-def test_a_scale_that_shrinks_for_long(rule, decay_first, average):
+@pytest.mark.parametrize(("variant", "decay_first"), [("norma", False), ("norma", True), ("norma_literal", False)])
+def test_a_scale_that_shrinks_for_long(variant, decay_first, average):
     # The product of the decays is about exp(-2 sqrt(2 T)): below 2^-256 after 4,000 steps, twice after 16,000.
     n, n_epochs, C = 50, 500, 10.0
     X, y = noisy(n, 3, seed=5)
-    model = KernelSGDClassifier(rule=rule, decay_first=decay_first, average=average, C=C, gamma=0.7, truncate=0)
+    model = KernelSGDClassifier(variant=variant, decay_first=decay_first, average=average, C=C, gamma=0.7, truncate=0)
     model.set_params(n_epochs=n_epochs, random_state=1).fit(X, y)
     t = np.arange(3, n * n_epochs + 1)
     assert np.log2(1 - np.sqrt(2 / t)).sum() < -2 * 256
     order = np.random.RandomState(1).permutation(n)
     K = kernel_matrix(model, X)
-    twin = naive_kernel_sgd(K, plus_minus(y), n_epochs=n_epochs, order=order, average=average, **twin_rule(model))
+    twin = naive_kernel_sgd(K, plus_minus(y), n_epochs=n_epochs, order=order, average=average, **twin_arguments(model))
     agree(model, twin, n)
     np.testing.assert_allclose(coefficients(model, n), twin.coef, rtol=1e-9, atol=1e-100)
 
@@ -288,14 +288,14 @@ def test_a_scale_that_shrinks_for_long(rule, decay_first, average):
 @pytest.mark.parametrize(
     "kernel", [{"kernel": "linear"}, {"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}], ids=str
 )
-@pytest.mark.parametrize("rule", RULES)
-def test_other_kernels_are_the_twin(rule, kernel):
+@pytest.mark.parametrize("variant", SGD_VARIANTS)
+def test_other_kernels_are_the_twin(variant, kernel):
     n = 120
     X, y = noisy(n, 3, seed=20)
-    model = KernelSGDClassifier(rule=rule, C=0.5, n_epochs=2, random_state=0, truncate=0, **kernel).fit(X, y)
+    model = KernelSGDClassifier(variant=variant, C=0.5, n_epochs=2, random_state=0, truncate=0, **kernel).fit(X, y)
     order = np.random.RandomState(0).permutation(n)
     K = kernel_matrix(model, X)
-    twin = naive_kernel_sgd(K, plus_minus(y), n_epochs=2, order=order, **twin_rule(model))
+    twin = naive_kernel_sgd(K, plus_minus(y), n_epochs=2, order=order, **twin_arguments(model))
     np.testing.assert_allclose(coefficients(model, n), twin.coef, rtol=0, atol=1e-11)
     assert model.n_violations_.tolist() == [twin.violations]
     np.testing.assert_allclose(model.decision_function(X), K @ twin.coef, rtol=1e-9, atol=1e-9)
@@ -306,21 +306,21 @@ def test_other_kernels_are_the_twin(rule, kernel):
 def test_what_may_change_in_a_stream():
     X, y = noisy(120, 3, seed=23)
     label = plus_minus(y)
-    for rule in RULES:
-        model = KernelSGDClassifier(rule=rule, gamma=0.7)
+    for variant in SGD_VARIANTS:
+        model = KernelSGDClassifier(variant=variant, gamma=0.7)
         K = kernel_matrix(model, X)
         model.partial_fit(X[:60], y[:60], [0, 1])
-        twin = naive_kernel_sgd(K, label, order=range(60), **twin_rule(model))
+        twin = naive_kernel_sgd(K, label, order=range(60), **twin_arguments(model))
         changes = {
             "C": 4.0,
             "learning_rate": "inverse",
             "fit_intercept": True,
-            "decay_first": rule == "norma",
+            "decay_first": variant == "norma",
         }
         model.set_params(truncate=0, cache_size=1, n_jobs=2, class_weight={1: 2.0}, random_state=3, **changes)
         model.partial_fit(X[60:], y[60:])
         rest = naive_kernel_sgd(
-            K, label, order=range(60, 120), start=60, state=twin, weight=1.0 + y, **twin_rule(model)
+            K, label, order=range(60, 120), start=60, state=twin, weight=1.0 + y, **twin_arguments(model)
         )
         np.testing.assert_allclose(coefficients(model, 120), rest.coef, rtol=0, atol=1e-11)
         np.testing.assert_allclose(model.intercept_, rest.b, rtol=0, atol=1e-11)

@@ -57,10 +57,10 @@ def test_lasvc(estimator, check):
 @battery(
     [
         KernelSGDClassifier(C=3.0),
-        KernelSGDClassifier(C=3.0, rule="olsvm-reg", fit_intercept=True, average=True, multi_class="ovr"),
-        KernelSGDClassifier(C=3.0, rule="norma", decay_first=True, average=True),
-        KernelSGDClassifier(C=3.0, rule="norma-literal", kernel="poly", degree=2, coef0=1.0),
-        KernelSGDClassifier(C=30.0, rule="pegaz", learning_rate="inverse", fit_intercept=True, average="all"),
+        KernelSGDClassifier(C=3.0, variant="olsvm_reg", fit_intercept=True, average=True, multi_class="ovr"),
+        KernelSGDClassifier(C=3.0, variant="norma", decay_first=True, average=True),
+        KernelSGDClassifier(C=3.0, variant="norma_literal", kernel="poly", degree=2, coef0=1.0),
+        KernelSGDClassifier(C=30.0, variant="pegaz", learning_rate="inverse", fit_intercept=True, average="all"),
     ],
     attributes=(*EXPANSION, "n_violations_", "truncated_", "history_.n_violations"),
 )

@@ -10,12 +10,13 @@ from sklearn.base import clone
 from hingeline import LASVC, KernelSGDClassifier
 
 from .data import FORMS, blobs, noisy, some_weights
-from .online import COMMON, LIVELY, RULES, VARIANTS, same, stream
+from .online import COMMON, LIVELY, SGD_VARIANTS, VARIANTS, same, stream
 from .oracle.naive_kernel_sgd import RATES
 
 MODELS = {variant: LASVC(variant=variant, **{**LIVELY, "gamma": 0.3}) for variant in VARIANTS}
 MODELS |= {
-    rule: KernelSGDClassifier(rule=rule, C=3.0, gamma=0.3, fit_intercept=rule.startswith("olsvm")) for rule in RULES
+    variant: KernelSGDClassifier(variant=variant, C=3.0, gamma=0.3, fit_intercept=variant.startswith("olsvm"))
+    for variant in SGD_VARIANTS
 }
 each_model = pytest.mark.parametrize("name", MODELS)
 
@@ -31,7 +32,7 @@ def lasvc_options():
 def sgd_options():
     return st.fixed_dictionaries(
         {
-            "rule": st.sampled_from(RULES),
+            "variant": st.sampled_from(SGD_VARIANTS),
             "learning_rate": st.sampled_from(list(RATES)),
             "average": st.sampled_from([False, True, "all"]),
             "fit_intercept": st.booleans(),
@@ -65,7 +66,7 @@ def test_any_chunks(options, form, dtype, resources, kind, weighted, late, cuts,
     weights = some_weights(120, seed) if weighted else None
     known = [0, 1] if late else range(n_classes)
     n_jobs, cache_size = resources
-    one = new(options.get("variant", options.get("rule")), multi_class=multi_class, **options)
+    one = new(options["variant"], multi_class=multi_class, **options)
     cut = clone(one).set_params(n_jobs=n_jobs, cache_size=cache_size)
     stream(one, X, y, weights=weights, classes=known)
     stream(cut, X, y, cuts, weights, classes=known)

@@ -132,25 +132,25 @@ void bind_lasvm(nb::module_& m) {
 void bind_kernel_sgd(nb::module_& m) {
     using L = Locked<KernelSgd>;
     using kernel_sgd::Averaging;
-    using kernel_sgd::Rule;
+    using kernel_sgd::Variant;
     nb::class_<L> c(m, "KernelSgd", "Machines that learn by stochastic gradients, over shared rows.");
     c.def(nb::init<bool>(), nb::arg("one_vs_rest"))
         .def(
             "configure",
-            [](L& l, const std::string& rule, double C, bool inverse, bool decay_first, bool fit_intercept,
+            [](L& l, const std::string& variant, double C, bool inverse, bool decay_first, bool fit_intercept,
                const std::string& average, double truncate, std::size_t cache_bytes) {
-                const Rule chosen = choice<Rule>(rule, {{"olsvm", Rule::olsvm},
-                                                        {"olsvm-reg", Rule::olsvm_reg},
-                                                        {"norma", Rule::norma},
-                                                        {"norma-literal", Rule::norma_literal},
-                                                        {"pegaz", Rule::pegaz}});
+                const Variant chosen = choice<Variant>(variant, {{"olsvm", Variant::olsvm},
+                                                                 {"olsvm_reg", Variant::olsvm_reg},
+                                                                 {"norma", Variant::norma},
+                                                                 {"norma_literal", Variant::norma_literal},
+                                                                 {"pegaz", Variant::pegaz}});
                 const Averaging mean = choice<Averaging>(
                     average, {{"none", Averaging::none}, {"half", Averaging::half}, {"all", Averaging::all}});
                 l.configure([&](KernelSgd& model) {
                     model.params = {chosen, C, inverse, decay_first, fit_intercept, mean, truncate, cache_bytes};
                 });
             },
-            nb::kw_only(), nb::arg("rule"), nb::arg("C"), nb::arg("inverse"), nb::arg("decay_first"),
+            nb::kw_only(), nb::arg("variant"), nb::arg("C"), nb::arg("inverse"), nb::arg("decay_first"),
             nb::arg("fit_intercept"), nb::arg("average"), nb::arg("truncate"), nb::arg("cache_bytes"),
             "Options of the next call.")
         .def(

@@ -128,7 +128,7 @@ template <> struct Learner<Lasvm> {
 template <> struct Learner<KernelSgd> {
     static KernelSgd fresh(bool one_vs_rest) {
         KernelSgd model(one_vs_rest);
-        model.params.rule = kernel_sgd::Rule::norma, model.params.average = kernel_sgd::Averaging::half;
+        model.params.variant = kernel_sgd::Variant::norma, model.params.average = kernel_sgd::Averaging::half;
         return model;
     }
     static AnyRows rows(const KernelSgd& m) { return m.rows.view(); }

@@ -218,7 +218,7 @@ Index window_start(Index t) {  // of a stream: the last power of two but one
 /// epochs > 0: as in `fit`; 0: a stream.
 template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epochs) {
     const Index n = p.n, total = std::max<Index>(epochs, 1) * n;
-    const bool several = epochs > 1, pegaz = q.rule == Rule::pegaz;
+    const bool several = epochs > 1, pegaz = q.variant == Variant::pegaz;
     Plain s;
     Array<double> a(n, 0.0), o(n, 0.0);
     const auto current = [&](Index i, double eta) { return (pegaz ? eta : 1.0) * a[i]; };
@@ -234,12 +234,12 @@ template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epoch
         const double v = y * f, own = a[i];
         if (t <= n) s.margins.push_back(v);
         s.largest = std::max(s.largest, std::abs(f));
-        const bool violates = q.rule == Rule::olsvm || q.rule == Rule::olsvm_reg ? v < 1 : v <= 1;
+        const bool violates = q.variant == Variant::olsvm || q.variant == Variant::olsvm_reg ? v < 1 : v <= 1;
         double change = violates ? eta * w * y : 0.0;
-        if (q.rule == Rule::olsvm_reg) {
+        if (q.variant == Variant::olsvm_reg) {
             const double rho = std::min(1.0, eta / q.C);
             change = violates ? rho * (q.C * w * y - own) : v > 1 ? -rho * own : 0.0;
-        } else if (q.rule == Rule::norma_literal) {
+        } else if (q.variant == Variant::norma_literal) {
             change = (violates ? eta * w * y : own) - phi * own;
         } else if (pegaz) {
             change = violates ? w * y : 0.0;
@@ -277,7 +277,7 @@ bool near(double a, double b, double scale) { return std::abs(a - b) <= 1e-10 * 
 
 template <class T> void check_plain(const Problem<T>& p, const Params& q, const State& s, const Array<double>& margins,
                                     const Plain& expected) {
-    const int rule = static_cast<int>(q.rule);
+    const int variant = static_cast<int>(q.variant);
     double b = 0;
     const Array<double> coef = s.coefficients(b);
     Array<double> alpha(p.n, 0.0);
@@ -292,14 +292,15 @@ template <class T> void check_plain(const Problem<T>& p, const Params& q, const 
     }
     const bool last = q.average == Averaging::none;
     const Array<double>& right = last ? expected.alpha : expected.mean;
-    for (Index i = 0; i < p.n; ++i) CHECK(near(alpha[i], right[i], q.C), rule, last, q.inverse, i, alpha[i], right[i]);
-    CHECK(near(b, last ? expected.b : expected.mean_b, q.C), rule, b, expected.b, expected.mean_b);
-    CHECK(s.violations == expected.violations, rule, q.C, s.violations, expected.violations);
-    CHECK(near(s.largest, expected.largest, 1 + expected.largest), rule, s.largest, expected.largest);
-    CHECK(near(s.sigma * s.dropped, expected.dropped, 1 + expected.dropped), rule, s.sigma * s.dropped,
+    for (Index i = 0; i < p.n; ++i)
+        CHECK(near(alpha[i], right[i], q.C), variant, last, q.inverse, i, alpha[i], right[i]);
+    CHECK(near(b, last ? expected.b : expected.mean_b, q.C), variant, b, expected.b, expected.mean_b);
+    CHECK(s.violations == expected.violations, variant, q.C, s.violations, expected.violations);
+    CHECK(near(s.largest, expected.largest, 1 + expected.largest), variant, s.largest, expected.largest);
+    CHECK(near(s.sigma * s.dropped, expected.dropped, 1 + expected.dropped), variant, s.sigma * s.dropped,
           expected.dropped);
     for (Index i = 0; i < p.n; ++i)
-        CHECK(near(margins[i], expected.margins[i], 1 + 20 * q.C), rule, i, margins[i], expected.margins[i]);
+        CHECK(near(margins[i], expected.margins[i], 1 + 20 * q.C), variant, i, margins[i], expected.margins[i]);
 }
 
 /// All but the counter of kernel values, to the bit.
@@ -329,21 +330,22 @@ template <class T> void check_window(const Problem<T>& p, const State& s, const 
     }
 }
 
-/// Every rule with several options; for long runs each with one of the two rates.
+/// Every variant with several options; for long runs each with one of the two rates.
 Array<Params> some_params(bool few = false) {
     Array<Params> all;
-    for (const Rule rule : {Rule::olsvm, Rule::olsvm_reg, Rule::norma, Rule::norma_literal, Rule::pegaz})
+    for (const Variant variant :
+         {Variant::olsvm, Variant::olsvm_reg, Variant::norma, Variant::norma_literal, Variant::pegaz})
         for (const bool inverse : {false, true}) {
-            if (few && inverse == (static_cast<int>(rule) % 2 == 0)) continue;
+            if (few && inverse == (static_cast<int>(variant) % 2 == 0)) continue;
             Params p;
-            p.rule = rule, p.inverse = inverse, p.C = 3.7, p.cache_bytes = std::size_t{1} << 26;
+            p.variant = variant, p.inverse = inverse, p.C = 3.7, p.cache_bytes = std::size_t{1} << 26;
             p.bias = inverse;
             all.push_back(p);
             p.C = 0.9, p.average = Averaging::half, p.bias = !inverse;
             all.push_back(p);
             p.C = 1.3, p.average = Averaging::all, p.bias = inverse;
             all.push_back(p);
-            p.C = 60, p.average = Averaging::none, p.truncate = 0.1, p.decay_first = rule == Rule::norma;
+            p.C = 60, p.average = Averaging::none, p.truncate = 0.1, p.decay_first = variant == Variant::norma;
             all.push_back(p);
         }
     return all;
@@ -389,8 +391,8 @@ template <class T> void epochs_in_any_calls(Index n, Index epochs) {
             plan_average(s, mine, w.total);
             Array<double> z(n, 99.0);
             run(s, w, mine, source, random, most, z.data());
-            CHECK(same(one, s), name, static_cast<int>(params.rule), bytes, most);
-            CHECK(same_bits(margins, z), name, static_cast<int>(params.rule), bytes, most);
+            CHECK(same(one, s), name, static_cast<int>(params.variant), bytes, most);
+            CHECK(same_bits(margins, z), name, static_cast<int>(params.variant), bytes, most);
         };
         again(p.gram, 0, 0, "no cache");
         again(p.gram, 40'000, n / 3, "small cache");
@@ -428,8 +430,8 @@ template <class T> void streams_in_any_chunks(Index n) {
                 run(s, w, mine, p.gram, random, repeat == 1 ? 50 : 0, z.data() + begin);
                 begin += chunk;
             }
-            CHECK(same(one, s), static_cast<int>(params.rule), repeat);
-            CHECK(same_bits(margins, z), static_cast<int>(params.rule), repeat);
+            CHECK(same(one, s), static_cast<int>(params.variant), repeat);
+            CHECK(same_bits(margins, z), static_cast<int>(params.variant), repeat);
         }
     }
 }
@@ -459,7 +461,7 @@ CASE_ONCE(after_an_interrupt_it_goes_on_as_if_there_had_been_none) {
                     CHECK(s.reason == Reason::interrupted && s.t == w.cursor && w.running());
                     check_window(p, s, w, mine.C, mine.truncate > 0);
                     learn(s, w, mine, source, {}, z.data());
-                    CHECK(same(one, s), static_cast<int>(mine.rule), when, epochs, bytes);
+                    CHECK(same(one, s), static_cast<int>(mine.variant), when, epochs, bytes);
                     CHECK(same_bits(margins, z), when);
                 }
             }
@@ -495,10 +497,10 @@ CASE_ONCE(interrupts_between_chunks) {
                 Window some(Array<Example>(rest.begin(), rest.begin() + w.cursor), 1);
                 learn(part, some, params, p.gram, {}, nullptr);
                 part.reason = s.reason;
-                CHECK(same(part, s), static_cast<int>(params.rule), when, fails, w.cursor);
+                CHECK(same(part, s), static_cast<int>(params.variant), when, fails, w.cursor);
                 if (fails) continue;
                 learn(s, w, params, source, {}, nullptr);
-                CHECK(same(one, s), static_cast<int>(params.rule), when);
+                CHECK(same(one, s), static_cast<int>(params.variant), when);
             }
     }
 }
@@ -548,7 +550,7 @@ CASE(one_example) {
     for (const double y : {1.0, -1.0})
         for (const Index epochs : {1, 2, 5}) {
             Params q;
-            q.rule = Rule::pegaz, q.inverse = true, q.C = 0.75;
+            q.variant = Variant::pegaz, q.inverse = true, q.C = 0.75;
             State s;
             Window w({{0, 5, 1, y}}, epochs);
             learn(s, w, q, p.gram, {}, nullptr);
@@ -580,7 +582,7 @@ CASE(a_mean_remembers_what_is_wiped) {
     // NORMA forgets its first step at the second, and the mean over both does not.
     const Plane<double> p(1, 2, 16);
     Params q;
-    q.rule = Rule::norma, q.C = 0.75, q.average = Averaging::half;
+    q.variant = Variant::norma, q.C = 0.75, q.average = Averaging::half;
     State s;
     Window first({{0, 5, 1, 1.0}}, 1), second({{0, 6, 0, -1.0}}, 1);
     plan_average(s, q, 1);
@@ -597,23 +599,23 @@ CASE(a_margin_of_exactly_one) {
     // K = 1: after one step f = C for all but Pegaz, which has C/2 at the second.
     const Plane<double> p(1, 2, 20);
     const struct {
-        Rule rule;
+        Variant variant;
         double C;
         Index violations;
         double alpha;
-    } all[] = {{Rule::olsvm, 1, 1, 1},
-               {Rule::olsvm_reg, 1, 1, 1},
-               {Rule::norma, 1, 2, 1},
-               {Rule::norma_literal, 1, 2, 0.5},
-               {Rule::pegaz, 2, 2, 2}};
+    } all[] = {{Variant::olsvm, 1, 1, 1},
+               {Variant::olsvm_reg, 1, 1, 1},
+               {Variant::norma, 1, 2, 1},
+               {Variant::norma_literal, 1, 2, 0.5},
+               {Variant::pegaz, 2, 2, 2}};
     for (const auto& one : all) {
         Params q;
-        q.rule = one.rule, q.inverse = true, q.C = one.C;
+        q.variant = one.variant, q.inverse = true, q.C = one.C;
         State s;
         Window w({{0, 0, 1, 1.0}}, 2);
         learn(s, w, q, p.gram, {}, nullptr);
         double b = 0;
-        CHECK(s.violations == one.violations && s.coefficients(b)[0] == one.alpha, static_cast<int>(one.rule),
+        CHECK(s.violations == one.violations && s.coefficients(b)[0] == one.alpha, static_cast<int>(one.variant),
               s.violations, s.coefficients(b)[0]);
     }
 }
@@ -634,7 +636,7 @@ CASE(labels_turned_round) {
             mean.b += 0.0;
             for (double& held : mean.held) held += 0.0;
         }
-        CHECK(same(turn, other), static_cast<int>(params.rule));
+        CHECK(same(turn, other), static_cast<int>(params.variant));
         CHECK(!same(one, other));
     }
 }
@@ -645,7 +647,7 @@ CASE(a_scale_that_is_brought_back) {
     for (const Averaging average : {Averaging::none, Averaging::half, Averaging::all})
         for (const bool first : {false, true}) {
             Params q;
-            q.rule = Rule::norma, q.C = 8, q.average = average, q.decay_first = first;
+            q.variant = Variant::norma, q.C = 8, q.average = average, q.decay_first = first;
             q.truncate = first ? 0.3 : 0;
             State s;
             Window w(p.examples, 250);

@@ -1,6 +1,6 @@
 """NORMA, Pegaz and OL-SVM as the lists say them, on a whole kernel matrix, in NumPy: every step is O(n).
 
-Rules: "norma", "pegaz", "olsvm-reg" (list 3a, regularised), "olsvm" (list 3b, hinge only).
+Variants: "norma", "pegaz", "olsvm_reg" (list 3a, regularised), "olsvm" (list 3b, hinge only).
 """
 
 import math
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-RULES = ("norma", "pegaz", "olsvm-reg", "olsvm")
+VARIANTS = ("norma", "pegaz", "olsvm_reg", "olsvm")
 RATES = {"sqrt": lambda C, t: C * math.sqrt(2 / t), "inverse": lambda C, t: C / t}
 
 
@@ -30,7 +30,7 @@ def naive_kernel_sgd(
     K,
     y,
     *,
-    rule,
+    variant,
     C=1.0,
     n_epochs=1,
     learning_rate="sqrt",
@@ -49,8 +49,8 @@ def naive_kernel_sgd(
     printed.  start: steps taken before, the first one here has t = start + 1; state: result to go on from, of the first
     samples at least.  order: samples of one pass, by default all as they come.
     """
-    assert rule in RULES
-    assert not (literal or decay_first) or rule == "norma"
+    assert variant in VARIANTS
+    assert not (literal or decay_first) or variant == "norma"
     assert not (literal and decay_first)
     n = len(y)
     order = range(n) if order is None else order
@@ -66,17 +66,17 @@ def naive_kernel_sgd(
         i = order[(s - 1) % len(order)]
         eta = RATES[learning_rate](C, start + s)
         step = eta * weight[i] * y[i]
-        if rule == "pegaz":
+        if variant == "pegaz":
             hit = y[i] * (K[i] @ (eta * a) + b) <= 1
             if hit:
                 a[i] += weight[i] * y[i]
             alpha = eta * a
-        elif rule == "norma" and literal:
+        elif variant == "norma" and literal:
             hit = y[i] * (K[i] @ a + b) <= 1
             own = a[i]
             a *= max(0.0, 1 - eta / C)
             a[i] = step if hit else own
-        elif rule == "norma":
+        elif variant == "norma":
             phi = max(0.0, 1 - eta / C)
             if decay_first:
                 a, o = phi * a, phi * o
@@ -90,7 +90,7 @@ def naive_kernel_sgd(
         else:
             v = y[i] * (o[i] + b)
             hit = v < 1
-            if rule == "olsvm":
+            if variant == "olsvm":
                 d = step if hit else 0.0
             else:
                 rho = min(1.0, eta / C)
@@ -104,6 +104,6 @@ def naive_kernel_sgd(
             mean += alpha / (T - begin)
             mean_b += b / (T - begin)
     coef, intercept = (mean, mean_b) if average else (alpha, b)
-    kept = not average and rule != "pegaz" and not literal
+    kept = not average and variant != "pegaz" and not literal
     outputs = (o if kept else K @ coef) + intercept
     return Result(coef, intercept, outputs, start + T, (a, b), violated)

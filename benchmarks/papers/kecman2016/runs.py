@@ -131,15 +131,15 @@ def errata(n: int, n_jobs: int) -> dict[str, Any]:
                     "n_epochs": epochs,
                 }
                 common |= {"truncate": 0.0, "random_state": settings.SEED, "n_jobs": n_jobs}
-                norma = KernelSGDClassifier(rule="norma", decay_first=first, **common).fit(X, y)
-                pegaz = KernelSGDClassifier(rule="pegaz", **common).fit(X, y)
+                norma = KernelSGDClassifier(variant="norma", decay_first=first, **common).fit(X, y)
+                pegaz = KernelSGDClassifier(variant="pegaz", **common).fit(X, y)
                 a, b = _coefficients(norma, n), _coefficients(pegaz, n)
                 told = {"rate": rate, "decay_first": first, "epochs": epochs, "C": C}
                 told |= {"apart": float(np.max(np.abs(a - b)) / np.max(np.abs(b)))}
                 told |= {"unlike": float(np.mean(norma.predict(X) != pegaz.predict(X)))}
                 told |= {"n_support": [int(np.sum(np.abs(v) > 1e-12 * C)) for v in (a, b)]}
                 pairs.append(told)
-    model = KernelSGDClassifier(rule="norma-literal", C=1.0, gamma=_gamma(settings.ERRATA_SIGMA), truncate=0.0)
+    model = KernelSGDClassifier(variant="norma_literal", C=1.0, gamma=_gamma(settings.ERRATA_SIGMA), truncate=0.0)
     steps = []
     for t in (1, 2):  # the two rows are of one class each, far apart: both violate the margin
         model.partial_fit(np.array([[0.1 * t, 0.1 * t]]), [(-1) ** t], classes=[-1, 1])

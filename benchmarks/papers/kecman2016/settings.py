@@ -57,8 +57,8 @@ class Method:
         return "scikit-learn" if self.options is None else "hingeline"
 
 
-def _rule(rule: str, n_epochs: int, average: bool = False, **more: Any) -> dict[str, Any]:
-    return {"rule": rule, "n_epochs": n_epochs, "average": average, **more}
+def _options(variant: str, n_epochs: int, average: bool = False, **more: Any) -> dict[str, Any]:
+    return {"variant": variant, "n_epochs": n_epochs, "average": average, **more}
 
 
 #: The number of epochs is not published: the package's default, and 1.
@@ -66,17 +66,17 @@ EPOCHS = 5
 SVC_, OL, OL_AVERAGE = "svc", "olsvm", "olsvm-average"
 METHODS = {
     SVC_: Method("SVC"),
-    OL: Method("OL SVM", _rule("olsvm", EPOCHS)),
-    OL_AVERAGE: Method("OL SVM, averaged", _rule("olsvm", EPOCHS, True)),
-    "olsvm-1": Method("OL SVM, 1 epoch", _rule("olsvm", 1)),
-    "olsvm-1-average": Method("OL SVM, 1 epoch, averaged", _rule("olsvm", 1, True)),
-    "olsvm-20": Method("OL SVM, 20 epochs", _rule("olsvm", 20)),
-    "olsvm-20-average": Method("OL SVM, 20 epochs, averaged", _rule("olsvm", 20, True)),
-    "olsvm-reg": Method("OL SVM with penalty (List 3a)", _rule("olsvm-reg", EPOCHS)),
-    "olsvm-reg-average": Method("OL SVM with penalty, averaged", _rule("olsvm-reg", EPOCHS, True)),
-    "norma": Method("NORMA", _rule("norma", EPOCHS)),
-    "norma-literal": Method("NORMA to the letter", _rule("norma-literal", EPOCHS)),
-    "pegaz": Method("Pegaz", _rule("pegaz", EPOCHS)),
+    OL: Method("OL SVM", _options("olsvm", EPOCHS)),
+    OL_AVERAGE: Method("OL SVM, averaged", _options("olsvm", EPOCHS, True)),
+    "olsvm-1": Method("OL SVM, 1 epoch", _options("olsvm", 1)),
+    "olsvm-1-average": Method("OL SVM, 1 epoch, averaged", _options("olsvm", 1, True)),
+    "olsvm-20": Method("OL SVM, 20 epochs", _options("olsvm", 20)),
+    "olsvm-20-average": Method("OL SVM, 20 epochs, averaged", _options("olsvm", 20, True)),
+    "olsvm-reg": Method("OL SVM with penalty (List 3a)", _options("olsvm_reg", EPOCHS)),
+    "olsvm-reg-average": Method("OL SVM with penalty, averaged", _options("olsvm_reg", EPOCHS, True)),
+    "norma": Method("NORMA", _options("norma", EPOCHS)),
+    "norma-literal": Method("NORMA to the letter", _options("norma_literal", EPOCHS)),
+    "pegaz": Method("Pegaz", _options("pegaz", EPOCHS)),
 }
 GRID_METHODS = (SVC_, OL, OL_AVERAGE)
 

@@ -24,10 +24,10 @@ class KernelSGDClassifier(StreamClassifier):
     the kernel matrix.
 
     =================  =======================================================================================
-    `rule`             step, with step size ``eta`` that decreases with the number of steps t
+    `variant`          step, with step size ``eta`` that decreases with the number of steps t
     =================  =======================================================================================
     ``'olsvm'``        hinge loss without penalty, a perceptron with a margin. Fast; `C` is the size of the steps.
-    ``'olsvm-reg'``    moves a coefficient towards `C` or 0, its bounds in the SVM without intercept.
+    ``'olsvm_reg'``    moves a coefficient towards `C` or 0, its bounds in the SVM without intercept.
     ``'norma'``        all coefficients shrink at every step: old samples lose influence.
     ``'pegaz'``        coefficients count violations. With ``learning_rate='inverse'`` it converges to the SVM with
                        penalty ``C / n_samples``.
@@ -39,17 +39,17 @@ class KernelSGDClassifier(StreamClassifier):
 
     Parameters
     ----------
-    rule : {'olsvm', 'olsvm-reg', 'norma', 'pegaz', 'norma-literal'}, default='olsvm'
-        Algorithm. 'norma-literal' is List 1 of the paper as printed: the coefficient of the current sample does not
+    variant : {'olsvm', 'olsvm_reg', 'norma', 'norma_literal', 'pegaz'}, default='olsvm'
+        Algorithm. 'norma_literal' is List 1 of the paper as printed: the coefficient of the current sample does not
         shrink and is overwritten instead of increased. It differs from 'norma' after the first epoch.
     C : float, default=10.0
-        Scale of the steps, and weight of the loss for rules with a penalty.
+        Scale of the steps, and weight of the loss for variants with a penalty.
     n_epochs : int, default=5
         Passes over the data in :meth:`fit`, all in the same random order; :meth:`partial_fit` makes one pass.
     learning_rate : {'sqrt', 'inverse'}, default='sqrt'
         ``eta = C * sqrt(2 / t)``, as in the paper, or ``C / t``.
     decay_first : bool, default=False
-        Whether 'norma' shrinks coefficients before it computes the margin. No effect on other rules. With
+        Whether 'norma' shrinks coefficients before it computes the margin. No effect on other variants. With
         ``learning_rate='inverse'`` 'norma' then equals 'pegaz'.
     fit_intercept : bool, default=False
         Whether to learn an intercept. It changes by ``eta`` at every violation and has no penalty: it does not shrink
@@ -157,7 +157,7 @@ class KernelSGDClassifier(StreamClassifier):
 
     A stream, in two chunks:
 
-    >>> clf = KernelSGDClassifier(rule='norma', C=10, gamma=2)
+    >>> clf = KernelSGDClassifier(variant='norma', C=10, gamma=2)
     >>> clf = clf.partial_fit(X[:200], y[:200], classes=[0, 1]).partial_fit(X[200:], y[200:])
     >>> clf.n_iter_.tolist()
     [500]
@@ -166,7 +166,7 @@ class KernelSGDClassifier(StreamClassifier):
     def __init__(
         self,
         *,
-        rule: str = "olsvm",
+        variant: str = "olsvm",
         C: float = 10.0,
         n_epochs: int = 5,
         learning_rate: str = "sqrt",
@@ -188,7 +188,7 @@ class KernelSGDClassifier(StreamClassifier):
         params.assign(self, locals())
 
     _rules = {
-        "rule": params.one_of("olsvm", "olsvm-reg", "norma", "norma-literal", "pegaz"),
+        "variant": params.one_of("olsvm", "olsvm_reg", "norma", "norma_literal", "pegaz"),
         "C": params.real(least=1 / LARGEST, most=LARGEST),
         "n_epochs": params.integer(least=1),
         "learning_rate": params.one_of("sqrt", "inverse"),
@@ -205,7 +205,7 @@ class KernelSGDClassifier(StreamClassifier):
     def _options(self) -> dict[str, Any]:
         """Options of the core."""
         return {
-            "rule": self.rule,
+            "variant": self.variant,
             "C": float(self.C),
             "inverse": self.learning_rate == "inverse",
             "decay_first": bool(self.decay_first),
@@ -220,7 +220,7 @@ class KernelSGDClassifier(StreamClassifier):
         return StreamEnsemble("KernelSgd", given_once, self._options(), self._frozen(), self._row_dtype(X), self._frame)
 
     def _frozen(self) -> dict[str, Any]:
-        return {**super()._frozen(), "rule": self.rule, "average": self.average}
+        return {**super()._frozen(), "variant": self.variant, "average": self.average}
 
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
         """Factors on the steps."""

@@ -18,12 +18,12 @@
 // equations 6 and 7.
 //
 // Where we differ. (1) Coefficients are sigma * a and outputs sigma * o with one scalar sigma (NORMA: the product of
-// the phi; Pegaz: eta), so that a step without violation costs O(1) in all rules. sigma is rescaled by powers of two,
-// which is exact. (2) phi and rho are clipped; the example index wraps around. (3) b is not part of o. (4) Columns of
-// examples that violate now and are visited soon are computed in one block; the sequence of steps is that of the plain
-// algorithm. (5) Coefficients below `truncate` times the largest are removed every `stretch` steps; the sum of the
-// removed ones bounds the change of any output, per unit of the largest kernel value. (6) The mean of the coefficients
-// over the steps of a window, or over all steps, costs O(1) for each change.
+// the phi; Pegaz: eta), so that a step without violation costs O(1) in all variants. sigma is rescaled by powers of
+// two, which is exact. (2) phi and rho are clipped; the example index wraps around. (3) b is not part of o. (4) Columns
+// of examples that violate now and are visited soon are computed in one block; the sequence of steps is that of the
+// plain algorithm. (5) Coefficients below `truncate` times the largest are removed every `stretch` steps; the sum of
+// the removed ones bounds the change of any output, per unit of the largest kernel value. (6) The mean of the
+// coefficients over the steps of a window, or over all steps, costs O(1) for each change.
 //
 // Invariant (streams). Outputs of examples that come later are sums over the expansion in the order of its entries,
 // each added by one fused multiply-add: the same bits as updates one by one. So a stream may be divided into calls
@@ -104,18 +104,18 @@ template <class Source> class Loop {
         // Fetching a column may be interrupted, so it is done before anything changes.
         const double phi = p_.decays() ? std::max(0.0, 1.0 - eta / p_.C) : 1.0;
         const double before = s_.sigma * (entry < 0 ? 0.0 : s_.a[entry]);
-        double f = (p_.rule == Rule::pegaz ? eta : s_.sigma) * w_.o[i - w_.from];
+        double f = (p_.variant == Variant::pegaz ? eta : s_.sigma) * w_.o[i - w_.from];
         if (p_.decays() && p_.decay_first) f *= phi;
         f += s_.b;
         const double v = y * f;
         const double push = eta * weight * y;
         double change = 0;  // change of alpha_i, apart from the decay of all coefficients
         bool violates = v < 1;
-        switch (p_.rule) {
-            case Rule::olsvm:
+        switch (p_.variant) {
+            case Variant::olsvm:
                 if (violates) change = push;
                 break;
-            case Rule::olsvm_reg: {
+            case Variant::olsvm_reg: {
                 const double rho = std::min(1.0, eta / p_.C);
                 if (violates)
                     change = rho * (p_.C * weight * y - before);
@@ -123,15 +123,15 @@ template <class Source> class Loop {
                     change = -rho * before;
                 break;
             }
-            case Rule::norma:
+            case Variant::norma:
                 violates = v <= 1;
                 if (violates) change = push;
                 break;
-            case Rule::norma_literal:
+            case Variant::norma_literal:
                 violates = v <= 1;
                 change = (violates ? push : before) - phi * before;
                 break;
-            case Rule::pegaz:
+            case Variant::pegaz:
                 violates = v <= 1;
                 if (violates) change = push;
                 break;
@@ -143,8 +143,8 @@ template <class Source> class Loop {
         s_.largest = std::max(s_.largest, std::abs(f));
         if (margins_ && w_.cursor < w_.examples.size()) margins_[i] = v;
         if (p_.decays()) decay(phi);
-        if (p_.rule == Rule::pegaz) s_.sigma = eta;
-        if (change != 0) add(i, p_.rule == Rule::pegaz ? weight * y : change / s_.sigma, column);
+        if (p_.variant == Variant::pegaz) s_.sigma = eta;
+        if (change != 0) add(i, p_.variant == Variant::pegaz ? weight * y : change / s_.sigma, column);
         s_.violations += violates;
         if (p_.bias && violates) s_.b += push;
         if (p_.average != Averaging::none) count();
@@ -265,7 +265,7 @@ template <class Source> class Loop {
     }
     bool likely(Index j) const {
         if (w_.examples[j].y() * output(j) < 1) return true;
-        if (p_.rule != Rule::olsvm_reg && p_.rule != Rule::norma_literal) return false;
+        if (p_.variant != Variant::olsvm_reg && p_.variant != Variant::norma_literal) return false;
         return w_.entry[j] >= 0 && s_.a[w_.entry[j]] != 0;
     }
 

@@ -14,13 +14,13 @@ namespace hingeline::kernel_sgd {
 
 using online::Example;
 
-enum class Rule { olsvm, olsvm_reg, norma, norma_literal, pegaz };
+enum class Variant { olsvm, olsvm_reg, norma, norma_literal, pegaz };
 
 /// Coefficients for prediction: the last ones, or their mean over the last half of the steps or over all steps.
 enum class Averaging { none, half, all };
 
 struct Params {
-    Rule rule = Rule::olsvm;
+    Variant variant = Variant::olsvm;
     double C = 1.0;
     bool inverse = false;  // eta = C/t
     bool decay_first = false;
@@ -32,7 +32,7 @@ struct Params {
     double rate(Index t) const {
         return inverse ? C / static_cast<double>(t) : C * std::sqrt(2.0 / static_cast<double>(t));
     }
-    bool decays() const { return rule == Rule::norma || rule == Rule::norma_literal; }
+    bool decays() const { return variant == Variant::norma || variant == Variant::norma_literal; }
 };
 
 /// Steps between truncations; the outputs of a stream are computed for as many examples at a time.
