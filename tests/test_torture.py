@@ -2,6 +2,9 @@
 
 import signal
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ from hingeline.files import journal as stream_journal
 from hingeline.files.log import Damage
 from hingeline.labelling import journal as answer_journal
 from hingeline.model_selection import journal as search_journal
-from tests.torture import bitrot, forks, gaps, kernels, numbers, scale, signals, states, threads
+from tests.torture import allocations, bitrot, forks, gaps, kernels, numbers, scale, signals, states, threads
 from tests.torture.faults import Fault
 from tests.torture.runner import Campaign, campaign_module
 from tests.torture.subjects import SUBJECTS
@@ -64,6 +67,20 @@ def test_the_runner_records_every_kind_of_fault_and_goes_on(tmp_path):
     crash = next(fault for fault in campaign.faults() if fault["case"] == "crash")
     assert "Segmentation fault" in crash["message"] and "planted.py" in crash["message"]
     assert crash["repeat"] == "python -m tests.torture planted --seed 0 --case 'crash' --trial 0"
+
+
+def test_two_workers_may_compile_the_library_at_the_same_time(tmp_path, monkeypatch):
+    both = threading.Barrier(2)
+
+    def compile_library(command, check):
+        Path(command[-1]).write_text("library")
+        both.wait(timeout=60)
+
+    monkeypatch.setattr(allocations.subprocess, "run", compile_library)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(allocations.environment, [tmp_path, tmp_path])
+    assert first == second
+    assert [path.name for path in tmp_path.iterdir()] == ["fail_new.so"]
 
 
 def test_a_campaign_goes_on_where_it_was_interrupted(tmp_path):

@@ -10,6 +10,7 @@ import os
 import pickle
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -39,11 +40,12 @@ def environment(folder):
     """Variables for workers, with the library compiled."""
     library = Path(folder).resolve() / "fail_new.so"
     if not library.exists():
-        source = Path(__file__).with_name("fail_new.cpp")
+        source = str(Path(__file__).with_name("fail_new.cpp"))
         compiler = os.environ.get("CXX") or shutil.which("c++") or "g++"
-        part = library.with_suffix(f".{os.getpid()}.so")
-        subprocess.run([compiler, "-std=c++20", "-O2", "-shared", "-fPIC", str(source), "-o", str(part)], check=True)
-        part.rename(library)
+        with tempfile.TemporaryDirectory(dir=library.parent) as own:  # two workers may compile at the same time
+            part = Path(own) / library.name
+            subprocess.run([compiler, "-std=c++20", "-O2", "-shared", "-fPIC", source, "-o", str(part)], check=True)
+            part.replace(library)
     return {"LD_PRELOAD": str(library), LIBRARY: str(library)}
 
 
