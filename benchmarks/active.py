@@ -293,7 +293,7 @@ def main() -> int:
     """Make the runs that are missing, write the page and the figure."""
     args = environment.resumable(environment.command_line(NAME, __doc__))
     wanted = jobs(args.quick)
-    store = Store(Path("out") / (f"{NAME}-quick" if args.quick else NAME))
+    store = Store(Path("out") / NAME / ("quick.jsonl" if args.quick else "runs.jsonl"))
     if args.list:
         print("\n".join(job.path for job in wanted))
         return 0

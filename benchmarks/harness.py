@@ -159,7 +159,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class Case:
-    """One table of a page, kept as one file in the store.
+    """One table of a page, stored as one line.
 
     `kind` says who takes part and `options` go there. `most_repeats` bounds --repeats where one repeat takes minutes,
     or where there is nothing to repeat; `peer_repeats` bounds it for contestants that are peers. `protocol` changes
@@ -367,7 +367,7 @@ def main(program: Program) -> int:
         print("\n".join(f"{case.name}: {case.title}" for case in everything))
         return 0 if args.list else 2
     folder = Path("out", program.name, "quick") if args.quick else Path("out", program.name)
-    store, failed = Store(folder / f"{args.threads}-threads"), False
+    store, failed = Store(folder / f"{args.threads}-threads.jsonl"), False
     run = Run(args.threads, args.quick, folder / "cache")
     for case in [] if args.only_report else some:
         kept = store.get(case)

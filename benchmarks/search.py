@@ -7,7 +7,7 @@ seconds of one process with one thread (``n_jobs=None``) for both sides, which d
 machine; wall seconds with ``n_jobs=2`` are given beside them. Features are scaled to [0, 1], rows are shuffled, the
 grid is C = 4^-2 ... 4^5, gamma = 4^-5 ... 4^2, as in Melki's chapter on OLLAWV.
 
-Results: benchmarks/results/search/, page: benchmarks/results/search-2026-11-16.md.
+Results: benchmarks/results/search/runs.jsonl, page: benchmarks/results/search-2026-11-16.md.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ import subprocess
 import sys
 import time
 import warnings
-from fnmatch import fnmatch
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.environment import THREAD_VARIABLES, machine
+from benchmarks.store import Store, chosen
 from benchmarks.writing import about_machine, table, write_whole
 
-FOLDER, PAGE = Path("benchmarks/results/search"), Path("benchmarks/results/search-2026-11-16.md")
+STORE = Store(Path("benchmarks/results/search/runs.jsonl"))
+PAGE = Path("benchmarks/results/search-2026-11-16.md")
 SMALL = ("iris", "wine", "sonar", "glass", "vote", "heart", "dermatology")
 #: Seconds of OLLAWV in Table 1.3 of the chapter, on two Xeon X5680.
 LARGE = {"optdigits": 411, "pendigits": 723, "letter": 5259, "usps": 10214}
@@ -182,59 +185,69 @@ def memory(limit, name, kind, values):
 KINDS = {"peer": peer, "ours": ours, "separately": separately, "loo": leave_one_out, "space": space, "memory": memory}
 
 
+@dataclass(frozen=True)
+class Job:
+    """One search: a function of KINDS and its arguments."""
+
+    path: str
+    kind: str
+    args: tuple[Any, ...]
+    package: str = "hingeline"
+
+    def settings(self) -> dict[str, Any]:
+        return {"kind": self.kind, "args": self.args}
+
+
 def jobs():
-    """Return names of all jobs and their arguments."""
-    found = {}
+    """Return all jobs by their names."""
+    found = []
     for name in (*SMALL, "satimage"):
-        found[f"nested-{name}-peer"] = ("peer", [name])
-        for kind in ("sklearn", "SVC", "WorstViolatorSVC"):
-            found[f"nested-{name}-{kind}"] = ("ours", [name, kind])
+        found.append(Job(f"nested-{name}-peer", "peer", (name,)))
+        kinds = ("sklearn", "SVC", "WorstViolatorSVC")
+        found += [Job(f"nested-{name}-{kind}", "ours", (name, kind)) for kind in kinds]
     for name in (*SMALL, "satimage"):
-        found[f"wall-{name}-peer"] = ("peer", [name, 2])
-        for kind in ("SVC", "WorstViolatorSVC"):
-            found[f"wall-{name}-{kind}"] = ("ours", [name, kind, 2])
+        found.append(Job(f"wall-{name}-peer", "peer", (name, 2)))
+        found += [Job(f"wall-{name}-{kind}", "ours", (name, kind, 2)) for kind in ("SVC", "WorstViolatorSVC")]
     for name in L2_SETS:
         for kind in L2:
-            found[f"l2-{name}-{kind}-separately"] = ("separately", [name, kind])
-            found[f"l2-{name}-{kind}"] = ("ours", [name, kind])
-    found |= {f"loo-{side}": ("loo", [side]) for side in ("ours", "peer")}
+            found.append(Job(f"l2-{name}-{kind}-separately", "separately", (name, kind)))
+            found.append(Job(f"l2-{name}-{kind}", "ours", (name, kind)))
+    found += [Job(f"loo-{side}", "loo", (side,)) for side in ("ours", "peer")]
     for name in SPACE:
         for side in ("WorstViolatorSVC", "SVC", "full"):
-            found[f"space-{name}-{side}"] = ("space", [name, side])
+            found.append(Job(f"space-{name}-{side}", "space", (name, side)))
         if name not in SMALL:
-            found[f"space-{name}-peer"] = ("peer", [name])
+            found.append(Job(f"space-{name}-peer", "peer", (name,)))
     for limit in LIMITS:
-        found[f"memory-{limit}"] = ("memory", [limit, *MEMORY["WorstViolatorSVC"]])
-        found |= {f"memory-{limit}-{kind}": ("memory", [limit, *MEMORY[kind]]) for kind in L2}
-    found |= {f"large-{name}": ("ours", [name, "WorstViolatorSVC", 2, "grid", 3000.0]) for name in LARGE}
-    return found
+        found.append(Job(f"memory-{limit}", "memory", (limit, *MEMORY["WorstViolatorSVC"])))
+        found += [Job(f"memory-{limit}-{kind}", "memory", (limit, *MEMORY[kind])) for kind in L2]
+    found += [Job(f"large-{name}", "ours", (name, "WorstViolatorSVC", 2, "grid", 3000.0)) for name in LARGE]
+    return {job.path: job for job in found}
 
 
 def child(name):
     warnings.simplefilter("ignore")
-    kind, args = jobs()[name]
+    job = jobs()[name]
     load = os.getloadavg()[0]
-    print(json.dumps({**KINDS[kind](*args), "load": load, "machine": about_machine(machine())}))
+    print(json.dumps({**KINDS[job.kind](*job.args), "load": load, "machine": about_machine(machine())}))
 
 
 # ---- parent ------------------------------------------------------------------------------------------
 
 
 def stored(name):
-    path = FOLDER / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    job = jobs().get(name)
+    return None if job is None else STORE.get(job)
 
 
-def run(name):
+def run(job):
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, "1")}
-    command = [sys.executable, "-m", "benchmarks.search", "--child", name]
+    command = [sys.executable, "-m", "benchmarks.search", "--child", job.path]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         print(done.stderr[-2000:])
         return
-    result = json.loads(done.stdout.splitlines()[-1])
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    write_whole(FOLDER / f"{name}.json", json.dumps(result) + "\n")
+    STORE.put(job, json.loads(done.stdout.splitlines()[-1]))
 
 
 def mean(values):
@@ -282,7 +295,7 @@ def report():
         "",
         "`python -m benchmarks.search`",
         "",
-        *dict.fromkeys(line for path in sorted(FOLDER.glob("*.json")) for line in stored(path.stem).get("machine", ())),
+        *dict.fromkeys(line for name in sorted(jobs()) for line in (stored(name) or {}).get("machine", ())),
         "- Threads: 1, unless a row says otherwise",
     ]
     older = [name for name in jobs() if "machine" not in (stored(name) or {"machine": None})]
@@ -380,14 +393,15 @@ def main():
     args = parser.parse_args()
     if args.child:
         return child(args.child)
-    chosen = [name for name in jobs() if not args.jobs or any(fnmatch(name, pattern) for pattern in args.jobs)]
-    for name in chosen:
+    todo = chosen(list(jobs().values()), args.jobs)
+    for job in todo:
         if args.list:
-            print(name)
-        elif not args.only_report and (args.fresh or stored(name) is None):
-            run(name)
-            print(name, stored(name), flush=True)
+            print(job.path)
+        elif not args.only_report and (args.fresh or STORE.get(job) is None):
+            run(job)
+            print(job.path, STORE.get(job), flush=True)
     if not args.list:
+        STORE.compact()
         report()
 
 

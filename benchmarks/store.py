@@ -1,10 +1,12 @@
-"""Results of runs, each in a small JSON file that is written as soon as the run is done; archives of such results."""
+"""Results of a study: one file, to which each run adds a line of JSON as soon as it is done."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,7 +16,7 @@ from benchmarks.writing import write_whole
 
 
 class Job(Protocol):
-    """One run: what is stored as one file."""
+    """One run: what is stored as one line."""
 
     @property
     def kind(self) -> str:
@@ -22,7 +24,7 @@ class Job(Protocol):
 
     @property
     def path(self) -> str:
-        """Path of its file in the store, without the suffix."""
+        """Its name in the store."""
 
     @property
     def package(self) -> str:
@@ -46,67 +48,76 @@ def fingerprint(job: Job) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-#: What results of one session have in common: how and where they were made.
+#: What results of one session have in common: how and where they were made. It is stored once for all of them.
 MADE = ("threads", "processes", "machine", "build")
 
 
-def write_archive(path: Path, results: Sequence[tuple[Job, dict[str, Any]]]) -> None:
-    """Write results to one file, one line per run, so that a later session can go on from them."""
-    ways: list[dict[str, Any]] = []
-    lines = []
-    for job, result in results:
-        way = {key: result[key] for key in MADE if key in result}
-        if way not in ways:
-            ways.append(way)
-        own = {key: value for key, value in result.items() if key not in way}
-        kept = {"fingerprint": fingerprint(job), "made": ways.index(way), "result": own}
-        lines.append(f"{json.dumps(job.path)}: {json.dumps(kept)}")
-    runs = ",\n".join(lines)
-    write_whole(path, f'{{"made": {json.dumps(ways, indent=1)},\n"runs": {{\n{runs}\n}}}}\n')
-
-
-def read_archive(path: Path) -> dict[str, dict[str, Any]]:
-    """Fingerprint and result of each run, by the path of the job."""
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return {
-        name: {"fingerprint": kept["fingerprint"], "result": {**found["made"][kept["made"]], **kept["result"]}}
-        for name, kept in found["runs"].items()
-    }
-
-
 class Store:
-    """A folder with one file per run.
+    """The file of a study.
+
+    A run adds a line with its result. If it is made again, the last line counts. Lines that a crash has cut off count
+    as absent, and so do results of other settings.
 
     Parameters
     ----------
-    folder : Path
-        Where results are written.
-    archive : dict, default=None
-        Results of `read_archive`, for runs that the folder does not have.
+    path : Path
+        File with the results; it need not exist.
+    before : Store, default=None
+        Results for runs that the file does not have.
     """
 
-    def __init__(self, folder: Path, archive: dict[str, dict[str, Any]] | None = None) -> None:
-        self.folder, self.archive = folder, archive or {}
-
-    def path(self, job: Job) -> Path:
-        return self.folder / f"{job.path}.json"
+    def __init__(self, path: Path, before: Store | None = None) -> None:
+        self.path, self.before = path, before
+        self._made: dict[str, dict[str, Any]] = {}
+        self._runs: dict[str, dict[str, Any]] = {}
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                self._add(line)
 
     def get(self, job: Job) -> dict[str, Any] | None:
         """Stored result of a run with the current settings, or None."""
-        for read in (self._read, self.archive.__getitem__):
-            try:
-                kept = read(job.path)
-                result: dict[str, Any] = kept["result"]
-                if kept["fingerprint"] == fingerprint(job):
-                    return result
-            except (OSError, ValueError, KeyError, TypeError, PackageNotFoundError):
-                continue  # absent, or cut off by a crash: run again
-        return None
-
-    def _read(self, path: str) -> dict[str, Any]:
-        kept: dict[str, Any] = json.loads((self.folder / f"{path}.json").read_text(encoding="utf-8"))
-        return kept
+        kept = self._runs.get(job.path)
+        with suppress(PackageNotFoundError):
+            if kept is not None and kept["fingerprint"] == fingerprint(job):
+                return {**self._made[kept["made"]], **kept["result"]}
+        return None if self.before is None else self.before.get(job)
 
     def put(self, job: Job, result: dict[str, Any]) -> None:
-        kept = {"fingerprint": fingerprint(job), "settings": job.settings(), "result": result}
-        write_whole(self.path(job), json.dumps(kept, indent=1) + "\n")
+        """Add the result of a run to the file."""
+        lines = self._lines(job, result)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab+") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+            torn = file.read(1) not in (b"", b"\n")
+            file.write(("\n" * torn + "".join(lines)).encode())
+        for line in lines:
+            self._add(line)
+
+    def replace(self, results: Sequence[tuple[Job, dict[str, Any]]]) -> None:
+        """Write the file again with these results only."""
+        self._made, self._runs = {}, {}
+        for job, result in results:
+            for line in self._lines(job, result):
+                self._add(line)
+        self.compact()
+
+    def compact(self) -> None:
+        """Write the file again with the lines that count."""
+        made = [{"made": name, "by": by} for name, by in self._made.items()]
+        write_whole(self.path, "".join(f"{json.dumps(line)}\n" for line in [*made, *self._runs.values()]))
+
+    def _lines(self, job: Job, result: dict[str, Any]) -> list[str]:
+        made = {key: result[key] for key in MADE if key in result}
+        name = hashlib.sha256(json.dumps(made).encode()).hexdigest()[:8]
+        own = {key: value for key, value in result.items() if key not in made}
+        kept = {"run": job.path, "fingerprint": fingerprint(job), "made": name, "result": own}
+        lines = [kept] if name in self._made else [{"made": name, "by": made}, kept]
+        return [f"{json.dumps(line)}\n" for line in lines]
+
+    def _add(self, line: str) -> None:
+        with suppress(ValueError, KeyError, TypeError):
+            kept = json.loads(line)
+            if "by" in kept:
+                self._made[kept["made"]] = kept["by"]
+            elif kept["made"] in self._made and {"fingerprint", "result"} <= kept.keys():
+                self._runs[kept["run"]] = kept

@@ -6,9 +6,9 @@ Parts: `import` (scikit-learn, float64: what changing the import gains), `peers`
 (scikit-learn, both precisions), `growth` (10,000 to 160,000 rows), `memory`. Every fit has one thread and a process of
 its own, contestants in turns. CPU seconds of `fit` are reported, since they depend little on other programs of the
 machine; the median of the repeats counts, for `small` the best. Objective and violation are computed from the model in
-double; with several classes they are the sum and the maximum over the pairs. Each job is stored under
-`benchmarks/results/svc` when it is done, and is not run again. The page there is written at the end. With `--at-once N`
-N jobs run side by side, each on a core of its own.
+double; with several classes they are the sum and the maximum over the pairs. Each job is stored in
+`benchmarks/results/svc/runs.jsonl` when it is done, and is not run again. The page there is written at the end. With
+`--at-once N` N jobs run side by side, each on a core of its own.
 """
 
 from __future__ import annotations
@@ -352,13 +352,15 @@ def main() -> None:
     if given.child:
         print(json.dumps(measure(*json.loads(given.child))))
         return
-    store, every = Store(given.output), [quick(job) if given.quick else job for job in jobs()]
+    store, every = Store(given.output / "runs.jsonl"), [quick(job) if given.quick else job for job in jobs()]
     asked = chosen(every, given.jobs)
     if given.list:
         print("\n".join(job.path for job in asked))
         return
     todo = [] if given.only_report else [job for job in asked if given.fresh or store.get(job) is None]
     run_side_by_side(todo, store, given.repeats, given.at_once)
+    if todo:
+        store.compact()
     write_whole(given.output / "README.md", page(store, every))
 
 

@@ -30,7 +30,7 @@ def result(job, fold):
 
 @pytest.fixture(scope="module")
 def summary(tmp_path_factory):
-    store = Store(tmp_path_factory.mktemp("store"))
+    store = Store(tmp_path_factory.mktemp("store") / "runs.jsonl")
     jobs = settings.jobs(False)
     for job in jobs:
         if job.kind == "nested" and job.at["name"] in SETS:
@@ -59,7 +59,7 @@ def test_large_jobs_are_made_on_demand(large, tmp_path, monkeypatch):
         setattr(runs, job.kind, lambda n_jobs, kind=job.kind: made.append(kind) or {})
     monkeypatch.setattr(frame, "_module", lambda key, name: runs)
     args = argparse.Namespace(jobs=[], fresh=False, threads=1, processes=1, large=large)
-    assert frame.make("melki2018", jobs, Store(tmp_path), args) == []
+    assert frame.make("melki2018", jobs, Store(tmp_path / "runs.jsonl"), args) == []
     assert made == (["short", "long"] if large else ["short"])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.papers import frame
 from benchmarks.papers.keerthi2005 import studies
-from benchmarks.store import Store, read_archive, write_archive
+from benchmarks.store import Store
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
@@ -114,7 +114,7 @@ def test_a_run_that_fails_does_not_stop_the_others(processes, tmp_path, capsys):
     good = [frame.Job("errata", {"n": n}, expected=n) for n in (40, 60, 50)]
     bad, absent = frame.Job("no_such_run", {}, expected=1000), frame.Job("warm_up", {}, "no-such-package")
     deadly = [frame.Job("errata", {"n": Deadly()}, expected=100)] if processes > 1 else []
-    store = Store(tmp_path)
+    store = Store(tmp_path / "runs.jsonl")
     args = argparse.Namespace(jobs=[], fresh=False, threads=1, processes=processes, large=False)
     failed = frame.make("kecman2016", [*good, bad, absent, *deadly], store, args)
     assert sorted(job.kind for job in failed) == sorted(job.kind for job in (bad, *deadly))
@@ -132,7 +132,7 @@ def test_a_run_that_fails_does_not_stop_the_others(processes, tmp_path, capsys):
 def test_long_runs_start_first(tmp_path, monkeypatch):
     guesses = {"short": 0, "long": 9, "known": 0, "middle": 5}
     jobs = [frame.Job(kind, {}, expected=guess) for kind, guess in guesses.items()]
-    store = Store(tmp_path)
+    store = Store(tmp_path / "runs.jsonl")
     store.put(jobs[2], {"wall": 7.0})
     order = []
     monkeypatch.setattr(frame, "_spread", lambda key, todo, args: order.extend(job.kind for job in todo) or [])
@@ -144,7 +144,7 @@ def test_long_runs_start_first(tmp_path, monkeypatch):
 def test_reports_name_the_machines_of_the_runs(tmp_path):
     """Not the machine that writes the page."""
     jobs = [frame.Job("fit", {"n": 1}), frame.Job("fit", {"n": 2}), frame.Job("cv", {})]
-    store = Store(tmp_path)
+    store = Store(tmp_path / "runs.jsonl")
     for job, processor in zip(jobs, ("Abacus", "Abacus", "Slide rule"), strict=True):
         store.put(job, {"threads": 1, "build": "b", "machine": [f"- Processor: {processor}", "- Python 1.5"]})
     one = frame.what(frame.Summary(store, jobs[:2], False)).splitlines()
@@ -162,14 +162,14 @@ def test_reports_name_the_machines_of_the_runs(tmp_path):
 def test_a_study_goes_on_from_the_runs_beside_its_report(tmp_path, capsys):
     """Runs of other settings and those that the folder has are not taken from there."""
     jobs = [frame.Job("errata", {"n": n}, kept=True) for n in (40, 50, 60)]
-    store = Store(tmp_path / "first")
+    store = Store(tmp_path / "first.jsonl")
     for job, processor in zip(jobs, ("Abacus", "Abacus", "Slide rule"), strict=True):
         store.put(job, {"n": job.at["n"], "threads": 1, "build": "b", "machine": [f"- Processor: {processor}"]})
-    archive = tmp_path / "runs.json"
-    write_archive(archive, [(job, store.get(job)) for job in jobs])
+    archive = tmp_path / "runs.jsonl"
+    Store(archive).replace([(job, store.get(job)) for job in jobs])
     assert archive.read_text(encoding="utf-8").count("Abacus") == 1
     changed = frame.Job("errata", {"n": 60}, more={"seed": 1}, kept=True)
-    later = Store(tmp_path / "second", read_archive(archive))
+    later = Store(tmp_path / "second.jsonl", Store(archive))
     later.put(jobs[1], {"n": "again"})
     assert [later.get(job) for job in (jobs[0], changed)] == [store.get(jobs[0]), None]
     assert later.get(jobs[1]) == {"n": "again"}
@@ -186,3 +186,35 @@ def test_cgls_of_the_study_solves_its_system():
     paper = studies.CglsSVC(solver="plain", tol=1e-8).fit(X, y)
     assert paper.cgls_.steps > 0
     np.testing.assert_allclose(paper.coef_, ours.coef_, atol=1e-6)
+
+
+def test_a_store_keeps_what_is_done(tmp_path):
+    """After a line that a crash has cut off, other programs' lines, and runs that are made again."""
+    jobs = [frame.Job("errata", {"n": n}) for n in (40, 50, 60)]
+    path = tmp_path / "folder" / "runs.jsonl"
+    store, other = Store(path), Store(path)
+    results = [{"wall": float(job.at["n"]), "threads": 1, "list": [1.5, None]} for job in jobs]
+    for job, result in zip(jobs, results, strict=True):
+        store.put(job, result)
+    whole = path.read_bytes()
+    for cut in range(len(whole) - len(whole.splitlines()[-1]), len(whole) - 1, 7):
+        path.write_bytes(whole[:cut])
+        torn = Store(path)
+        assert [torn.get(job) for job in jobs] == [*results[:2], None]
+        torn.put(jobs[2], {"wall": 1.0})
+        assert [Store(path).get(job) for job in jobs] == [*results[:2], {"wall": 1.0}]
+    other.put(jobs[0], {"wall": 2.0})
+    again = Store(path)
+    assert [again.get(job) for job in jobs] == [{"wall": 2.0}, results[1], {"wall": 1.0}]
+    again.compact()
+    assert [Store(path).get(job) for job in jobs] == [again.get(job) for job in jobs]
+    assert len([line for line in path.read_text().splitlines() if '"run"' in line]) == 3
+
+
+def test_committed_runs_belong_to_the_current_settings(monkeypatch):
+    from benchmarks import search, store, svc
+
+    monkeypatch.setattr(store, "version", lambda package: "0.1.0.dev0")  # the one that made them
+    assert [name for name in search.jobs() if search.stored(name) is None] == []
+    shown = (svc.FOLDER / "README.md").read_text(encoding="utf-8")
+    assert svc.page(Store(svc.FOLDER / "runs.jsonl"), list(svc.jobs())) == shown

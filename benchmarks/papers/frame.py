@@ -34,7 +34,7 @@ from typing import Any
 
 from benchmarks.core_access import build
 from benchmarks.environment import PACKAGES, command_line, fix_threads, machine, resumable
-from benchmarks.store import Store, chosen, read_archive, write_archive
+from benchmarks.store import Store, chosen
 from benchmarks.writing import about_machine, fill, table, write_whole
 
 #: Folders of the papers, and what --help says of them.
@@ -45,17 +45,17 @@ PAPERS = {
     "kecman2016": "Tables and figures of Kecman, Melki 2016 (KernelSGDClassifier)",
     "melki2018": "Tables and figures of Melki 2018 (WorstViolatorSVC), under nested cross-validation",
 }
-#: Results of long runs, beside the report: with --kept a study goes on from them.
-RUNS = "runs.json"
+#: The store in the folder of a study. Beside the report: results of long runs, from which a study goes on with --kept.
+RUNS = "runs.jsonl"
 #: Ratios of times up to this are a tie.
 TIE = 1.1
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run, stored as one file.
+    """One run, stored as one line.
 
-    `kind` names a function of runs.py and `at` holds its arguments; together they make the path of the file. `how` are
+    `kind` names a function of runs.py and `at` holds its arguments; together they make its name. `how` are
     further arguments, `more` other settings that the result depends on. `package`: the one whose version matters.
     `large`: takes hours; made only with --large. `expected`: rough seconds; of several processes' runs the longest
     start first. `kept`: the result is also written beside the report, to the file RUNS.
@@ -203,7 +203,7 @@ def write_report(key: str, summary: Summary, folder: Path, note: str) -> Path:
     save(modules["figures"].draw(summary, folder), folder)
     kept = [(job, result) for job, result in summary.results if job.kept]
     if kept:
-        write_archive(folder / RUNS, kept)
+        Store(folder / RUNS).replace(kept)
     for template in sorted(Path(__file__).with_name(key).glob("*.md")):
         text = fill(template.read_text(encoding="utf-8"), modules, summary)
         if note:
@@ -312,7 +312,7 @@ def main() -> int:
     parser.add_argument("--note", default="", help="remark for the report, such as what else the machine did")
     parser.add_argument("--processes", type=int, default=1, help="runs side by side, each with --threads threads")
     parser.add_argument("--kept", action="store_true", help=f"make only runs that {RUNS} beside the report lacks")
-    parser.add_argument("--store", type=Path, help="one file per run; default out/paper-PAPER")
+    parser.add_argument("--store", type=Path, help="folder of the results; default out/paper-PAPER")
     args = resumable(parser)
     if args.processes < 1:
         parser.error("--processes must be at least 1")
@@ -320,8 +320,7 @@ def main() -> int:
     output = args.output or (folder / "quick" if args.quick else Path(f"benchmarks/results/{args.paper}"))
     fix_threads(args.threads)  # before the modules of the paper load numpy
     jobs = _module(args.paper, "settings").jobs(args.quick)
-    archive = output / RUNS
-    store = Store(folder, read_archive(archive) if args.kept and archive.exists() else None)
+    store = Store(folder / RUNS, Store(output / RUNS) if args.kept else None)
     summarise = _module(args.paper, "summary").Summary
     if args.list:
         print("\n".join(job.path for job in jobs))
