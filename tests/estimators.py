@@ -1,8 +1,7 @@
 """All estimators of the package, and a small model of each: the one list for tests that go through all of them."""
 
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 
-import hingeline
 from hingeline import (
     LASVC,
     SVC,
@@ -17,15 +16,18 @@ from hingeline import (
     OrdinalSVC,
     WorstViolatorSVC,
 )
+from hingeline._registry import ESTIMATORS as REGISTRY
+from hingeline._registry import class_of
 from hingeline.base.kernel import KernelEstimator
 
-PUBLIC = [value for name in hingeline.__all__ if isinstance(value := getattr(hingeline, name), type)]
-#: Classes of all estimators that predict; NystroemMap, a transformer, is saved as a part of NystroemSVC.
-ESTIMATORS = [learner for learner in PUBLIC if issubclass(learner, BaseEstimator) and hasattr(learner, "predict")]
+#: Classes of all estimators.
+PUBLIC = [class_of(name) for name in REGISTRY]
+#: Those that predict; NystroemMap, a transformer, is saved as a part of NystroemSVC.
+ESTIMATORS = [learner for learner in PUBLIC if hasattr(learner, "predict")]
 CLASSIFIERS = [learner for learner in ESTIMATORS if is_classifier(learner())]
 #: Classifiers with an exact kernel, whose callables take sets of rows, and those that learn from streams.
 KERNEL = [learner for learner in CLASSIFIERS if issubclass(learner, KernelEstimator)]
-STREAMS = [learner for learner in CLASSIFIERS if hasattr(learner(), "partial_fit")]
+STREAMS = [learner for learner in CLASSIFIERS if REGISTRY[learner.__name__].streams]
 
 #: A model of each class for problems of a hundred rows, and variants that save other fields.
 MODELS = {

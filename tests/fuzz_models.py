@@ -33,6 +33,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from hingeline import LASVC, SVC, IncrementalOneClassSVM, IncrementalSVC, NystroemMap, OrdinalSVC
+from hingeline._registry import ESTIMATORS, class_of
 from hingeline.files import layout, libsvm, models
 
 from .estimators import MODELS
@@ -222,7 +223,7 @@ def damaged_structure(random_, content):
             name = random_.choice(list(arrays))
             arrays[name] = damaged_array(random_, arrays[name])
         elif kind == 8:
-            texts[random_.choice([*texts, "other"])] = random_.choice([*WORDS, *texts.values(), *models.ESTIMATORS])
+            texts[random_.choice([*texts, "other"])] = random_.choice([*WORDS, *texts.values(), *ESTIMATORS])
         elif arrays:
             a, b = random_.choice(list(arrays)), random_.choice(list(arrays))
             arrays[a], arrays[b] = arrays[b], arrays[a]
@@ -307,7 +308,7 @@ def use(model):
         assert allowed.all(), "decision values are not finite"
     if hasattr(model, "_model") and isinstance(model, LASVC | IncrementalSVC):
         model.partial_fit(rows, labels)
-    if type(model) in models.ESTIMATORS.values():
+    if type(model) in map(class_of, ESTIMATORS):
         models.packed(model)
     return "used"
 

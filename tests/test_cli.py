@@ -473,17 +473,3 @@ def test_sigterm_is_not_lost(command, files, monkeypatch):  # noqa: F811
 def test_the_script():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {"hingeline": f"{entry.main.__module__}:{entry.main.__name__}"}
-
-
-def test_names_are_found_where_the_package_says():
-    source = (Path(hingeline.__file__)).read_text()
-    for name, home in hingeline._HOMES.items():
-        assert name in hingeline.__all__ and f"from .{home} import" in source
-        assert getattr(hingeline, name) is not None
-    modules = {"active", "compare", "datasets", "metrics", "model_selection"}
-    assert set(hingeline.__all__) == {*hingeline._HOMES, "__version__", *modules}
-    for name in modules:
-        assert getattr(hingeline, name).__name__ == f"hingeline.{name}"
-    assert set(hingeline.__all__) <= set(dir(hingeline))
-    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
-        hingeline.nonsense  # noqa: B018

@@ -12,7 +12,6 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import pairwise
 
 from hingeline import LinearSVC, NystroemMap, NystroemSVC, nystroem_path
-from hingeline.linear.landmarks import KERNEL_PARAMS
 from hingeline.linear.rows import CLIPS
 
 from .signals import interrupt
@@ -55,11 +54,6 @@ def same_bits(a, b, rows=X):
 
 
 # ---- the map -------------------------------------------------------------------------------------------
-
-
-def test_kernels_are_those_of_scikit_learn():
-    known = {name: set(pairwise.KERNEL_PARAMS[name]) for name in pairwise.PAIRWISE_KERNEL_FUNCTIONS}
-    assert {name: set(names) for name, names in KERNEL_PARAMS.items()} == known
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csr_array])

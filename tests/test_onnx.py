@@ -23,6 +23,7 @@ from hingeline import (
     NystroemSVC,
     OrdinalSVC,
     WorstViolatorSVC,
+    _registry,
 )
 
 from .data import blobs
@@ -184,10 +185,7 @@ def test_points_on_the_boundary_are_inside():
         np.testing.assert_array_equal(run(hingeline.onnx.export(model), X)["label"], model.predict(X))
 
 
-LANDMARK_KERNELS = ["linear", "poly", "polynomial", "rbf", "sigmoid", "cosine", "laplacian", "chi2", "additive_chi2"]
-
-
-@pytest.mark.parametrize("kernel", LANDMARK_KERNELS)
+@pytest.mark.parametrize("kernel", [row.name for row in _registry.KERNELS.values() if row.onnx])
 def test_landmarks(kernel):
     X, y, other = problem(3)
     X, other = np.abs(X), np.abs(other)

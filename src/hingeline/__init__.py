@@ -6,109 +6,57 @@ Names are imported when they are first used, so that the command line starts qui
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from . import active, compare, datasets, metrics, model_selection
-    from .batch.min_norm import MinNormSVC
-    from .batch.nnisda import NNISDAClassifier
-    from .batch.ollawv import WorstViolatorSVC
-    from .batch.svc import SVC
-    from .exact.incremental import IncrementalSVC
-    from .exact.one_class import IncrementalOneClassSVM
-    from .files import TRUSTED_TYPES, Checkpoint, load, load_libsvm, save, save_libsvm
-    from .linear.cv import LinearSVCCV
-    from .linear.finite_newton import LinearSVC
-    from .linear.nystroem import NystroemSVC, nystroem_path
-    from .linear.nystroem_map import NystroemMap
-    from .linear.ordinal import OrdinalSVC
-    from .linear.path import linear_svc_path
-    from .online.kernel_sgd import KernelSGDClassifier
-    from .online.lasvm import LASVC
+from ._registry import ESTIMATORS, FUNCTIONS
+
+if TYPE_CHECKING:  # for editors and type checkers
+    from . import active as active
+    from . import compare as compare
+    from . import datasets as datasets
+    from . import metrics as metrics
+    from . import model_selection as model_selection
+    from .batch.min_norm import MinNormSVC as MinNormSVC
+    from .batch.nnisda import NNISDAClassifier as NNISDAClassifier
+    from .batch.ollawv import WorstViolatorSVC as WorstViolatorSVC
+    from .batch.svc import SVC as SVC
+    from .exact.incremental import IncrementalSVC as IncrementalSVC
+    from .exact.one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
+    from .files import TRUSTED_TYPES as TRUSTED_TYPES
+    from .files import Checkpoint as Checkpoint
+    from .files import load as load
+    from .files import load_libsvm as load_libsvm
+    from .files import save as save
+    from .files import save_libsvm as save_libsvm
+    from .linear.cv import LinearSVCCV as LinearSVCCV
+    from .linear.finite_newton import LinearSVC as LinearSVC
+    from .linear.nystroem import NystroemSVC as NystroemSVC
+    from .linear.nystroem import nystroem_path as nystroem_path
+    from .linear.nystroem_map import NystroemMap as NystroemMap
+    from .linear.ordinal import OrdinalSVC as OrdinalSVC
+    from .linear.path import linear_svc_path as linear_svc_path
+    from .online.kernel_sgd import KernelSGDClassifier as KernelSGDClassifier
+    from .online.lasvm import LASVC as LASVC
 
     __version__: str
 
-__all__ = [
-    "LASVC",
-    "SVC",
-    "TRUSTED_TYPES",
-    "Checkpoint",
-    "IncrementalOneClassSVM",
-    "IncrementalSVC",
-    "KernelSGDClassifier",
-    "LinearSVC",
-    "LinearSVCCV",
-    "MinNormSVC",
-    "NNISDAClassifier",
-    "NystroemMap",
-    "NystroemSVC",
-    "OrdinalSVC",
-    "WorstViolatorSVC",
-    "__version__",
-    "active",
-    "compare",
-    "datasets",
-    "linear_svc_path",
-    "load",
-    "load_libsvm",
-    "metrics",
-    "model_selection",
-    "nystroem_path",
-    "save",
-    "save_libsvm",
-]
-
 #: Modules of the public names.
-_HOMES = {
-    "LASVC": "online.lasvm",
-    "SVC": "batch.svc",
-    "TRUSTED_TYPES": "files",
-    "Checkpoint": "files",
-    "OrdinalSVC": "linear.ordinal",
-    "LinearSVC": "linear.finite_newton",
-    "LinearSVCCV": "linear.cv",
-    "IncrementalOneClassSVM": "exact.one_class",
-    "IncrementalSVC": "exact.incremental",
-    "KernelSGDClassifier": "online.kernel_sgd",
-    "MinNormSVC": "batch.min_norm",
-    "NNISDAClassifier": "batch.nnisda",
-    "NystroemMap": "linear.nystroem_map",
-    "NystroemSVC": "linear.nystroem",
-    "WorstViolatorSVC": "batch.ollawv",
-    "linear_svc_path": "linear.path",
-    "load": "files",
-    "load_libsvm": "files",
-    "nystroem_path": "linear.nystroem",
-    "save": "files",
-    "save_libsvm": "files",
+_HOMES = {row.name: row.module for row in ESTIMATORS.values()} | {
+    name: module for module, names in FUNCTIONS.items() for name in names
 }
-#: Sub-packages and modules that ``import hingeline`` makes available.
-_PARTS = (
-    "_core",
-    "active",
-    "base",
-    "batch",
-    "compare",
-    "datasets",
-    "exact",
-    "files",
-    "linear",
-    "metrics",
-    "model_selection",
-    "online",
-    "onnx",
-    "testing",
-)
+
+__all__ = sorted([*_HOMES, "__version__", "active", "compare", "datasets", "metrics", "model_selection"])
 
 
 def __getattr__(name: str) -> Any:
     value: Any
     if name in _HOMES:
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    elif name in _PARTS:
-        value = import_module(f".{name}", __name__)
     elif name == "__version__":
         value = import_module("importlib.metadata").version(__name__)
+    elif not name.startswith("__") and find_spec(f".{name}", __name__) is not None:
+        value = import_module(f".{name}", __name__)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._registry import COMPUTED, DEFINITE
 from ..base.kernel import KernelEstimator
 
 __all__ = ["scores_of", "similarity_of"]
@@ -55,7 +56,7 @@ def similarity_of(estimator: Any, X: Any) -> np.ndarray:
     from sklearn.metrics.pairwise import cosine_similarity, pairwise_kernels  # takes long to import
 
     kernel = estimator.kernel if isinstance(estimator, KernelEstimator) else "linear"
-    if kernel in ("linear", "sigmoid"):  # a sigmoid is no inner product
+    if kernel == "linear" or (kernel in COMPUTED and kernel not in DEFINITE):  # then it is no inner product
         return np.clip(cosine_similarity(X), -1, 1)
     if callable(kernel):
         values = np.asarray(kernel(X, X), dtype=np.float64)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import _core
+from .._registry import COMPUTED, KERNELS, kernel_parameters
 from . import params
 from .frame import Frame, choose_frame, largest_entry, loses_digits
 from .labels import read_only
@@ -18,8 +19,6 @@ from .progress import warn_of_long_fit
 from .rows import LARGEST, RowEstimator, blocks, finite, require_array, require_sound
 from .state import snapshot
 
-#: Kernels that the core computes.
-COMPUTED = ("linear", "poly", "rbf", "sigmoid")
 #: Bytes of kernel values that a callable kernel computes at a time for decision values.
 CALLED_BLOCK_BYTES = 64 << 20
 #: Rows from which a stream may take gamma='scale' without a warning: the variance is then known to about 20 %.
@@ -84,7 +83,7 @@ class KernelEstimator(RowEstimator):
 
     def _uses_scale(self) -> bool:
         """Whether kernel values depend on the rows that gamma='scale' was computed from."""
-        return isinstance(self.gamma, str) and self.gamma == "scale" and self.kernel in ("rbf", "poly", "sigmoid")
+        return isinstance(self.gamma, str) and self.gamma == "scale" and "gamma" in kernel_parameters(self.kernel)
 
     def _set_kernel(self, X: Any, sample_weight: np.ndarray | None = None) -> None:
         """Set gamma and the frame of the core from the rows of a fit, or from the first rows of a stream."""
@@ -160,7 +159,8 @@ class KernelEstimator(RowEstimator):
 
     def _is_definite(self) -> bool:
         """Whether the kernel is known to be positive semi-definite."""
-        return self.kernel in ("linear", "rbf") or (self.kernel == "poly" and self.coef0 >= 0)
+        row = KERNELS.get(self.kernel) if isinstance(self.kernel, str) else None
+        return row is not None and row.definite_from is not None and self.coef0 >= row.definite_from
 
     def _call_kernel(self, A: Any, B: Any) -> np.ndarray:
         values = self.kernel(A, B)

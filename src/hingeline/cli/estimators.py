@@ -5,40 +5,25 @@ from __future__ import annotations
 import ast
 import difflib
 from argparse import Namespace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_outlier_detector
 
+from .. import _registry
 from ..base import params
 from .data.rows import settled
 from .errors import UsageError
 
-#: Estimators that the command line offers.
-ESTIMATORS = (
-    "SVC",
-    "WorstViolatorSVC",
-    "MinNormSVC",
-    "NNISDAClassifier",
-    "LASVC",
-    "KernelSGDClassifier",
-    "IncrementalSVC",
-    "IncrementalOneClassSVM",
-    "LinearSVC",
-    "LinearSVCCV",
-    "OrdinalSVC",
-    "NystroemSVC",
-)
-
 
 def class_of(name: str) -> Any:
     """Class of an estimator by name."""
-    if name not in ESTIMATORS:
-        close = difflib.get_close_matches(name.lower(), {one.lower(): one for one in ESTIMATORS}, 1)
-        hint = " Did you mean " + next(one for one in ESTIMATORS if one.lower() == close[0]) + "?" if close else ""
-        raise UsageError(f"unknown estimator {name!r}.{hint} Known are {', '.join(ESTIMATORS)}.")
-    return getattr(import_module("hingeline"), name)
+    known = _registry.estimators("command_line")
+    if name not in known:
+        close = difflib.get_close_matches(name.lower(), {one.lower(): one for one in known}, 1)
+        hint = " Did you mean " + next(one for one in known if one.lower() == close[0]) + "?" if close else ""
+        raise UsageError(f"unknown estimator {name!r}.{hint} Known are {', '.join(known)}.")
+    return _registry.class_of(name)
 
 
 def value_of(text: str) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from .._registry import ESTIMATORS
 from . import stdout
 from .errors import CommandError, DataError, InputError, OutputError, UsageError
 
@@ -124,7 +125,7 @@ def write(model: Any, path: str, kind: str) -> None:
 def require_libsvm(model: Any, classes: Any) -> None:
     """Refuse before the training a model that LIBSVM's text cannot hold."""
     name, message = type(model).__name__, None
-    if getattr(model, "kernel", None) is None or name == "NystroemSVC":
+    if not ESTIMATORS[name].libsvm:
         message = f"{name} has no support vectors, which LIBSVM's format is made of."
     elif getattr(model, "shape", "plane") != "plane":
         message = "LIBSVM's one-class SVM is a plane. Give --param shape=plane."

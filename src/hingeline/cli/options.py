@@ -7,10 +7,15 @@ from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from typing import Any
 
-#: LIBSVM's numbers of kernels.
-KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
-#: LIBSVM's numbers of problems that there are estimators for.
-TYPES = {"0": "SVC", "2": "IncrementalOneClassSVM"}
+from .. import _registry
+
+#: Kernels at the places of LIBSVM's numbers.
+KERNELS = tuple(row.name for row in _registry.KERNELS.values() if row.libsvm)
+_FIRST = {row.libsvm: row.name for row in reversed(_registry.ESTIMATORS.values())}
+_PROBLEMS = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
+#: LIBSVM's numbers of problems, and for each the first estimator that solves it.
+TYPES = {str(number): _FIRST[problem] for number, problem in enumerate(_PROBLEMS) if problem in _FIRST}
+_TYPES = " or ".join(f"{number} ({name})" for number, name in TYPES.items())
 #: Formats of data files.
 FORMATS = ("auto", "libsvm", "csv", "npz", "parquet")
 #: Numbers between commas, the first of which is negative.
@@ -63,9 +68,7 @@ def add_estimator(parser: ArgumentParser, default: str, *, later: bool = False) 
     which.add_argument(
         "--estimator", metavar="CLASS", default=None if later else default, help=f"name as in Python, default {default}"
     )
-    which.add_argument(
-        "-s", dest="estimator", action=_Type, metavar="TYPE", help="LIBSVM's number: 0 (SVC) or 2 (one-class)"
-    )
+    which.add_argument("-s", dest="estimator", action=_Type, metavar="TYPE", help=f"LIBSVM's number: {_TYPES}")
     group.add_argument(
         "--param", metavar="NAME=VALUE", type=pair, action="append", default=[], help="any parameter of the class"
     )
@@ -82,7 +85,7 @@ class _Type(Action):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         if values not in TYPES:
-            parser.error(f"-s must be 0 (C-SVC) or 2 (one-class SVM). Got {values}. See --estimator for other methods.")
+            parser.error(f"-s must be {_TYPES}. Got {values}. See --estimator for other methods.")
         setattr(namespace, self.dest, TYPES[values])
 
 

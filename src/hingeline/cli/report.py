@@ -6,13 +6,11 @@ import os
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from .._registry import KERNELS
 from .console import Console, percent
 from .options import add_common, add_data
 
 HELP = "describe a model file, and its predictions on a data file"
-
-#: Parameters of the kernel in LIBSVM's text.
-LIBSVM_PARAMETERS = {"poly": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -73,7 +71,7 @@ def _known_parameters(model: Any, kind: str | None) -> dict[str, Any]:
     known: dict[str, Any] = model.get_params()
     if kind != "libsvm":
         return known
-    return {name: known[name] for name in ("kernel", *LIBSVM_PARAMETERS.get(known["kernel"], ()))}
+    return {name: known[name] for name in ("kernel", *KERNELS[known["kernel"]].parameters)}
 
 
 def _header(path: str) -> dict[str, Any]:

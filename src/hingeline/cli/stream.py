@@ -11,6 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from .. import _registry
 from .console import Console, one_line
 from .errors import INTERRUPTED, TERMINATED
 from .options import add_common, add_data, add_estimator, form_of, listed, positive
@@ -18,7 +19,7 @@ from .options import add_common, add_data, add_estimator, form_of, listed, posit
 HELP = "learn from a stream: predict, learn, save, resume"
 #: Estimator of a new model.
 DEFAULT = "LASVC"
-NO_FORGETTING = "--forget needs a checkpoint of IncrementalSVC or IncrementalOneClassSVM."
+NO_FORGETTING = f"--forget needs a checkpoint of {_registry.phrase('forgets', 'or')}."
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -126,10 +127,7 @@ def _new_model(arguments: Namespace) -> Any:
     arguments.estimator = arguments.estimator or DEFAULT
     model = built(arguments)
     if not hasattr(model, "partial_fit"):
-        raise UsageError(
-            f"{type(model).__name__} does not learn from streams. LASVC, KernelSGDClassifier, "
-            "IncrementalSVC and IncrementalOneClassSVM do."
-        )
+        raise UsageError(f"{type(model).__name__} does not learn from streams. {_registry.phrase('streams')} do.")
     return model
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
+from .._registry import DEFINITE
 from ..base import params
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
@@ -20,7 +21,7 @@ from .ensemble import ExactEnsemble, as_array
 
 #: The kernel must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
 INCREMENTAL_RULES = {
-    "kernel": params.one_of("linear", "poly", "rbf") | params.function(),
+    "kernel": params.one_of(*DEFINITE) | params.function(),
     "gamma": KERNEL_RULES["gamma"],
     "degree": KERNEL_RULES["degree"],
     "coef0": params.real(least=0.0),

@@ -10,6 +10,7 @@ from sklearn.base import OutlierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from .._registry import KERNELS
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.rows import LARGEST, finite
@@ -420,10 +421,11 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             cuts = range(0, X.shape[0], DIAGONAL_BLOCK)
             blocks = [X[at : at + DIAGONAL_BLOCK] for at in cuts]
             return np.concatenate([np.diagonal(self._call_kernel(block, block)) for block in blocks])
-        if self.kernel == "rbf":
-            return np.ones(X.shape[0])
+        diagonal: Any = KERNELS[self.kernel].diagonal
+        if not callable(diagonal):
+            return np.full(X.shape[0], diagonal)
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-        return squares if self.kernel == "linear" else (self._gamma * squares + self.coef0) ** self.degree
+        return np.asarray(diagonal(squares, self._gamma, self.coef0, self.degree))
 
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)

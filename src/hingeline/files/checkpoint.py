@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from .._registry import phrase
 from . import layout
 from .durable import PART, erase, locked, mapped_file, sync_folder, unlock, write_atomically
 from .journal import Journal, Origin
@@ -201,7 +202,7 @@ class Checkpoint:
             Ids of the points.
         """
         if not hasattr(self.model, "forget"):
-            raise TypeError(f"{type(self.model).__name__} cannot forget single points. IncrementalSVC can.")
+            raise TypeError(f"{type(self.model).__name__} cannot forget single points. {phrase('forgets')} can.")
         ensemble, ids = self.model._held(), _array(ids)
         numbers = ensemble.numbers(ids)
         self._catch_up()

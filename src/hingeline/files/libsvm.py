@@ -19,20 +19,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _registry
 from ..base.labels import is_one_vs_rest
 from ..base.platt import wants_probability
 from ..batch.svc import SVC
 from .durable import write_atomically
 
-#: Names of kernels here and in LIBSVM, and the parameters that are written.
-KERNELS = {
-    "linear": ("linear", ()),
-    "poly": ("polynomial", ("degree", "gamma", "coef0")),
-    "rbf": ("rbf", ("gamma",)),
-    "sigmoid": ("sigmoid", ("gamma", "coef0")),
-    "precomputed": ("precomputed", ()),
-}
-OUR_KERNELS = {theirs: (ours, needed) for ours, (theirs, needed) in KERNELS.items()}
+#: Kernels that LIBSVM has, by their names here and there. Their parameters are written.
+KERNELS = {row.name: row for row in _registry.KERNELS.values() if row.libsvm}
+THEIR_KERNELS = {row.libsvm: row for row in KERNELS.values()}
 CLASSIFIERS, ONE_CLASS = ("c_svc", "nu_svc"), "one_class"
 #: Largest index of a feature, and largest degree and number of classes, that are accepted.
 LARGEST_INDEX, LARGEST_DEGREE, LARGEST_CLASSES = 2**31 - 1, 2**31 - 1, 46341
@@ -167,9 +162,9 @@ def _sigmoids(model: Any) -> np.ndarray:
 
 def _lines(model: Model) -> Iterator[bytes]:
     """Lines of a file."""
-    name, needed = KERNELS[model.kernel]
-    head: list[tuple[str, Any]] = [("svm_type", [model.svm_type]), ("kernel_type", [name])]
-    head += [(parameter, [getattr(model, parameter)]) for parameter in needed]
+    kernel = KERNELS[model.kernel]
+    head: list[tuple[str, Any]] = [("svm_type", [model.svm_type]), ("kernel_type", [kernel.libsvm])]
+    head += [(parameter, [getattr(model, parameter)]) for parameter in kernel.parameters]
     head += [("nr_class", [model.n_classes]), ("total_sv", [model.vectors.shape[0]]), ("rho", model.rho.tolist())]
     if len(model.labels):
         head.append(("label", model.labels.tolist()))
@@ -266,7 +261,7 @@ class _Header:
 
     @property
     def kernel(self) -> str:
-        return OUR_KERNELS[self.words["kernel_type"]][0]
+        return THEIR_KERNELS[self.words["kernel_type"]].name
 
     def take(self, line: bytes, number: int) -> None:
         """Take one line."""
@@ -301,7 +296,7 @@ class _Header:
 
     def checked(self) -> tuple[int, int]:
         """Numbers of classes and support vectors, after all checks."""
-        allowed = {"svm_type": (*CLASSIFIERS, ONE_CLASS), "kernel_type": tuple(OUR_KERNELS)}
+        allowed = {"svm_type": (*CLASSIFIERS, ONE_CLASS), "kernel_type": tuple(THEIR_KERNELS)}
         for key, words in allowed.items():
             if self.words.get(key) not in words:
                 raise ValueError(f"{key} must be one of {', '.join(words)}. Got {self.words.get(key)}.")
@@ -327,12 +322,13 @@ class _Header:
 
     def parameters(self) -> dict[str, Any]:
         """Type of the model, kernel and its parameters."""
-        kernel, needed = OUR_KERNELS[self.words["kernel_type"]]
+        kernel = THEIR_KERNELS[self.words["kernel_type"]]
+        needed = kernel.parameters
         gamma = self.number("gamma", 0.0, np.inf) if "gamma" in needed else 0.0
         coef0 = self.number("coef0", -np.inf, np.inf) if "coef0" in needed else 0.0
         degree = int(self.number("degree", 0, LARGEST_DEGREE)) if "degree" in needed else 3
         svm_type = self.words["svm_type"]
-        return {"svm_type": svm_type, "kernel": kernel, "gamma": gamma, "coef0": coef0, "degree": degree}
+        return {"svm_type": svm_type, "kernel": kernel.name, "gamma": gamma, "coef0": coef0, "degree": degree}
 
 
 def _numbers(tokens: list[bytes], where: str, *, integers: bool = False) -> np.ndarray:
@@ -433,7 +429,7 @@ def _estimator(model: Model, n_features: int | None, library: str) -> Any:
         "_gamma": model.gamma,
         "n_features_in_": width,
     }
-    gamma = model.gamma if "gamma" in KERNELS[model.kernel][1] else "scale"
+    gamma = model.gamma if "gamma" in KERNELS[model.kernel].parameters else "scale"
     given: dict[str, Any] = {"kernel": model.kernel, "coef0": model.coef0, "degree": model.degree, "gamma": gamma}
     if not own:
         return _of_sklearn(model, given, common, coef)

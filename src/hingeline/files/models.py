@@ -12,57 +12,25 @@ from uuid import UUID
 
 import numpy as np
 
+from .. import _registry
 from ..base import params
 from ..base.frame import Frame
 from ..base.state import lock_of
-from ..batch.min_norm import MinNormSVC
-from ..batch.nnisda import NNISDAClassifier
-from ..batch.ollawv import WorstViolatorSVC
-from ..batch.svc import SVC
 from ..exact.ensemble import ExactEnsemble
-from ..exact.incremental import IncrementalSVC
-from ..exact.one_class import IncrementalOneClassSVM
-from ..linear.cv import LinearSVCCV
-from ..linear.finite_newton import LinearSVC
-from ..linear.nystroem import NystroemSVC
 from ..linear.nystroem_map import NystroemMap
-from ..linear.ordinal import OrdinalSVC
 from ..online.ensemble import StreamEnsemble
-from ..online.kernel_sgd import KernelSGDClassifier
-from ..online.lasvm import LASVC
 from . import layout
 from .durable import mapped_file, write_atomically
 from .tree import SPARSE, Decoder, Encoder
 
 #: Name and version of the format, in the header of each file.
 FORMAT, VERSION = "hingeline", 1
-#: Classes that are saved and loaded.
-ESTIMATORS: dict[str, Any] = {
-    learner.__name__: learner
-    for learner in (
-        SVC,
-        WorstViolatorSVC,
-        MinNormSVC,
-        NNISDAClassifier,
-        LASVC,
-        KernelSGDClassifier,
-        IncrementalSVC,
-        IncrementalOneClassSVM,
-        LinearSVC,
-        LinearSVCCV,
-        OrdinalSVC,
-        NystroemSVC,
-        NystroemMap,
-    )
-}
 #: Classes of objects inside estimators.
 PARTS: dict[str, Any] = {part.__name__: part for part in (ExactEnsemble, StreamEnsemble, NystroemMap, Frame)}
 #: Names of all types in saved estimators that skops does not trust by itself: ``skops.io.load(path, trusted=...)``.
 TRUSTED_TYPES: list[str] = sorted(
-    {
-        f"{kind.__module__}.{kind.__qualname__}"
-        for kind in (*ESTIMATORS.values(), *PARTS.values(), *SPARSE.values(), UUID)
-    }
+    {f"hingeline.{row.module}.{row.name}" for row in _registry.ESTIMATORS.values()}
+    | {f"{kind.__module__}.{kind.__qualname__}" for kind in (*PARTS.values(), *SPARSE.values(), UUID)}
     | {"numpy.dtype"}
 )
 #: Attributes that are not saved: callbacks, which are code, and requests of metadata routing.
@@ -107,7 +75,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def packed(model: Any) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     """Texts and arrays of the file of an estimator."""
     name = type(model).__name__
-    if ESTIMATORS.get(name) is not type(model):
+    if _registry.row_of(type(model)) is None:
         raise TypeError(
             f"model must be an estimator of hingeline. Got {type(model).__module__}.{type(model).__qualname__}. Save "
             "pipelines and other estimators with skops, see the guide on model files."
@@ -201,6 +169,6 @@ def _class_of(texts: Mapping[str, str]) -> Any:
     number = texts.get("format_version")
     if number != str(VERSION):
         raise ValueError(f"the file has format version {number}; this hingeline reads version {VERSION}")
-    if texts.get("class") not in ESTIMATORS:
+    if texts.get("class") not in _registry.ESTIMATORS:
         raise ValueError(f"field 'class': unknown class {texts.get('class')!r}")
-    return ESTIMATORS[texts["class"]]
+    return _registry.class_of(texts["class"])

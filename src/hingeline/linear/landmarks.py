@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from .. import _core
+from .._registry import COMPUTED, KERNELS
 from ..base.frame import Frame, choose_frame
-from ..base.kernel import COMPUTED
 from .layout import Layout
 from .rows import FEW_ENTRIES, Clip, LocalProblem, MultiplierSource, Sample
 
@@ -42,17 +42,7 @@ BLOCK_BYTES = 64 << 20
 # ---- kernel values ---------------------------------------------------------------------------------
 
 #: Kernels of scikit-learn and their parameters.
-KERNEL_PARAMS = {
-    "additive_chi2": (),
-    "chi2": ("gamma",),
-    "cosine": (),
-    "laplacian": ("gamma",),
-    "linear": (),
-    "poly": ("gamma", "degree", "coef0"),
-    "polynomial": ("gamma", "degree", "coef0"),
-    "rbf": ("gamma",),
-    "sigmoid": ("gamma", "coef0"),
-}
+KERNEL_PARAMS = {row.name: row.parameters for row in KERNELS.values() if row.name != "precomputed"}
 
 
 @dataclass(frozen=True)

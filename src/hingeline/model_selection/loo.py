@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.kernel import COMPUTED
+from .._registry import COMPUTED
 from ..base.labels import pairs
 from ..base.state import snapshot
 from ..batch.svc import SVC

@@ -29,24 +29,17 @@ from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 
 from .. import _core
+from .._registry import COMPUTED, ESTIMATORS, row_of
 from ..base import params as rules
-from ..base.kernel import COMPUTED
 from ..base.labels import require_two
 from ..base.platt import wants_probability
 from ..base.rows import finite, row_blocks
 from ..base.state import snapshot
-from ..batch.min_norm import MinNormSVC
-from ..batch.nnisda import NNISDAClassifier
-from ..batch.ollawv import WorstViolatorSVC
 from ..batch.svc import SINGLE_ROWS, SVC
 from ..batch.training import BatchTraining
 from .kernels import Kernels, Key
 from .scores import Decided, accuracy, is_accuracy
 
-#: Estimators whose machines are trained from a kernel matrix.
-SHARED = (SVC, WorstViolatorSVC, MinNormSVC, NNISDAClassifier)
-#: Those that are trained from zero for each value of C.
-RESTARTED = (MinNormSVC, NNISDAClassifier)
 #: Key of a kernel matrix that is given.
 PRECOMPUTED: Key = ("precomputed", 0.0, 0.0, 0)
 #: Seconds of a run from which threads pay: shorter ones are mostly Python, which has one thread at a time.
@@ -111,7 +104,13 @@ def counterpart(estimator: Any) -> Any:
     """Estimator of this package that solves the problem of an estimator; None if there is none."""
     if type(estimator) is sklearn.svm.SVC:
         return SVC(**estimator.get_params(deep=False))
-    return estimator if type(estimator) in SHARED else None  # a subclass may have a fit of its own
+    row = row_of(type(estimator))  # None also for a subclass, which may have a fit of its own
+    return estimator if row is not None and row.path else None
+
+
+def _restarts(estimator: Any) -> bool:
+    """Whether an estimator is trained from zero for each value on the path."""
+    return ESTIMATORS[type(estimator).__name__].restarts
 
 
 def _frozen(value: Any) -> Hashable:
@@ -153,7 +152,7 @@ class SharedKernel:
         self.in_matrix = False
         checker = counterpart(problem.estimator)
         #: Parameter along which a run goes.
-        self.path = "margin" if isinstance(checker, WorstViolatorSVC) else "C"
+        self.path = ESTIMATORS[type(checker).__name__].path
         self.X, self.y = snapshot(checker)._validate_rows(problem.X, problem.y)
         _, codes, counts = np.unique(self.y, return_inverse=True, return_counts=True)
         #: Samples of the two largest classes.
@@ -217,7 +216,7 @@ class SharedKernel:
         self.n_trainings = Counter()
         for run in order:
             if run.key is not None:
-                self.n_trainings[run.key] += len(run.members) if isinstance(run.estimator, RESTARTED) else 1
+                self.n_trainings[run.key] += len(run.members) if _restarts(run.estimator) else 1
         return order, others
 
     def _key(self, estimator: Any) -> Key | None:
@@ -378,7 +377,7 @@ class SharedKernel:
 
     def _work(self, run: Run) -> int:
         """Bytes that training takes besides matrices and cache."""
-        if not isinstance(run.estimator, RESTARTED):
+        if not _restarts(run.estimator):
             return 0
         together = getattr(run.estimator, "multi_class", "ovo") == "all"
         return run.estimator._work_bytes(len(self.y) if together else self.largest_pair)

@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
+from .._registry import kernel_parameters, phrase, row_of
 from ..base.rows import sound_rows
-from ..batch.ollawv import WorstViolatorSVC
 from .shared import counterpart
 
 #: Rows that the distances are computed from, at most.
@@ -89,14 +89,15 @@ def default_param_grid(estimator: Any, X: Any, y: Any = None) -> dict[str, list[
         inner = default_param_grid(last, before.fit_transform(X, y) if len(before) else X)
         return {f"{name}__{parameter}": values for parameter, values in inner.items()}
     ours = counterpart(estimator)
-    if ours is None:
+    row = None if ours is None else row_of(type(ours))
+    if row is None:
         raise ValueError(
-            f"param_grid is needed for {type(estimator).__name__}: there is a default search space for SVC, "
-            "WorstViolatorSVC, MinNormSVC and NNISDAClassifier only."
+            f"param_grid is needed for {type(estimator).__name__}: there is a default search space for "
+            f"{phrase('path')} only."
         )
-    other = "margin" if isinstance(ours, WorstViolatorSVC) else "C"
+    other = row.path
     grid: dict[str, list[Any]] = {other: list(VALUES[other])}
-    if ours.kernel in ("rbf", "poly", "sigmoid"):
+    if "gamma" in kernel_parameters(ours.kernel):
         scale = median_distance(X)
         grid["gamma"] = [width / scale for width in WIDTHS[other]]
     return grid

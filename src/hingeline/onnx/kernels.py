@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from .._registry import KERNELS
 from .graph import Graph
 
 
 def kernel_values(graph: Graph, X: str, rows: np.ndarray, kernel: str, parameters: dict[str, Any]) -> str:
     """Name of the matrix of kernel values between X and `rows`."""
-    if not isinstance(kernel, str) or kernel not in KERNELS:
-        raise ValueError(f"kernel={kernel!r} cannot be exported. Use one of {', '.join(KERNELS)}.")
-    return KERNELS[kernel](graph, X, np.asarray(rows, dtype=np.float64), **parameters)
+    known = {row.name: row.onnx for row in KERNELS.values() if row.onnx}
+    if not isinstance(kernel, str) or kernel not in known:
+        raise ValueError(f"kernel={kernel!r} cannot be exported. Use one of {', '.join(known)}.")
+    return BUILDERS[known[kernel]](graph, X, np.asarray(rows, dtype=np.float64), **parameters)
 
 
 def _linear(graph: Graph, X: str, rows: np.ndarray, **_: Any) -> str:
@@ -80,15 +82,7 @@ def _chi2(graph: Graph, X: str, rows: np.ndarray, gamma: float, **_: Any) -> str
     return graph.add("Exp", graph.add("Mul", _additive_chi2(graph, X, rows), np.float64(gamma)))
 
 
-#: Kernels by name.
-KERNELS: dict[str, Callable[..., str]] = {
-    "linear": _linear,
-    "poly": _poly,
-    "polynomial": _poly,
-    "rbf": _rbf,
-    "sigmoid": _sigmoid,
-    "cosine": _cosine,
-    "laplacian": _laplacian,
-    "additive_chi2": _additive_chi2,
-    "chi2": _chi2,
+#: The functions above by the names in the registry.
+BUILDERS: dict[str, Callable[..., str]] = {
+    build.__name__[1:]: build for build in (_linear, _poly, _sigmoid, _rbf, _cosine, _laplacian, _additive_chi2, _chi2)
 }

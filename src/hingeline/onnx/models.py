@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ..base.classifier import KernelClassifier
+from .._registry import KERNELS, row_of
 from ..base.kernel import KernelEstimator
 from ..base.labels import is_one_vs_rest, n_pairs, pair_outputs, pairs
 from ..base.platt import PlattClassifier, wants_probability
@@ -20,7 +20,6 @@ from ..base.rows import LARGEST
 from ..batch.svc import SVC
 from ..exact.incremental import IncrementalSVC
 from ..exact.one_class import IncrementalOneClassSVM
-from ..linear.finite_newton import LinearClassifier
 from ..linear.nystroem import NystroemSVC
 from ..linear.nystroem_map import NystroemMap
 from ..linear.ordinal import OrdinalSVC
@@ -28,8 +27,6 @@ from .coupling import coupled
 from .graph import DOUBLE, INT64, Graph
 from .kernels import kernel_values
 
-#: Default of gamma in scikit-learn's kernels, where it is not 1 / n_features.
-DEFAULT_GAMMA = {"chi2": 1.0}
 #: Relative rounding error of scores of one-class models: points on the boundary count as inside.
 ROUNDING = 1e-12
 
@@ -39,10 +36,10 @@ def outputs(graph: Graph, model: Any, X: str) -> dict[str, str]:
     check_is_fitted(model)
     if hasattr(model, "_snapshot"):  # one state, while another thread learns
         model = model._snapshot()
-    for kind, build in BUILDERS:
-        if isinstance(model, kind):
-            return build(graph, model, X)
-    raise TypeError(f"{type(model).__name__} cannot be exported. Give an estimator of hingeline.")
+    row = next(filter(None, map(row_of, type(model).__mro__)), None)
+    if row is None:
+        raise TypeError(f"{type(model).__name__} cannot be exported. Give an estimator of hingeline.")
+    return BUILDERS[row.onnx](graph, model, X)
 
 
 # ---- machines ----------------------------------------------------------------------------------------
@@ -216,8 +213,9 @@ def _one_class(graph: Graph, model: IncrementalOneClassSVM, X: str) -> dict[str,
 
 def _diagonal(graph: Graph, model: IncrementalOneClassSVM, X: str) -> str:
     """K(x, x) of the rows of X, as a column."""
-    if model.kernel == "rbf":
-        return graph.constant(np.float64(1.0))
+    known = KERNELS[model.kernel].diagonal
+    if not callable(known):
+        return graph.constant(np.float64(known))
     factor = 1.0 if model.kernel == "linear" else model._gamma
     products = graph.sums(graph.add("Mul", X, X), model.n_features_in_, factor)
     if model.kernel == "linear":
@@ -242,7 +240,8 @@ def _linear_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
 
 def _landmark_values(graph: Graph, model: NystroemMap, X: str) -> str:
     kernel = model._kernel()
-    own = {"gamma": DEFAULT_GAMMA.get(kernel.metric, 1.0 / model.n_features_in_), "coef0": 1.0, "degree": 3}
+    usual = KERNELS[kernel.metric].gamma if kernel.metric in KERNELS else None
+    own = {"gamma": 1.0 / model.n_features_in_ if usual is None else usual, "coef0": 1.0, "degree": 3}
     own |= {name: value for name, value in kernel.params.items() if value is not None}
     return kernel_values(graph, X, _dense(model.components_), kernel.metric, own)
 
@@ -269,11 +268,7 @@ def _ordinal(graph: Graph, model: OrdinalSVC, X: str) -> dict[str, str]:
     return {"label": label, "scores": graph.add("Min", left, right)}
 
 
-#: Classes of estimators and how they are built; the first that fits.
-BUILDERS: list[tuple[type, Callable[[Graph, Any, str], dict[str, str]]]] = [
-    (KernelClassifier, _kernel_classifier),
-    (IncrementalOneClassSVM, _one_class),
-    (OrdinalSVC, _ordinal),
-    (LinearClassifier, _linear_classifier),
-    (NystroemMap, _map),
-]
+#: How estimators are built, by the names in the registry.
+BUILDERS: dict[str, Callable[[Graph, Any, str], dict[str, str]]] = {
+    build.__name__[1:]: build for build in (_kernel_classifier, _linear_classifier, _map, _one_class, _ordinal)
+}

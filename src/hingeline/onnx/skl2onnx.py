@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..files.models import ESTIMATORS
+from .._registry import ESTIMATORS, class_of
 from .export import attributes
 from .graph import DOUBLE, INT64, Graph
 from .models import outputs
@@ -42,7 +42,8 @@ def register() -> None:
     from skl2onnx import update_registered_converter
 
     ignored = {"zipmap": [True, False, "columns"], "raw_scores": [True, False], "output_class_labels": [False, True]}
-    for name, learner in ESTIMATORS.items():
+    for name in ESTIMATORS:
+        learner = class_of(name)
         options = ignored if hasattr(learner, "predict") else {}
         update_registered_converter(learner, f"Hingeline{name}", _shape, _convert, parser=_parse, options=options)
 
