@@ -2,15 +2,14 @@
 
     python -m benchmarks.claims            # exit status 1, and a line for each number that differs
 
-A comment ties the numbers of the text above it, up to the comment before or the last heading:
+claims.txt ties the numbers of a section, from its heading to the next one, to their sources:
 
-    <!-- numbers
+    [docs/guide/lasvm.md # Streams]
     @ lasvm-2026-11-15 # lasvm-adult
     LASVC, 'nc' | fit, s -> 1.37 | support vectors -> 4,864
     SVC, tol = 1e-06 | KKT violation -> 6e-7 to 2.5e-4 | errors -> < 30
     "took 7.6 s (three seeds" -> 7.6
     from python -m benchmarks.svc
-    -->
 
 - ``@ FILE # SECTION``: file in benchmarks/results, and a section by the name in backticks below its heading or by the
   beginning of its heading; ``*`` matches several.
@@ -20,9 +19,8 @@ A comment ties the numbers of the text above it, up to the comment before or the
 - ``"WORDS" -> VALUE``: these words are in the file, and their first number rounds to the value; ``"WORDS"``: they are.
 - ``from SOURCE``: numbers of no result file, and the file or module that makes them.
 
-Every value must be in the text above. In STRICT pages every measured number must be tied: cells of tables (except the
-first column) and numbers with a unit. Elsewhere a section with such numbers that links to a result file must have a
-comment.
+Every value must be in the section. In STRICT pages every measured number must be tied: cells of tables (except the
+first column) and numbers with a unit. Elsewhere a section with such numbers that links to a result file must be tied.
 """
 
 from __future__ import annotations
@@ -37,11 +35,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
+TIES = ROOT / "benchmarks" / "claims.txt"
 #: Pages in which all measured numbers are tied, and the heading at which this ends.
-STRICT = {"README.md": "## Install", "benchmarks/README.md": "## How to run them"}
+STRICT = {"README.md": "Install", "benchmarks/README.md": "How to run them"}
 
-_COMMENT = re.compile(r"<!-- numbers\n(.*?)\n-->", re.DOTALL)
-_HEADING = re.compile(r"^#+ ", re.MULTILINE)
+_HEADING = re.compile(r"^#+ (.*)\n", re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w]|,\d)")
 _UNIT = re.compile(r"\*{0,2}(?: ?%| (?:s|ms|times|rows/s|per second|a second|support vectors)\b)")
 _LINK = re.compile(r"results/[\w./-]+\.md")
@@ -141,10 +139,10 @@ def compare(found: list[float], value: str) -> list[str]:
     return shown
 
 
-def tied(comment: str) -> Iterator[tuple[str, str | Mistake]]:
-    """Each line of a comment with each value that it ties, or with what is wrong; '' for sources without numbers."""
+def tied(lines: list[str]) -> Iterator[tuple[str, str | Mistake]]:
+    """Each line of a section with each value that it ties, or with what is wrong; '' for sources without numbers."""
     text, page, section = "", [], ""
-    for line in comment.splitlines():
+    for line in lines:
         try:
             if line.startswith("@ "):
                 name, _, section = line[2:].partition(" # ")
@@ -186,33 +184,45 @@ def _check_source(source: str) -> None:
 # ---- pages ---------------------------------------------------------------------------------------------
 
 
-def mistakes(text: str, strict: str | None = None) -> Iterator[str]:
+def read_ties(text: str) -> dict[str, dict[str, list[str]]]:
+    """Lines of claims.txt by page and heading."""
+    found: dict[str, dict[str, list[str]]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("["):
+            page, _, heading = line.removeprefix("[").removesuffix("]").partition(" # ")
+            lines = found.setdefault(page, {}).setdefault(heading, [])
+        elif line:
+            lines.append(line)
+    return found
+
+
+def mistakes(text: str, ties: dict[str, list[str]], strict: str | None = None) -> Iterator[str]:
     """Errors of a page; `strict`: all measured numbers before this heading must be tied."""
-    start = 0
-    limit = text.index(f"\n{strict}\n") if strict else 0
-    for comment in _COMMENT.finditer(text):
-        headings = [match.start() for match in _HEADING.finditer(text, start, comment.start())]
-        above, values = _plain(text[max([start, *headings]) : comment.start()]), []
-        if start < limit:
-            yield from _loose(_plain(text[start : max([start, *headings])]), [])
-        for line, value in tied(comment.group(1)):
+    _, *parts = _HEADING.split(re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    headings = parts[::2]
+    for heading in ties:
+        if headings.count(heading) != 1:
+            yield f"{headings.count(heading)} sections have the heading {heading!r}"
+    all_tied = headings[: headings.index(strict)] if strict else []
+    for heading, part in zip(headings, parts[1::2], strict=True):
+        shown, values = _plain(part), []
+        for line, value in tied(ties.get(heading, [])):
             if isinstance(value, Mistake):
                 yield f"{line}: {value}"
-            elif value and not _shown(value, above):
-                yield f"{line}: {value} is not in the text above"
+            elif value and not _shown(value, shown):
+                yield f"{line}: {value} is not in the section {heading!r}"
             else:
                 values.append(value)
-        if comment.start() < limit and "" not in values:
-            yield from _loose(above, values)
-        start = comment.end()
-    if start < limit:
-        yield from _loose(_plain(text[start:limit]), [])
-    yield from _links(text)
+        link = _LINK.search(part)
+        if heading in all_tied and "" not in values:
+            yield from _loose(shown, values)
+        elif link and heading not in ties and (number := _measured(shown)):
+            yield f"numbers of {link.group()} are not tied: {number}"
 
 
 def _plain(text: str) -> str:
     """Without code, bold marks and targets of links."""
-    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     return re.sub(r"`[^`]*`|\]\([^)]*\)", "`", text).replace("**", "")
 
 
@@ -236,14 +246,6 @@ def _loose(text: str, values: list[str]) -> Iterator[str]:
                 yield f"{number} has no source: {line.strip()}"
 
 
-def _links(text: str) -> Iterator[str]:
-    """Sections with measured numbers and a link to a result file, but without a comment."""
-    for section in _HEADING.split(text):
-        link = _LINK.search(section)
-        if link and not _COMMENT.search(section) and (number := _measured(_plain(section))):
-            yield f"numbers of {link.group()} are not tied: {number}"
-
-
 def _measured(text: str) -> str | None:
     """A number with a unit, or one of several cells of tables that are just numbers."""
     cells = re.findall(rf"\|\s*({_NUMBER.pattern})(?: ?%| m?s)?\s*(?=\|)", text)
@@ -251,13 +253,20 @@ def _measured(text: str) -> str | None:
     return next(iter(numbers + (cells if len(cells) > 1 else [])), None)
 
 
-def main() -> int:
-    found = 0
+def all_mistakes() -> Iterator[str]:
+    """Errors of all pages and of claims.txt."""
+    ties = read_ties(TIES.read_text(encoding="utf-8"))
     for page in pages():
         name = page.relative_to(ROOT).as_posix()
-        for mistake in mistakes(page.read_text(encoding="utf-8"), STRICT.get(name)):
-            print(f"{name}: {mistake}")
-            found += 1
+        for mistake in mistakes(page.read_text(encoding="utf-8"), ties.pop(name, {}), STRICT.get(name)):
+            yield f"{name}: {mistake}"
+    for name in ties:
+        yield f"{name}: not a page whose numbers are compared"
+
+
+def main() -> int:
+    found = list(all_mistakes())
+    print(*found, sep="\n", end="\n" * bool(found))
     return 1 if found else 0
 
 

@@ -1,7 +1,6 @@
 """Numbers in README.md and docs agree with the result files, and links lead to files."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,31 +27,50 @@ TEXT = """## Speed
 
 Training takes 1.4 s, or **43 s**; 5,300 rows.
 
-<!-- numbers
-@ page # train
-a, x | fit, s -> 1.4
-a, y | fit, s -> 43 | rows -> 5,300
--->
-
 ## Install
 """
+TIES = {"Speed": ["@ page # train", "a, x | fit, s -> 1.4", "a, y | fit, s -> 43 | rows -> 5,300"]}
 
 
 @pytest.fixture
 def check(tmp_path, monkeypatch):
     (tmp_path / "page.md").write_text(RESULT)
     monkeypatch.setattr(claims, "RESULTS", tmp_path)
-    return lambda text, strict="## Install": list(claims.mistakes(text, strict))
+    return lambda text, ties=TIES, strict="Install": list(claims.mistakes(text, ties, strict))
 
 
-def page_with(comment, text="1.4, 31, 156 and 7.6; 1.4 to 42.9"):
-    return f"## Speed\n\n{text}\n\n<!-- numbers\n@ page # train\n{comment}\n-->\n"
+def test_numbers_agree_with_the_result_files():
+    assert list(claims.all_mistakes()) == []
 
 
-@pytest.mark.parametrize("page", claims.pages(), ids=lambda page: f"{page.parent.name}-{page.stem}")
-def test_numbers_agree_with_the_result_files(page):
-    name = page.relative_to(claims.ROOT).as_posix()
-    assert list(claims.mistakes(page.read_text(encoding="utf-8"), claims.STRICT.get(name))) == []
+def test_ties_are_read_by_page_and_heading():
+    lines = claims.read_ties("[a.md # Speed: `SVC`]\n@ page # train\nx | y -> 1\n\n[a.md # Size]\n[b.md # Speed]\nz\n")
+    assert lines == {"a.md": {"Speed: `SVC`": ["@ page # train", "x | y -> 1"], "Size": []}, "b.md": {"Speed": ["z"]}}
+
+
+def test_ties_without_a_section_are_noticed(check, tmp_path, monkeypatch):
+    assert any("0 sections have the heading 'Sped'" in found for found in check(TEXT, {"Sped": []}, None))
+    assert any("2 sections have the heading 'Speed'" in found for found in check(TEXT + TEXT, TIES, None))
+    (tmp_path / "claims.txt").write_text("[no_page.md # Speed]\n" + claims.TIES.read_text(encoding="utf-8"))
+    monkeypatch.setattr(claims, "TIES", tmp_path / "claims.txt")
+    monkeypatch.setattr(claims, "RESULTS", claims.ROOT / "benchmarks" / "results")
+    assert list(claims.all_mistakes()) == ["no_page.md: not a page whose numbers are compared"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/guide/svc.md"])
+def test_another_number_on_a_page_is_noticed(name):
+    text, strict = (claims.ROOT / name).read_text(encoding="utf-8"), claims.STRICT.get(name)
+    ties, changes = claims.read_ties(claims.TIES.read_text(encoding="utf-8"))[name], 0
+    for heading, lines in ties.items():
+        for value in {value for _, value in claims.tied(lines)} - {""}:
+            begin = text.index(f"# {heading}\n")
+            part = text[begin : text.find("\n#", begin)]
+            if part.count(value) == 1:
+                other = value[:-1] + str((int(value[-1]) + 1) % 10)
+                changed = text.replace(part, part.replace(value, other))
+                assert list(claims.mistakes(changed, ties, strict)) != [], (heading, value)
+                changes += 1
+    assert changes >= 20
 
 
 def test_numbers_that_round_are_accepted(check):
@@ -69,7 +87,7 @@ def test_a_new_result_is_noticed(check, tmp_path, wrong):
     "wrong", [("takes 1.4 s", "takes 1.3 s"), ("**43 s**", "**42 s**"), ("5,300 rows", "5,200 rows")]
 )
 def test_a_new_number_in_the_text_is_noticed(check, wrong):
-    assert any("not in the text" in found for found in check(TEXT.replace(*wrong)))
+    assert any("not in the section" in found for found in check(TEXT.replace(*wrong)))
 
 
 @pytest.mark.parametrize(
@@ -77,8 +95,8 @@ def test_a_new_number_in_the_text_is_noticed(check, wrong):
     ["It takes 9 s.", "It errs in 3.5 % of cases.", "| | s |\n|---|---|\n| b | 8.1 |", "A fit takes 1.4 s again."],
 )
 def test_numbers_without_a_source_are_noticed(check, loose):
-    assert any("has no source" in found for found in check(TEXT.replace("\n<!--", f"\n{loose}\n\n<!--", 1)))
     assert any("has no source" in found for found in check(TEXT.replace("## Install", f"{loose}\n\n## Install")))
+    assert any("has no source" in found for found in check(f"# Page\n\n{loose}\n\n{TEXT}"))
 
 
 @pytest.mark.parametrize(
@@ -106,20 +124,21 @@ def test_numbers_without_a_source_are_noticed(check, loose):
         ("from python -m benchmarks.nothing", False),
     ],
 )
-def test_lines_of_comments(check, line, accepted):
-    assert (check(page_with(line), None) == []) is accepted
+def test_lines_of_a_section(check, line, accepted):
+    text = "## Speed\n\n1.4, 31, 156 and 7.6; 1.4 to 42.9\n"
+    assert (check(text, {"Speed": ["@ page # train", line]}, None) == []) is accepted
 
 
-def test_links_to_result_files_need_a_comment(check):
+def test_links_to_result_files_need_ties(check):
     text = "## Speed\n\nIt takes 9 s ([table](results/page.md)).\n\n## Other\n"
-    assert len(check(text, None)) == 1
-    assert check(text.replace("It takes 9 s", "All times"), None) == []
+    assert len(check(text, {}, None)) == 1
+    assert check(text.replace("It takes 9 s", "All times"), {}, None) == []
     table = "## Speed\n\nAll times ([table](results/page.md)).\n\n| data | s |\n|---|---|\n| a | CELL |\n\n## Other\n"
-    assert len(check(table.replace("CELL", "9.5 | 8"), None)) == 1
-    assert check(table.replace("CELL", "1e-3"), None) == []  # a default
-    assert len(check(table.replace("CELL", "words") + "\nIt takes 9 s.\n", None)) == 0  # in another section
-    assert len(check(text.replace("It takes 9 s", "All times").replace("## Other", "It takes 9 s."), None)) == 1
-    assert check(table.replace("CELL", "since 1995"), None) == []
+    assert len(check(table.replace("CELL", "9.5 | 8"), {}, None)) == 1
+    assert check(table.replace("CELL", "1e-3"), {}, None) == []  # a default
+    assert len(check(table.replace("CELL", "words") + "\nIt takes 9 s.\n", {}, None)) == 0  # in another section
+    assert len(check(text.replace("It takes 9 s", "All times").replace("## Other", "It takes 9 s."), {}, None)) == 1
+    assert check(table.replace("CELL", "since 1995"), {}, None) == []
 
 
 @pytest.mark.parametrize(
@@ -152,12 +171,6 @@ def test_ten_lines_give_the_numbers_in_their_comments():
     assert f"{found['score']:.2f}" == "0.99"
     assert (errors, len(found["clf"].ids_)) == (12, 1345)
     assert violation < 1e-12
-
-
-def test_the_pages_have_comments():
-    texts = [page.read_text(encoding="utf-8") for page in claims.pages()]
-    assert sum(text.count("<!-- numbers\n") for text in texts) >= 9
-    assert Path(claims.RESULTS).is_dir()
 
 
 @pytest.mark.parametrize("page", claims.pages(), ids=lambda page: f"{page.parent.name}-{page.stem}")
