@@ -1,6 +1,7 @@
 """What a new user tries first: warnings that name the remedy, ids in pipelines, defaults that can be repeated."""
 
 import pickle
+import timeit
 import uuid
 import warnings
 
@@ -10,23 +11,22 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import hingeline.base.kernel
-import hingeline.base.progress
 from hingeline import (
     LASVC,
     SVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
-    LinearSVC,
     LinearSVCCV,
+    NystroemSVC,
     OrdinalSVC,
 )
+from hingeline.base import duration
 
 from .estimators import CLASSIFIERS, KERNEL, STREAMS
 from .signals import interrupt
@@ -246,22 +246,53 @@ def test_a_search_shows_its_progress():
     np.testing.assert_array_equal(whole.scores_, alone.scores_)
 
 
-@pytest.mark.parametrize("learner", [learner for learner in KERNEL if learner is not SVC])  # as in scikit-learn
-def test_a_long_fit_is_announced(learner, monkeypatch):
-    monkeypatch.setattr(hingeline.base.kernel, "MANY_ROWS", 100)
-    monkeypatch.setattr(hingeline.base.progress, "LONG", 0.0)
-    with pytest.warns(UserWarning, match="120 rows will take about 2 minutes .* LinearSVC on features"):
-        learner(gamma=2.0).fit(X, Y)
-    monkeypatch.setattr(hingeline.base.progress, "LONG", 120.0)
+@pytest.mark.parametrize("learner", [*KERNEL, IncrementalOneClassSVM])
+@pytest.mark.parametrize("container", [np.array, sp.csr_array])
+def test_a_long_fit_is_announced(learner, container, monkeypatch):
+    """The duration follows from the number of rows and the time of one kernel value, measured before the fit."""
+    rows, labels, model = container(X), Y, learner(gamma=2.0)
+    monkeypatch.setattr(duration, "MANY_ROWS", 100)
+    monkeypatch.setattr(duration, "measure_value", lambda estimator, X: 0.1)
+    words = rf"Fitting {learner.__name__} to 120 rows may take minutes: about \d+ minutes .* Faster: NystroemSVC"
+    with pytest.warns(UserWarning, match=words) as caught:
+        model.fit(rows, labels)
+    assert len(caught) == 1
+    monkeypatch.undo()
+    monkeypatch.setattr(duration, "MANY_ROWS", 100)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learner(gamma=2.0).fit(X, Y)
-        learner(gamma=2.0).fit(sp.csr_array(X), Y)
+        model.fit(rows, labels)
+
+
+def test_steps_count_when_kernel_values_cost_nothing(monkeypatch):
+    K = rbf_kernel(X, gamma=2.0)
+    monkeypatch.setattr(duration, "MANY_ROWS", 100)
+    monkeypatch.setattr(duration, "UPDATE_SECONDS", 1.0)
+    for model, rows in ((SVC(kernel="precomputed"), K), (LASVC(kernel=rbf_kernel), X), (SVC(kernel=rbf_kernel), X)):
+        with pytest.warns(UserWarning, match="may take minutes"):
+            model.fit(rows, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LASVC(gamma=2.0).partial_fit(X, Y, [0, 1])  # a stream has no end
+
+
+def test_the_estimate_grows_as_fits_do():
+    seconds = [duration.estimate_seconds(SVC(), X, n) for n in (10_000, 100_000, 1_000_000)]
+    assert seconds[0] < 5 < duration.LONG < seconds[1] * 4 < seconds[2] / 20
+    assert duration.estimate_seconds(SVC(C=100), X, 10_000) > 2 * seconds[0] < 10
+    windows = [duration.estimate_seconds(IncrementalSVC(window=w), X, 100_000) for w in (1000, 10_000, None)]
+    assert windows == sorted(windows)
+
+
+@pytest.mark.parametrize("rows", [np.ones((20_000, 50)), sp.random(20_000, 5000, 0.01, "csr", random_state=0)])
+def test_an_estimate_takes_less_than_a_hundredth_of_the_fit(rows):
+    model = SVC(gamma=0.1)
+    seconds = min(timeit.repeat(lambda: duration.warn_of_long_fit(model, rows), number=1, repeat=5))
+    assert seconds < 0.05
 
 
 def test_the_advice_of_the_announcement_works():
-    features = make_pipeline(Nystroem(gamma=2.0, n_components=50, random_state=0), LinearSVC())
-    assert cross_val_score(features, X, Y).mean() > 0.85
+    assert cross_val_score(NystroemSVC(gamma=2.0, n_components=50), X, Y).mean() > 0.85
 
 
 # ---- one row at a time ----------------------------------------------------------------------------------

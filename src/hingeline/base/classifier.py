@@ -92,7 +92,6 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         X, y = self._validate_rows(X, y)
         classes, codes = np.unique(y, return_inverse=True)
         require_two(classes)
-        self._announce(X)
         return X, classes, np.ascontiguousarray(codes, dtype=np.int64)
 
     def _validate_weighted(

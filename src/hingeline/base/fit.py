@@ -7,7 +7,6 @@ current model, and a callback may stop the training. Without callbacks there is 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any, TypeVar, cast
@@ -15,7 +14,9 @@ from typing import Any, TypeVar, cast
 from sklearn.exceptions import ConvergenceWarning
 
 from . import params
+from .duration import warn_of_long_fit
 from .state import changes, publish, snapshot, turn_of
+from .warn import warn
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -114,6 +115,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
         draft = snapshot(estimator)
         before = vars(draft).copy()
         training, interrupt = cast(MethodType, prepare).__func__(draft, *data), None
+        if callbacks:
+            warn_of_long_fit(draft, training.X)
         try:
             watched = callbacks and HAVE_CALLBACKS and getattr(estimator, "_skl_callbacks", None)
             more = (
@@ -134,7 +137,7 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
         finally:
             interrupt = None  # the traceback refers to this frame: no reference cycle
     for text in complaints:
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+        warn(text, ConvergenceWarning)
     return training
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -13,18 +11,17 @@ import scipy.sparse as sp
 from .. import _core
 from .._registry import COMPUTED, KERNELS, kernel_parameters
 from . import params
-from .frame import Frame, choose_frame, largest_entry, loses_digits
+from .duration import Work
+from .frame import Frame, choose_frame, loses_digits
 from .labels import read_only
-from .progress import warn_of_long_fit
 from .rows import LARGEST, RowEstimator, blocks, finite, require_array, require_sound
 from .state import snapshot
+from .warn import warn
 
 #: Bytes of kernel values that a callable kernel computes at a time for decision values.
 CALLED_BLOCK_BYTES = 64 << 20
 #: Rows from which a stream may take gamma='scale' without a warning: the variance is then known to about 20 %.
 FEWEST_ROWS = 50
-#: Rows from which the time of a fit is estimated, and rows of the block that is measured.
-MANY_ROWS, MEASURED_ROWS = 50_000, 1024
 
 KERNEL_RULES = {
     "kernel": params.one_of(*COMPUTED, "precomputed") | params.function(),
@@ -46,6 +43,11 @@ class KernelEstimator(RowEstimator):
     _needed: tuple[str, ...] = ("dual_coef_", "support_vectors_", "intercept_", "_gamma")
     #: Coordinates of rows in the core; None: those of the user.
     _frame: Frame | None = None
+
+    @property
+    def _work(self) -> Work | None:
+        """Expected work of a fit; None: unknown."""
+        return None
 
     @property
     def _takes_sparse(self) -> bool:
@@ -74,11 +76,7 @@ class KernelEstimator(RowEstimator):
         if not np.isfinite(variance):  # the core rejects such rows and names them
             return 1.0
         if variance == 0 and self.kernel != "linear":
-            warnings.warn(
-                "gamma='scale' needs entries of X that differ; all are equal, so gamma=1.0 is used.",
-                UserWarning,
-                stacklevel=6,
-            )
+            warn("gamma='scale' needs entries of X that differ; all are equal, so gamma=1.0 is used.")
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
     def _uses_scale(self) -> bool:
@@ -93,26 +91,24 @@ class KernelEstimator(RowEstimator):
     def _set_frame(self, X: Any) -> None:
         """Set the frame in which the core computes kernel values. Warn if rounding errors spoil them in any frame."""
         self._frame = self._choose_frame(X)
-        self._warn_of_lost_digits(X, 6)
+        self._warn_of_lost_digits(X)
 
     def _choose_frame(self, X: Any) -> Frame | None:
         if self.kernel not in COMPUTED:
             return None
         return choose_frame(X, self.kernel, self._gamma, float(self.coef0), int(self.degree))
 
-    def _warn_of_lost_digits(self, X: Any, stacklevel: int) -> None:
+    def _warn_of_lost_digits(self, X: Any) -> None:
         """Warn if rounding errors spoil the kernel values of rows that are near one another."""
         if self.kernel != "rbf":
             return
         rows = X if self._frame is None else self._frame.apply(X)
         if not loses_digits(rows, self._steepness, float(np.finfo(self._row_dtype(X)).eps)):
             return
-        warnings.warn(
+        warn(
             "Rounding errors spoil the RBF kernel on these rows: entries of X are too large for their differences. "
             + ("Pass X as a dense array, s" if sp.issparse(X) else "S")
             + "ubtract an offset from the columns of X, or scale them.",
-            UserWarning,
-            stacklevel=stacklevel,
         )
 
     @property
@@ -132,12 +128,10 @@ class KernelEstimator(RowEstimator):
         """Set gamma from the first rows of a stream; warn if they are few."""
         self._set_kernel(X, sample_weight)
         if self._uses_scale() and X.shape[0] < FEWEST_ROWS:
-            warnings.warn(
+            warn(
                 f"gamma='scale' is computed from the first call only, which has {X.shape[0]} rows: "
                 f"gamma={self._gamma:.6g} from now on. Set gamma to a number, or give the first call {FEWEST_ROWS} "
                 "rows or more.",
-                UserWarning,
-                stacklevel=5,
             )
 
     def _kernel(self) -> _core.Kernel:
@@ -181,23 +175,6 @@ class KernelEstimator(RowEstimator):
         """Reject rows that are too large for the kernel, before any work."""
         if self.kernel in COMPUTED:
             _core.Values(_core.Source(self._kernel()), self._matrix(X), 0)
-
-    def _announce(self, X: Any) -> None:
-        """Warn if a fit will take minutes: a quarter of the kernel matrix, at the rate of a small block."""
-        n = X.shape[0]
-        if n < MANY_ROWS or self.kernel not in COMPUTED:
-            return
-        queries = X[:MEASURED_ROWS]
-        queries = queries / max(largest_entry(queries), np.finfo(queries.dtype).tiny)  # in range
-        kernel = _core.Kernel(self.kernel, 1.0 / X.shape[1], float(self.coef0), int(self.degree))
-        one = np.ones((1, 1), dtype=np.int64)
-        size = np.array([queries.shape[0]], dtype=np.int64)
-        lines = _core.Lines(np.ones((1, queries.shape[0])), size, one - 1, np.zeros(1))
-        packed = _core.Packed(kernel, _core.Matrix(queries))
-        begin = perf_counter()
-        packed.decide(lines, _core.Matrix(queries), 1)
-        rate = queries.shape[0] ** 2 / (perf_counter() - begin)
-        warn_of_long_fit(0.25 * n**2 / rate / self._training_threads(), n)
 
     def _training_threads(self) -> int:
         """Callable kernels hold the GIL, so training uses one thread."""

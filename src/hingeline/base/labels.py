@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from .. import _core
 from . import params
-from .rows import LARGEST, finite
+from .rows import LARGEST, finite, flatten_column
 
 
 def n_pairs(n_classes: int) -> int:
@@ -139,7 +139,7 @@ def label_column(y: Any, name: str = "y") -> np.ndarray:
     Arrays of objects, the only ones that can hold None or labels of several types, are checked before they are sorted:
     the error of a comparison names no argument.
     """
-    column: np.ndarray = column_or_1d(y, warn=True)
+    column: np.ndarray = column_or_1d(flatten_column(y, name))
     kinds = {type(label) for label in column} if column.dtype.kind == "O" else set()
     if not all(issubclass(kind, str) for kind in kinds):
         raise ValueError(

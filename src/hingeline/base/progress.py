@@ -3,27 +3,9 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-
-#: Estimated seconds from which a fit warns.
-LONG = 120.0
-
-
-def warn_of_long_fit(seconds: float, n_rows: int) -> None:
-    """Warn before a fit that will take minutes, and name faster ways."""
-    if seconds < LONG:
-        return
-    warnings.warn(
-        f"A kernel fit to {n_rows:,} rows will take about {max(2, round(seconds / 60)):,} minutes (kernel values "
-        "alone, if a quarter of the kernel matrix is needed). Faster: LinearSVC on features of sklearn's "
-        "Nystroem or RBFSampler, fewer rows, or n_jobs. Ctrl-C leaves a usable model; callbacks such as "
-        "sklearn.callback.ProgressBar show the progress.",
-        UserWarning,
-        stacklevel=7,
-    )
 
 
 @contextmanager

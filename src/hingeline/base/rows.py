@@ -11,11 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from .. import _core
 from . import params
 from .fit import CallbackSupportMixin
+from .warn import warn
 
 #: Largest magnitude accepted. Products of larger numbers leave the range of a double.
 LARGEST = 1e100
@@ -118,17 +120,16 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
         """Checked X (and y, if given). With ``finite=False`` X may hold infinity and NaN."""
-        checked = validate_data(
+        return validate_data(
             self,
             sound_rows(X),
-            y,
+            y if isinstance(y, str) else flatten_column(y),
             accept_sparse="csr" if self._takes_sparse else False,
             accept_large_sparse=True,
             dtype=list(self._dtypes),
             ensure_all_finite=finite,
             reset=reset,
         )
-        return checked
 
     def _validate_predict(self, X: Any) -> Any:
         """Checked rows. Arrays that need no conversion skip scikit-learn's validation, which is slow for one row."""
@@ -159,6 +160,20 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
             return int(effective_n_jobs(self.n_jobs))
         return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
+
+
+def flatten_column(y: Any, name: str = "y") -> Any:
+    """Labels in one dimension; warn if they were one column of a table, as scikit-learn does."""
+    nested = isinstance(y, list) and len(y) > 0 and isinstance(y[0], list | tuple)
+    if getattr(y, "ndim", 1 + nested) != 2:
+        return y
+    column = column_or_1d(y)
+    warn(
+        f"A column-vector {name} was passed when a 1d array was expected. Please change the shape of {name} to "
+        "(n_samples, ), for example using ravel().",
+        DataConversionWarning,
+    )
+    return column
 
 
 def require_places(matrix: Any, name: str) -> None:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
+from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.rows import LARGEST
 from .start import coefficients, guess_of, mismatch
@@ -42,6 +43,7 @@ L2_RULES = {
 class L2Classifier(KernelClassifier):
     """Base of both. A subclass has the parameters of `L2_RULES`, and names its algorithm in ``_rule``."""
 
+    _work = Work(values=1.0, updates=10.0)
     _rules = L2_RULES
 
     def _rule(self) -> tuple[str, bool]:

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
+from ..base.duration import Work
 from ..base.labels import pairs
 from ..base.rows import LARGEST
 from .training import BatchTraining
@@ -146,6 +147,7 @@ class WorstViolatorSVC(KernelClassifier):
 
     #: Parameters of other SVMs that this one does not have, because they would have no effect.
     _without_effect = ("C",)
+    _work = Work(values=0.3, updates=2.0, grows=False)
     _rules = {
         "margin": params.real(above=0.0, most=LARGEST),
         "cap": params.real(above=0.0, most=1.0),

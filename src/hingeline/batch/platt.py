@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from ..base.labels import pairs
 from ..base.platt import PlattClassifier, apply_sigmoids, couple
 from ..base.rows import row_blocks
+from ..base.warn import warn
 
 #: Matrices of pairs of classes that the coupling of one row takes.
 COUPLED_ARRAYS = 5
@@ -25,11 +25,10 @@ class SvcProbabilities(PlattClassifier):
 
     def _warn_of_probability(self) -> None:
         if self.probability != "deprecated":
-            warnings.warn(
+            warn(
                 "The `probability` parameter was deprecated in scikit-learn 1.9 and will be removed in version 1.11. "
                 "Use `CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`",
                 FutureWarning,
-                stacklevel=5,
             )
 
     def _probabilities(self: Any, X: Any) -> np.ndarray:
@@ -65,10 +64,9 @@ class SvcProbabilities(PlattClassifier):
         return self._deprecated("probB_", 1)
 
     def _deprecated(self, name: str, which: int) -> np.ndarray:
-        warnings.warn(
+        warn(
             f"Attribute `{name}` was deprecated in scikit-learn 1.9 and will be removed in 1.11.",
             FutureWarning,
-            stacklevel=3,
         )
         check_is_fitted(self)
         values: np.ndarray = self.sigmoids_[which]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, chec
 from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
+from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.labels import checked_labels, chosen, read_only
 from ..base.platt import wants_probability
@@ -178,6 +179,7 @@ class SVC(SvcProbabilities, KernelClassifier):
     ) -> None:
         params.assign(self, locals())
 
+    _work = Work(values=0.5, updates=1.5)
     _rules = {
         "C": params.real(above=0.0, most=LARGEST) | params.Rule(lambda v: v == math.inf, "infinity", Real),
         **CLASSIFIER_RULES,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import _core
 from ..base.ensemble import Ensemble
 from ..base.frame import Frame
+from ..base.warn import warn
 
 #: Values of the core that are not fitted attributes.
 INTERNAL = ("C_", "near_", "ready_", "square_")
@@ -141,10 +141,10 @@ class ExactEnsemble(Ensemble):
                 "kernel matrix is nearly singular: scale the features, remove equal rows, or lower C."
             )
 
-    def warn(self, *, visited: bool = False, stacklevel: int = 4) -> None:
-        """Issue the complaints. `stacklevel` as in :func:`warnings.warn`, counted from this method."""
+    def warn(self, *, visited: bool = False) -> None:
+        """Issue the complaints."""
         for text in self.complaints(visited=visited):
-            warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)
+            warn(text, ConvergenceWarning)
 
     @property
     def counts(self) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 from weakref import WeakSet
@@ -17,6 +16,7 @@ from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
 from ..base.kernel import KERNEL_RULES, KernelEstimator
 from ..base.state import exclusive, steady
+from ..base.warn import warn
 from .ensemble import ExactEnsemble, as_array
 
 #: The kernel must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
@@ -121,12 +121,10 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         if not self._uses_scale() or ensemble in _WARNED:
             return
         _WARNED.add(ensemble)
-        warnings.warn(
+        warn(
             f"gamma='scale' was computed from the rows of the first call: gamma={self._gamma:.6g}. Forgetting a row "
             f"does not change it, so the model differs from a fit to the remaining rows. Set gamma={self._gamma:.6g}, "
             "or another number that does not depend on the rows.",
-            UserWarning,
-            stacklevel=4,
         )
 
     def _held(self) -> ExactEnsemble:

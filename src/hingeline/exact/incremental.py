@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _core
 from ..base import params
 from ..base.classifier import KernelClassifier
+from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.labels import chosen
 from ..base.platt import PlattClassifier, apply_sigmoids, fit_sigmoid
@@ -174,6 +175,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     ) -> None:
         params.assign(self, locals())
 
+    _work = Work(values=0.5, updates=0.0, cubic=0.008)
     _rules = {
         "C": params.real(above=0.0, most=LARGEST),
         **INCREMENTAL_RULES,
@@ -283,7 +285,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         if first:
             self._settle_gamma(X, None if sample_weight is None else given)
         elif len(y) > 1:  # a check of single rows would take longer than learning them
-            self._warn_of_lost_digits(X, 5)
+            self._warn_of_lost_digits(X)
         self._require_moderate(X)
         ensemble = self._ensemble(X) if first else self._continued()
         ensemble.require_weights(self.class_weight, y)

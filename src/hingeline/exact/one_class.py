@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._registry import KERNELS
 from ..base import params
+from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.rows import LARGEST, finite
 from ..base.state import exclusive
@@ -139,6 +140,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     ) -> None:
         params.assign(self, locals())
 
+    _work = Work(values=0.5, updates=50.0, grows=False)
     _rules = {
         "nu": params.real(least=1 / LARGEST, most=1.0),
         "C": params.real(least=1 / LARGEST, most=LARGEST) | params.nothing(),
@@ -226,7 +228,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         if first:
             self._settle_gamma(X, None)
         elif X.shape[0] > 1:  # a check of single rows would take longer than learning them
-            self._warn_of_lost_digits(X, 5)
+            self._warn_of_lost_digits(X)
         ensemble = self._begin(X) if first else self._continued()
         self._require_moderate(X)
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
@@ -270,7 +272,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
         source, threads = self._points_source(ensemble), self._training_threads()
         ensemble.bound(source, *self._bounds(**wanted), threads, self, wanted)
-        ensemble.warn(stacklevel=5)
+        ensemble.warn()
         return self
 
     # ---- decisions -----------------------------------------------------------------------------------

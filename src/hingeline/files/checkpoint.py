@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._registry import phrase
+from ..base.warn import warn
 from . import layout
 from .durable import PART, erase, locked, mapped_file, sync_folder, unlock, write_atomically
 from .journal import Journal, Origin
@@ -169,11 +170,10 @@ class Checkpoint:
             try:
                 self._write()
             except OSError as error:  # the samples are on disk
-                warnings.warn(
+                warn(
                     f"{self.path}: no generation was written ({error}). The next call tries again; until then the "
                     "samples are in the journal.",
                     RuntimeWarning,
-                    stacklevel=3,
                 )
 
     def _begin(self, data: tuple[Any, ...], keywords: dict[str, Any], note: Any) -> None:
@@ -378,11 +378,9 @@ class Checkpoint:
                 continue
             self._remember()
             if errors:
-                warnings.warn(
+                warn(
                     f"{errors[0]}. The generation before it and the journals are used; they give the same model, "
                     "except for changes made without learn and forget.",
-                    UserWarning,
-                    stacklevel=4,
                 )
             return number, oldest
         raise ValueError(f"no generation can be read: {'; '.join(errors)}")
@@ -427,11 +425,9 @@ class Checkpoint:
             except (ValueError, TypeError, AttributeError) as error:
                 if not last or end is not None:
                     raise ValueError(f"{journal.path}: the record at byte {begin} does not fit the model") from error
-                warnings.warn(
+                warn(
                     f"{journal.path}: the last record does not fit the model ({error}). It is removed: learn "
                     "has raised this error before a crash.",
-                    UserWarning,
-                    stacklevel=6,
                 )
                 break
             self.note = record[NOTE]

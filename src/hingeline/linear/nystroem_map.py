@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..base.fit import Training, run, with_callbacks
 from ..base.frame import Frame
 from ..base.rows import RowEstimator, require_array, require_sound
 from ..base.state import snapshot
+from ..base.warn import warn
 from .estimator import class_codes
 from .landmarks import KERNEL_PARAMS, LandmarkKernel, Landmarks, Spectrum, drawn, far_apart, single_suffices, spectrum
 from .training import one_blas_thread
@@ -165,11 +165,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         else:
             X = self._check_rows(X, reset=True)
         if self.n_components > X.shape[0]:
-            warnings.warn(
-                f"n_components={self.n_components} is more than the {X.shape[0]} samples; all samples are used.",
-                UserWarning,
-                stacklevel=4,
-            )
+            warn(f"n_components={self.n_components} is more than the {X.shape[0]} samples; all samples are used.")
         return MapTraining(self, X, codes)
 
     def transform(self, X: Any) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import read_only
 from ..base.rows import finite, require_array
+from ..base.warn import warn
 from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
 from .layout import Layout
 
@@ -161,11 +161,9 @@ class OrdinalSVC(PartitionedClassifierMixin, LinearEstimator):
         if self._categories is not None:
             return self._categories
         if len(found) > 2 and found.dtype.kind in "OUS":
-            warnings.warn(
+            warn(
                 f"y has strings without an order; their alphabetical order is used: {found.tolist()}. Set classes to "
                 "the labels in their order, or give y as an ordered pandas Categorical.",
-                UserWarning,
-                stacklevel=9,
             )
         return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..base import params
 from ..base.rows import LARGEST
+from ..base.warn import warn
 from .estimator import LOSS_WEIGHTS, require_memory
 from .finite_newton import LinearClassifier, LinearSVC
 from .minimiser import Minimiser
@@ -69,7 +69,7 @@ def fit_path(
         for k, of, minimiser in model._walk(problems, values):
             results.record(k, of, minimiser)
     for text in results.complaints(model):
-        warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        warn(text, ConvergenceWarning)
     shared = {key: value for key, value in vars(model).items() if key.endswith("_")}
     models = []
     for k, C in enumerate(values):

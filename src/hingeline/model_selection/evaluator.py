@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -15,6 +14,7 @@ from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..base.progress import progress as progress_of
+from ..base.warn import warn
 from .journal import Journal, fingerprint
 from .loo import ExactLeaveOneOut
 from .pipelines import PipelineKernels, is_kernel_pipeline
@@ -162,27 +162,24 @@ class Evaluator:
         work()
         cell.context.call_on_fit_task_end(estimator=self.caller)
 
-    def storage(self, stacklevel: int) -> str:
+    def storage(self) -> str:
         """How kernel values were kept: 'matrix', 'rows', 'blocks' (with a warning), or 'none'."""
         if self.shared is None:
             return "none"
         if not self.shared.too_large:
             return "matrix" if self.shared.in_matrix else "rows"
-        warnings.warn(
+        warn(
             f"A kernel matrix takes {self.shared.too_large / 2**20:,.3g} MB, more than three quarters of "
             f"memory_limit={self.memory_limit:g}: kernel values are computed for each split, in blocks. Raise "
             "memory_limit if there is memory.",
-            UserWarning,
-            stacklevel=stacklevel,
         )
         return "blocks"
 
     def _warn(self, complaints: list[str], n_cells: int) -> None:
         if complaints:
-            warnings.warn(
+            warn(
                 f"{len(complaints)} warnings about {n_cells} fits of the search. The first: {complaints[0]}",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
     def _fit(self, cells: list[Cell]) -> Iterable[dict[str, Any]]:

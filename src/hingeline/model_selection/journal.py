@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import warnings
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -21,6 +20,7 @@ import numpy as np
 import scipy
 import sklearn
 
+from ..base.warn import warn
 from ..files.durable import locked, unlock
 from ..files.log import Damage, Log, line, next_line
 
@@ -105,11 +105,7 @@ class Journal:
         for begin, record in lines:
             self._keep(begin, record)
         if damaged:
-            warnings.warn(
-                f"checkpoint={str(self.path)!r} has {len(damaged)} damaged lines. Their cells are computed again.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn(f"checkpoint={str(self.path)!r} has {len(damaged)} damaged lines. Their cells are computed again.")
 
     def _require(self, found: dict[str, Any], wanted: dict[str, Any]) -> None:
         reasons = {

@@ -167,7 +167,7 @@ def nested_cross_validate(
                 for k, (best, (train, test)) in enumerate(zip(chosen, folds, strict=True))
             ]
         )
-    evaluate.storage(stacklevel=3)
+    evaluate.storage()
     _warn_or_raise_about_fit_failures(outs, error_score)
     result = _collected(folds, courses, chosen, outs)
     if return_estimator:

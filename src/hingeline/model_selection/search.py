@@ -248,7 +248,7 @@ class KernelSearchCV(GridSearchCV):
         with evaluate:
             drive([course], evaluate)
         task.call_on_fit_task_end(estimator=self)
-        self.kernel_storage_ = evaluate.storage(stacklevel=5)
+        self.kernel_storage_ = evaluate.storage()
         if not course.outs:
             raise ValueError("No fits were performed. Was the CV iterator empty? Were there no candidates?")
         return self._results(course, metric)

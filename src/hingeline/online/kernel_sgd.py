@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core
 from ..base import params
+from ..base.duration import Work
 from ..base.rows import LARGEST
 from .ensemble import StreamEnsemble
 from .stream import STREAM_RULES, FitTraining, StreamClassifier
@@ -198,6 +199,10 @@ class KernelSGDClassifier(StreamClassifier):
         "truncate": params.real(least=0.0, below=1.0),
         **STREAM_RULES,
     }
+
+    @property
+    def _work(self) -> Work:
+        return Work(values=0.25, updates=0.8 * self.n_epochs, grows=False)
 
     def _training(self, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> SgdTraining:
         return SgdTraining(self, X, classes, codes, boxes)

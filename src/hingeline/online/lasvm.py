@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from ..base import params
+from ..base.duration import Work
 from ..base.rows import LARGEST
 from .ensemble import StreamEnsemble
 from .stream import STREAM_RULES, FitTraining, StreamClassifier
@@ -236,6 +237,11 @@ class LASVC(StreamClassifier):
         "max_iter": params.integer(least=-1),
         **STREAM_RULES,
     }
+
+    @property
+    def _work(self) -> Work:
+        updates = (1.2 if self.variant in ("nc", "i") else 4.5) * self.n_epochs
+        return Work(values=0.25, updates=updates + (2.5 if self.finish else 0.0))
 
     def _training(self, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> LasvmTraining:
         return LasvmTraining(self, X, classes, codes, boxes)

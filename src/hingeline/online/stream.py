@@ -65,7 +65,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         if first:
             self._settle_gamma(X, None if sample_weight is None else given)
         elif len(y) > 1:  # a check of single rows would take longer than learning them
-            self._warn_of_lost_digits(X, 5)
+            self._warn_of_lost_digits(X)
         ensemble: StreamEnsemble = self._ensemble(X) if first else self._model
         X = X.astype(ensemble.dtype, copy=False)
         boxes = self._boxes(given * self._weights_of(y), ensemble.dtype)

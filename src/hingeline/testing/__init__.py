@@ -8,12 +8,12 @@ estimator offers: class labels, ``sample_weight``, ``add`` and ``forget``, a cal
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from unittest import SkipTest
 
+from ..base.warn import warn
 from . import behaviour, failures  # noqa: F401  (these modules add their checks to LAWS)
 from .subject import LAWS, Subject
 
@@ -93,7 +93,7 @@ def check_online_estimator(
         try:
             check(estimator)
         except SkipTest as reason:
-            warnings.warn(f"{check.name} was skipped: {reason}", stacklevel=2)
+            warn(f"{check.name} was skipped: {reason}")
         except Exception as error:
             error.add_note(f"in {check.name}")
             raise

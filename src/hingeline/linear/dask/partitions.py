@@ -18,7 +18,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import _check_feature_names, column_or_1d
 
 from ...base.labels import WeightedLabels
-from ...base.rows import sound_rows
+from ...base.rows import flatten_column, sound_rows
 from ..estimator import class_codes
 from ..rows import ROWS_PER_WEIGHT, THIN
 
@@ -75,7 +75,7 @@ def as_rows(block: Any) -> Any:
 
 
 def _labels(block: Any, n_rows: int, number: int) -> np.ndarray:
-    y = column_or_1d(np.asarray(block), warn=True)
+    y: np.ndarray = column_or_1d(flatten_column(np.asarray(block)))
     if len(y) != n_rows:
         raise ValueError(f"y has {len(y)} rows in partition {number}, where X has {n_rows}.")
     if y.dtype.kind in "fO":
@@ -243,7 +243,7 @@ class Partitions:
         if value is None:
             return [None] * len(self)
         if not is_dask(value):
-            array = column_or_1d(np.asarray(value), warn=True)
+            array = column_or_1d(flatten_column(np.asarray(value), name))
             self._know()
             self._require_total(name, len(array))
             return [literal(part) for part in np.split(array, np.cumsum([size or 0 for size in self.sizes])[:-1])]
