@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from benchmarks.writing import machine_lines, number, stamp, table, write_whole
+from benchmarks.writing import machine_lines, number, table, write_stamped
 from hingeline.cli import label as command
 from hingeline.cli.console import Console
 from hingeline.labelling.server import PAGE, PageServer
@@ -188,9 +188,7 @@ def main() -> int:
             weight(),
         ]
     )
-    path = args.output / f"labelling-{stamp()}.md"
-    write_whole(path, text + "\n")
-    print(text + f"\n\nWritten: {path}")
+    write_stamped(args.output, "labelling", text)
     return 0
 
 

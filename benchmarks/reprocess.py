@@ -15,7 +15,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.environment import command_line, fix_threads, machine
-from benchmarks.writing import machine_lines, number, stamp, table, write_whole
+from benchmarks.writing import machine_lines, number, table, write_stamped
 
 RULES = ("paper", "bounded")
 
@@ -103,9 +103,7 @@ def main() -> int:
         + "\n\n"
         + table(header, list(lines(args.quick)))
     )
-    path = args.output / f"reprocess-{stamp()}.md"
-    write_whole(path, text + "\n")
-    print(text + f"\n\nWritten: {path}")
+    write_stamped(args.output, "reprocess", text)
     return 0
 
 

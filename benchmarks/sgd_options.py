@@ -15,7 +15,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.environment import command_line, fix_threads
-from benchmarks.writing import stamp, table, write_whole
+from benchmarks.writing import table, write_stamped
 
 #: Random splits; rows to train and to test at most.
 SPLITS, TRAIN, TEST = 3, 4000, 10_000
@@ -134,9 +134,7 @@ def main() -> int:
             list(ollawv_lines(args.quick)),
         )
     )
-    path = args.output / f"sgd_options-{stamp()}.md"
-    write_whole(path, text + "\n")
-    print(text + f"\n\nWritten: {path}")
+    write_stamped(args.output, "sgd_options", text)
     return 0
 
 

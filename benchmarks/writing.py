@@ -89,6 +89,13 @@ def write_whole(path: Path, text: str) -> None:
     os.replace(draft, path)
 
 
+def write_stamped(folder: Path, name: str, text: str) -> None:
+    """Write a page with the date in its name; print it and where it is."""
+    path = folder / f"{name}-{stamp()}.md"
+    write_whole(path, text + "\n")
+    print(text + f"\n\nWritten: {path}")
+
+
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Numbers with up to 8 significant digits; an empty cell for None."""
     path.parent.mkdir(parents=True, exist_ok=True)

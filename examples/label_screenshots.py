@@ -74,6 +74,15 @@ def answer(page: Any, server: PageServer, truth: Any, n: int) -> None:
         expect(page.locator("#title")).not_to_have_text(title)
 
 
+def photograph(page: Any, server: PageServer, truth: Any, n: int, path: Path) -> None:
+    """Open the page, answer `n` questions and take a picture."""
+    page.goto(server.access.link())
+    page.wait_for_selector(".choice")
+    answer(page, server, truth, n)
+    page.wait_for_timeout(300)
+    page.screenshot(path=path)
+
+
 def main(output: Path) -> None:
     """Make the pictures."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
@@ -81,11 +90,7 @@ def main(output: Path) -> None:
         browser = driver.chromium.launch(executable_path=program)
         with served(wine(Path(name)), "--classes", ",".join(GROWERS)) as server:
             page = browser.new_page(viewport=WIDE)
-            page.goto(server.access.link())
-            page.wait_for_selector(".choice")
-            answer(page, server, load_wine().target, 45)
-            page.wait_for_timeout(300)
-            page.screenshot(path=output / "label_table.png")
+            photograph(page, server, load_wine().target, 45, output / "label_table.png")
             page.emulate_media(color_scheme="dark")
             page.keyboard.press("/")
             page.wait_for_selector("#found button")
@@ -93,11 +98,7 @@ def main(output: Path) -> None:
             page.screenshot(path=output / "label_search.png")
         with served(digits(Path(name)), "--classes", ",".join(map(str, range(10)))) as server:
             page = browser.new_page(viewport=NARROW)
-            page.goto(server.access.link())
-            page.wait_for_selector(".choice")
-            answer(page, server, load_digits().target, 80)
-            page.wait_for_timeout(300)
-            page.screenshot(path=output / "label_image.png")
+            photograph(page, server, load_digits().target, 80, output / "label_image.png")
             page.locator(".side").scroll_into_view_if_needed()
             page.evaluate("document.querySelector('.side').scrollIntoView()")
             page.wait_for_timeout(200)

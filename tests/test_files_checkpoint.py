@@ -316,6 +316,15 @@ def full_disk(monkeypatch, function="hingeline.files.checkpoint.write_atomically
     monkeypatch.setattr(function, full)
 
 
+def learn_and_open_again(run, states):
+    """After a failure in the third chunk."""
+    assert bits(run.model) == states[2]
+    learn(run, "points", 2)
+    crash(run)
+    with Checkpoint(run.path) as again:
+        assert bits(again.model) == states[3]
+
+
 def test_a_full_disk(tmp_path, monkeypatch):
     states = uninterrupted("points", 3)
     run = Checkpoint(tmp_path, clone(MODELS["points"]))
@@ -325,11 +334,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
         full_disk(patched, "os.fsync")
         with pytest.raises(OSError, match="no space left"):
             learn(run, "points", 2)
-    assert bits(run.model) == states[2]
-    learn(run, "points", 2)
-    crash(run)
-    with Checkpoint(tmp_path) as run:
-        assert bits(run.model) == states[3]
+    learn_and_open_again(run, states)
 
 
 def test_a_full_disk_at_the_first_chunk(tmp_path, monkeypatch):
@@ -355,11 +360,7 @@ def test_a_full_disk_when_a_generation_is_due(tmp_path, monkeypatch):
             learn(run, "points", 1)
         with pytest.raises(OSError, match="no space left"):
             learn(run, "points", 2)
-    assert bits(run.model) == states[2]
-    learn(run, "points", 2)
-    crash(run)
-    with Checkpoint(tmp_path) as run:
-        assert bits(run.model) == states[3]
+    learn_and_open_again(run, states)
 
 
 def test_changes_made_without_the_checkpoint(tmp_path):

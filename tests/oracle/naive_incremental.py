@@ -255,12 +255,7 @@ class NaiveIncremental:
             length, i, what = self.first_event(da, dG, still, still)
             if dG[k] * sign > EPS * self.largest and -self.G[k] / dG[k] <= length * (1 + 1e-12):
                 length, what = -self.G[k] / dG[k], DRIVER
-            if abs(end - self.a[k]) <= length * (1 + 1e-12):
-                length, what = abs(end - self.a[k]), AWAY
-            self.a += length * da
-            self.mu += length * dmu
-            if what == AWAY:
-                self.a[k] = end
+            what = self.travel(k, end, da, dmu, length, what)
             if what in (AWAY, DRIVER):
                 break
             self.migrate(i, what)
@@ -274,14 +269,19 @@ class NaiveIncremental:
             self.count()
             da, dmu, _ = self.slopes(pushed)
             length, i, what = self.first_event(da, None, still, still)
-            if abs(end - self.a[k]) <= length * (1 + 1e-12):
-                length, what = abs(end - self.a[k]), AWAY
-            self.a += length * da
-            self.mu += length * dmu
-            if what == AWAY:
-                self.a[k] = end
-            else:
+            what = self.travel(k, end, da, dmu, length, what)
+            if what != AWAY:
                 self.leave(i, what)
+
+    def travel(self, k, end, da, dmu, length, what):
+        """Move by the length of an event, or until a[k] is at its end; returns what came first."""
+        if abs(end - self.a[k]) <= length * (1 + 1e-12):
+            length, what = abs(end - self.a[k]), AWAY
+        self.a += length * da
+        self.mu += length * dmu
+        if what == AWAY:
+            self.a[k] = end
+        return what
 
     def let_go(self, k):
         others = [i for i in self.held if i != k]
