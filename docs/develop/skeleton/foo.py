@@ -41,7 +41,7 @@ class FooSVC(KernelClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any) -> FooSVC:
         """Learn from training data."""
-        run(self, self._prepare, X, y)
+        run(self, type(self)._prepare, X, y)
         return self
 
     def _prepare(self, X: Any, y: Any) -> BatchTraining:

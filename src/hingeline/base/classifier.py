@@ -63,7 +63,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         object
             The fitted estimator.
         """
-        run(self, self._prepare, X, y, sample_weight)
+        run(self, type(self)._prepare, X, y, sample_weight)
         return self
 
     def _prepare(self, *data: Any) -> Training:

@@ -8,8 +8,7 @@ current model, and a callback may stop the training. Without callbacks there is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import MethodType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -99,7 +98,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     estimator : estimator
         Estimator whose attributes are published and whose callbacks are invoked. It has a table ``_rules``.
     prepare : callable
-        Method of the estimator that validates and encodes `data` and returns the training. It is called on the draft.
+        Function of the draft and `data` that validates and encodes `data` and returns the training, such as a method of
+        the class of the estimator.
     *data : object
         Arguments of `prepare`.
     callbacks : bool
@@ -114,7 +114,7 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
         params.check(estimator, estimator._rules)
         draft = snapshot(estimator)
         before = vars(draft).copy()
-        training, interrupt = cast(MethodType, prepare).__func__(draft, *data), None
+        training, interrupt = prepare(draft, *data), None
         if callbacks:
             warn_of_long_fit(draft, training.X)
         try:

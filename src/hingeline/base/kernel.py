@@ -142,10 +142,10 @@ class KernelEstimator(RowEstimator):
     ) -> _core.Source:
         """Source of kernel values in training: computed, precomputed (in `matrix`), or a function of rows.
 
-        `take` returns the rows with given numbers. `rows` are the rows and columns of a precomputed matrix that take
-        part (None: all).
+        `take` returns the rows with given numbers. `rows` are the rows and columns of a matrix of kernel values that
+        take part, whatever the kernel is; None: all rows of a precomputed matrix.
         """
-        if self.kernel == "precomputed":
+        if self.kernel == "precomputed" or rows is not None:
             return _core.Source(matrix, rows)
         if callable(self.kernel):
             return _core.Source(lambda queries, base: self._call_kernel(take(queries), take(base)))

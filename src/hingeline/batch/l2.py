@@ -74,7 +74,7 @@ class L2Classifier(KernelClassifier):
         object
             The fitted estimator.
         """
-        run(self, self._prepare, X, y, sample_weight, dual_init)
+        run(self, type(self)._prepare, X, y, sample_weight, dual_init)
         return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> L2Training:

@@ -218,7 +218,7 @@ class SVC(SvcProbabilities, KernelClassifier):
         SVC
             The fitted estimator.
         """
-        run(self, self._prepare, X, y, sample_weight, dual_init)
+        run(self, type(self)._prepare, X, y, sample_weight, dual_init)
         if self.verbose:
             for k, steps in enumerate(self.n_iter_):
                 print(
@@ -438,7 +438,7 @@ class SvcTraining(BatchTraining):
         )
 
     def _make_values(self, matrix: _core.Matrix) -> Any:
-        given = self.estimator.kernel == "precomputed" or callable(self.estimator.kernel)
+        given = self.rows is not None or self.estimator.kernel == "precomputed" or callable(self.estimator.kernel)
         source = _core.Source(matrix, self.rows) if given else _core.Source(self.estimator._kernel())
         return _core.RowValues(source, matrix)
 

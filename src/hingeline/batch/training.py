@@ -27,7 +27,8 @@ class BatchTraining(Training):
     weights : ndarray, default=None
         Weights of the rows; rows of weight zero are not counted in `largest_pair`.
     rows : ndarray, default=None
-        With a precomputed kernel: rows and columns of X that are trained on; None: all. `codes` belong to these.
+        X is a matrix of kernel values, whatever the kernel is, and these are its rows and columns that are trained on.
+        `codes` belong to these. None: all rows.
     """
 
     core: Any

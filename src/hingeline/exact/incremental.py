@@ -208,7 +208,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         IncrementalSVC
             The fitted estimator.
         """
-        run(self, self._prepare, X, y, sample_weight, ids)
+        run(self, type(self)._prepare, X, y, sample_weight, ids)
         return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, ids: Any) -> PointsTraining:
@@ -248,7 +248,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         """
         if "_model" not in vars(self) and classes is None:
             raise ValueError("Pass classes on the first call of partial_fit; new labels may appear later.")
-        run(self, self._prepare_points, X, y, ids, classes, sample_weight, callbacks=False)
+        run(self, type(self)._prepare_points, X, y, ids, classes, sample_weight, callbacks=False)
         return self
 
     def add(self, X: Any, y: Any, ids: Any = None, sample_weight: Any = None) -> list[Any]:
@@ -273,7 +273,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         list
             Ids of the points.
         """
-        return run(self, self._prepare_points, X, y, ids, None, sample_weight, callbacks=False).ids
+        return run(self, type(self)._prepare_points, X, y, ids, None, sample_weight, callbacks=False).ids
 
     def _prepare_points(self, X: Any, y: Any, ids: Any, classes: Any, sample_weight: Any) -> PointsTraining:
         self._require_no_balance()

@@ -170,7 +170,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         IncrementalOneClassSVM
             The fitted estimator.
         """
-        run(self, self._prepare, X, ids)
+        run(self, type(self)._prepare, X, ids)
         return self
 
     def _prepare(self, X: Any, ids: Any) -> PointsTraining:
@@ -219,7 +219,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         list
             Ids of the points.
         """
-        return run(self, self._prepare_points, X, ids, callbacks=False).ids
+        return run(self, type(self)._prepare_points, X, ids, callbacks=False).ids
 
     def _prepare_points(self, X: Any, ids: Any) -> PointsTraining:
         first = "_model" not in vars(self)

@@ -224,7 +224,7 @@ class LinearSVCCV(LinearClassifier):
         LinearSVCCV
             The fitted estimator.
         """
-        run(self, self._prepare_search, X, y, sample_weight)
+        run(self, type(self)._prepare_search, X, y, sample_weight)
         return self
 
     def _prepare_search(self, X: Any, y: Any, sample_weight: Any) -> Search:

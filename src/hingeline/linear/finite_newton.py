@@ -274,7 +274,7 @@ class LinearSVC(LinearClassifier):
         LinearSVC
             The fitted estimator.
         """
-        run(self, self._prepare, X, y, sample_weight, coef_init, intercept_init)
+        run(self, type(self)._prepare, X, y, sample_weight, coef_init, intercept_init)
         return self
 
     def _points(self) -> np.ndarray:

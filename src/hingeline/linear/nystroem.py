@@ -196,7 +196,7 @@ class NystroemSVC(LinearClassifier):
         NystroemSVC
             The fitted estimator.
         """
-        run(self, self._prepare, X, y, sample_weight)
+        run(self, type(self)._prepare, X, y, sample_weight)
         return self
 
     # ---- from data to machines -----------------------------------------------------------------------

@@ -151,7 +151,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         NystroemMap
             The fitted map.
         """
-        run(self, self._prepare_map, X, y)
+        run(self, type(self)._prepare_map, X, y)
         return self
 
     def _prepare_map(self, X: Any, y: Any) -> MapTraining:

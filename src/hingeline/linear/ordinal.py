@@ -130,7 +130,7 @@ class OrdinalSVC(PartitionedClassifierMixin, LinearEstimator):
         OrdinalSVC
             The fitted estimator.
         """
-        run(self, self._prepare, X, y, sample_weight)
+        run(self, type(self)._prepare, X, y, sample_weight)
         return self
 
     def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:

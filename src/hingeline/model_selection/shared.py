@@ -444,10 +444,8 @@ class Gathered:
         self.matrix, decided = shared._matrices(run)
         self.decided = _core.Matrix(decided)
         self.linear = estimator.kernel == "linear"
-        self.kernel, self.gamma = estimator.kernel, run.key[1] if run.key else 0.0
 
     def training(self, weights: np.ndarray | None) -> BatchTraining:
-        self.estimator.kernel, self.estimator._gamma = "precomputed", 0.0
         return self.estimator._training(self.matrix, self.codes, weights, self.place[self.rows])
 
     def fitted(self, training: BatchTraining) -> Any:
@@ -456,11 +454,9 @@ class Gathered:
     def decide(self, fitted: Any, rows: np.ndarray) -> np.ndarray:
         samples = self.rows[fitted.row]
         if self.linear:  # through the weights of the features, as the estimator does
-            estimator = snapshot(self.estimator)
-            estimator.kernel, estimator._gamma = "linear", 0.0
             if "support_vectors_" not in vars(fitted):  # packed once for all blocks of rows
                 fitted.support_vectors_ = self.shared.X[samples]
-            return estimator._sums(self.shared.X[rows], fitted)
+            return self.estimator._sums(self.shared.X[rows], fitted)
         if not len(samples):
             return np.tile(fitted.intercept_, (len(rows), 1))
         lines = self.estimator._lines(fitted)

@@ -52,7 +52,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         object
             The estimator.
         """
-        run(self, self._prepare_chunk, X, y, classes, sample_weight, callbacks=False)
+        run(self, type(self)._prepare_chunk, X, y, classes, sample_weight, callbacks=False)
         return self
 
     def _prepare_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> ChunkTraining:
