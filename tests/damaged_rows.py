@@ -1,4 +1,4 @@
-"""Damaged sparse matrices for every method that takes rows. As a program, it runs the cases of one subject.
+"""Damaged sparse matrices for every method that takes rows. As a program, it runs the cases of subjects.
 
 SciPy does not check places when it uses them, so a case that is not refused may end the process. The program therefore
 names each case before it begins.
@@ -164,7 +164,6 @@ assert {type(model) for model in MODELS.values()} == set(ESTIMATORS)
 
 
 def main(subject):
-    warnings.simplefilter("ignore")
     calls = SUBJECTS[subject]()
     for form, (make, damages) in FORMS.items():
         for name, call in calls.items():
@@ -179,8 +178,10 @@ def main(subject):
                     assert "X" in str(error) or "pool" in str(error), (case, error)
                 else:
                     raise AssertionError(f"{case} is accepted")
-    print("done")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    warnings.simplefilter("ignore")
+    for one in sys.argv[1:]:
+        main(one)
+    print("done")
