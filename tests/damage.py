@@ -11,10 +11,11 @@ import scipy.sparse as sp
 
 from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier
 from tests.data import blobs
+from tests.online import SOON
 from tests.private import CORE, saved_state, with_saved_state
 
 MODELS = {
-    "lasvc": LASVC(gamma=0.3, clean_period=16, max_non_sv=3, warm_sv=5),
+    "lasvc": LASVC(gamma=0.3, solver_options=SOON),
     "lasvm": LASVC(gamma=0.3, variant="lasvm"),
     "sgd": KernelSGDClassifier(gamma=0.3, C=10.0, variant="norma", average=True),
     "window": IncrementalSVC(gamma=0.3, C=3.0, window=40),

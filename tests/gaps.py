@@ -24,6 +24,7 @@ from hingeline import (
     linear_svc_path,
 )
 from hingeline.model_selection import KernelSearchCV
+from hingeline.online.lasvm import SOLVER_OPTIONS
 
 from .oracle import published
 
@@ -279,18 +280,24 @@ def lasvc(rng, most_rows):
         "tol": 10.0 ** rng.uniform(-8, -1),
         "variant": str(rng.choice(["nc", "g", "i", "full", "lasvm"])),
         "multi_class": str(rng.choice(["ovo", "ovr"])),
-        "finish": [False, True, "expansion"][rng.integers(3)],
-        "clean_period": [16, 256][rng.integers(2)],
-        "warm_sv": int(rng.choice([0, 10, 100])),
         "random_state": 0,
     }
+    finish = [None, "all", "expansion"][rng.integers(3)]
+    options = {"clean_period": [16, 256][rng.integers(2)], "warm_sv": int(rng.choice([0, 10, 100]))}
+    problem.parameters["solver_options"] = {**options, "finish": finish or "all"}
+    problem.parameters["tol"] = problem.parameters["tol"] if finish else None
     problem.parameters["max_iter"] = int(rng.choice([0, 10, 1000, 100_000]))
     return compare_lasvc(_fit(LASVC(**problem.parameters), problem), problem)
 
 
+def _is_whole(model):
+    """Whether `tol` of LASVM is about all rows."""
+    return model.tol is not None and (model.solver_options or {}).get("finish", "all") == "all"
+
+
 def compare_lasvc(model, problem):
     """Gaps of LASVC: over the expansion, which is that of the support vectors or all rows, or between the two."""
-    out = Comparison(model, model.tol if model.finish else model.tau)
+    out = Comparison(model, SOLVER_OPTIONS["tau"] if model.tol is None else model.tol)
     factors = model.C * problem.factors(model.classes_)
     if model.multi_class == "ovr" and len(model.classes_) > 2:
         coef = np.zeros((len(model.classes_), len(problem.y)))
@@ -302,7 +309,7 @@ def compare_lasvc(model, problem):
     for k, rows, t, beta in machines:
         value = model.duality_gap_[k]
         whole, only = (_lasvc_gap(model, problem, factors, k, rows, t, beta, some) for some in (True, False))
-        if model.variant == "full" or (model.variant == "lasvm" and model.finish is True):
+        if model.variant == "full" or (model.variant == "lasvm" and _is_whole(model)):
             out.gap(value, whole)
         elif model.variant == "lasvm":
             out.bound(value, only.gap, whole.gap, OF_TOL * out.tol * min(1.0, whole.objective) + whole.gap_rounding)

@@ -4,8 +4,10 @@ import numpy as np
 
 from hingeline import LASVC
 
-#: LASVC with options that bring out every branch: few support vectors before the ramp counts, cleaning soon and hard.
-LIVELY = {"C": 5.0, "s": -0.5, "clean_period": 16, "max_non_sv": 3, "warm_sv": 5, "gamma": 1.0}
+#: Options that bring out every branch of LASVC: few support vectors before the ramp counts, cleaning soon and hard.
+SOON = {"clean_period": 16, "max_non_sv": 3, "warm_sv": 5}
+LIVELY = {"C": 5.0, "s": -0.5, "solver_options": SOON, "gamma": 1.0}
+ON_THE_EXPANSION = {"solver_options": {"finish": "expansion"}}
 VARIANTS = ["nc", "g", "i", "full", "lasvm"]
 WITHOUT_BIAS = ["nc", "g", "i", "full"]
 SGD_VARIANTS = ["olsvm", "olsvm_reg", "norma", "norma_literal", "pegaz"]

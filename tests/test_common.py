@@ -44,7 +44,7 @@ def expected_failures(estimator):
     if not isinstance(estimator, LASVC):
         return {}
     failures = {}
-    if not estimator.finish:
+    if estimator.tol is None:
         failures |= dict.fromkeys(WEIGHTS, ORDER)
     if estimator.kernel == "precomputed" and estimator.variant != "lasvm":
         failures |= {"check_class_weight_classifiers": NO_BIAS}
@@ -70,8 +70,8 @@ OTHERS = [
     MinNormSVC(tol=1e-12, multi_class="all"),
     LASVC(variant="i"),
     LASVC(variant="g", multi_class="ovr", n_jobs=2),
-    LASVC(variant="full", finish=True, tol=1e-15, max_iter=200_000),
-    LASVC(variant="lasvm", finish=True, tol=1e-15, max_iter=200_000),
+    LASVC(variant="full", tol=1e-15, max_iter=200_000),
+    LASVC(variant="lasvm", tol=1e-15, max_iter=200_000),
     LASVC(kernel="precomputed"),
     LASVC(kernel="precomputed", variant="lasvm"),
     KernelSGDClassifier(variant="olsvm_reg", fit_intercept=True),

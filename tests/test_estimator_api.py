@@ -63,14 +63,9 @@ OTHER_PARAMETERS_ONLINE = {
     "variant": "full",
     "C": 2.0,
     "s": -0.5,
-    "tau": 1e-2,
-    "reprocess": "paper",
-    "clean_period": None,
-    "max_non_sv": 7,
-    "warm_sv": 3,
     "n_epochs": 2,
-    "finish": True,
     "tol": 1e-2,
+    "solver_options": {"tau": 1e-2, "reprocess": "paper", "clean_period": None, "max_non_sv": 7, "warm_sv": 3},
     "max_iter": 500,
     "multi_class": "ovr",
     **SHARED,
@@ -254,7 +249,7 @@ def test_pipeline_and_grid_search():
 @pytest.mark.parametrize(
     ("learner", "grid", "precomputed"),
     [
-        (LASVC, {"lasvc__variant": ["nc", "i"]}, LASVC(kernel="precomputed", variant="lasvm", finish=True)),
+        (LASVC, {"lasvc__variant": ["nc", "i"]}, LASVC(kernel="precomputed", variant="lasvm", tol=1e-3)),
         (
             KernelSGDClassifier,
             {"kernelsgdclassifier__variant": ["olsvm", "olsvm_reg"]},

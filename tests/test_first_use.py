@@ -181,7 +181,7 @@ def test_kernels_may_return_sparse_matrices(learner):
 
 @pytest.mark.parametrize("variant", ["full", "lasvm", "g"])
 def test_an_indefinite_kernel_is_not_called_optimal(variant):
-    options = {"variant": variant, "finish": True, "gamma": 1.0, "max_iter": 100_000}
+    options = {"variant": variant, "tol": 1e-3, "gamma": 1.0, "max_iter": 100_000}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         assert LASVC(kernel="sigmoid", coef0=-1.0, **options).fit(X, Y).stop_reason_.tolist() == ["indefinite"]
@@ -195,9 +195,9 @@ def test_an_indefinite_kernel_is_not_called_optimal(variant):
 @pytest.mark.parametrize("variant", ["full", "lasvm"])
 def test_semi_definite_kernels_of_low_rank_reach_the_gap(variant, dtype):
     K = (X @ X.T).astype(dtype)  # rank 2
-    model = LASVC(kernel="precomputed", variant=variant, finish=True).fit(K, Y)
+    model = LASVC(kernel="precomputed", variant=variant, tol=1e-3).fit(K, Y)
     assert model.stop_reason_.tolist() == ["gap"]
-    flat = LASVC(kernel=lambda A, B: np.exp(-1e-6 * ((A[:, None] - B) ** 2).sum(2)), variant=variant, finish=True)
+    flat = LASVC(kernel=lambda A, B: np.exp(-1e-6 * ((A[:, None] - B) ** 2).sum(2)), variant=variant, tol=1e-3)
     assert flat.fit(X.astype(dtype), Y).stop_reason_.tolist() == ["gap"]
 
 

@@ -15,7 +15,7 @@ from hingeline import LASVC
 
 from .copies import COPIES
 from .data import blobs, noisy
-from .online import LIVELY, VARIANTS, FailingKernel, coefficients, same, stream
+from .online import LIVELY, SOON, VARIANTS, FailingKernel, coefficients, same, stream
 from .private import kernel_bytes, kernel_matrix
 from .watching import Recorder
 
@@ -26,9 +26,9 @@ from .watching import Recorder
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_cache_and_threads_change_nothing(variant, options):
     X, y = blobs(500, 3, d=10, dtype=np.float32)
-    common = {"variant": variant, "C": 3.0, "gamma": 0.1, "warm_sv": 20, "n_epochs": 2, "random_state": 0}
-    finish = {"finish": True, "tol": 1e-4} if variant in ("full", "lasvm") else {}
-    reference, other = (LASVC(**common, **finish, **more).fit(X, y) for more in ({}, options))
+    common = {"variant": variant, "C": 3.0, "gamma": 0.1, "n_epochs": 2, "random_state": 0}
+    common |= {"solver_options": {"warm_sv": 20}, "tol": 1e-4 if variant in ("full", "lasvm") else None}
+    reference, other = (LASVC(**common, **more).fit(X, y) for more in ({}, options))
     same(reference, other)
     if "cache_size" in options:
         assert other.n_kernel_recomputed_ > 0 == reference.n_kernel_recomputed_
@@ -45,7 +45,7 @@ def test_threads_share_a_large_expansion():
 @pytest.mark.parametrize("how", ["fit", "stream"])
 def test_without_a_ramp_nc_is_g(how):
     X, y = blobs(300, 3)
-    options = {**LIVELY, "s": -1e9, "warm_sv": 0, "gamma": 0.3, "random_state": 0}
+    options = {**LIVELY, "s": -1e9, "solver_options": {**SOON, "warm_sv": 0}, "gamma": 0.3, "random_state": 0}
     models = [LASVC(variant=variant, **options) for variant in ("g", "nc")]
     for model in models:
         if how == "fit":
@@ -57,10 +57,11 @@ def test_without_a_ramp_nc_is_g(how):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize(("variant", "finish"), [*((v, True) for v in VARIANTS), ("lasvm", "expansion")])
+@pytest.mark.parametrize(("variant", "finish"), [*((v, "all") for v in VARIANTS), ("lasvm", "expansion")])
 def test_finish_then_partial_fit(variant, finish, n_classes):
     X, y = blobs(200, n_classes)
-    model = LASVC(variant=variant, gamma=0.3, C=2.0, finish=finish, random_state=0).fit(X, y)
+    options = {"gamma": 0.3, "C": 2.0, "tol": 1e-3, "solver_options": {"finish": finish}}
+    model = LASVC(variant=variant, **options, random_state=0).fit(X, y)
     other = pickle.loads(pickle.dumps(model))
     for begin, end in ((0, 7), (7, 20)):
         other.partial_fit(X[begin:end] + 0.1, np.full(end - begin, n_classes))
@@ -76,12 +77,13 @@ def test_finish_then_partial_fit(variant, finish, n_classes):
 def test_watching_changes_nothing(variant, period):
     # Epochs are cut into other calls of the core, which must not show.
     X, y = blobs(330, 3)
-    options = {**LIVELY, "gamma": 0.3, "variant": variant, "n_epochs": 3, "random_state": 0, "clean_period": period}
+    options = {**LIVELY, "gamma": 0.3, "variant": variant, "n_epochs": 3, "random_state": 0}
+    options["solver_options"] = {**SOON, "clean_period": period}
     one = LASVC(**options).fit(X, y)
     assert one.history_["step"].max() <= 3 * np.bincount(y)[np.argsort(np.bincount(y))[1:]].sum()
     same(one, LASVC(**options).set_callbacks(Recorder()).fit(X, y))
     X, y = noisy(330, seed=15)
-    options |= {"finish": True, "gamma": 1.0}
+    options |= {"tol": 1e-3, "gamma": 1.0}
     same(LASVC(**options).fit(X, y), LASVC(**options).set_callbacks(Recorder()).fit(X, y))
 
 
@@ -208,13 +210,14 @@ def test_a_stream_keeps_its_kernel(change):
         model.set_params(**change).partial_fit(X, y)
     model.set_params(**LASVC(gamma=1.0).get_params())
     np.testing.assert_array_equal(model.decision_function(X), expected)
-    model.set_params(C=2.0, s=-0.2, tau=1e-2, clean_period=7, cache_size=1, n_jobs=2).partial_fit(X, y)
+    model.set_params(C=2.0, s=-0.2, solver_options={"tau": 1e-2, "clean_period": 7}, cache_size=1, n_jobs=2)
+    model.partial_fit(X, y)
     assert model.n_samples_seen_ == 120 and np.abs(model.dual_coef_).max() > 1.0
 
 
 def test_a_failed_chunk_leaves_the_gap():
     X, y = blobs(200, 2)
-    model = LASVC(**{**LIVELY, "variant": "lasvm", "kernel": FailingKernel(), "finish": True, "tol": 0.5}).fit(X, y)
+    model = LASVC(**{**LIVELY, "variant": "lasvm", "kernel": FailingKernel(), "tol": 0.5}).fit(X, y)
     gap = model.duality_gap_.copy()
     model.kernel.fail(ZeroDivisionError, 0)
     with pytest.raises(ZeroDivisionError):

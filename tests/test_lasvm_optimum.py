@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from hingeline import LASVC
 
 from .data import blobs, noisy, plus_minus, some_weights
-from .online import VARIANTS, coefficients, same, stream
+from .online import ON_THE_EXPANSION, VARIANTS, coefficients, same, stream
 from .oracle.qp import box_qp, dual_value, primal_value, shifted_box
 from .private import kernel_matrix, machine_state
 from .test_lasvm_twin import twin_of
@@ -20,7 +20,7 @@ from .test_lasvm_twin import twin_of
 
 def finished(variant, X, y, weights=None, **options):
     options = {"C": 1.0, "gamma": 1.0, "tol": 1e-10, "random_state": 0, **options}
-    return LASVC(variant=variant, finish=True, **options).fit(X, y, sample_weight=weights)
+    return LASVC(variant=variant, **options).fit(X, y, sample_weight=weights)
 
 
 def quantities(model, X, y, weights=None, beta=0.0):
@@ -38,7 +38,7 @@ def test_finished_is_the_box_qp(variant, C, weighted):
     n = 150
     X, y = noisy(n, seed=4)
     weights = some_weights(n, 2) if weighted else np.ones(n)
-    model = finished(variant, X, y, weights, C=C, clean_period=None)
+    model = finished(variant, X, y, weights, C=C, solver_options={"clean_period": None})
     K, label = rbf_kernel(X, gamma=1.0), plus_minus(y)
     best = box_qp(K, label, *shifted_box(label, C * weights))
     assert model.dual_objective_[0] == pytest.approx(dual_value(K, label, best), rel=1e-9)
@@ -53,7 +53,7 @@ def test_finished_is_the_box_qp(variant, C, weighted):
 def test_finished_nc_is_the_qp_with_shifted_boxes():
     n = 200
     X, y = noisy(n, seed=15, flips=0.2)
-    options = {"C": 5.0, "s": -0.5, "warm_sv": 5, "clean_period": None, "gamma": 1.0}
+    options = {"C": 5.0, "s": -0.5, "solver_options": {"warm_sv": 5, "clean_period": None}, "gamma": 1.0}
     online = LASVC(variant="nc", **options, random_state=0)
     K, label = rbf_kernel(X, gamma=1.0), plus_minus(y)
     order = np.random.RandomState(0).permutation(n)
@@ -99,7 +99,7 @@ def test_finished_on_the_expansion_is_svc_of_what_is_held(C):
     options = {"variant": "lasvm", "C": C, "gamma": 1.0, "random_state": 0}
     held = np.sort(machine_state(LASVC(**options).fit(X, y))["id"])
     svc = SVC(C=C, gamma=1.0, tol=1e-9).fit(X[held], y[held])
-    model = LASVC(**options, finish="expansion", tol=1e-9).fit(X, y)
+    model = LASVC(**options, **ON_THE_EXPANSION, tol=1e-9).fit(X, y)
     assert len(held) < n
     assert set(model.support_) <= set(held)
     part = rbf_kernel(X[held], gamma=1.0), plus_minus(y[held])
@@ -109,7 +109,7 @@ def test_finished_on_the_expansion_is_svc_of_what_is_held(C):
     primal = primal_value(*part, alpha, C, 0.0, model.intercept_[0])
     assert model.duality_gap_[0] == pytest.approx(primal - model.dual_objective_[0], abs=1e-10 * primal)
     assert model.stop_reason_.tolist() == ["gap"]
-    whole = LASVC(**options, finish=True, tol=1e-9).fit(X, y)
+    whole = LASVC(**options, tol=1e-9).fit(X, y)
     assert whole.dual_objective_[0] >= (1 - 1e-8) * model.dual_objective_[0]
     if C < 100:  # the pass has evicted examples that matter
         assert not set(whole.support_) <= set(held)
@@ -119,7 +119,7 @@ def test_finished_on_the_expansion_is_svc_of_what_is_held(C):
 def test_other_variants_finish_on_the_expansion_anyway(variant):
     X, y = blobs(150, 3)
     options = {"variant": variant, "C": 5.0, "gamma": 0.3, "random_state": 0, "tol": 1e-5}
-    same(*(LASVC(**options, finish=finish).fit(X, y) for finish in (True, "expansion")))
+    same(LASVC(**options).fit(X, y), LASVC(**options, **ON_THE_EXPANSION).fit(X, y))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -127,7 +127,7 @@ def test_gap_is_primal_minus_dual_of_what_is_held(variant):
     # Nothing is let go of, so that the support vectors' problem is the whole problem; in a stream and in fit.
     n = 120
     X, y = noisy(n, seed=6)
-    options = {"C": 2.0, "gamma": 1.0, "clean_period": None, "warm_sv": 10**6}
+    options = {"C": 2.0, "gamma": 1.0, "solver_options": {"clean_period": None, "warm_sv": 10**6}}
     K, label = rbf_kernel(X, gamma=1.0), plus_minus(y)
     for stop in (1, 2, 50, 101, 119, 120):
         model = LASVC(variant=variant, **options)
@@ -193,7 +193,7 @@ def test_max_iter(variant):
     options = {"C": 10.0, "gamma": 1.0, "random_state": 0}
     before = LASVC(variant=variant, **options).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="duality gap wanted") as caught:
-        model = LASVC(variant=variant, finish=True, tol=1e-9, max_iter=7, **options).fit(X, y)
+        model = LASVC(variant=variant, tol=1e-9, max_iter=7, **options).fit(X, y)
     assert model.stop_reason_.tolist() == ["max_iter"]
     assert model.n_iter_ - before.n_iter_ == 7
     assert f"it is {model.duality_gap_[0]:.3g}" in str(caught[0].message) and "'max_iter'" in str(caught[0].message)
@@ -210,14 +210,14 @@ def test_steps_are_limited_without_max_iter(variant, C, monkeypatch):
     options = {"variant": variant, "kernel": "linear", "C": C}
     before = LASVC(**options).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="stop reason 'max_iter'"):
-        model = LASVC(**options, finish=True).fit(X, y)
+        model = LASVC(**options, tol=1e-3).fit(X, y)
     assert model.stop_reason_.tolist() == ["max_iter"]
     assert 3_000 <= model.n_iter_ - before.n_iter_ < 3_100  # the loop of LASVM visits examples in between
 
 
 def test_steps_of_the_paper_are_limited():
     X, y = np.array([[1.0], [1.0], [1.0 + 1e-12]]), [0, 1, 1]
-    model = LASVC(variant="g", kernel="linear", C=5e6, reprocess="paper").fit(X, y)
+    model = LASVC(variant="g", kernel="linear", C=5e6, solver_options={"reprocess": "paper"}).fit(X, y)
     assert 1_000_000 < model.n_iter_[0] < 2_000_010
 
 
@@ -256,14 +256,14 @@ def test_no_warning_where_the_gap_is_reached():
         warnings.simplefilter("error")
         for variant in VARIANTS:
             finished(variant, X, y, tol=1e-3)
-            LASVC(variant=variant, gamma=1.0, tol=1e-12).fit(X, y)
+            LASVC(variant=variant, gamma=1.0).fit(X, y)
 
 
 @pytest.mark.parametrize("C", [1e10, 1e14, 1e16])
 @pytest.mark.parametrize("variant", ["g", "full", "lasvm"])
 def test_tiny_features_come_to_an_end(variant, C):
     X, y = noisy(40, 3, seed=0)
-    model = LASVC(variant=variant, kernel="linear", C=C, finish=True, max_iter=20_000)
+    model = LASVC(variant=variant, kernel="linear", C=C, tol=1e-3, max_iter=20_000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(1e-7 * X, y)
@@ -319,14 +319,14 @@ def test_noisy_labels(seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("finish", [False, True])
+@pytest.mark.parametrize("tol", [None, 1e-3])
 @pytest.mark.parametrize("variant", ["nc", "g", "i", "full"])
-def test_contradicting_labels_take_few_steps(variant, finish, dtype):
+def test_contradicting_labels_take_few_steps(variant, tol, dtype):
     # Equal rows with both labels: on single coefficients a step is at most 2 long, on the way to a bound of C.
     X = np.repeat(np.random.default_rng(0).normal(size=(60, 3)), 2, axis=0).astype(dtype)
     y = np.tile([0, 1], 60)
     for C in (1e3, 1e6):
-        model = LASVC(variant=variant, C=C, gamma=1.0, finish=finish, random_state=0).fit(X, y)
+        model = LASVC(variant=variant, C=C, gamma=1.0, tol=tol, random_state=0).fit(X, y)
         assert model.n_iter_[0] < 100 * len(y)
 
 

@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from hingeline import LASVC
+from hingeline.online.lasvm import SOLVER_OPTIONS
 
 from .data import noisy, plus_minus, some_weights
-from .online import LIVELY, VARIANTS, WITHOUT_BIAS, Lookup, coefficients, same, stream
+from .online import LIVELY, ON_THE_EXPANSION, SOON, VARIANTS, WITHOUT_BIAS, Lookup, coefficients, same, stream
 from .oracle.naive_lasvm import NaiveLasvm
 from .private import kernel_matrix, machine_state
 
@@ -21,7 +22,10 @@ from .private import kernel_matrix, machine_state
 def twin_of(model, K, y, weights=None, kind=NaiveLasvm):
     """The twin with the parameters of a two-class model."""
     c = model.C * (np.ones(len(y)) if weights is None else weights)
-    period, left = (256, 10**9) if model.clean_period is None else (model.clean_period, model.max_non_sv)
+    options = {**SOLVER_OPTIONS, **(model.solver_options or {})}
+    period, left = options["clean_period"], options["max_non_sv"]
+    if period is None:
+        period, left = 256, 10**9
     return kind(
         K,
         plus_minus(y),
@@ -29,11 +33,11 @@ def twin_of(model, K, y, weights=None, kind=NaiveLasvm):
         variant=model.variant,
         C=model.C,
         s=model.s,
-        tau=model.tau,
+        tau=options["tau"],
         clean_period=period,
         max_non_sv=left,
-        warm_sv=model.warm_sv,
-        bounded=model.reprocess == "bounded",
+        warm_sv=options["warm_sv"],
+        bounded=options["reprocess"] == "bounded",
     )
 
 
@@ -66,11 +70,11 @@ KERNELS = {
 
 SETTINGS = [
     {"C": 1.0},
-    {"C": 5.0, "s": -0.5, "clean_period": 16, "max_non_sv": 3, "warm_sv": 5},
-    {"C": 0.1, "s": 0.3, "clean_period": 40, "max_non_sv": 0, "warm_sv": 0},
-    {"C": 100.0, "s": -1.0, "clean_period": None, "warm_sv": 20},
+    {"C": 5.0, "s": -0.5, "solver_options": SOON},
+    {"C": 0.1, "s": 0.3, "solver_options": {"clean_period": 40, "max_non_sv": 0, "warm_sv": 0}},
+    {"C": 100.0, "s": -1.0, "solver_options": {"clean_period": None, "warm_sv": 20}},
 ]
-PAPER = {**LIVELY, "reprocess": "paper"}
+PAPER = {**LIVELY, "solver_options": {**SOON, "reprocess": "paper"}}
 
 
 #: Kernel, setting, weighted: all settings with the RBF kernel, one with weights and with the other kernels, which
@@ -94,7 +98,8 @@ def test_stream_is_the_twin(reprocess, variant, kernel, setting, weighted):
     n = 270 if setting is SETTINGS[-1] else 150  # there the dead go after 256 visits
     X, y = noisy(n, 3, seed=1)
     weights = some_weights(n) if weighted else None
-    model = LASVC(variant=variant, reprocess=reprocess, **setting, **KERNELS[kernel])
+    setting = {**setting, "solver_options": {**setting.get("solver_options", {}), "reprocess": reprocess}}
+    model = LASVC(variant=variant, **setting, **KERNELS[kernel])
     K = kernel_matrix(model, X)
     twin = twin_of(model, K, y, weights)
     stream(model, X, y, weights=weights)
@@ -104,7 +109,7 @@ def test_stream_is_the_twin(reprocess, variant, kernel, setting, weighted):
     margins = agree(model, twin.learn([last]), n)
     np.testing.assert_allclose(model.duality_gap_target_, target, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(model.admission_margin_, margins, rtol=1e-8, atol=1e-8)
-    called = LASVC(variant=variant, reprocess=reprocess, **setting, kernel=Lookup(K))
+    called = LASVC(variant=variant, **setting, kernel=Lookup(K))
     same(model, stream(called, np.arange(n)[:, None] / 1.0, y, [n // 2], weights))
 
 
@@ -174,7 +179,7 @@ def test_epochs_are_the_twin(variant, weighted, finish):
     n, seed = 200, 3
     X, y = noisy(n, seed=2)
     weights = some_weights(n, 1) if weighted else np.ones(n)
-    model = LASVC(variant=variant, **PAPER, n_epochs=3, finish=finish, tol=1e-5, random_state=seed)
+    model = LASVC(variant=variant, **PAPER, n_epochs=3, tol=1e-5 if finish else None, random_state=seed)
     twin = twin_of(model, kernel_matrix(model, X), y, weights)
     model.fit(X, y, sample_weight=weights)
     rng = np.random.RandomState(seed)
@@ -208,7 +213,7 @@ def test_finishing_on_the_expansion_is_the_twin(C, weighted):
         twin.take_over(before)
         twin.finish(0.0, most=1)
         with pytest.warns(ConvergenceWarning, match="'max_iter'"):
-            model = LASVC(**options, finish="expansion", tol=0.0, max_iter=steps).fit(X, y, sample_weight=weights)
+            model = LASVC(**options, **ON_THE_EXPANSION, tol=0.0, max_iter=steps).fit(X, y, sample_weight=weights)
         assert model.n_iter_[0] - before.n_iter_[0] == 1
         assert model.n_kernel_evals_ == passed.n_kernel_evals_  # of the evicted examples nothing is computed
         before = model
@@ -232,7 +237,7 @@ def test_finishing_is_no_worse_than_as_printed(C):
     printed = twin_of(LASVC(**options), rbf_kernel(X, gamma=1.0), y, kind=TieAware)
     printed.take_over(LASVC(**options).fit(X, y))
     printed.finish_as_printed()
-    model = LASVC(**options, finish="expansion", tol=1e-9).fit(X, y)
+    model = LASVC(**options, **ON_THE_EXPANSION, tol=1e-9).fit(X, y)
     assert 0.99 * model.dual_objective_[0] < printed.dual <= model.dual_objective_[0]
     assert abs(len(model.support_) - printed.n_sv) <= 0.05 * n
 
@@ -265,10 +270,7 @@ def test_ties_are_the_twin(variant, seed, n, C, s, period, left, epochs):
         variant=variant,
         C=C,
         s=s,
-        clean_period=period,
-        max_non_sv=left,
-        warm_sv=2,
-        reprocess="paper",
+        solver_options={"clean_period": period, "max_non_sv": left, "warm_sv": 2, "reprocess": "paper"},
         kernel=Lookup(K),
         n_epochs=epochs,
         random_state=seed,

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from hingeline import LASVC, KernelSGDClassifier
 
 from .data import FORMS, blobs, noisy, some_weights
-from .online import COMMON, LIVELY, SGD_VARIANTS, VARIANTS, same, stream
+from .online import COMMON, LIVELY, SGD_VARIANTS, SOON, VARIANTS, same, stream
 from .oracle.naive_kernel_sgd import RATES
 
 MODELS = {variant: LASVC(variant=variant, **{**LIVELY, "gamma": 0.3}) for variant in VARIANTS}
@@ -26,7 +26,8 @@ def new(name, **parameters):
 
 
 def lasvc_options():
-    return st.fixed_dictionaries({"variant": st.sampled_from(VARIANTS), "clean_period": st.sampled_from([1, 16, None])})
+    options = st.sampled_from([{**SOON, "clean_period": period} for period in (1, 16, None)])
+    return st.fixed_dictionaries({"variant": st.sampled_from(VARIANTS), "solver_options": options})
 
 
 def sgd_options():

@@ -65,7 +65,7 @@ LASVM = {
     for variant in ("nc", "i", "g")
 }
 #: Solves the problem of the C-SVMs, so that its decision function has as many support vectors as theirs.
-_finished = partial(_lasvc, variant="lasvm", finish=True)
+_finished = partial(_lasvc, variant="lasvm", tol=1e-3)
 FINISHED = {"lasvm-finished": Peer("LASVC, finished", "hingeline", _FLOAT32, _finished)}
 #: Exact solvers of the problem with squared errors, in both precisions.
 L2 = {

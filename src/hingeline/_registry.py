@@ -75,8 +75,7 @@ ESTIMATORS = {
             "online.lasvm",
             guide="lasvm",
             task="stream, or noisy labels, kernel",
-            gives="online SVM (LASVM, LASVM-NC, -G, -I, FULL SVM) with few support vectors; with `finish=True` the "
-            "optimum",
+            gives="online SVM (LASVM, LASVM-NC, -G, -I, FULL SVM) with few support vectors; with `tol` the optimum",
             streams=True,
         ),
         Estimator(

@@ -12,14 +12,15 @@ from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDCl
 from hingeline.base.kernel import KernelEstimator
 from tests.data import wide_indices
 from tests.estimators import MODELS
+from tests.online import SOON
 
 from .faults import require
 
 ESTIMATORS = {
     **MODELS,
-    "LASVC": LASVC(gamma=0.3, clean_period=16, max_non_sv=3, warm_sv=5, random_state=0),
-    "LASVC-lasvm": LASVC(gamma=0.3, variant="lasvm", finish=True, random_state=0),
-    "LASVC-ovr": LASVC(gamma=0.3, variant="full", multi_class="ovr", finish=True, random_state=0),
+    "LASVC": LASVC(gamma=0.3, solver_options=SOON, random_state=0),
+    "LASVC-lasvm": LASVC(gamma=0.3, variant="lasvm", tol=1e-3, random_state=0),
+    "LASVC-ovr": LASVC(gamma=0.3, variant="full", multi_class="ovr", tol=1e-3, random_state=0),
     "KernelSGDClassifier-olsvm": KernelSGDClassifier(gamma=0.3, C=10.0, variant="olsvm", random_state=0),
     "IncrementalSVC": IncrementalSVC(gamma=0.3, C=2.0, probability=True),
     "IncrementalSVC-window": IncrementalSVC(gamma=0.3, C=3.0, window=30),

@@ -63,14 +63,19 @@ def train(name: str, method: str, s: float, seed: int, n_jobs: int) -> dict[str,
     return {**about, **result}
 
 
+def _published(**more: Any) -> dict[str, Any]:
+    """Options of LASVC for the steps of the paper."""
+    return {"reprocess": "paper", **more}
+
+
 def _model(known: Set, chosen: Method, s: float, seed: int, n_jobs: int) -> LASVC:
     return LASVC(
         variant=chosen.variant,
         C=known.C,
         gamma=known.gamma,
         s=s,
-        reprocess="paper",
-        finish=chosen.finish,
+        tol=None if chosen.finish is None else 1e-3,
+        solver_options=_published(finish=chosen.finish or "all"),
         cache_size=min(cache_mb(known, chosen), 0.6 * _memory_mb()),  # changes the time only
         random_state=seed,
         n_jobs=n_jobs,
@@ -89,7 +94,8 @@ def warm(name: str, s: float, warm_sv: int, seed: int, n_jobs: int) -> dict[str,
     """LASVM-I that ignores nothing before it has more than `warm_sv` support vectors."""
     known = SETS[name]
     data = split(known, seed if known.is_random else 0)
-    return _fit(_model(known, METHODS["i"], s, seed, n_jobs).set_params(warm_sv=warm_sv), known, data)
+    model = _model(known, METHODS["i"], s, seed, n_jobs).set_params(solver_options=_published(warm_sv=warm_sv))
+    return _fit(model, known, data)
 
 
 def pool(name: str, size: int | None, seed: int, n_jobs: int) -> dict[str, Any]:

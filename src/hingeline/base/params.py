@@ -91,6 +91,16 @@ def mapping() -> Rule:
     return Rule(lambda v: True, "a dict", Mapping)
 
 
+def entries(rules: Mapping[str, Rule]) -> Rule:
+    """A dictionary with some of these names as keys, and a rule for each value."""
+    words = "; ".join(f"{name!r}: {rule.words}" for name, rule in rules.items())
+    return Rule(
+        lambda v: all(name in rules and rules[name].accepts(one) for name, one in v.items()),
+        f"a dict with entries out of {{{words}}}",
+        Mapping,
+    )
+
+
 #: More threads than any machine runs at once; each takes memory.
 MOST_JOBS = 4096
 
@@ -131,7 +141,8 @@ _ACCEPTED: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 def check(estimator: object, rules: Mapping[str, Rule]) -> None:
     """Raise ValueError for the first parameter that breaks its rule, as scikit-learn does.
 
-    The same objects are not checked twice: a stream of single rows calls this for every row.
+    The same objects are not checked twice: a stream of single rows calls this for every row. Dictionaries are, because
+    their entries may have changed.
     """
     values = tuple(getattr(estimator, name) for name in rules)
     before = _ACCEPTED.get(estimator, ())
@@ -142,5 +153,6 @@ def check(estimator: object, rules: Mapping[str, Rule]) -> None:
             raise ValueError(
                 f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. Got {value!r} instead."
             )
-    if not any(map(callable, values)):  # a kernel function may refer to its estimator, which could never be freed
+    # A kernel function may refer to its estimator, which could never be freed.
+    if not any(callable(value) or isinstance(value, Mapping) for value in values):
         _ACCEPTED[estimator] = values

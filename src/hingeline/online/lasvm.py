@@ -21,8 +21,26 @@ CHUNK = 4096
 LARGEST_SINGLE = 1e30
 #: Compaction period used when `clean_period` is None.
 SWEEP_PERIOD = 256
-#: Steps of `finish` with ``max_iter=-1``, as in LIBSVM: at least this number, and this number for each sample.
+#: Steps after the passes with ``max_iter=-1``, as in LIBSVM: at least this number, and this number for each sample.
 MOST_STEPS, MOST_STEPS_PER_SAMPLE = 10_000_000, 100
+
+#: Defaults of the entries of `solver_options`, and their rules.
+SOLVER_OPTIONS: dict[str, Any] = {
+    "reprocess": "bounded",
+    "tau": 1e-3,
+    "clean_period": 256,
+    "max_non_sv": 100,
+    "warm_sv": 100,
+    "finish": "all",
+}
+SOLVER_RULES = {
+    "reprocess": params.one_of("bounded", "paper"),
+    "tau": params.real(least=0.0),
+    "clean_period": params.integer(least=1) | params.nothing(),
+    "max_non_sv": params.integer(least=0),
+    "warm_sv": params.integer(least=0),
+    "finish": params.one_of("all", "expansion"),
+}
 
 
 class LASVC(StreamClassifier):
@@ -37,8 +55,8 @@ class LASVC(StreamClassifier):
     ``'nc'``     no         ramp loss: examples with ``y f(x) < s`` have no influence. Sparsest on noisy labels.
     ``'i'``      no         ignores examples that are not on the ramp when visited. Fewest kernel values.
     ``'g'``      no         hinge loss; steps until the duality gap is below its standard deviation.
-    ``'full'``   no         as ``'g'``, but no example is removed; with ``finish=True`` the exact optimum.
-    ``'lasvm'``  yes        one pair of steps per example; with ``finish=True`` the optimum of `sklearn.svm.SVC`.
+    ``'full'``   no         as ``'g'``, but no example is removed; with `tol` the exact optimum.
+    ``'lasvm'``  yes        one pair of steps per example; with `tol` the optimum of `sklearn.svm.SVC`.
     ===========  =========  ======================================================================================
 
     :meth:`partial_fit` learns from a stream. The model after any number of chunks has the same bits as the model after
@@ -55,32 +73,30 @@ class LASVC(StreamClassifier):
     s : float, default=-1.0
         Left end of the ramp, below 1. Examples with ``y f(x) < s`` are outliers in 'nc' and are ignored in 'i'. The
         other variants only count them.
-    tau : float, default=1e-3
-        Tolerance of the steps: they stop when the extreme gradients differ by at most `tau`.
-    reprocess : {'bounded', 'paper'}, default='bounded'
-        Steps after each example of the variants without intercept. 'bounded': steps on one or two coefficients, until
-        the gap is below its target or steps hardly raise the dual objective. The number of steps grows with the
-        logarithm of C at most. 'paper': steps on one coefficient, until the gap is below its target. The number of
-        steps may grow like C, up to a million for each example.
-    clean_period : int or None, default=256
-        Number of examples between cleanings of 'nc', 'g' and 'i', which remove examples with coefficient zero. None:
-        no cleaning before the end.
-    max_non_sv : int, default=100
-        Number of examples with coefficient zero that a cleaning keeps.
-    warm_sv : int, default=100
-        Number of support vectors that must be exceeded before the ramp loss applies in 'nc' and 'i'. 0 is 'i' as
-        published, which may ignore nearly all examples after its first steps.
     n_epochs : int, default=1
         Passes over the data in :meth:`fit`, each in a new random order.
-    finish : bool or 'expansion', default=False
-        Whether :meth:`fit` continues to optimise until the duality gap is at most ``tol`` times the primal objective.
-        With True this is the gap of the whole problem for 'full' and 'lasvm', for other variants of the problem
-        restricted to the expansion. 'expansion': restricted to the expansion for 'lasvm' too, as in the published
-        FINISHING; examples removed during the passes do not come back. For other variants the same as True.
-    tol : float, default=1e-3
-        Relative duality gap at which `finish` stops.
+    tol : float, default=None
+        Relative duality gap. If given, :meth:`fit` continues to optimise after its passes, until the duality gap is at
+        most ``tol`` times the primal objective: the gap of the whole problem for 'full' and 'lasvm', for other variants
+        of the problem restricted to the expansion. None: :meth:`fit` ends after its passes.
     max_iter : int, default=-1
-        Maximum number of steps of `finish` for each machine; -1: LIBSVM's limit, ``max(10**7, 100 * n_samples)``.
+        Maximum number of steps after the passes for each machine; -1: LIBSVM's limit, ``max(10**7, 100 * n_samples)``.
+    solver_options : dict, default=None
+        Options that rarely need a change. Entries that are left out have these defaults:
+
+        - ``'reprocess': 'bounded'``. Steps after each example of the variants without intercept. 'bounded': steps on
+          one or two coefficients, until the gap is below its target or steps hardly raise the dual objective. The
+          number of steps grows with the logarithm of C at most. 'paper': steps on one coefficient, until the gap is
+          below its target. The number of steps may grow like C, up to a million for each example.
+        - ``'tau': 1e-3``. Tolerance of these steps: they stop when the extreme gradients differ by at most 'tau'.
+        - ``'clean_period': 256``. Number of examples between cleanings of 'nc', 'g' and 'i', which remove examples with
+          coefficient zero. None: no cleaning before the end.
+        - ``'max_non_sv': 100``. Number of examples with coefficient zero that a cleaning keeps.
+        - ``'warm_sv': 100``. Number of support vectors that must be exceeded before the ramp loss applies in 'nc' and
+          'i'. 0 is 'i' as published, which may ignore nearly all examples after its first steps.
+        - ``'finish': 'all'``. What `tol` refers to with 'lasvm': the whole problem, or with 'expansion' the problem
+          restricted to the expansion, as in the published FINISHING; examples removed during the passes do not come
+          back.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
         A callable gets two sets of rows and returns the matrix of kernel values between them.
     gamma : {'scale', 'auto'} or float, default='scale'
@@ -129,15 +145,15 @@ class LASVC(StreamClassifier):
     n_expansion_ : ndarray of shape (n_machines,)
         Number of examples in the expansion, support vectors or not.
     duality_gap_ : ndarray of shape (n_machines,)
-        Duality gap of the problem restricted to the expansion; after ``finish=True`` with 'full' or 'lasvm' of the
-        whole problem.
+        Duality gap of the problem restricted to the expansion; with `tol` and 'full' or 'lasvm' of the whole
+        problem.
     duality_gap_target_ : ndarray of shape (n_machines,)
         Standard deviation of the gap at the last example, the target of the variants without intercept.
     dual_objective_ : ndarray of shape (n_machines,)
         Dual objective.
     stop_reason_ : ndarray of str of shape (n_machines,)
-        'pass' (all examples visited), 'gap' (`finish` reached `tol`), 'max_iter', 'precision' (no progress of `finish`
-        because of rounding errors), 'indefinite' (the gap is small, but the kernel is not positive semi-definite on the
+        'pass' (all examples visited), 'gap' (`tol` was reached), 'max_iter', 'precision' (rounding errors prevent
+        further progress), 'indefinite' (the gap is small, but the kernel is not positive semi-definite on the
         expansion: the solution is stationary, perhaps not optimal), 'interrupted' (Ctrl-C) or 'stopped' (by a
         callback).
     ramp_counts_ : dict of ndarray of shape (n_machines, 3)
@@ -200,15 +216,10 @@ class LASVC(StreamClassifier):
         variant: str = "nc",
         C: float = 1.0,
         s: float = -1.0,
-        tau: float = 1e-3,
-        reprocess: str = "bounded",
-        clean_period: int | None = 256,
-        max_non_sv: int = 100,
-        warm_sv: int = 100,
         n_epochs: int = 1,
-        finish: bool | str = False,
-        tol: float = 1e-3,
+        tol: float | None = None,
         max_iter: int = -1,
+        solver_options: dict[str, Any] | None = None,
         kernel: Any = "rbf",
         gamma: Any = "scale",
         degree: int = 3,
@@ -226,38 +237,38 @@ class LASVC(StreamClassifier):
         "variant": params.one_of("nc", "g", "i", "full", "lasvm"),
         "C": params.real(above=0.0, most=LARGEST),
         "s": params.real(below=1.0),
-        "tau": params.real(least=0.0),
-        "reprocess": params.one_of("bounded", "paper"),
-        "clean_period": params.integer(least=1) | params.nothing(),
-        "max_non_sv": params.integer(least=0),
-        "warm_sv": params.integer(least=0),
         "n_epochs": params.integer(least=1),
-        "finish": params.boolean() | params.one_of("expansion"),
-        "tol": params.real(least=0.0),
+        "tol": params.real(least=0.0) | params.nothing(),
         "max_iter": params.integer(least=-1),
+        "solver_options": params.entries(SOLVER_RULES) | params.nothing(),
         **STREAM_RULES,
     }
 
     @property
     def _work(self) -> Work:
         updates = (1.2 if self.variant in ("nc", "i") else 4.5) * self.n_epochs
-        return Work(values=0.25, updates=updates + (2.5 if self.finish else 0.0))
+        return Work(values=0.25, updates=updates + (0.0 if self.tol is None else 2.5))
 
     def _training(self, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> LasvmTraining:
         return LasvmTraining(self, X, classes, codes, boxes)
 
     def _options(self) -> dict[str, Any]:
         """Options of the core."""
+        solver = self._solver()
         return {
             "C": float(self.C),
             "s": float(self.s),
-            "tau": float(self.tau),
-            "period": self.clean_period or SWEEP_PERIOD,
-            "most_non_sv": 2**62 if self.clean_period is None else int(self.max_non_sv),
-            "warm_support": int(self.warm_sv),
+            "tau": float(solver["tau"]),
+            "period": solver["clean_period"] or SWEEP_PERIOD,
+            "most_non_sv": 2**62 if solver["clean_period"] is None else int(solver["max_non_sv"]),
+            "warm_support": int(solver["warm_sv"]),
             "cache_bytes": int(self.cache_size * 2**20),
-            "paper": self.reprocess == "paper",
+            "paper": solver["reprocess"] == "paper",
         }
+
+    def _solver(self) -> dict[str, Any]:
+        """All entries of `solver_options`."""
+        return {**SOLVER_OPTIONS, **(self.solver_options or {})}
 
     def _ensemble(self, X: Any) -> StreamEnsemble:
         given_once = (self.variant, self.multi_class == "ovr")
@@ -279,7 +290,7 @@ class LASVC(StreamClassifier):
 
 
 class LasvmTraining(FitTraining):
-    """One fit: passes over the data in pieces, then `finish`."""
+    """One fit: passes over the data in pieces, then steps until the duality gap is `tol`."""
 
     def __init__(self, estimator: LASVC, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> None:
         super().__init__(estimator, X, classes, codes)
@@ -291,7 +302,7 @@ class LasvmTraining(FitTraining):
         self.epoch = self.at = 0
 
     def advance(self, steps: int | None) -> bool:
-        """Visit at most `steps` examples (None: all); after the last one optimise if `finish` says so."""
+        """Visit at most `steps` examples (None: all); after the last one optimise if there is a `tol`."""
         left, n_epochs = 2**62 if steps is None else steps, self.estimator.n_epochs
         while left > 0 and self.epoch < n_epochs:
             piece = self.order[self.at : self.at + min(left, CHUNK)]
@@ -305,7 +316,7 @@ class LasvmTraining(FitTraining):
                     self.order = self.random.permutation(self.order)
         if self.epoch < n_epochs:
             return True
-        if self.estimator.finish:
+        if self.estimator.tol is not None:
             self._finish()
         return False
 
@@ -314,9 +325,9 @@ class LasvmTraining(FitTraining):
         return self.source, _core.Chunk(self.matrix, rows, rows, self.codes[rows], self.boxes[rows])
 
     def _finish(self) -> None:
-        """Reduce the duality gap on the expansion; LASVM with True also on the examples that it has evicted."""
+        """Reduce the duality gap on the expansion, and of LASVM also on the examples that it has evicted."""
         est, core = self.estimator, self.core
-        whole = est.variant == "lasvm" and est.finish != "expansion"
+        whole = est.variant == "lasvm" and est._solver()["finish"] == "all"
         tol = est.tol / 2 if whole else est.tol
         most = int(est.max_iter)
         if most < 0:
@@ -347,7 +358,7 @@ class LasvmTraining(FitTraining):
     def complaints(self) -> Iterator[str]:
         """Machines that have not reached the optimum after finishing."""
         est = self.estimator
-        if not est.finish:
+        if est.tol is None:
             return
         doubtful = np.flatnonzero(est.stop_reason_ == "indefinite")
         if len(doubtful):
