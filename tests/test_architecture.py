@@ -28,7 +28,7 @@ INCLUDES = {
 
 # Sub-packages and the modules of hingeline that they may import besides their own. Families do not import one another.
 #: What every sub-package may import.
-BELOW = {"_registry"}
+BELOW = {"_registry", "_sklearn"}
 SHARED = {"_core", "base"}
 FAMILIES = ("batch", "online", "exact", "linear")
 IMPORTS = {
@@ -128,4 +128,31 @@ def test_an_optional_library_is_imported_in_one_place(library):
     for path in PACKAGE.rglob("*.py"):
         if OPTIONAL[library] is None or not path.is_relative_to(PACKAGE / OPTIONAL[library]):
             wrong += [str(path.relative_to(PACKAGE)) for name in imports(path) if name[0] == library]
+    assert not wrong, "\n".join(wrong)
+
+
+DOOR = PACKAGE / "_sklearn.py"
+
+
+def used_names(path: Path) -> set[str]:
+    """Return the private attributes, keywords and texts of a Python file, except those of its own."""
+    tree = ast.parse(path.read_text())
+    found = {getattr(node, "attr", getattr(node, "arg", getattr(node, "value", None))) for node in ast.walk(tree)}
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return {name for name in found - own if isinstance(name, str) and re.fullmatch(r"_[a-zA-Z]\w*", name)}
+
+
+def is_inside(name: tuple[str, ...]) -> bool:
+    """Whether a name of scikit-learn is private or experimental."""
+    return name[0] == "sklearn" and any(re.match(r"_(?!_)|callback$|experimental$", part) for part in name[1:])
+
+
+def test_private_names_of_scikit_learn_are_in_one_file():
+    assert ("sklearn", "utils", "_safe_indexing") in imports(DOOR) and "_probA" in used_names(DOOR)
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        if path != DOOR:
+            names = [".".join(name) for name in imports(path) if is_inside(name)]
+            names += sorted(used_names(path) & used_names(DOOR)) + sorted(used_names(path) & {"_is_owned"})
+            wrong += [f"{path.relative_to(PACKAGE)}: {name}" for name in names]
     assert not wrong, "\n".join(wrong)

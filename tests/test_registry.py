@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import pairwise
 
 import hingeline
-from hingeline import _core, _registry, onnx
+from hingeline import _core, _registry
 from hingeline._registry import COMPUTED, ESTIMATORS, KERNELS, class_of, row_of
 
 from . import test_common
@@ -82,7 +82,7 @@ def test_model_formats(name, tmp_path):
         with pytest.raises(TypeError):
             hingeline.save_libsvm(model, tmp_path / "text")
     pytest.importorskip("onnx", reason="onnx is not installed (group test-onnx)")
-    assert onnx.export(model).graph.name == name
+    assert hingeline.onnx.export(model).graph.name == name
 
 
 def test_only_public_estimators_are_saved(tmp_path):

@@ -64,7 +64,7 @@ def refused(*args, **kwargs):
 def both(estimator, grid, X, y, fit=None, shared=True, **options):
     """Search by KernelSearchCV, with shared kernel values for all cells unless told otherwise, and by GridSearchCV."""
     options.setdefault("cv", 2)
-    way = mock.patch.object(evaluator, "_fit_and_score", refused) if shared else nullcontext()
+    way = mock.patch.object(evaluator, "fit_and_score", refused) if shared else nullcontext()
     with way:
         ours = KernelSearchCV(estimator, grid, **options).fit(X, y, **(fit or {}))
     return ours, GridSearchCV(clone(estimator), grid, **options).fit(X, y, **(fit or {}))

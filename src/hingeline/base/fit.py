@@ -1,7 +1,7 @@
 """Template of all calls that learn: callbacks, slices, Ctrl-C, all-or-nothing, publishing.
 
-An estimator prepares a :class:`Training`; :func:`run` carries it out. With callbacks of scikit-learn (SLEP023,
-experimental in 1.9) the steps are made in slices, one task each: a progress bar moves, a scoring monitor sees the
+An estimator prepares a :class:`Training`; :func:`run` carries it out. With callbacks of scikit-learn (SLEP023, since
+1.9) the steps are made in slices, one task each: a progress bar moves, a scoring monitor sees the
 current model, and a callback may stop the training. Without callbacks there is one slice.
 """
 
@@ -12,25 +12,11 @@ from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
+from .._sklearn import CallbackSupportMixin, callbacks_of, context_of, with_callbacks
 from . import params
 from .duration import warn_of_long_fit
-from .state import changes, publish, snapshot, turn_of
+from .state import changes, lock_of, publish, snapshot, turn_of
 from .warn import warn
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    HAVE_CALLBACKS = True
-except ImportError:  # experimental: it may change without a deprecation cycle
-    HAVE_CALLBACKS = False
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Replacement of scikit-learn's mixin where it does not exist."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Replacement of scikit-learn's decorator."""
-        return method
-
 
 __all__ = ["CallbackSupportMixin", "Training", "run", "with_callbacks"]
 
@@ -110,7 +96,7 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
     Training
         The training, after its end.
     """
-    with turn_of(estimator):
+    with lock_of(estimator), turn_of(estimator):
         params.check(estimator, estimator._rules)
         draft = snapshot(estimator)
         before = vars(draft).copy()
@@ -118,7 +104,7 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
         if callbacks:
             warn_of_long_fit(draft, training.X)
         try:
-            watched = callbacks and HAVE_CALLBACKS and getattr(estimator, "_skl_callbacks", None)
+            watched = callbacks and callbacks_of(estimator)
             more = (
                 _in_slices(estimator, training, lambda: changes(draft, before)) if watched else training.advance(None)
             )
@@ -148,7 +134,7 @@ def _in_slices(estimator: Any, training: Training, prepared: Callable[[], dict[s
     """
     slices = min(N_SLICES, max(training.n_steps, 1))
     steps = -(-training.n_steps // slices)
-    context = estimator._init_callback_context(max_subtasks=slices)
+    context = context_of(estimator, slices)
     data = {"estimator": estimator, "X": training.X, "y": training.y}
 
     def current() -> dict[str, Any]:

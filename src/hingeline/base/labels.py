@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from .. import _core
+from .._sklearn import check_sample_weight
 from . import params
 from .rows import LARGEST, finite, flatten_column
 
@@ -101,9 +102,7 @@ class WeightedLabels:
         """Checked weights of the samples. `all_zero` says whether all may be zero."""
         if sample_weight is None:
             return np.ones(X.shape[0])
-        weights: np.ndarray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=all_zero
-        )
+        weights = check_sample_weight(sample_weight, X, all_zero=all_zero)
         if weights.max(initial=0.0) > LARGEST:
             raise ValueError(f"sample_weight must not exceed {LARGEST:g}. Got {weights.max():g}; scale the weights.")
         return weights

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from .._sklearn import n_samples
 from ..base.labels import pairs
 from ..base.platt import PlattClassifier, apply_sigmoids, couple
 from ..base.rows import row_blocks
@@ -36,7 +37,7 @@ class SvcProbabilities(PlattClassifier):
         X = self._validate_predict(X)
         if not self.sigmoids_.size:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
-        blocks = list(row_blocks(_num_samples(X), COUPLED_ARRAYS * len(self.classes_) ** 2))
+        blocks = list(row_blocks(n_samples(X), COUPLED_ARRAYS * len(self.classes_) ** 2))
         if len(blocks) == 1:
             return self._coupled(self._decide(X, self))
         return np.concatenate([self._coupled(self._decide(X[some], self)) for some in blocks])

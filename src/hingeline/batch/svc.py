@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .. import _core
+from .._sklearn import n_samples
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
@@ -306,7 +307,7 @@ class SVC(SvcProbabilities, KernelClassifier):
         if np.iscomplexobj(values):
             raise ValueError("The kernel function must return real numbers. Got complex ones.")
         values = np.ascontiguousarray(values, dtype=np.float64)
-        wanted = (_num_samples(X), _num_samples(base))
+        wanted = (n_samples(X), n_samples(base))
         if values.shape != wanted:
             raise ValueError(
                 f"The kernel function must return an array of shape {wanted} for these inputs: one row per sample and "
@@ -484,7 +485,7 @@ class SvcTraining(BatchTraining):
         found = super().attributes(unfinished)
         found["sigmoids_"] = self.sigmoids
         found["fit_status_"] = int((found["stop_reason_"] != "tol").any())
-        found["shape_fit_"] = X.shape if hasattr(X, "shape") else (_num_samples(X),)
+        found["shape_fit_"] = X.shape if hasattr(X, "shape") else (n_samples(X),)
         found["class_weight_"] = est.class_weight_
         if callable(est.kernel):
             found["X_fit_"] = X

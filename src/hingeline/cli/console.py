@@ -69,7 +69,8 @@ class Console:
     @contextmanager
     def watching(self, model: Any) -> Iterator[None]:
         """Show the progress of a fit on a terminal."""
-        from ..base.fit import HAVE_CALLBACKS, N_SLICES
+        from .._sklearn import HAVE_CALLBACKS
+        from ..base.fit import N_SLICES
 
         if self.quiet or self.json or not HAVE_CALLBACKS or not sys.stderr.isatty():
             yield

@@ -21,7 +21,7 @@ from ..base.labels import chosen
 from ..base.platt import PlattClassifier, apply_sigmoids, fit_sigmoid
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
-from ..base.state import exclusive, lock_of, steady
+from ..base.state import exclusive, lock_of, reading_of, steady
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 from .marks import Mark
@@ -449,7 +449,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         X = state._validate_predict(X)
         sigmoids = state._sigmoids()
         if sigmoids is None:
-            with lock_of(self):  # the model does not change until its sigmoids are known
+            with lock_of(self), reading_of(self):  # the model does not change until its sigmoids are known
                 state = self._snapshot()
                 X = state._validate_predict(X)
                 sigmoids = self._fit_sigmoids()

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _registry
+from .._sklearn import fitted_machine, sigmoids_of
 from ..base.labels import is_one_vs_rest
 from ..base.platt import wants_probability
 from ..batch.svc import SVC
@@ -153,8 +154,9 @@ def _sigmoids(model: Any) -> np.ndarray:
         return np.empty((2, 0))
     if hasattr(model, "sigmoids_"):
         return model.sigmoids_
-    if hasattr(model, "_probA"):  # scikit-learn
-        return np.array([model._probA, model._probB])
+    theirs = sigmoids_of(model)
+    if theirs is not None:
+        return theirs
     fitted = model._sigmoids()
     slopes, offsets = model._fit_sigmoids() if fitted is None else fitted
     return np.array([slopes, -offsets])  # of the second class, whose decision value is positive
@@ -456,25 +458,15 @@ def _with_zeros(coef: np.ndarray) -> Any:
 
 
 def _of_sklearn(model: Model, given: dict[str, Any], common: dict[str, Any], coef: Any) -> Any:
-    """Fitted estimator of scikit-learn. It reads private attributes, which have LIBSVM's signs."""
+    """Fitted estimator of scikit-learn."""
     from sklearn import svm
 
-    estimator = svm.SVC(**given) if len(model.labels) else svm.OneClassSVM(**given)
+    machine = {"coef": coef, "intercept": -model.rho, "sigmoids": model.sigmoids}
+    if not len(model.labels):
+        counts = [model.coef.shape[1], 0]
+        return fitted_machine(svm.OneClassSVM(**given), common | {"offset_": model.rho}, counts=counts, **machine)
+    estimator = svm.SVC(**given)
     if model.sigmoids.size:
         estimator.set_params(probability=True)
-    one_class = {"offset_": model.rho}
     classes = {"classes_": model.labels, "class_weight_": np.ones(len(model.labels))}
-    total = model.coef.shape[1]
-    counts = model.n_support if len(model.labels) else np.array([total, 0])
-    private = {
-        "_sparse": sp.issparse(common["support_vectors_"]),
-        "_n_support": counts.astype(np.int32),
-        "_dual_coef_": coef,
-        "_intercept_": -model.rho,
-        "_probA": model.sigmoids[0],
-        "_probB": model.sigmoids[1],
-        "_effective_probability": bool(model.sigmoids.size),
-        "_num_iter": np.zeros(1, dtype=np.int32),
-    }
-    vars(estimator).update(common, **private, **(classes if len(model.labels) else one_class))
-    return estimator
+    return fitted_machine(estimator, common | classes, counts=model.n_support, **machine)

@@ -13,6 +13,7 @@ from uuid import UUID
 import numpy as np
 
 from .. import _registry
+from .._sklearn import UNSAVED
 from ..base import params
 from ..base.frame import Frame
 from ..base.state import lock_of
@@ -33,8 +34,6 @@ TRUSTED_TYPES: list[str] = sorted(
     | {f"{kind.__module__}.{kind.__qualname__}" for kind in (*PARTS.values(), *SPARSE.values(), UUID)}
     | {"numpy.dtype"}
 )
-#: Attributes that are not saved: callbacks, which are code, and requests of metadata routing.
-UNSAVED = ("_skl_callbacks", "_skl_callbacks_to_teardown", "_parent_callback_ctx", "_metadata_request")
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

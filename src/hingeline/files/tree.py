@@ -132,7 +132,7 @@ WRITERS: list[tuple[Any, Callable[[Encoder, Any, str], Any]]] = [
     (tuple, lambda encoder, value, path: {"tuple": encoder.sequence(value, path)}),
     (list, Encoder.sequence),
     (Mapping, Encoder.dictionary),
-    ((sp.sparray, sp.spmatrix), Encoder.sparse),
+    (tuple(SPARSE.values()), Encoder.sparse),
     (np.dtype, lambda encoder, value, path: {"dtype": NAMES[value]}),
     (UUID, lambda encoder, value, path: {"uuid": value.hex}),
     (np.random.RandomState, Encoder.random),

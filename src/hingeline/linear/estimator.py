@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._sklearn import callbacks_of
 from ..base import params
 from ..base.labels import WeightedLabels, label_column, require_two
 from ..base.rows import LARGEST, RowEstimator, require_labels
@@ -218,7 +219,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
             own = None if points is None else points[: problem.n_machines]
             points = None if points is None else points[problem.n_machines :]
             minimisers.append(self._minimiser(problem, 1.0 / self._loss_weight, own))
-        bar = None if in_partitions(X) and not getattr(self, "_skl_callbacks", None) else False
+        bar = None if in_partitions(X) and not callbacks_of(self) else False
         return LinearTraining(self, X, y, minimisers, bar)
 
     def _start(self, problems: list[Any]) -> np.ndarray | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import assert_all_finite
-from sklearn.utils.parallel import _get_threadpool_controller
+from threadpoolctl import ThreadpoolController
 
 from ..base.fit import Training
 from ..base.progress import progress
@@ -28,10 +29,16 @@ def in_partitions(X: Any) -> bool:
     return callable(getattr(X, "__dask_graph__", None))
 
 
+@cache
+def _controller() -> Any:
+    """Controller of the loaded libraries: to find them takes milliseconds."""
+    return ThreadpoolController()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread: more would sum in another order, and idle BLAS threads slow down ours."""
-    with _get_threadpool_controller().limit(limits=1, user_api="blas"):
+    with _controller().limit(limits=1, user_api="blas"):
         yield
 
 

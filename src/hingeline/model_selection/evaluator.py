@@ -10,9 +10,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._sklearn import callbacks_of, fit_and_score
 from ..base.progress import progress as progress_of
 from ..base.warn import warn
 from .journal import Journal, fingerprint
@@ -82,7 +82,7 @@ class Evaluator:
         p = self.problem
         suits = (
             (counterpart(p.estimator) is not None or is_kernel_pipeline(p.estimator))
-            and not getattr(p.estimator, "_skl_callbacks", None)
+            and not callbacks_of(p.estimator)
             and needs_answers_only(p.scorer)
             and KNOWN_PARAMS.issuperset(p.fit_params)
             and KNOWN_PARAMS.issuperset(p.score_params)
@@ -105,7 +105,7 @@ class Evaluator:
             self.journal.close()
 
     def __call__(self, cells: list[Cell]) -> list[dict[str, Any]]:
-        """Scores and times of the cells, in the form of scikit-learn's ``_fit_and_score``."""
+        """Scores and times of the cells, in the form of :func:`hingeline._sklearn.fit_and_score`."""
         outs: dict[int, dict[str, Any]] = {}
         names = self._names(cells)
         with progress_of(self.progress, len(cells), "search") as report:
@@ -191,7 +191,7 @@ class Evaluator:
         n_candidates = 1 + max(cell.candidate for cell in cells)
         ways = {"return_as": "generator"} if self.journal is not None or self.progress else {}
         return Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch, **ways)(
-            delayed(_fit_and_score)(
+            delayed(fit_and_score)(
                 clone(p.estimator),
                 p.X,
                 p.y,

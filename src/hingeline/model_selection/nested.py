@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, check_cv
-from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures
-from sklearn.utils import Bunch, _safe_indexing, indexable
-from sklearn.utils._param_validation import validate_params
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils import Bunch, indexable
 
+from .._sklearn import (
+    check_method_params,
+    constraints_of,
+    judge_failures,
+    routed_parameters,
+    safe_indexing,
+    scorers_of,
+    validate_params,
+)
 from ..base.rows import sound_rows
 from .course import Course, drive
 from .evaluator import Evaluator
@@ -44,9 +50,9 @@ _COMMON = (
 
 @validate_params(
     {
-        **{name: KernelSearchCV._parameter_constraints[name] for name in _COMMON},
-        "outer": GridSearchCV._parameter_constraints["cv"],
-        "inner": GridSearchCV._parameter_constraints["cv"],
+        **{name: constraints_of(KernelSearchCV)[name] for name in _COMMON},
+        "outer": constraints_of(GridSearchCV)["cv"],
+        "inner": constraints_of(GridSearchCV)["cv"],
         "return_estimator": ["boolean"],
     },
     prefer_skip_nested_validation=False,
@@ -139,10 +145,10 @@ def nested_cross_validate(
     judge = KernelSearchCV(
         estimator, {}, search=search, scoring=scoring, refit=refit, error_score=error_score, memory_limit=memory_limit
     )
-    scorers, metric = judge._get_scorers()
+    scorers, metric = scorers_of(judge)
     given = {"groups": groups, "sample_weight": sample_weight}
-    params = _check_method_params(X, params={name: value for name, value in given.items() if value is not None})
-    routed = judge._get_routed_params_for_fit(params)
+    params = check_method_params(X, params={name: value for name, value in given.items() if value is not None})
+    routed = routed_parameters(judge, params)
     problem = Problem(
         clone(estimator),
         X,
@@ -168,7 +174,7 @@ def nested_cross_validate(
             ]
         )
     evaluate.storage()
-    _warn_or_raise_about_fit_failures(outs, error_score)
+    judge_failures(outs, error_score)
     result = _collected(folds, courses, chosen, outs)
     if return_estimator:
         result["estimator"] = [
@@ -182,8 +188,8 @@ def _split(cv: Any, problem: Problem, rows: np.ndarray | None, params: dict[str,
     if rows is None:
         X, y = problem.X, problem.y
     else:
-        X, y = _safe_indexing(problem.X, rows), _safe_indexing(problem.y, rows)
-        params = _check_method_params(problem.X, params=params, indices=rows)
+        X, y = safe_indexing(problem.X, rows), safe_indexing(problem.y, rows)
+        params = check_method_params(problem.X, params=params, indices=rows)
     splitter = check_cv(cv, y, classifier=is_classifier(problem.estimator))
     splits = row_numbers(splitter.split(X, y, **params))
     return splits if rows is None else [(rows[train], rows[test]) for train, test in splits]
@@ -193,9 +199,9 @@ def _course(
     judge: KernelSearchCV, param_grid: Any, problem: Problem, rows: np.ndarray, splits: list[Any], metric: Any
 ) -> Course:
     """The search of one outer fold."""
-    y = _safe_indexing(problem.y, rows)
+    y = safe_indexing(problem.y, rows)
     if param_grid is None:
-        param_grid = default_param_grid(problem.estimator, _safe_indexing(problem.X, rows), y)
+        param_grid = default_param_grid(problem.estimator, safe_indexing(problem.X, rows), y)
     judge.param_grid_ = param_grid
     return Course(judge._strategy(splits, y), splits, problem.y, metric)
 
@@ -234,5 +240,5 @@ def _collected(folds: list[Any], courses: list[Course], chosen: list[Any], outs:
 def _fitted(problem: Problem, params: dict[str, Any], rows: np.ndarray) -> Any:
     """The chosen estimator, fitted to the training rows of an outer fold."""
     chosen = clone(problem.estimator).set_params(**clone(effective(problem.estimator, params), safe=False))
-    own = _check_method_params(problem.X, params=problem.fit_params, indices=rows)
-    return chosen.fit(_safe_indexing(problem.X, rows), _safe_indexing(problem.y, rows), **own)
+    own = check_method_params(problem.X, params=problem.fit_params, indices=rows)
+    return chosen.fit(safe_indexing(problem.X, rows), safe_indexing(problem.y, rows), **own)

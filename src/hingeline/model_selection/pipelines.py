@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
-from sklearn.utils.metadata_routing import _routing_enabled
 
+from .._sklearn import safe_indexing
 from .shared import Cell, Problem, SharedKernel, counterpart
 
 
@@ -35,7 +35,7 @@ class PipelineKernels:
     """
 
     def __init__(self, problem: Problem, limit: float, threads: int) -> None:
-        if _routing_enabled() or problem.fit_params or problem.score_params:
+        if get_config()["enable_metadata_routing"] or problem.fit_params or problem.score_params:
             raise ValueError("parameters of fit are for the pipeline to distribute")
         self.problem, self.limit, self.threads = problem, limit, threads
         self.prefix = problem.estimator.steps[-1][0] + "__"
@@ -78,8 +78,8 @@ class PipelineKernels:
         *_, (_, last) = self.problem.estimator.steps
         before = clone(self.problem.estimator[:-1])
         y = self.y[np.concatenate([train, test])]
-        first = before.fit_transform(_safe_indexing(self.problem.X, train), self.y[train])
-        second = before.transform(_safe_indexing(self.problem.X, test))
+        first = before.fit_transform(safe_indexing(self.problem.X, train), self.y[train])
+        second = before.transform(safe_indexing(self.problem.X, test))
         X = sp.vstack([first, second], format="csr") if sp.issparse(first) else np.concatenate([first, second])
         rows = np.arange(len(y))
         return replace(self.problem, estimator=last, X=X, y=y), rows[: len(train)], rows[len(train) :]

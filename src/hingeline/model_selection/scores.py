@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
-from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+
+from .._sklearn import response_methods, scorers_in
 
 
 class Decided(ClassifierMixin, BaseEstimator):
@@ -35,22 +35,10 @@ class Decided(ClassifierMixin, BaseEstimator):
 
 def needs_answers_only(scorer: Any) -> bool:
     """Whether a scorer uses nothing of an estimator but its predictions and decision values."""
-    if isinstance(scorer, _MultimetricScorer):
-        return all(needs_answers_only(one) for one in scorer._scorers.values())
-    if isinstance(scorer, _PassthroughScorer):
-        return True
-    if not isinstance(scorer, _BaseScorer):
-        return False
-    method = scorer._response_method
-    wanted = (method,) if isinstance(method, str) else method
-    return any(name in ("predict", "decision_function") for name in wanted)
-
-
-def is_accuracy(scorer: Any) -> bool:
-    """Whether a scorer is the accuracy: ``scoring=None`` or 'accuracy'."""
-    if isinstance(scorer, _PassthroughScorer):
-        return True
-    return isinstance(scorer, _BaseScorer) and scorer._score_func is accuracy_score and not scorer._kwargs
+    parts = scorers_in(scorer)
+    if parts is not None:
+        return all(map(needs_answers_only, parts.values()))
+    return not {"predict", "decision_function"}.isdisjoint(response_methods(scorer))
 
 
 def accuracy(labels: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -> float:

@@ -8,14 +8,11 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context, clone, is_classifier
-from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, ParameterGrid, check_cv
-from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
 from sklearn.utils import indexable
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_method_params
 
+from .. import _sklearn
 from ..base.rows import sound_rows
 from .course import Course, drive
 from .evaluator import Evaluator
@@ -24,6 +21,16 @@ from .space import default_param_grid
 from .strategies import STRATEGIES, Strategy, halving, row_numbers
 
 
+@_sklearn.constrain(
+    {
+        "param_grid": [None],
+        "cv": [_sklearn.StrOptions({"loo"})],
+        "search": [_sklearn.StrOptions(set(STRATEGIES))],
+        "memory_limit": [_sklearn.Interval(Real, 0, None, closed="neither")],
+        "checkpoint": [str, PathLike, None],
+        "progress": ["boolean", callable],
+    }
+)
 class KernelSearchCV(GridSearchCV):
     """Search over the parameters of a kernel classifier by cross-validation: GridSearchCV with shared kernel values.
 
@@ -106,16 +113,6 @@ class KernelSearchCV(GridSearchCV):
     [0, 0]
     """
 
-    _parameter_constraints: dict[str, Any] = {
-        **GridSearchCV._parameter_constraints,
-        "param_grid": [dict, list, None],
-        "cv": [*GridSearchCV._parameter_constraints["cv"], StrOptions({"loo"})],
-        "search": [StrOptions(set(STRATEGIES))],
-        "memory_limit": [Interval(Real, 0, None, closed="neither")],
-        "checkpoint": [str, PathLike, None],
-        "progress": ["boolean", callable],
-    }
-
     def __init__(
         self,
         estimator: Any,
@@ -151,7 +148,7 @@ class KernelSearchCV(GridSearchCV):
         self.checkpoint = checkpoint
         self.progress = progress
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @_sklearn.fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> KernelSearchCV:
         """Search, then fit the best candidate to all samples.
 
@@ -170,12 +167,12 @@ class KernelSearchCV(GridSearchCV):
         KernelSearchCV
             The fitted search.
         """
-        scorers, metric = self._get_scorers()
+        scorers, metric = _sklearn.scorers_of(self)
         X, y = indexable(sound_rows(X), y)
-        params = _check_method_params(X, params=params)
-        routed = self._get_routed_params_for_fit(params)
+        params = _sklearn.check_method_params(X, params=params)
+        routed = _sklearn.routed_parameters(self, params)
         told = self._metadata(params)
-        context = self._init_callback_context(max_subtasks=1 + (self.refit is not False))
+        context = _sklearn.context_of(self, 1 + (self.refit is not False))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=told)
         self.param_grid_ = default_param_grid(self.estimator, X, y) if self.param_grid is None else self.param_grid
         splits = self._splits(X, y, routed.splitter.split)
@@ -194,7 +191,8 @@ class KernelSearchCV(GridSearchCV):
             self._choose(results, metric)
         if self.refit:
             self._refit(problem, context, told)
-        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        several = _sklearn.scorers_in(scorers)
+        self.scorer_ = scorers if several is None else several
         self.cv_results_ = results
         context.call_on_fit_task_end(estimator=self, X=X, y=y, metadata=told)
         return self
@@ -232,7 +230,7 @@ class KernelSearchCV(GridSearchCV):
         most = size if self.search == "grid" else None
         task = context.subcontext(task_name="search", max_subtasks=most, sequential_subtasks=False)
         task.call_on_fit_task_begin(estimator=self)
-        watched = task if getattr(self, "_skl_callbacks", None) else None
+        watched = task if _sklearn.callbacks_of(self) else None
         course = Course(self._strategy(splits, problem.y), splits, problem.y, metric, watched)
         evaluate = Evaluator(
             problem,
@@ -254,15 +252,15 @@ class KernelSearchCV(GridSearchCV):
         return self._results(course, metric)
 
     def _results(self, course: Course, metric: Any) -> tuple[dict[str, Any], Any]:
-        _warn_or_raise_about_fit_failures(course.outs, self.error_score)
+        _sklearn.judge_failures(course.outs, self.error_score)
         if callable(self.scoring):
-            _insert_error_scores(course.outs, self.error_score)
+            _sklearn.insert_error_scores(course.outs, self.error_score)
         more = course.more if self.search == "halving" else None
-        results = self._format_results(course.candidates, self.n_splits_, course.outs, more)
+        results = _sklearn.format_results(self, course.candidates, self.n_splits_, course.outs, more)
         first = course.outs[0]["test_scores"]
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(first)
+            _sklearn.require_refit_score(self, first)
             metric = self.refit
         return results, metric
 
@@ -270,7 +268,7 @@ class KernelSearchCV(GridSearchCV):
         if self.search == "halving" and not callable(self.refit):
             self.best_index_ = _best_of_last_round(results, metric)
         else:
-            self.best_index_ = self._select_best_index(self.refit, metric, results)
+            self.best_index_ = _sklearn.best_index(self, metric, results)
         if not callable(self.refit):
             self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
         self.best_params_ = results["params"][self.best_index_]

@@ -25,11 +25,11 @@ import sklearn.svm
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
-from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 
 from .. import _core
 from .._registry import COMPUTED, ESTIMATORS, row_of
+from .._sklearn import is_accuracy, score
 from ..base import params as rules
 from ..base.labels import require_two
 from ..base.platt import wants_probability
@@ -38,7 +38,7 @@ from ..base.state import snapshot
 from ..batch.svc import SINGLE_ROWS, SVC
 from ..batch.training import BatchTraining
 from .kernels import Kernels, Key
-from .scores import Decided, accuracy, is_accuracy
+from .scores import Decided, accuracy
 
 #: Key of a kernel matrix that is given.
 PRECOMPUTED: Key = ("precomputed", 0.0, 0.0, 0)
@@ -365,7 +365,7 @@ class SharedKernel:
         }
         decided = Decided(classes, labels, np.concatenate(shaped))
         empty = np.empty((len(rows), 0))  # scorers pass it to the answers, which do not need it
-        return _score(decided, empty, self.y[rows], self.problem.scorer, params, self.problem.error_score)
+        return score(decided, empty, self.y[rows], self.problem.scorer, params, self.problem.error_score)
 
     def _note(self, training: BatchTraining, fitted: Any) -> None:
         """Keep the warnings of machines that have not converged."""

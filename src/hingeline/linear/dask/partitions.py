@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array
-from sklearn.utils.validation import _check_feature_names, column_or_1d
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from ...base.labels import WeightedLabels
 from ...base.rows import flatten_column, sound_rows
@@ -314,7 +314,7 @@ class Survey:
     def describe(self, estimator: Any) -> None:
         """Set the number of features of an estimator, and their names."""
         if self.parts.names is not None:
-            _check_feature_names(estimator, self.parts.names, reset=True)
+            validate_data(estimator, self.parts.names, skip_check_array=True)
         elif hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
         estimator.n_features_in_ = self.n_features

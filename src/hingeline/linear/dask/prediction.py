@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..._sklearn import forget_callbacks
 from .partitions import Partitions, add_arrays, compute, da, delayed, literal, tree
 
 
 def _light(estimator: Any) -> Any:
     """A copy to send to the workers, without large attributes that prediction does not need."""
     model = copy.copy(estimator)
-    for name in ("support_", "dual_coef_", "history_", "_skl_callbacks"):
+    forget_callbacks(model)
+    for name in ("support_", "dual_coef_", "history_"):
         vars(model).pop(name, None)
     return model
 
