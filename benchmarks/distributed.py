@@ -29,7 +29,7 @@ from benchmarks.memory import reset_peak, resident
 from hingeline import LinearSVC
 
 FEATURES, WORKERS, LIMIT = 50, 2, "4GiB"
-MODEL: dict[str, Any] = {"C": 0.01, "tol": 1e-6}
+MODEL: dict[str, Any] = {"C": 0.005, "tol": 1e-6}
 #: Partitions of the comparison with one process.
 COMPARED = 4
 

@@ -28,9 +28,9 @@ CASES = {
     "LASVC-classes": ("LASVC", "classes6000", {"C": 10.0, "gamma": 0.05}),
     "KernelSGDClassifier": ("KernelSGDClassifier", "adult", {"gamma": 0.005}),
     "IncrementalSVC": ("IncrementalSVC", "forest2000", {"C": 10.0, "gamma": 0.05}),
-    "LinearSVC": ("LinearSVC", "forest80000", {}),
-    "NystroemSVC": ("NystroemSVC", "forest80000", {"C": 10.0, "gamma": 0.05, "n_components": 1000}),
-    "NystroemSVC-adult": ("NystroemSVC", "adult", {"gamma": 0.02, "n_components": 300}),
+    "LinearSVC": ("LinearSVC", "forest80000", {"C": 0.5}),
+    "NystroemSVC": ("NystroemSVC", "forest80000", {"C": 5.0, "gamma": 0.05, "n_components": 1000}),
+    "NystroemSVC-adult": ("NystroemSVC", "adult", {"C": 0.5, "gamma": 0.02, "n_components": 300}),
     "MinNormSVC": ("MinNormSVC", "forest20000", {"gamma": 0.05}),
     "NNISDAClassifier": ("NNISDAClassifier", "forest20000", {"gamma": 0.05}),
 }

@@ -48,9 +48,9 @@ def main() -> None:
         mapping.fit(few)
         # .persist() keeps the features in the workers' memory; without it they are made again for each round.
         Z = X.map_blocks(mapping.transform, chunks=(X.chunks[0], (COMPONENTS,)), dtype=float).persist()
-        model = LinearSVC(C=0.1).fit(Z, y)
+        model = LinearSVC(C=0.05).fit(Z, y)
         pipeline = make_pipeline(mapping, model)  # both are fitted: it takes NumPy's rows
-        local = LinearSVC(C=0.1).fit(mapping.transform(X.compute()), y.compute())
+        local = LinearSVC(C=0.05).fit(mapping.transform(X.compute()), y.compute())
         print(
             f"{type(mapping).__name__:10}  accuracy {pipeline.score(test_X, test_y):.4f}, on NumPy "
             f"{local.score(mapping.transform(test_X), test_y):.4f};  passes {model.n_passes_:.1f};  objectives differ "

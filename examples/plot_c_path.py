@@ -31,7 +31,7 @@ def main(path: Path) -> None:
     X, y = scale(data.data), data.target
     found = linear_svc_path(X, y, Cs=CS, tol=1e-6)
     fig, (top, bottom) = plt.subplots(2, 1, figsize=(9, 7.6), sharex=True, layout="constrained")
-    weights = found.coefs[:, 0]
+    weights = np.vstack([model.coef_ for model in found])
     largest = np.argsort(-np.abs(weights[-1]))
     top.plot(CS, weights[:, largest[NAMED:]], color="#c8c8c8", linewidth=0.8)
     for colour, j in zip(COLOURS, largest[:NAMED], strict=True):
@@ -41,8 +41,8 @@ def main(path: Path) -> None:
     top.set(ylabel="weights (linear below 0.01)")
     top.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), title="largest at the end", alignment="left")
 
-    decisions = X @ weights.T + found.intercepts[:, 0]
-    bottom.plot(CS, 100 * ((decisions > 0) != y[:, None]).mean(axis=0), color="#7f8c8d", label="training error")
+    training = [100 * (1 - model.score(X, y)) for model in found]
+    bottom.plot(CS, training, color="#7f8c8d", label="training error")
     folds = [StratifiedKFold(10, shuffle=True, random_state=seed) for seed in SEEDS]
     searches = [LinearSVCCV(Cs=CS, cv=cv, refit=False).fit(X, y) for cv in folds]
     errors = np.array([100 * (1 - search.scores_.mean(axis=0)) for search in searches])

@@ -107,12 +107,9 @@ REAL = {name: (X, y) for name, X, y in real_sets()}
 @pytest.mark.parametrize("C", [0.01, 1.0, 20.0])
 @pytest.mark.parametrize("name", REAL)
 def test_squared_hinge_is_that_of_linear_svc(name, C, options, solver):
-    # sklearn LinearSVC's loss is xi^2, ours xi^2 / 2.
     X, y = REAL[name]
     model = LinearSVC(C=C, solver=solver, **tight("squared_hinge"), **options).fit(X, y)
-    reference = svm.LinearSVC(C=C / 2, loss="squared_hinge", dual=False, tol=1e-10, max_iter=100_000, **options).fit(
-        X, y
-    )
+    reference = svm.LinearSVC(C=C, loss="squared_hinge", dual=False, tol=1e-10, max_iter=100_000, **options).fit(X, y)
     np.testing.assert_allclose(model.coef_, reference.coef_, rtol=0, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, reference.intercept_ + 0 * model.intercept_, rtol=0, atol=1e-6)
     assert model.solver_ == solver
@@ -178,31 +175,31 @@ def test_finite_differences_vanish_at_the_solution(loss):
 
 
 def test_four_points_by_hand():
-    # Points 2, 1, -1, -2 on a line, labels of their sign, no intercept: y f = w |x|.  With C = 1 and all of them
+    # Points 2, 1, -1, -2 on a line, labels of their sign, no intercept: y f = w |x|.  With 2 C = 1 and all of them
     # inside the margin w + sum |x| (w |x| - 1) = 0, w = 6 / 11: but 2 w > 1.  With the inner two alone w = 2 / 3.
     X, y = np.array([[2.0], [1.0], [-1.0], [-2.0]]), [1, 1, 0, 0]
-    model = LinearSVC(fit_intercept=False).fit(X, y)
+    model = LinearSVC(C=0.5, fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(model.coef_, [[2 / 3]], rtol=1e-6)
     assert model.support_.tolist() == [1, 2]
     np.testing.assert_allclose(model.dual_coef_, [[1 / 3, -1 / 3]], rtol=1e-5)
     np.testing.assert_allclose(model.objective_, [2 / 9 + 1 / 9], rtol=1e-6)
     # The squared loss keeps all four; those beyond the margin pull back.
-    model = LinearSVC(fit_intercept=False, loss="squared").fit(X, y)
+    model = LinearSVC(C=0.5, fit_intercept=False, loss="squared").fit(X, y)
     np.testing.assert_allclose(model.coef_, [[6 / 11]], rtol=1e-6)
     np.testing.assert_allclose(model.dual_coef_, [[-1 / 11, 5 / 11, -5 / 11, 1 / 11]], rtol=1e-5)
     # The hinge: w = 1 is where the inner two reach the margin, alpha = 1 / 2 each holds it there.
     model = LinearSVC(fit_intercept=False, loss="hinge", tol=1e-9).fit(X, y)
     np.testing.assert_allclose(model.coef_, [[1.0]], rtol=1e-5)
     np.testing.assert_allclose(model.objective_, [0.5], rtol=1e-8)
-    # Huber: a label that is wrong by 1 - 3 w x pulls with 2 C x at most.
+    # Huber: a label that is wrong by 1 - 3 w x pulls with 4 C x at most.
     X, y = np.array([[1.0], [1.0], [1.0], [5.0], [-1.0]]), [1, 1, 1, 0, 0]
-    model = LinearSVC(C=0.1, fit_intercept=False, loss="huber", tol=1e-12).fit(X, y)
+    model = LinearSVC(C=0.05, fit_intercept=False, loss="huber", tol=1e-12).fit(X, y)
     # w + 0.4 (w - 1) + 0.5 (5 w + 1) = 0 has its root at -0.1 / 3.9, where 1 + 5 w < 2: the square.
     np.testing.assert_allclose(model.coef_, [[-0.1 / 3.9]], rtol=1e-9)
     X[3] = 2.0  # w + 0.4 (w - 1) + 0.2 (2 w + 1) = 0: w = 1 / 9, 1 + 2 w < 2
     model.fit(X, y)
     np.testing.assert_allclose(model.coef_, [[1 / 9]], rtol=1e-9)
-    model.set_params(C=1.0).fit(np.vstack([X, X[:3]]), [*y, 1, 1, 1])
+    model.set_params(C=0.5).fit(np.vstack([X, X[:3]]), [*y, 1, 1, 1])
     # Line: w + 7 (w - 1) + 2 * 2 = 0 would be w = 3 / 8, 1 + 2 w < 2.  Square: w + 7 (w - 1) + 2 (2 w + 1) = 0.
     np.testing.assert_allclose(model.coef_, [[5 / 12]], rtol=1e-9)
     model.fit(np.vstack([X] + [X[:3]] * 4), [*y, *[1] * 12])  # w + 16 (w - 1) + 4 = 0: 1 + 2 w > 2
@@ -218,14 +215,14 @@ def test_squared_loss_is_ridge(scaling, solver):
     options = {"fit_intercept": False} if scaling is None else {"intercept_scaling": scaling}
     model = LinearSVC(C=C, solver=solver, **tight("squared"), **options).fit(X, y, s)
     rows = augment(X, scaling)
-    normal = np.linalg.solve(np.eye(rows.shape[1]) / C + rows.T @ (s[:, None] * rows), rows.T @ (s * t))
+    normal = np.linalg.solve(np.eye(rows.shape[1]) / (2 * C) + rows.T @ (s[:, None] * rows), rows.T @ (s * t))
     exact = 1e-9 + (np.sqrt(2 * model.duality_gap_[0]) if solver == "cg" else 0.0)
     np.testing.assert_allclose(parameters(model), normal, rtol=0, atol=exact)
     if scaling is None:
-        ridge = Ridge(alpha=1 / C, fit_intercept=False).fit(X, t, s)
+        ridge = Ridge(alpha=1 / (2 * C), fit_intercept=False).fit(X, t, s)
         np.testing.assert_allclose(model.coef_[0], ridge.coef_, rtol=0, atol=exact)
     assert len(model.support_) == 60
-    np.testing.assert_allclose(model.dual_coef_[0], C * s * (t - rows @ normal), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.dual_coef_[0], 2 * C * s * (t - rows @ normal), rtol=1e-6, atol=1e-9)
 
 
 # ---- certificates --------------------------------------------------------------------------------------------------
@@ -272,9 +269,9 @@ def test_dual_coefficients_are_slopes_of_the_loss(loss):
         np.testing.assert_allclose((signed * t)[xi > 1e-4], (C * s)[xi > 1e-4], rtol=1e-12)
         assert (signed * t >= 0).all() and (signed * t <= C * s * (1 + 1e-12)).all()
     else:
-        np.testing.assert_allclose(signed * t, C * s * np.clip(xi, *naive.SLOPES[loss]), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(signed * t, C * s * naive.slope(loss, xi), rtol=0, atol=1e-6)
     if loss == "huber":
-        assert np.isclose(signed * t, 2 * C * s, rtol=1e-12, atol=0)[s > 0].any()
+        assert np.isclose(signed * t, 4 * C * s, rtol=1e-12, atol=0)[s > 0].any()
     assert 0 < len(model.support_) <= (s > 0).sum()
     if loss != "squared":
         assert len(model.support_) < (s > 0).sum()
@@ -419,9 +416,9 @@ def test_published_method(loss, solver):
     for k, (_, rows, t, c) in enumerate(machine_problems(model, X, y)):  # equation 13
         beta = parameters(model, k)
         xi = 1 - t * (rows @ beta)
-        low, high = naive.SLOPES[loss]
+        low, high = naive.SQUARE[loss]
         curved = (xi > low) & (xi < high)
-        gradient = naive.gradient(loss, rows, t, c, beta) / 5.0
+        gradient = naive.gradient(loss, rows, t, c, beta) / (2 * 5.0)
         assert np.linalg.norm(gradient) <= 1e-7 * np.sqrt((c / 5.0 * xi**2)[curved].sum()) * (1 + 1e-6)
 
 

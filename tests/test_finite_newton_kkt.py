@@ -102,8 +102,8 @@ def test_path_and_search(loss):
     for kkt_tol in (1e-6, None):
         path = linear_svc_path(X, y, Cs=Cs, loss=loss, solver="cg", tol=1e-1, kkt_tol=kkt_tol)
         worst = 0.0
-        for C, coef, intercept in zip(Cs, path.coefs, path.intercepts, strict=True):
-            alpha = C * np.clip(1 - t * (X @ coef[0] + intercept[0]), *naive.SLOPES[loss])
+        for C, model in zip(Cs, path, strict=True):
+            alpha = C * naive.slope(loss, 1 - t * model.decision_function(X))
             worst = max(worst, naive.kkt_violation(loss, rows, t, np.full(len(y), C), alpha))
         assert (worst <= 1.01e-6) == (kkt_tol is not None)
     options = {"loss": loss, "solver": "cg", "tol": 1e-1, "kkt_tol": 1e-6}
@@ -132,7 +132,7 @@ def test_ordered_classes(loss, solver):
     rows, t = ordinal_rows(X, y, 4)
     c, beta = np.repeat(20.0 * s, 3), np.concatenate([model.coef_, model.thresholds_])
     if loss != "hinge":  # whose multipliers are those of a smoothed loss
-        alpha = c * np.clip(1 - t * (rows @ beta), *naive.SLOPES[loss])
+        alpha = c * naive.slope(loss, 1 - t * (rows @ beta))
         found = naive.kkt_violation(loss, rows, t, c, alpha)
         np.testing.assert_allclose(model.kkt_violation_, found, rtol=1e-3, atol=1e-11)
     assert model.kkt_violation_ <= 1e-5

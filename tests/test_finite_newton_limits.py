@@ -209,7 +209,7 @@ def test_what_has_not_begun_is_at_zero():
     model.fit(X, y)
     assert "stopped" in model.stop_reason_
     assert not model.coef_[-1].any()
-    assert model.objective_[-1] == model.C * np.isin(y, model.classes_[1:]).sum() / 2
+    assert model.objective_[-1] == model.C * np.isin(y, model.classes_[1:]).sum()
     assert 0 < model.duality_gap_[-1] < np.inf and model.kkt_violation_[-1] > 0
 
 

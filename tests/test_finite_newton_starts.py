@@ -56,7 +56,7 @@ def test_a_guess_is_scaled_by_equation_9(scaling):
     X, y = problem(n=120, d=6, seed=24)
     s, t, C = weights(120), np.where(y == 1, 1.0, -1.0), 2.0
     guess = np.linalg.lstsq(X[:40], t[:40], rcond=None)[0] + 0.1
-    start = naive.first_guess(guess, X, t, s, 1 / C, scaling)
+    start = naive.first_guess(guess, X, t, s, 1 / (2 * C), scaling)
     rows = augment(X, scaling)
     best = naive.primal("squared", rows, t, C * s, start)
     # Equation 9 is the best of all (gamma w, b') for the squared loss.
@@ -68,7 +68,7 @@ def test_a_guess_is_scaled_by_equation_9(scaling):
     assert max(objectives) <= best * (1 + 1e-9)
     np.testing.assert_allclose(objectives, objectives[0], rtol=1e-9)
     # Footnote 4: repeated with the active rows.
-    again = naive.repeated_guess(guess, X, t, s, 1 / C, scaling)
+    again = naive.repeated_guess(guess, X, t, s, 1 / (2 * C), scaling)
     value = naive.primal("squared_hinge", rows, t, C * s, again)
     assert value < 0.999 * naive.primal("squared_hinge", rows, t, C * s, start)
     found = LinearSVC(C=C, intercept_scaling=scaling).fit(X, y, s, coef_init=[guess])
@@ -117,16 +117,16 @@ def test_path_is_separate_fits(loss, Cs):
     s = weights(120) + 0.5
     for options in ({}, {"multi_class": "ovo", "class_weight": "balanced", "intercept_scaling": 2.0, "solver": "cg"}):
         path = linear_svc_path(X, y, Cs=Cs, sample_weight=s, **tight(loss), **options)
-        assert path._fields == ("Cs", "coefs", "intercepts", "n_iter", "duality_gap")
-        np.testing.assert_array_equal(path.Cs, Cs)
-        assert path.coefs.shape == (len(Cs), 3, 5)
-        assert path.intercepts.shape == path.n_iter.shape == path.duality_gap.shape == (len(Cs), 3)
-        for k, C in enumerate(Cs):
+        assert [found.C for found in path] == list(Cs)
+        for C, found in zip(Cs, path, strict=True):
             model = LinearSVC(C=C, **tight(loss), **options).fit(X, y, s)
+            assert found.get_params() == model.get_params()
+            assert found.intercept_.shape == found.n_iter_.shape == found.duality_gap_.shape == (3,)
             atol = 1e-5 if loss == "hinge" else 1e-6  # a gap of 1e-10 of an objective of 1e4
-            np.testing.assert_allclose(path.coefs[k], model.coef_, rtol=0, atol=atol)
-            np.testing.assert_allclose(path.intercepts[k], model.intercept_, rtol=0, atol=atol)
-            assert (path.duality_gap[k] >= 0).all()
+            np.testing.assert_allclose(found.coef_, model.coef_, rtol=0, atol=atol)
+            np.testing.assert_allclose(found.intercept_, model.intercept_, rtol=0, atol=atol)
+            np.testing.assert_array_equal(found.predict(X), model.predict(X))
+            assert (found.duality_gap_ >= 0).all()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -134,9 +134,10 @@ def test_path_keeps_its_promise(loss):
     X, y = problem(n=150, d=6, seed=27)
     X, Cs, tol = sp.csr_matrix(X), np.geomspace(1e-2, 1e2, 9), 1e-4
     path = linear_svc_path(X, y, Cs=Cs, loss=loss, tol=tol, fit_intercept=False)
-    assert not path.intercepts.any()
     rows, t = augment(X, None), np.where(y == 1, 1.0, -1.0)
-    for C, coef, gap in zip(Cs, path.coefs[:, 0], path.duality_gap[:, 0], strict=True):
+    for C, model in zip(Cs, path, strict=True):
+        assert not model.intercept_.any()
+        coef, gap = model.coef_[0], model.duality_gap_[0]
         value, best = naive.primal(loss, rows, t, np.full(150, C), coef), naive_fit(loss, rows, t, np.full(150, C), C)
         assert 0 <= gap <= tol * value * (1 + 1e-9)
         assert value - gap <= best.primal * (1 + 1e-10)
@@ -200,8 +201,8 @@ def test_a_search_without_refit_has_no_certificate_of_an_earlier_one():
 
 def test_a_penalty_may_come_twice_on_a_path():
     X, y = problem()
-    path = linear_svc_path(X, y, Cs=[1.0, 1.0, 2.0, 1.0], solver="cg")
-    assert np.array_equal(path.coefs[0], path.coefs[1]) and np.array_equal(path.coefs[0], path.coefs[3])
+    one, two, _, four = linear_svc_path(X, y, Cs=[1.0, 1.0, 2.0, 1.0], solver="cg")
+    assert np.array_equal(one.coef_, two.coef_) and np.array_equal(one.coef_, four.coef_)
 
 
 def test_a_path_that_stops_early_says_so():
@@ -211,7 +212,8 @@ def test_a_path_that_stops_early_says_so():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         better = linear_svc_path(X, y, Cs=[1.0, 10.0, 100.0], loss="huber")
-    assert (better.duality_gap < path.duality_gap).any()
-    assert path.n_iter.tolist() == [[1]] * 3 and better.n_iter.max() > 1
+    assert any(good.duality_gap_[0] < bad.duality_gap_[0] for good, bad in zip(better, path, strict=True))
+    assert [model.n_iter_.tolist() for model in path] == [[1]] * 3
+    assert max(model.n_iter_[0] for model in better) > 1
     with pytest.warns(ConvergenceWarning, match=r"and the KKT violation at most kkt_tol=1e-09"):
         linear_svc_path(X, y, Cs=[1.0], max_iter=1, kkt_tol=1e-9)

@@ -122,15 +122,15 @@ def test_conic_solver(loss, C):
 
 def test_three_points_by_hand():
     # x = -1, 0, 1 are classes 0, 1, 2.  By symmetry the thresholds are -h and h, and each has xi = 1 - w + h, 1 - h
-    # and 1 - w - h.  So (w^2 + 2 h^2) / 2 + C ((1 - w + h)^2 + (1 - h)^2 + (1 - w - h)^2) has to be least:
-    # w = 2 C (2 - 2 w), h = C (1 - 3 h).
-    X, y, C = np.array([[-1.0], [0.0], [1.0]]), [0, 1, 2], 0.1
+    # and 1 - w - h.  So (w^2 + 2 h^2) / 2 + 2 C ((1 - w + h)^2 + (1 - h)^2 + (1 - w - h)^2) has to be
+    # least: w = 4 C (2 - 2 w), h = 2 C (1 - 3 h).
+    X, y, C = np.array([[-1.0], [0.0], [1.0]]), [0, 1, 2], 0.05
     model = OrdinalSVC(C=C, loss="squared", tol=1e-13).fit(X, y)
     (w, low, high), again = parameters(model), naive.smooth_optimum("squared", *virtual(model, X, np.array(y)))
     np.testing.assert_allclose([w, low, high], again, rtol=0, atol=1e-8)
     np.testing.assert_allclose(low, -high, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(w, 4 * C / (1 + 4 * C), rtol=1e-8)
-    np.testing.assert_allclose(high, C / (1 + 3 * C), rtol=1e-8)
+    np.testing.assert_allclose(w, 8 * C / (1 + 8 * C), rtol=1e-8)
+    np.testing.assert_allclose(high, 2 * C / (1 + 6 * C), rtol=1e-8)
 
 
 @pytest.mark.parametrize("loss", SMOOTH)

@@ -23,10 +23,10 @@ from .settings import CHOICE_ROWS, EPOCHS, PENALTIES
 
 
 def machine(method: str, C: float, n: int, threads: int) -> Any:
-    """C is that of hingeline; SGD divides the same objective (with hinge loss) by C n."""
+    """C multiplies half of the squared losses; SGD divides the same objective (with hinge loss) by C n."""
     if method.startswith("hingeline"):
         option: dict[str, Any] = {"tol": float(method.split("=")[1])} if "=" in method else {}
-        return LinearSVC(C=C, n_jobs=threads, **option)
+        return LinearSVC(C=C / 2, n_jobs=threads, **option)
     if method.startswith("SGDClassifier"):
         return SGDClassifier(
             alpha=1 / (C * n), max_iter=EPOCHS, tol=None, average=method.endswith("averaged"), random_state=0

@@ -20,11 +20,12 @@ Maker = Callable[[float], Any]
 
 
 def maker(method: str, threads: int) -> Maker:
-    """A model of C; those with alpha instead get 1 / C."""
+    """A model of C, which multiplies half of squared losses; those with alpha instead get 1 / C."""
     kind, _, option = method.partition(", ")
     if kind == "hingeline":
         more: dict[str, Any] = {"loss": option} if option else {}
-        return lambda C: OrdinalSVC(C=C, n_jobs=threads, **more)
+        share = 1.0 if option == "hinge" else 0.5
+        return lambda C: OrdinalSVC(C=share * C, n_jobs=threads, **more)
     try:
         if kind == "mord":
             import mord

@@ -13,10 +13,11 @@ from scipy.optimize import minimize
 
 from .qp import box_qp, shifted_box
 
-#: Interval of the slopes of each loss.  Between its ends L is xi^2 / 2 and so is its conjugate. The hinge is an
-#: exception: its slope jumps.
-SLOPES = {"squared_hinge": (0.0, np.inf), "huber": (0.0, 2.0), "squared": (-np.inf, np.inf), "hinge": (0.0, 1.0)}
-LOSSES = list(SLOPES)
+#: Interval in which each loss is xi^2; beyond it the loss is a line.  The hinge is an exception: its slope jumps.
+SQUARE = {"squared_hinge": (0.0, np.inf), "huber": (0.0, 2.0), "squared": (-np.inf, np.inf), "hinge": (0.0, 1.0)}
+LOSSES = list(SQUARE)
+#: Slope of a loss per unit of xi.
+CURVATURE = {"squared_hinge": 2.0, "huber": 2.0, "squared": 2.0, "hinge": 1.0}
 
 
 def augment(X, scaling=1.0):
@@ -38,9 +39,13 @@ def ordinal_rows(X, codes, n_classes):
 def loss_value(loss, xi):
     if loss == "hinge":
         return np.maximum(xi, 0)
-    low, high = SLOPES[loss]
-    inner = np.clip(xi, low, high)
-    return np.where(xi > inner, inner * xi - inner**2 / 2, inner**2 / 2)
+    inner = np.clip(xi, *SQUARE[loss])
+    return np.where(xi > inner, 2 * inner * xi - inner**2, inner**2)
+
+
+def slope(loss, xi):
+    """Derivative of a loss; of the hinge, one of a smooth loss between 0 and 1."""
+    return CURVATURE[loss] * np.clip(xi, *SQUARE[loss])
 
 
 def primal(loss, rows, t, c, beta):
@@ -49,12 +54,13 @@ def primal(loss, rows, t, c, beta):
 
 def gradient(loss, rows, t, c, beta):
     """Gradient of `primal`; the hinge has none."""
-    return beta - rows.T @ (t * c * np.clip(1 - t * (rows @ beta), *SLOPES[loss]))
+    return beta - rows.T @ (t * c * slope(loss, 1 - t * (rows @ beta)))
 
 
 def box(loss, c):
     """Bounds of alpha."""
-    low, high = (np.multiply(c, end, where=c > 0, out=np.zeros(len(c))) for end in SLOPES[loss])
+    c = CURVATURE[loss] * c
+    low, high = (np.multiply(c, end, where=c > 0, out=np.zeros(len(c))) for end in SQUARE[loss])
     return low, high
 
 
@@ -64,15 +70,15 @@ def dual(loss, rows, t, c, alpha):
     if (alpha < low).any() or (alpha > high * (1 + 1e-13)).any():
         return -np.inf
     beta = rows.T @ (alpha * t)
-    conjugate = 0.0 if loss == "hinge" else np.sum(alpha[c > 0] ** 2 / (2 * c[c > 0]))
+    conjugate = 0.0 if loss == "hinge" else np.sum(alpha[c > 0] ** 2 / (4 * c[c > 0]))
     return float(alpha.sum() - beta @ beta / 2 - conjugate)
 
 
 def kkt_violation(loss, rows, t, c, alpha):
-    """Section 3.6: g_i = t_i y_i + alpha_i / c_i - 1 at the beta of alpha."""
+    """Section 3.6: g_i = t_i y_i + alpha_i / (2 c_i) - 1 at the beta of alpha."""
     rows, t, c, alpha = rows[c > 0], t[c > 0], c[c > 0], alpha[c > 0]
     low, high = box(loss, c)
-    g = t * (rows @ (rows.T @ (alpha * t))) + (0.0 if loss == "hinge" else alpha / c) - 1
+    g = t * (rows @ (rows.T @ (alpha * t))) + (0.0 if loss == "hinge" else alpha / (2 * c)) - 1
     above = np.where(alpha >= high * (1 - 1e-13), np.maximum(0, g), np.abs(g))
     wrong = np.where(alpha <= low, np.maximum(0, -g), above)
     return float(np.max(wrong, initial=0.0))
@@ -91,7 +97,7 @@ class Family:
 
     @classmethod
     def of(cls, loss, tau=None):
-        return cls(1 + tau, 2 * tau) if loss == "hinge" else cls(1.0, SLOPES[loss][1], SLOPES[loss][0])
+        return cls(1 + tau, 2 * tau) if loss == "hinge" else cls(1.0, SQUARE[loss][1], SQUARE[loss][0])
 
     def sets(self, xi):
         """I1 and I2."""
@@ -205,11 +211,11 @@ class Result:
     alpha: np.ndarray
     primal: float
     gap: float
-    values: list = field(default_factory=list)  # of each Newton run, in units of C
+    values: list = field(default_factory=list)  # of each Newton run
 
 
 def naive_fit(loss, rows, t, c, C=1.0, solve=direct, tol=1e-10, beta=None):
-    """Minimum of `primal`. C is only the unit of the inner problem, lambda = 1 / C.
+    """Minimum of `primal`. C is only the unit of the inner problem, lambda = 1 / (2 C), or 1 / C for the hinge.
 
     More rows at the edge of the hinge than parameters, all of them at once, leave differences of rounding errors for
     the dual of a tiny tau.  Then the best that was reached is returned, with its gap.
@@ -218,7 +224,8 @@ def naive_fit(loss, rows, t, c, C=1.0, solve=direct, tol=1e-10, beta=None):
         result = naive_fit(loss, rows[c > 0], t[c > 0], c[c > 0], C, solve, tol, beta)
         result.alpha = np.bincount(np.flatnonzero(c), result.alpha, len(c))
         return result
-    s, lam = c / C, 1 / C
+    unit = CURVATURE[loss] * C
+    s, lam = c / C, 1 / unit
     beta = np.zeros(rows.shape[1]) if beta is None else beta
     values, best = [], None
     for tau in 0.5 ** np.arange(46) if loss == "hinge" else [None]:
@@ -229,8 +236,8 @@ def naive_fit(loss, rows, t, c, C=1.0, solve=direct, tol=1e-10, beta=None):
             if loss != "hinge" or tau > 1e-5:
                 raise
             break
-        values.append([C / scale * value for value in run])
-        alpha = c * np.clip(xi / scale, *SLOPES[loss])
+        values.append([unit / scale * value for value in run])
+        alpha = c * slope(loss, xi / scale)
         value = primal(loss, rows, t, c, beta)
         gap = value - dual(loss, rows, t, c, alpha)
         if best is None or gap < best.gap:
@@ -274,10 +281,10 @@ def smooth_optimum(loss, rows, t, c):
         return primal(loss, rows, t, c, beta), gradient(loss, rows, t, c, beta)
 
     def hessian(beta):
-        low, high = SLOPES[loss]
+        low, high = SQUARE[loss]
         xi = 1 - t * (rows @ beta)
         inside = (xi > low) & (xi < high)
-        return np.eye(len(beta)) + rows[inside].T @ (c[inside, None] * rows[inside])
+        return np.eye(len(beta)) + rows[inside].T @ (2 * c[inside, None] * rows[inside])
 
     beta = minimize(value, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
     return minimize(value, beta, jac=True, hess=hessian, method="trust-exact", options={"gtol": 1e-11}).x
@@ -291,16 +298,16 @@ def hinge_optimum(rows, t, c):
 def conic_optimum(loss, rows, t, c, tol=1e-12):
     """By Clarabel, an interior-point solver of conic programs.
 
-    Variables beta, u, v with u + v >= xi: a loss is u^2 / 2 or a multiple of v, or, with the smaller of both, Huber's.
+    Variables beta, u, v with u + v >= xi: a loss is u^2 or a multiple of v, or, with the smaller of both, Huber's.
     """
     import clarabel
 
     rows, t, c = rows[c > 0], t[c > 0], c[c > 0]
     n, d = rows.shape
     square, line = loss != "hinge", loss in ("huber", "hinge")
-    weights = [np.ones(d)] + [c] * square + [np.zeros(n)] * line
+    weights = [np.ones(d)] + [2 * c] * square + [np.zeros(n)] * line
     P = sp.diags(np.concatenate(weights)).tocsc()
-    q = np.concatenate([np.zeros(d)] + [np.zeros(n)] * square + [(2.0 if square else 1.0) * c] * line)
+    q = np.concatenate([np.zeros(d)] + [np.zeros(n)] * square + [(4.0 if square else 1.0) * c] * line)
     parts = [sp.eye_array(n)] * (square + line)
     A = [sp.hstack([-sp.csc_array(t[:, None] * rows)] + [-part for part in parts])]
     b, cones = [-np.ones(n)], [clarabel.ZeroConeT(n) if loss == "squared" else clarabel.NonnegativeConeT(n)]

@@ -17,7 +17,7 @@ EPS = float(np.finfo(np.float64).eps)
 SINGLE = float(np.finfo(np.float32).eps)
 #: Rounding errors of sums that are kept up to date over many steps, in units of those of their terms.
 ROUNDINGS = 64
-#: Lowest and highest slope of the losses of linear machines.
+#: Lowest and highest slope of half the losses of linear machines; of the hinge itself.
 SLOPES = {"squared_hinge": (0.0, np.inf), "huber": (0.0, 2.0), "squared": (-np.inf, np.inf), "hinge": (0.0, 1.0)}
 
 
@@ -127,6 +127,7 @@ def linear(X, t, c, weights, loss, dual=None, errors=None):
     """
     low, high = SLOPES[loss]
     curved = loss != "hinge"
+    c = 2 * np.asarray(c) if curved else c  # below, losses are xi^2 / 2
     X, t, c, weights = (np.asarray(values, dtype=np.longdouble) for values in (X, t, c, weights))
     outputs = t * (X @ weights)
     size = float((np.abs(X) @ np.abs(weights)).max(initial=0.0)) + 1

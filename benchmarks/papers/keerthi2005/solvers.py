@@ -1,4 +1,5 @@
-"""The only file that calls a solver. C is the paper's everywhere: LIBLINEAR's is half of it for the squared hinge.
+"""The only file that calls a solver. C is the paper's everywhere: that of LinearSVC and LIBLINEAR is half of it
+for squared losses.
 
 Times are CPU seconds: all solvers have one thread, and what else runs on the machine counts less.
 """
@@ -54,7 +55,7 @@ class Fitted:
 
 def fit(X: Any, y: np.ndarray, C: float, n_jobs: int, start: Fitted | None = None, **options: Any) -> Fitted:
     """One call of the estimator, from zero or from an earlier solution."""
-    model = LinearSVC(C=C, n_jobs=n_jobs, **{"tol": TOL, **options})
+    model = LinearSVC(C=C / 2, n_jobs=n_jobs, **{"tol": TOL, **options})
     begin = {} if start is None else {"coef_init": start.w[np.newaxis], "intercept_init": np.array([start.b])}
     _, seconds = cpu_timed(lambda: quietly(model.fit, X, y, **begin))
     return Fitted(
@@ -98,8 +99,9 @@ def path(
     X: Any, y: np.ndarray, Cs: Sequence[float], n_jobs: int, solver: str = "auto"
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Weights and intercepts for each C, each from the solution before it; seconds."""
-    found, seconds = cpu_timed(lambda: linear_svc_path(X, y, Cs=np.asarray(Cs), solver=solver, tol=TOL, n_jobs=n_jobs))
-    return found.coefs[:, 0], found.intercepts[:, 0], seconds
+    halves = np.asarray(Cs) / 2
+    found, seconds = cpu_timed(lambda: linear_svc_path(X, y, Cs=halves, solver=solver, tol=TOL, n_jobs=n_jobs))
+    return np.vstack([model.coef_ for model in found]), np.concatenate([model.intercept_ for model in found]), seconds
 
 
 # ---- LIBLINEAR ---------------------------------------------------------------------------------------

@@ -92,10 +92,10 @@ def systems(name: str, log10_C: float, n_jobs: int) -> dict[str, Any]:
     X, y = data.study(name)
     C = 10.0**log10_C
     models = {
-        "cg": LinearSVC(C=C, solver="cg", tol=EPSILON),
-        "plain": LinearSVC(C=C, solver="plain", tol=EPSILON),
-        "cgls": CglsSVC(C=C, solver="plain", tol=EPSILON),
-        "best": LinearSVC(C=C, solver="gram", tol=1e-14),
+        "cg": LinearSVC(C=C / 2, solver="cg", tol=EPSILON),
+        "plain": LinearSVC(C=C / 2, solver="plain", tol=EPSILON),
+        "cgls": CglsSVC(C=C / 2, solver="plain", tol=EPSILON),
+        "best": LinearSVC(C=C / 2, solver="gram", tol=1e-14),
     }
     told: dict[str, Any] = {}
     exact = X.astype(np.float64)
@@ -207,7 +207,7 @@ def violation(name: str, log10_C: float, solver: str, n_jobs: int) -> dict[str, 
     X, y = data.study(name)
     told: dict[str, Any] = {}
     for key, kkt_tol in {"gap": None, "kkt": settings.KKT_TOL}.items():
-        model = LinearSVC(C=10.0**log10_C, solver=solver, tol=EPSILON, kkt_tol=kkt_tol, n_jobs=n_jobs)
+        model = LinearSVC(C=10.0**log10_C / 2, solver=solver, tol=EPSILON, kkt_tol=kkt_tol, n_jobs=n_jobs)
         _, seconds = cpu_timed(partial(solvers.quietly, model.fit, X, y))
         told[key] = {"seconds": seconds, "violation": float(model.kkt_violation_[0])}
         told[key] |= {"reason": str(model.stop_reason_[0]), "passes": float(model.n_passes_), "solver": model.solver_}

@@ -46,7 +46,7 @@ class NystroemSVC(LinearClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses. The squared losses carry a half, as in :class:`LinearSVC`.
+        Weight of the losses, as in :class:`LinearSVC`.
     kernel : str or callable, default='rbf'
         Kernel, as in :class:`NystroemMap`.
     gamma : {'scale', 'auto'} or float, default='scale'

@@ -26,7 +26,7 @@ class OrdinalSVC(PartitionedClassifierMixin, LinearEstimator):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses.
+        Weight of the losses, as in :class:`LinearSVC`.
     loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
         As in :class:`LinearSVC`.
     classes : array-like, default=None
