@@ -1,6 +1,7 @@
 """LIBLINEAR through its C interface, and the objective of linear SVMs. C multiplies half of the squared losses.
 
-LIBLINEAR has no half in its squared hinge, so it gets C / 2, as LinearSVC does; the intercept is a feature of value 1 (-B 1).
+LIBLINEAR has no half in its squared hinge, so it gets C / 2, as LinearSVC does; the intercept is a feature of
+value 1 (-B 1).
 """
 
 from __future__ import annotations

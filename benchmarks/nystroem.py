@@ -95,7 +95,9 @@ def one_round(data, C, gamma, seed, say):
 
     X, y, X_test, y_test = data
     for m in OUR_SIZES:
-        seconds, model = clock(lambda m=m: NystroemSVC(C=C / 2, gamma=gamma, n_components=m, random_state=seed).fit(X, y))
+        seconds, model = clock(
+            lambda m=m: NystroemSVC(C=C / 2, gamma=gamma, n_components=m, random_state=seed).fit(X, y)
+        )
         say(OURS, m, seconds, model.score(X_test, y_test))
         for kind, sizes in ((Nystroem, NYSTROEM_SIZES), (RBFSampler, FOURIER_SIZES)):
             if m not in sizes:
@@ -202,8 +204,8 @@ def page(results, million, about):
     parts = [
         "# NystroemSVC beside kernel approximations of scikit-learn",
         "",
-        "One thread, unless a row says otherwise. C multiplies half of the squared hinge: NystroemSVC and sklearn LinearSVC "
-        "get C / 2.",
+        "One thread, unless a row says otherwise. C multiplies half of the squared hinge: NystroemSVC and "
+        "sklearn LinearSVC get C / 2.",
     ]
     machines = dict.fromkeys(tuple(one["machine"]) for one in about.values())
     for lines in machines:

@@ -479,7 +479,7 @@ def _compare_paths(out, problem, models, Cs):
         for C, model in zip(Cs, models, strict=True):
             X, weights = _extended(problem.rows[rows][own], model, model.coef_[k], model.intercept_[k])
 
-            def better(C=C, k=k):
+            def better(C=C, k=k, model=model):
                 parameters = {**problem.parameters, "C": C, "tol": 1e-9, "max_iter": 1000}
                 fine = _fit(LinearSVC(**parameters), problem)
                 return _extended(problem.rows[:1], model, fine.coef_[k], fine.intercept_[k])[1]

@@ -56,7 +56,8 @@ SETS = {
     "drawn": Linear("drawn", "1,000,000 x 80, density 0.1", ("csr", "dense")),
 }
 
-#: Part `nystroem`. C (of half the squared losses) is chosen among PENALTIES with that many of the training rows, a quarter held out.
+#: Part `nystroem`. C (of half the squared losses) is chosen among PENALTIES with that many of the training rows, a
+#: quarter held out.
 COMPONENTS = (300, 1000)
 PENALTIES = tuple(10.0**k for k in range(-1, 7))
 CHOICE_ROWS = 20_000

@@ -56,6 +56,8 @@ def warn_of_long_fit(estimator: Any, X: Any) -> None:
     X : {array-like, sparse matrix}
         Training samples, or the kernel matrix.
     """
+    if getattr(estimator, "_work", None) is None:
+        return  # X may be a lazy collection
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if n < MANY_ROWS or (seconds := estimate_seconds(estimator, X, n)) < LONG:
         return

@@ -4,8 +4,9 @@ The rows are behind a :class:`~hingeline.linear.rows.Source`, which returns sums
 ``algo/finite_newton.hpp``). This module adds the terms of the penalty and decides.
 
 Units. The core minimises ``Q = lam/2 |beta|^2 + sum_i s_i loss(xi_i)`` with ``lam = 1/(2C)``, or ``1/C`` for the
-hinge (paper: Keerthi and DeCoste 2005, equation 2, where squared losses have a half). At any point with gradient g the multipliers ``c_i``, the slopes of the losses there, are
-feasible for the dual, and the duality gap is exactly ``|g|^2 / (2 lam)``: it measures convergence.
+hinge (paper: Keerthi and DeCoste 2005, equation 2, where squared losses have a half). At any point with gradient g the
+multipliers ``c_i``, the slopes of the losses there, are feasible for the dual, and the duality gap is exactly
+``|g|^2 / (2 lam)``: it measures convergence.
 """
 
 from __future__ import annotations

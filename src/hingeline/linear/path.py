@@ -75,7 +75,7 @@ def fit_path(
     for k, C in enumerate(values):
         own = learner(**{**parameters, "C": float(C)})
         fitted = model._fitted_attributes(results.points[k], results.attributes(k), results.scales[k])
-        vars(own).update(shared | fitted)
+        own.__dict__.update(shared | fitted)
         models.append(own)
     return models
 
