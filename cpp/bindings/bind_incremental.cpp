@@ -49,17 +49,15 @@ void bind_incremental(nb::module_& m) {
             nb::arg("source"), nb::arg("serials"), nb::kw_only(), nb::arg("threads"))
         .def(
             "bound",
-            [](L& l, const PySource& source, double C, double nu, int threads, nb::dict parameters, nb::dict settled) {
+            [](L& l, const PySource& source, double C, double nu, int threads, nb::callable commit) {
                 l.change([&](Incremental& model, Interrupt* interrupt) {
                     model.bound(source.source, C, nu, threads, interrupt);
                 });
-                if (PyDict_Update(parameters.ptr(), settled.ptr()) != 0) nb::raise_python_error();
+                commit();
             },
-            nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"), nb::arg("parameters"),
-            nb::arg("settled"),
-            "Follow the path to another C or nu. If it was not interrupted, update `parameters` with `settled` before "
-            "a "
-            "signal can be raised.")
+            nb::arg("source"), nb::kw_only(), nb::arg("C"), nb::arg("nu"), nb::arg("threads"), nb::arg("commit"),
+            "Follow the path to another C or nu. If it was not interrupted, call `commit`, before a signal can be "
+            "raised if `commit` runs no Python code.")
         .def(
             "leave_one_out",
             [](L& l, const PySource& source, Numbers serials, int threads) {

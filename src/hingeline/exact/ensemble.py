@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
@@ -109,14 +109,14 @@ class ExactEnsemble(Ensemble):
             self._read = self._all = None  # they hold support vectors
             vars(self).pop("calibration", None)
 
-    def bound(self, source: Any, C: float, nu: float, threads: int, estimator: Any, settled: dict[str, Any]) -> None:
-        """Follow the exact path to another C, or to another nu if it is above 0.
+    def bound(self, source: _core.Source, C: float, nu: float, threads: int, commit: Callable[[], object]) -> None:
+        """Follow the exact path to another C, or to another nu if it is above 0; then call `commit`.
 
-        The core sets the parameters `settled` of the estimator: machines and parameters change together, or not at all.
+        No signal is handled between both if `commit` is a function of C: machines and what it stores change together,
+        or not at all.
         """
         with self.lock:
-            how = {"threads": threads, "parameters": vars(estimator), "settled": settled}
-            self.core.bound(source, C=C, nu=nu, **how)
+            self.core.bound(source, C=C, nu=nu, threads=threads, commit=commit)
 
     def require_frozen(self, frozen: dict[str, Any], free: Iterable[str] = ()) -> None:
         """Raise if a parameter has changed that cannot change between calls, except those named in `free`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -314,7 +315,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         ensemble = self._ready("C")
         self._require_C(C, ensemble)
         source, threads = self._points_source(ensemble), self._training_threads()
-        ensemble.bound(source, float(C), 0.0, threads, self, {"C": C})
+        ensemble.bound(source, float(C), 0.0, threads, partial(vars(self).update, C=C))
         ensemble.warn()
         return self
 

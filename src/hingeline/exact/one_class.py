@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -271,7 +272,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         if not rule.accepts(value):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
         source, threads = self._points_source(ensemble), self._training_threads()
-        ensemble.bound(source, *self._bounds(**wanted), threads, self, wanted)
+        ensemble.bound(source, *self._bounds(**wanted), threads, partial(vars(self).update, **wanted))
         ensemble.warn()
         return self
 
