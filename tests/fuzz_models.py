@@ -62,7 +62,7 @@ def valid_files():
         OrdinalSVC(),
         NystroemMap(n_components=5).fit(X),
     ]
-    return [b"".join(map(bytes, layout.pieces(*without_times(*models.packed(model))))) for model in fitted]
+    return [b"".join(map(bytes, layout.pieces(*without_times(*models.pack(model))))) for model in fitted]
 
 
 def without_times(texts, arrays):
@@ -285,8 +285,8 @@ class Hang(BaseException):
 def read(reader, content):
     if reader == "libsvm":
         model = libsvm._parse(io.BytesIO(content), len(content))
-        return libsvm._estimator(libsvm._sorted(model), None, "hingeline")
-    return models.unpacked(*layout.read(content), len(content), functions={"kernel": lambda A, B: A @ B.T})
+        return libsvm._estimator(libsvm._sort(model), None, "hingeline")
+    return models.unpack(*layout.read(content), len(content), functions={"kernel": lambda A, B: A @ B.T})
 
 
 def use(model):
@@ -309,7 +309,7 @@ def use(model):
     if hasattr(model, "_model") and isinstance(model, LASVC | IncrementalSVC):
         model.partial_fit(rows, labels)
     if type(model) in map(class_of, ESTIMATORS):
-        models.packed(model)
+        models.pack(model)
     return "used"
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import hingeline
 from hingeline.base import inputs
-from hingeline.cli.data import all_rows, blocks_of, recognised, sources, tables
-from hingeline.cli.data.rows import Form, Rows, batches, settled, texts_like, typed
+from hingeline.cli.data import all_rows, blocks_of, recognise, sources, tables
+from hingeline.cli.data.examples import Form, Rows, batches, convert_labels, match_classes, texts_like
 from hingeline.cli.data.svmlight import read
 from hingeline.cli.errors import DataError
 
@@ -278,16 +278,16 @@ def test_long_tables_come_in_parts(tmp_path):
     ],
 )
 def test_types_of_labels(labels, expected):
-    found = settled(labels)
+    found = convert_labels(labels)
     assert found.dtype == expected.dtype and (found == expected).all()
 
 
 def test_labels_of_known_classes():
-    assert typed(["1", "2.0"], np.array([1, 2]), "f").tolist() == [1, 2]
-    assert typed(np.array([1.0, 2.0]), np.array(["1", "2"]), "f").tolist() == ["1", "2"]
+    assert match_classes(["1", "2.0"], np.array([1, 2]), "f").tolist() == [1, 2]
+    assert match_classes(np.array([1.0, 2.0]), np.array(["1", "2"]), "f").tolist() == ["1", "2"]
     for labels in (["1", "x"], ["1", "2.5"], np.array([1.5])):
         with pytest.raises(DataError, match="labels must be of the type int64"):
-            typed(labels, np.array([1, 2]), "f")
+            match_classes(labels, np.array([1, 2]), "f")
     assert texts_like(["1.0", "x", "nan", "2.5"], np.array([1, 2])) == ["1", "x", "nan", "2.5"]
     assert texts_like([1, 2.5], np.array([1.5])) == ["1.0", "2.5"]
 
@@ -311,7 +311,7 @@ def test_labels_of_known_classes():
     ],
 )
 def test_formats_are_recognised(beginning, name, kind):
-    assert recognised(beginning, name) == kind
+    assert recognise(beginning, name) == kind
 
 
 NAMES = ["a.csv", "b.tsv", "c.svm", "d.npz", "e.parquet", "f.csv.gz", "g.libsvm.gz", "h.pq.gz", "i.csv"]

@@ -14,7 +14,7 @@ import pytest
 import hingeline
 from hingeline.cli import main as entry
 from hingeline.cli.data import Form, blocks_of
-from hingeline.cli.data.rows import settled, texts_like
+from hingeline.cli.data.examples import convert_labels, texts_like
 from hingeline.cli.models import kind_of
 from hingeline.cli.predictions import Predictions
 
@@ -148,8 +148,8 @@ def test_boolean_labels(command, files):  # noqa: F811
 
 
 def test_boolean_labels_become_integers():
-    assert settled(np.array([True, False])).tolist() == [1, 0]
-    assert settled(np.array([True])).dtype == np.int64
+    assert convert_labels(np.array([True, False])).tolist() == [1, 0]
+    assert convert_labels(np.array([True])).dtype == np.int64
     assert texts_like(np.array([True, False]), np.array([1, 0])) == ["1", "0"]
     assert texts_like(["1", "True", "2"], np.array([True, False])) == ["True", "True", "2"]
 
@@ -323,7 +323,11 @@ def test_predictions_of_devices(command, files):  # noqa: F811
     [
         ("hingeline.files.checkpoint.Journal.append", "stream two --n-features 2 --batch 20 --checkpoint run", "run"),
         ("hingeline.files.checkpoint.Checkpoint.close", "stream two --n-features 2 --checkpoint run", "run"),
-        ("hingeline.model_selection.journal.Journal._append", "tune two --grid C=1,2 -v 2 --checkpoint cells", "cells"),
+        (
+            "hingeline.model_selection.cells.CellJournal._append",
+            "tune two --grid C=1,2 -v 2 --checkpoint cells",
+            "cells",
+        ),
     ],
 )
 def test_a_full_disk(command, files, monkeypatch, place, words, name):  # noqa: F811

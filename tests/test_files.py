@@ -310,7 +310,7 @@ def test_other_safetensors_files_are_refused(tmp_path):
 
 
 def content_of(model):
-    return b"".join(map(bytes, layout.pieces(*models.packed(model))))
+    return b"".join(map(bytes, layout.pieces(*models.pack(model))))
 
 
 def loaded(content, folder):

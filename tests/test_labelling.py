@@ -27,9 +27,9 @@ from hingeline.base import inputs
 from hingeline.cli.errors import CommandError
 from hingeline.cli.main import main
 from hingeline.files.log import line as with_checksum
-from hingeline.labelling.exports import _harmless
+from hingeline.labelling.answers import AnswerJournal
+from hingeline.labelling.exports import _disarm
 from hingeline.labelling.features import features_of, numbers_of
-from hingeline.labelling.journal import AnswerJournal
 from hingeline.labelling.pools import ImagePool, TablePool, TextPool, read_pool
 from hingeline.labelling.server import PageServer
 from hingeline.labelling.session import Session
@@ -775,7 +775,7 @@ def test_exports(tmp_path):
         assert everything["examples"][6]["status"] == "unsure" and everything["examples"][6]["label"] is None
         predictions = read_csv(opened.export("predictions.csv"))
         assert len(predictions) == 20 and predictions[10]["status"] == "unsure" and predictions[11]["status"] == "open"
-        expected = [_harmless(label) for label in opened.learner.estimator.predict(opened.learner.pool).tolist()]
+        expected = [_disarm(label) for label in opened.learner.estimator.predict(opened.learner.pool).tolist()]
         assert [line["predicted"] for line in predictions] == expected
         opened.finish()
         assert (tmp_path / "out.json").read_bytes() == opened.export("labels.json")
@@ -783,12 +783,12 @@ def test_exports(tmp_path):
 
 @pytest.mark.parametrize("cell", ["=1", "+A1", "-A1", "@x", "\tx", "\rx", "=cmd|' /C calc'!A0"])
 def test_formulas_are_disarmed(cell):
-    assert _harmless(cell) == f"'{cell}"
+    assert _disarm(cell) == f"'{cell}"
 
 
 @pytest.mark.parametrize("cell", ["-1.5", "+3e4", "a=1", "", 3, -2.5, "'x"])
 def test_other_cells_stay_as_they_are(cell):
-    assert _harmless(cell) == cell
+    assert _disarm(cell) == cell
 
 
 def test_the_limit_of_cells_of_other_programs_stays(tmp_path):

@@ -414,7 +414,7 @@ def test_few_threads_and_small_caches_if_newtons_method_takes_much_memory():
     """5,000 rows: 50 MB of held values, 67 of a factor, 20 of landmarks."""
     X, y = np.zeros((5000, 1)), np.arange(5000) % 2
     for limit, newton, threads in ((100, True, 1), (300, True, 2), (1000, True, 4), (100, False, 4)):
-        problem = shared.Problem(MinNormSVC(gamma=1.0, newton=newton), X, y, None)
+        problem = shared.SearchData(MinNormSVC(gamma=1.0, newton=newton), X, y, None)
         kernels = shared.SharedKernel(problem, limit * 2**20, 4)
         train = np.arange(4000)
         runs, _ = kernels.runs([shared.Cell({"C": c}, train, train) for c in (1.0, 2.0)])

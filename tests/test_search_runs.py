@@ -15,7 +15,7 @@ import sklearn.svm
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
 
 from hingeline import LASVC, SVC, IncrementalSVC, WorstViolatorSVC
-from hingeline.files.durable import locked
+from hingeline.files.durable import lock_file
 from hingeline.files.log import line
 from hingeline.model_selection import KernelSearchCV, nested_cross_validate
 from tests.test_search import GRIDS, SCORES, assert_same, samples
@@ -161,7 +161,7 @@ def test_one_search_at_a_time(tmp_path):
     X, y = samples(60)
     file = tmp_path / "journal"
     search = KernelSearchCV(SVC(), GRID, checkpoint=file).fit(X, y)
-    other = locked(file, "")
+    other = lock_file(file, "")
     try:
         with pytest.raises(RuntimeError, match="in use by another search"):
             search.fit(X, y)

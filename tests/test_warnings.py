@@ -181,7 +181,7 @@ PLACES = {
     "linear/ordinal.py _order": (words_without_order, UserWarning, "alphabetical order"),
     "model_selection/evaluator.py _warn": (search_ended_early, ConvergenceWarning, "warnings about 6 fits"),
     "model_selection/evaluator.py storage": (blocks_of_kernel_values, UserWarning, "memory_limit=0.01"),
-    "model_selection/journal.py _read": (damaged_journal, UserWarning, "1 damaged line"),
+    "model_selection/cells.py _read": (damaged_journal, UserWarning, "1 damaged line"),
     "files/checkpoint.py learn": (full_disk, RuntimeWarning, "no generation was written"),
     "files/checkpoint.py _load": (damaged_generation, UserWarning, "The generation before it"),
     "files/checkpoint.py _replay": (last_record_of_another_width, UserWarning, "the last record does not fit"),

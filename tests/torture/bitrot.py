@@ -16,7 +16,7 @@ from sklearn.base import clone
 from hingeline import LASVC, Checkpoint, IncrementalSVC
 from hingeline.cli.errors import CommandError
 from hingeline.files.log import line
-from hingeline.model_selection.journal import Journal
+from hingeline.model_selection.cells import CellJournal
 from tests.labelling import session, small_table, truth
 from tests.private import bits, crash
 
@@ -115,7 +115,7 @@ def reopen_checkpoint(folder, expected):
 
 
 def make_search(folder):
-    journal = Journal(folder / "cells", "identity", train=True)
+    journal = CellJournal(folder / "cells", "identity", train=True)
     for k in range(4):
         times = {"fit_error": None, "fit_time": 0.25, "score_time": 0.5, "n_test_samples": 7}
         journal.add(f"cell {k}", {**times, "test_scores": 0.1 * k, "train_scores": 1.0 / (k + 1)})
@@ -125,7 +125,7 @@ def make_search(folder):
 
 def reopen_search(folder, expected):
     """A damaged line may be left out with a warning, because its cell can be computed again."""
-    journal = Journal(folder / "cells", "identity", train=True)
+    journal = CellJournal(folder / "cells", "identity", train=True)
     journal.close()
     require(all(expected.get(name) == out for name, out in journal.cells.items()), "a cell has changed")
     return len(journal.cells) == len(expected)

@@ -15,7 +15,7 @@ from pathlib import Path
 from sklearn.base import clone
 
 from hingeline import LASVC, Checkpoint, IncrementalSVC
-from hingeline.labelling.journal import AnswerJournal
+from hingeline.labelling.answers import AnswerJournal
 from tests.labelling import session, small_table, truth
 from tests.private import bits, crash
 

@@ -111,7 +111,7 @@ class Book:
         """Whether rows of two classes or more are labelled."""
         return sum(count > 0 for count in self.counts.values()) > 1
 
-    def checked_rows(self, rows: Any) -> tuple[int, ...]:
+    def check_rows(self, rows: Any) -> tuple[int, ...]:
         """Rows as different integers in the range of the pool, one or more."""
         found = np.atleast_1d(np.asarray(rows))
         if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
@@ -124,7 +124,7 @@ class Book:
         return tuple(listed)
 
 
-def checked_labels(labels: Any, count: int) -> tuple[Any, ...]:
+def check_labels(labels: Any, count: int) -> tuple[Any, ...]:
     """Labels as Python objects, one for each of `count` rows."""
     listed = [labels] if np.ndim(labels) == 0 else list(labels)
     listed = [label.item() if isinstance(label, np.generic) else label for label in listed]

@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from ..base.kernel import KernelEstimator
 from ..base.state import lock_of
 from .advice import Advice, Watch, advise, share_inside
-from .book import AFTER, LABELLED, Book, Event, checked_labels
-from .memory import Forgetting, Memory, Snapshots, checked_pool, is_fitted, take
+from .book import AFTER, LABELLED, Book, Event, check_labels
+from .memory import Forgetting, Memory, Snapshots, check_pool, is_fitted, take
 from .pool_scores import PoolScores
 from .rules import RULES, Rule, as_rule, pick, pick_diverse, slope_of
 from .scoring import scores_of, similarity_of
@@ -127,7 +127,7 @@ class ActiveLearner:
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
                 raise ValueError(f"{name} must be an integer >= 0. Got {value!r}.")
         self.rule, self.diversity = as_rule(rule), float(diversity)
-        self.pool = checked_pool(pool)
+        self.pool = check_pool(pool)
         self.seed = int(check_random_state(0 if random_state is None else random_state).randint(2**31))
         self._had_model = is_fitted(estimator)
         self._memory = _memory(estimator, self.pool, self._had_model, classes, n_snapshots)
@@ -244,11 +244,11 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        found = self._book.checked_rows(rows)
+        found = self._book.check_rows(rows)
         known = [row for row in found if row in self._book.labels]
         if known:
             raise ValueError(f"rows must have no label yet. Row {known[0]} has one; use relabel.")
-        return self._apply("answer", found, checked_labels(labels, len(found)))
+        return self._apply("answer", found, check_labels(labels, len(found)))
 
     @_alone
     def relabel(self, rows: Any, labels: Any) -> Event:
@@ -266,11 +266,11 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        found = self._book.checked_rows(rows)
+        found = self._book.check_rows(rows)
         unknown = [row for row in found if row not in self._book.labels]
         if unknown:
             raise ValueError(f"rows must have a label. Row {unknown[0]} has none; use answer.")
-        return self._apply("relabel", found, checked_labels(labels, len(found)))
+        return self._apply("relabel", found, check_labels(labels, len(found)))
 
     @_alone
     def skip(self, rows: Any) -> Event:
@@ -286,7 +286,7 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        return self._apply("skip", self._book.checked_rows(rows))
+        return self._apply("skip", self._book.check_rows(rows))
 
     @_alone
     def unsure(self, rows: Any) -> Event:
@@ -302,7 +302,7 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        return self._apply("unsure", self._book.checked_rows(rows))
+        return self._apply("unsure", self._book.check_rows(rows))
 
     @_alone
     def reopen(self, rows: Any) -> Event:
@@ -318,7 +318,7 @@ class ActiveLearner:
         Event
             Entry of the history.
         """
-        return self._apply("reopen", self._book.checked_rows(rows))
+        return self._apply("reopen", self._book.check_rows(rows))
 
     @_alone
     def undo(self) -> Event:
@@ -450,7 +450,7 @@ class ActiveLearner:
         {'open', 'labelled', 'skipped', 'unsure'}
             Status.
         """
-        return self._book.status_of(self._book.checked_rows(row))[0]
+        return self._book.status_of(self._book.check_rows(row))[0]
 
     @_alone
     def advice(self, window: int = 20, agreement: float = 0.99) -> Advice:

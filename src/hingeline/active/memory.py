@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ..base.rows import sound_rows
+from ..base.rows import require_sound_rows
 
-__all__ = ["Forgetting", "Memory", "Snapshots", "checked_pool", "is_fitted", "take"]
+__all__ = ["Forgetting", "Memory", "Snapshots", "check_pool", "is_fitted", "take"]
 
 #: Label before and after a change, by row; None: no label.
 Changes = Mapping[int, tuple[Any, Any]]
@@ -172,9 +172,9 @@ class Snapshots(Memory):
         return self.copies[chunk - len(self.chunks)]
 
 
-def checked_pool(pool: Any) -> Any:
+def check_pool(pool: Any) -> Any:
     """Pool whose rows can be taken by number: a data frame, a CSR matrix or an array."""
-    sound_rows(pool, "pool")
+    require_sound_rows(pool, "pool")
     if not sp.issparse(pool) and not hasattr(pool, "iloc"):
         pool = np.asarray(pool)
     if pool.ndim != 2 or not pool.shape[0]:

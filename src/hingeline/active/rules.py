@@ -94,7 +94,7 @@ def margin(scores: Any) -> np.ndarray:
     >>> margin([[0.5, 0.25, -1.0], [3.0, 0.0, 1.0]])
     array([-0.25, -2.  ])
     """
-    scores = _checked(scores)
+    scores = _check_scores(scores)
     if scores.ndim == 1:
         return -np.abs(scores)
     if scores.shape[1] < 2:
@@ -116,10 +116,10 @@ def equal(scores: Any) -> np.ndarray:
     ndarray of shape (n_rows,)
         Zeros.
     """
-    return np.zeros(len(_checked(scores)))
+    return np.zeros(len(_check_scores(scores)))
 
 
-def _checked(scores: Any) -> np.ndarray:
+def _check_scores(scores: Any) -> np.ndarray:
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim not in (1, 2):
         raise ValueError(f"scores must have shape (n_rows,) or (n_rows, n_classes). Got {scores.shape}.")
@@ -129,7 +129,7 @@ def _checked(scores: Any) -> np.ndarray:
 
 
 def _two_classes(scores: Any, rule: str) -> np.ndarray:
-    scores = _checked(scores)
+    scores = _check_scores(scores)
     if scores.ndim != 1:
         raise ValueError(
             f"{rule} needs decision values of two classes, shape (n_rows,). Got shape {scores.shape}. Use the rule "
@@ -333,7 +333,7 @@ def pick(utilities: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
     >>> pick([0.0, 2.0, 1.0, 2.0], 3)
     array([1, 3, 2])
     """
-    utilities, draw = _checked(utilities), generator(random_state)
+    utilities, draw = _check_scores(utilities), generator(random_state)
     if utilities.ndim != 1:
         raise ValueError(f"utilities must have shape (n_rows,). Got {utilities.shape}.")
     n = _number(n, len(utilities))
@@ -387,12 +387,12 @@ def pick_diverse(utilities: Any, n: int, similarity: Any, diversity: float = 0.5
     >>> pick_diverse([3.0, 2.9, 2.0], 2, [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     array([0, 2])
     """
-    utilities, similarity = _checked(utilities), np.abs(_checked(similarity))
+    utilities, similarity = _check_scores(utilities), np.abs(_check_scores(similarity))
     if similarity.shape != (len(utilities), len(utilities)):
         raise ValueError(f"similarity must have shape {(len(utilities),) * 2}. Got {similarity.shape}.")
     if not 0 <= diversity <= 1:
         raise ValueError(f"diversity must be a number >= 0 and <= 1. Got {diversity!r}.")
-    gain = (1 - diversity) * _scaled(utilities)
+    gain = (1 - diversity) * _scale(utilities)
     nearest = np.zeros(len(utilities))
     chosen: list[int] = []
     open_rows = np.ones(len(utilities), dtype=bool)
@@ -404,7 +404,7 @@ def pick_diverse(utilities: Any, n: int, similarity: Any, diversity: float = 0.5
     return np.array(chosen, dtype=np.int64)
 
 
-def _scaled(utilities: np.ndarray) -> np.ndarray:
+def _scale(utilities: np.ndarray) -> np.ndarray:
     """Utilities as numbers in [0, 1]."""
     if not len(utilities):
         return utilities

@@ -14,8 +14,8 @@ from .fit import Training, run, with_callbacks
 from .kernel import KERNEL_RULES, KernelEstimator
 from .labels import (
     WeightedLabels,
-    checked_labels,
-    chosen,
+    check_labels,
+    choose_classes,
     is_by_pairs,
     is_one_vs_rest,
     n_pairs,
@@ -23,7 +23,7 @@ from .labels import (
     require_two,
     vote_scale,
 )
-from .rows import LARGEST, finite, require_array, require_labels
+from .rows import LARGEST, require_array, require_finite, require_labels
 
 CLASSIFIER_RULES = {
     **KERNEL_RULES,
@@ -82,7 +82,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             raise ValueError(
                 f"X must be a square matrix of kernel values with kernel='precomputed'. Got shape {X.shape}."
             )
-        y = checked_labels(y)
+        y = check_labels(y)
         if precomputed and np.abs(X).max() > min(LARGEST, float(np.finfo(X.dtype).max)):
             raise ValueError(f"Precomputed kernel values must not exceed {LARGEST:g} in magnitude; scale them.")
         return X, y
@@ -178,7 +178,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return decisions.ravel()
         if is_one_vs_rest(fitted) or self.decision_function_shape == "ovo":
             return decisions
-        return finite(self._votes(fitted, labels=False).count(decisions))
+        return require_finite(self._votes(fitted, labels=False).count(decisions))
 
     def _votes(self, fitted: Any, *, labels: bool) -> _core.Votes:
         """How votes of the pairs are counted: scores of the classes, or with `labels` the class with most votes.
@@ -208,12 +208,15 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         X = self._validate_predict(X)
         fitted = self._fitted()
         if is_by_pairs(fitted):
-            return fitted.classes_[self._decide(X, fitted, self._votes(fitted, labels=True))]
-        return fitted.classes_[self._chosen(self._decide(X, fitted), fitted)]
+            codes = self._decide(X, fitted, self._votes(fitted, labels=True))
+        else:
+            codes = self._chosen(self._decide(X, fitted), fitted)
+        labels: np.ndarray = fitted.classes_[codes]
+        return labels
 
     def _chosen(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
         """Index of the class of each row, from the decision values of the machines."""
-        return chosen(decisions, self._votes(fitted, labels=True) if is_by_pairs(fitted) else None)
+        return choose_classes(decisions, self._votes(fitted, labels=True) if is_by_pairs(fitted) else None)
 
     @property
     def coef_(self) -> Any:

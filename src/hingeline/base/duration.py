@@ -92,4 +92,4 @@ def measure_value(estimator: Any, X: Any) -> float:
     packed, queries = _core.Packed(kernel, _core.Matrix(rows)), _core.Matrix(rows)
     begin = perf_counter()
     packed.decide(lines, queries, 1)
-    return (perf_counter() - begin) / n**2
+    return float((perf_counter() - begin) / n**2)

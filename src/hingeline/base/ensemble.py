@@ -122,7 +122,7 @@ class Ensemble:
             For each new label: index of its first sample, and its rank among the labels known at that point.
         """
         known = self.labels[: self.core.n_classes]
-        declared = self.unknown(classes)
+        declared = self.find_unknown(classes)
         values, first = np.unique(y, return_index=True)
         self._require_same_kind(values, known if len(known) else declared)
         fresh = np.flatnonzero(~np.isin(values, known) & ~np.isin(values, declared))
@@ -133,7 +133,7 @@ class Ensemble:
         n_known = len(known)
         return labels, [(at, int((labels[: n_known + k] < labels[n_known + k]).sum())) for k, at in enumerate(times)]
 
-    def coded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:
+    def encode(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:
         """Labels by code after a chunk, when new ones become known (see :meth:`arrivals`), and codes of the samples."""
         known = self.labels[: self.core.n_classes]
         if classes is None and len(y) == 1 and known.dtype == y.dtype:  # a label that is known: no sorting
@@ -145,7 +145,7 @@ class Ensemble:
         codes = order[np.searchsorted(labels, y, sorter=order)]
         return labels, arrivals, np.ascontiguousarray(codes, dtype=np.int64)
 
-    def unknown(self, classes: Any) -> np.ndarray:
+    def find_unknown(self, classes: Any) -> np.ndarray:
         """Declared labels that are not known yet, sorted."""
         known = self.labels[: self.core.n_classes]
         if classes is None:
@@ -191,12 +191,12 @@ class Ensemble:
 
     def take(self, rows: np.ndarray) -> Any:
         """Rows held by the core, in the coordinates of the user."""
-        return self._restored(self._taken(rows))
+        return self._restore(self._take(rows))
 
-    def _restored(self, rows: Any) -> Any:
+    def _restore(self, rows: Any) -> Any:
         return rows if self.frame is None else self.frame.restore(rows)
 
-    def _taken(self, rows: np.ndarray) -> Any:
+    def _take(self, rows: np.ndarray) -> Any:
         """Rows as the core holds them."""
         taken = self.core.take(np.ascontiguousarray(rows, dtype=np.int64))
         if not isinstance(taken, tuple):
@@ -236,7 +236,7 @@ class Ensemble:
 
     def _held_rows(self) -> Any:
         """All rows that the core holds, or None."""
-        return self._taken(np.arange(self.core.n_rows)) if self.core.has_rows else None
+        return self._take(np.arange(self.core.n_rows)) if self.core.has_rows else None
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:

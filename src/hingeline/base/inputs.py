@@ -29,7 +29,7 @@ def number_of(text: str) -> float | None:
         return None
 
 
-def unpacked_limit(packed: int) -> int:
+def limit_of(packed: int) -> int:
     """Bytes that a compressed file of `packed` bytes may unpack to."""
     return RATIO * packed + ALLOWANCE
 
@@ -59,15 +59,15 @@ class BoundedGzip(gzip.GzipFile):
     def read(self, size: int | None = -1) -> bytes:
         """Read `size` bytes; all if it is negative or None."""
         if size is not None and size >= 0:
-            return self._checked(super().read(size))
-        return b"".join(iter(lambda: self._checked(super(BoundedGzip, self).read(PIECE)), b""))
+            return self._check_size(super().read(size))
+        return b"".join(iter(lambda: self._check_size(super(BoundedGzip, self).read(PIECE)), b""))
 
     def read1(self, size: int = -1) -> bytes:
         """Read what one call of the stream gives, at most `size` bytes."""
-        return self._checked(super().read1(size))
+        return self._check_size(super().read1(size))
 
-    def _checked(self, piece: bytes) -> bytes:
-        limit = unpacked_limit(self.packed)
+    def _check_size(self, piece: bytes) -> bytes:
+        limit = limit_of(self.packed)
         if self.tell() > limit:
             raise Oversized(
                 f"the gzip file unpacks to more than {limit:,} bytes, the most for {self.packed:,} compressed bytes. "

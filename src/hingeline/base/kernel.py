@@ -14,7 +14,7 @@ from . import params
 from .duration import Work
 from .frame import Frame, choose_frame, loses_digits
 from .labels import read_only
-from .rows import LARGEST, RowEstimator, blocks, finite, require_array, require_sound
+from .rows import LARGEST, RowEstimator, blocks, require_array, require_finite, require_sound
 from .state import snapshot
 from .warn import warn
 
@@ -51,7 +51,7 @@ class KernelEstimator(RowEstimator):
 
     @property
     def _takes_sparse(self) -> bool:
-        return self.kernel != "precomputed"
+        return bool(self.kernel != "precomputed")
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
         """Checked X, CSR in canonical format (and y, if given)."""
@@ -71,7 +71,7 @@ class KernelEstimator(RowEstimator):
         if self.kernel == "precomputed" or callable(self.kernel):
             return 0.0
         if self.gamma == "auto":
-            return 1.0 / X.shape[1]
+            return 1.0 / int(X.shape[1])
         variance = entry_variance(X, sample_weight)
         if not np.isfinite(variance):  # the core rejects such rows and names them
             return 1.0
@@ -196,7 +196,7 @@ class KernelEstimator(RowEstimator):
 
         Votes are counted in blocks of rows: there may be half a million pairs of classes.
         """
-        return finite(self._sums(X, fitted, votes))
+        return require_finite(self._sums(X, fitted, votes))
 
     def _sums(self, X: Any, fitted: Any, votes: _core.Votes | None = None) -> np.ndarray:
         lines, packed = self._packed(fitted)
@@ -232,7 +232,8 @@ class KernelEstimator(RowEstimator):
         cache = vars(fitted).setdefault("_cache", {})
         kept = cache.get("expansion")
         if kept is not None and all(a is b for a, b in zip(kept[0], parts, strict=True)) and kept[1] == values:
-            return kept[2]
+            found: tuple[_core.Lines, _core.Packed | None] = kept[2]
+            return found
         lines, packed = self._lines(fitted), None
         if self.kernel in COMPUTED and fitted.dual_coef_.shape[1]:
             rows, n = fitted.support_vectors_, len(fitted.intercept_)
@@ -256,7 +257,7 @@ class KernelEstimator(RowEstimator):
         return np.array([fitted.dual_coef_.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
+        state: dict[str, Any] = super().__getstate__()
         state.pop("_cache", None)
         return state
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import column_or_1d
 from .. import _core
 from .._sklearn import check_sample_weight
 from . import params
-from .rows import LARGEST, finite, flatten_column
+from .rows import LARGEST, flatten_column, require_finite
 
 
 def n_pairs(n_classes: int) -> int:
@@ -85,10 +85,10 @@ def vote_scale(scale: np.ndarray) -> np.ndarray:
     return np.where(scale > 0, scale, 1.0)
 
 
-def chosen(decisions: np.ndarray, votes: _core.Votes | None) -> np.ndarray:
+def choose_classes(decisions: np.ndarray, votes: _core.Votes | None) -> np.ndarray:
     """Index of the class of each row: by votes of the pairs, or by the largest value (of one column: the sign)."""
     if votes is not None:
-        return finite(votes.count(decisions))
+        return require_finite(votes.count(decisions))
     return (decisions.ravel() > 0).astype(np.intp) if decisions.shape[1] == 1 else decisions.argmax(axis=1)
 
 
@@ -149,7 +149,7 @@ def label_column(y: Any, name: str = "y") -> np.ndarray:
     return column
 
 
-def checked_labels(y: Any) -> np.ndarray:
+def check_labels(y: Any) -> np.ndarray:
     """Labels of a classifier, in one dimension."""
     column = label_column(y)
     check_classification_targets(column)

@@ -71,7 +71,8 @@ class PlattClassifier:
         ndarray of shape (n_samples, n_classes)
             Logarithms of probabilities, one column per class.
         """
-        return np.log(self.predict_proba(X))
+        logarithms: np.ndarray = np.log(self.predict_proba(X))
+        return logarithms
 
 
 def fit_sigmoid(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
@@ -110,7 +111,8 @@ def apply_sigmoids(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
     """
     A, B = sigmoids
     with np.errstate(over="ignore"):
-        return np.clip(1.0 / (1.0 + np.exp(A * decisions + B)), 1e-7, 1.0 - 1e-7)
+        probabilities: np.ndarray = np.clip(1.0 / (1.0 + np.exp(A * decisions + B)), 1e-7, 1.0 - 1e-7)
+    return probabilities
 
 
 def coupling_tolerance(n_classes: int) -> float:

@@ -29,7 +29,7 @@ BLOCK_BYTES = 32 << 20
 COEFFICIENTS = {"coef_", "intercept_", "landmark_coef_", "thresholds_", "dual_coef_", "support_vectors_"}
 
 
-def finite(decisions: np.ndarray) -> np.ndarray:
+def require_finite(decisions: np.ndarray) -> np.ndarray:
     """Decision values or scores, all finite; ValueError if they are not. Winners of votes are then negative."""
     sound = np.isfinite(decisions.sum()) or np.isfinite(decisions).all()  # the sum of finite values may overflow
     if not sound or (decisions.dtype.kind == "i" and decisions.min(initial=0) < 0):
@@ -122,7 +122,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         """Checked X (and y, if given). With ``finite=False`` X may hold infinity and NaN."""
         return validate_data(
             self,
-            sound_rows(X),
+            require_sound_rows(X),
             y if isinstance(y, str) else flatten_column(y),
             accept_sparse="csr" if self._takes_sparse else False,
             accept_large_sparse=True,
@@ -194,7 +194,7 @@ def require_places(matrix: Any, name: str) -> None:
         raise ValueError(f"{name}: {error}") from error
 
 
-def sound_rows(X: Any, name: str = "X") -> Any:
+def require_sound_rows(X: Any, name: str = "X") -> Any:
     """X as it is; ValueError if it is a damaged sparse matrix."""
     if sp.issparse(X):
         require_places(X, name)

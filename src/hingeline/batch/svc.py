@@ -18,7 +18,7 @@ from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
-from ..base.labels import checked_labels, chosen, read_only
+from ..base.labels import check_labels, choose_classes, read_only
 from ..base.platt import wants_probability
 from ..base.rows import LARGEST
 from .platt import SvcProbabilities, shuffled_pairs
@@ -254,7 +254,7 @@ class SVC(SvcProbabilities, KernelClassifier):
                 raise TypeError("Sparse precomputed kernels are not supported.")
             return self._validate_rows(X, y)
         check_consistent_length(X, y)
-        return X, checked_labels(y)
+        return X, check_labels(y)
 
     def _encode(self, y: np.ndarray) -> np.ndarray:
         """Class of each sample; publishes the classes and their weights."""
@@ -386,7 +386,7 @@ class SVC(SvcProbabilities, KernelClassifier):
     def _chosen(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
         if len(fitted.classes_) == 2:
             return (decisions.ravel() >= 0).astype(np.intp)
-        return chosen(decisions, self._votes(fitted, labels=True))
+        return choose_classes(decisions, self._votes(fitted, labels=True))
 
     @property
     def coef_(self) -> Any:

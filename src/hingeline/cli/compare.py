@@ -49,12 +49,12 @@ def run(arguments: Namespace) -> int:
     for path in (arguments.figure, arguments.table):
         if path is not None:
             require_file(path)
-    models = _checked(arguments)
-    with console.collecting():
+    models = _check_table(arguments)
+    with console.collect_warnings():
         scores: Any
         datasets: list[str] | None
         if models:
-            scores, methods, datasets = _cross_validated(console, arguments, models)
+            scores, methods, datasets = _cross_validate(console, arguments, models)
         else:
             scores, methods, datasets = _read_table(arguments.files[0])
         try:
@@ -75,10 +75,10 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _checked(arguments: Namespace) -> dict[str, Any]:
+def _check_table(arguments: Namespace) -> dict[str, Any]:
     """Models of --method. Options that do not fit are refused before data are read."""
     from .errors import UsageError
-    from .estimators import called
+    from .estimators import build_from_text
 
     files, methods = arguments.files, arguments.method
     if not 0 < arguments.alpha < 1:
@@ -91,7 +91,7 @@ def _checked(arguments: Namespace) -> dict[str, Any]:
                 "one table of scores is compared at a time. To cross-validate on data files give --method."
             )
         return {}
-    models = {text: called(text) for text in methods}
+    models = {text: build_from_text(text) for text in methods}
     for option, words in (("--method ", methods), ("", list(map(os.path.normpath, files)))):
         twice = next((word for k, word in enumerate(words) if word in words[:k]), None)
         if twice is not None:
@@ -107,15 +107,15 @@ def _checked(arguments: Namespace) -> dict[str, Any]:
 
 def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[str] | None]:
     """Scores, methods and data sets of a CSV file. The first column may hold the names of the data sets."""
-    from .data.sources import lines, name_of, opened
-    from .data.tables import DELIMITERS, numbered
+    from .data.sources import lines, name_of, open_source
+    from .data.tables import DELIMITERS, number_columns
     from .errors import DataError
 
     name = name_of(path)
-    with opened(path) as stream:
+    with open_source(path) as stream:
         text = list(lines(stream, name))
     first = next((line for line in text if line.strip("\r\n")), "")
-    rows = list(numbered(text, max(DELIMITERS, key=first.count), name))
+    rows = list(number_columns(text, max(DELIMITERS, key=first.count), name))
     if len(rows) < 2:
         raise DataError(name, "a table needs a line with the names of the methods, and a line for each data set")
     head = rows[0][1]
@@ -132,7 +132,7 @@ def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[st
     return scores, head[named:], [row[0] for _, row in rows[1:]] if named else None
 
 
-def _cross_validated(
+def _cross_validate(
     console: Console, arguments: Namespace, models: dict[str, Any]
 ) -> tuple[list[list[float]], list[str], list[str]]:
     """Accuracies of the methods on the data files."""

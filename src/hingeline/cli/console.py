@@ -57,7 +57,7 @@ class Console:
             stdout.write_line(json.dumps(_plain(self.result), allow_nan=False))
 
     @contextmanager
-    def collecting(self) -> Iterator[None]:
+    def collect_warnings(self) -> Iterator[None]:
         """Turn warnings of Python into lines of this console."""
         with warnings.catch_warnings():
             warnings.simplefilter("default")
@@ -67,7 +67,7 @@ class Console:
             yield
 
     @contextmanager
-    def watching(self, model: Any) -> Iterator[None]:
+    def watch(self, model: Any) -> Iterator[None]:
         """Show the progress of a fit on a terminal."""
         from .._sklearn import HAVE_CALLBACKS
         from ..base.fit import N_SLICES

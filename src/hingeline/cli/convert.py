@@ -34,7 +34,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json and arguments.output == "-":
         raise UsageError("--json prints to standard output; give another file for the output.")
     require_other([arguments.input], [arguments.output])
-    with console.collecting():
+    with console.collect_warnings():
         kind = None if arguments.input == "-" else kind_of(arguments.input)
         if kind is None:
             _convert_data(console, arguments)
@@ -47,12 +47,12 @@ def run(arguments: Namespace) -> int:
 
 def _convert_model(console: Console, arguments: Namespace, kind: str) -> None:
     from .errors import UsageError
-    from .models import FORMATS, opened, write
+    from .models import FORMATS, open_model, write
 
     to = arguments.to or MODEL_ENDINGS.get(PurePath(arguments.output).suffix)
     if to not in FORMATS:
         raise UsageError(f"{arguments.input} is a model. Give --to: {', '.join(FORMATS)}.")
-    model = opened(arguments.input, arguments.n_features)
+    model = open_model(arguments.input, arguments.n_features)
     write(model, arguments.output, to)
     console.put(kind="model", source_format=kind, format=to, estimator=type(model).__name__)
     console.say(f"{arguments.output}: {type(model).__name__} in the format {to}")

@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> int:
     console.busy = arguments.output == "-"
     if arguments.json and arguments.output == "-":
         raise UsageError("--json prints to standard output; give another file for the data.")
-    with console.collecting():
+    with console.collect_warnings():
         if arguments.name is None:
             _list(console)
         else:
@@ -96,7 +96,7 @@ def _write(console: Console, data: Any, arguments: Namespace) -> None:
     import numpy as np
     import scipy.sparse as sp
 
-    from .data.rows import Rows
+    from .data.examples import Rows
     from .data.writers import format_of, write
     from .errors import UsageError
 

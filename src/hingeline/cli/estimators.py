@@ -12,7 +12,7 @@ from sklearn.base import is_outlier_detector
 
 from .. import _registry
 from ..base import params
-from .data.rows import settled
+from .data.examples import convert_labels
 from .errors import UsageError
 
 
@@ -34,7 +34,7 @@ def value_of(text: str) -> Any:
         return text
 
 
-def built(arguments: Namespace) -> Any:
+def build_estimator(arguments: Namespace) -> Any:
     """Make the estimator of the options; class weights come later, when the labels are known."""
     learner = class_of(arguments.estimator)
     known = params.defaults(learner)
@@ -50,7 +50,7 @@ def built(arguments: Namespace) -> Any:
     return checked(learner(**given))
 
 
-def called(text: str) -> Any:
+def build_from_text(text: str) -> Any:
     """Make an estimator from an expression such as ``SVC(C=10, gamma=0.1)``. Only literals are evaluated."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
@@ -85,7 +85,7 @@ def weigh(model: Any, weights: list[tuple[str, str]], classes: np.ndarray) -> No
     known = {str(label): label for label in classes.tolist()}
     table = {}
     for text, weight in weights:
-        label = known.get(text, known.get(str(settled([text])[0])))
+        label = known.get(text, known.get(str(convert_labels([text])[0])))
         if label is None:
             raise UsageError(f"class weight of {text!r}: there is no such label. Labels are {', '.join(known)}.")
         try:

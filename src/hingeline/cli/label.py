@@ -61,12 +61,14 @@ def _port(text: str) -> int:
 def run(arguments: Namespace) -> int:
     """Serve the page until it is finished, or until Ctrl-C. What was answered is saved, so the exit code is 0."""
     console = Console(arguments)
-    with console.collecting():
+    with console.collect_warnings():
         session = open_session(arguments, console)
         try:
             with _server(session, arguments.port) as server:
                 _serve(server, console, browser=not arguments.no_browser)
-            with _writing(" or ".join(str(path) for path in (session.model_path, session.export_path) if path)):
+            with _translate_write_errors(
+                " or ".join(str(path) for path in (session.model_path, session.export_path) if path)
+            ):
                 written = session.finish()
         finally:
             session.journal.close()
@@ -107,20 +109,20 @@ def open_session(arguments: Namespace, console: Console) -> Session:
     Session
         Session that continues where the journal ends.
     """
-    from ..labelling.journal import AnswerJournal
+    from ..labelling.answers import AnswerJournal
     from ..labelling.pools import read_pool
 
-    with _reading(arguments.pool):
+    with _translate_read_errors(arguments.pool):
         arguments.pool.stat()
     answers, model_path = _outputs(arguments)
-    with _reading(arguments.pool):
+    with _translate_read_errors(arguments.pool):
         pool = read_pool(arguments.pool, header=arguments.header, encoding=_encoding(arguments.encoding))
-    pool, known = _without_target(pool, arguments)
-    model, X = _new_model(pool, arguments, console) if arguments.model is None else _given_model(pool, arguments)
+    pool, known = _drop_target(pool, arguments)
+    model, X = _new_model(pool, arguments, console) if arguments.model is None else _load_model(pool, arguments)
     rule = arguments.rule or ("small_pool" if len(pool) >= LARGE_POOL else "margin")
     learner = _learner(model, rule, X)
     console.put(pool=str(arguments.pool), rule=rule)
-    with _reading(answers), _writing(str(answers)):
+    with _translate_read_errors(answers), _translate_write_errors(str(answers)):
         journal = AnswerJournal(answers)
     if journal.dropped:
         console.warn(f"{journal.path}: removed an incomplete last line, which was never acknowledged.")
@@ -141,7 +143,7 @@ def _session(
     classes = learner.estimator.classes_.tolist() if fixed else _class_names(arguments.classes)
     named = {str(label): label for label in classes}
     try:
-        with _writing(str(journal.path)):
+        with _translate_write_errors(str(journal.path)):
             return Session(
                 pool,
                 learner,
@@ -162,7 +164,7 @@ def _session(
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def _translate_read_errors(path: Path) -> Iterator[None]:
     """Tell files that cannot be read from those whose content is not valid."""
     from ..labelling.errors import ContentError
 
@@ -177,7 +179,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _writing(names: str) -> Iterator[None]:
+def _translate_write_errors(names: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -225,24 +227,24 @@ def _new_model(pool: Pool, arguments: Namespace, console: Console) -> tuple[Any,
 
     gamma = "scale" if arguments.gamma is None else arguments.gamma
     model = checked(IncrementalSVC(C=arguments.C, gamma=gamma))
-    with _reading(arguments.pool):
+    with _translate_read_errors(arguments.pool):
         features = features_of(pool)
     for use in dict.fromkeys(features.plan.values()):
         console.say(f"  {use}: {', '.join(name for name, kind in features.plan.items() if kind == use)}")
     return model.set_params(kernel=features.kernel), features.X
 
 
-def _given_model(pool: Pool, arguments: Namespace) -> tuple[Any, Any]:
+def _load_model(pool: Pool, arguments: Namespace) -> tuple[Any, Any]:
     """Model of a file, and the features of the pool for it."""
     from ..labelling.features import numbers_of
-    from .models import opened
+    from .models import open_model
 
     if arguments.classes is not None:
         raise UsageError("--classes and --model exclude one another: the model has its classes.")
-    model = opened(str(arguments.model))
+    model = open_model(str(arguments.model))
     if not hasattr(model, "partial_fit") or not hasattr(model, "classes_"):
         raise UsageError(f"{arguments.model}: {type(model).__name__} is no fitted classifier with partial_fit.")
-    with _reading(arguments.model):
+    with _translate_read_errors(arguments.model):
         return model, numbers_of(pool, model, arguments.model)
 
 
@@ -255,7 +257,7 @@ def _learner(model: Any, rule: str, X: Any) -> Any:
         raise UsageError(str(error)) from error
 
 
-def _without_target(pool: Any, arguments: Namespace) -> tuple[Any, dict[int, str]]:
+def _drop_target(pool: Any, arguments: Namespace) -> tuple[Any, dict[int, str]]:
     """Pool without the columns that are not learnt, and the labels that are known."""
     hidden = [*arguments.ignore, *([] if arguments.target is None else [arguments.target])]
     if not hidden:
@@ -264,7 +266,7 @@ def _without_target(pool: Any, arguments: Namespace) -> tuple[Any, dict[int, str
         raise UsageError(f"--target and --ignore name columns of a table. {arguments.pool} is a folder.")
     try:
         known = {} if arguments.target is None else enumerate(map(str.strip, pool.column(arguments.target)))
-        return pool.without(hidden), {row: label for row, label in dict(known).items() if label}
+        return pool.drop_column(hidden), {row: label for row, label in dict(known).items() if label}
     except ValueError as error:
         raise UsageError(str(error)) from error
 

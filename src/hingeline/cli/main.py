@@ -25,7 +25,7 @@ from .errors import (
     OutputError,
     UsageError,
 )
-from .options import normalised
+from .options import normalise
 
 #: Modules of the commands. Each has HELP, add_arguments(parser) and run(arguments).
 COMMANDS = {
@@ -59,9 +59,9 @@ def main(argv: list[str] | None = None) -> int:
     if argv[1:] == ["-h"]:
         argv[1:] = ["--help"]
     try:
-        with stdout.buffered():
-            arguments = _parsed(argv)
-            return OK if arguments is None else _guarded(arguments)
+        with stdout.buffer():
+            arguments = _parse(argv)
+            return OK if arguments is None else _guard(arguments)
     except SystemExit as end:
         return int(end.code or OK)
     except OutputError as error:  # of the help or the version
@@ -80,18 +80,18 @@ class Parser(ArgumentParser):
         raise UsageError(message)
 
 
-def _parsed(argv: list[str]) -> Namespace | None:
+def _parse(argv: list[str]) -> Namespace | None:
     """Arguments of a command; None if there is nothing more to do. SystemExit after help and after errors."""
     name = argv[0] if argv and argv[0] in COMMANDS else None
     try:
         if name is not None:
-            parser, words = _command_parser(name), normalised(argv[1:])
+            parser, words = _command_parser(name), normalise(argv[1:])
             return parser.parse_args(words) if "--" in words else parser.parse_intermixed_args(words)
         parser = _parser()
         arguments = parser.parse_args(argv)
     except UsageError as error:
         given = Namespace(command=name, json="--json" in argv, debug="--debug" in argv)
-        sys.exit(_told(given, str(error), error.code, error.details()))
+        sys.exit(_tell(given, str(error), error.code, error.details()))
     if not arguments.version:
         parser.print_help(sys.stderr)
         sys.exit(USAGE)
@@ -132,29 +132,29 @@ def _command_parser(name: str) -> Parser:
     return parser
 
 
-def _guarded(arguments: Namespace) -> int:
+def _guard(arguments: Namespace) -> int:
     """Run a command; errors become messages and exit codes."""
     try:
-        with _handling_sigterm():
+        with _handle_sigterm():
             code = arguments.run(arguments)
             stdout.flush()
             return int(code)
     except CommandError as error:
-        return _told(arguments, str(error), error.code, error.details())
+        return _tell(arguments, str(error), error.code, error.details())
     except BrokenPipeError:  # the reader of our output has ended
         stdout.discard()
         return BROKEN_PIPE
     except KeyboardInterrupt:
-        return _told(arguments, "interrupted", INTERRUPTED)
+        return _tell(arguments, "interrupted", INTERRUPTED)
     except Terminated:
-        return _told(arguments, "terminated", TERMINATED)
+        return _tell(arguments, "terminated", TERMINATED)
     except Exception as error:
         plain = isinstance(error, ValueError | OSError | ImportError | RuntimeError) and str(error)
         words = str(error) if plain else f"{type(error).__name__}: {error}"
-        return _told(arguments, words, FAILURE)
+        return _tell(arguments, words, FAILURE)
 
 
-def _told(arguments: Namespace, message: str, code: int, details: dict[str, Any] | None = None) -> int:
+def _tell(arguments: Namespace, message: str, code: int, details: dict[str, Any] | None = None) -> int:
     """Print an error and return the exit code."""
     if arguments.debug:
         traceback.print_exc()
@@ -167,7 +167,7 @@ def _told(arguments: Namespace, message: str, code: int, details: dict[str, Any]
 
 
 @contextmanager
-def _handling_sigterm() -> Iterator[None]:
+def _handle_sigterm() -> Iterator[None]:
     """Turn SIGTERM into an exception.
 
     Python ignores exceptions in some places, such as callbacks of weak references. Therefore it is raised again until

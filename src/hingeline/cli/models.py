@@ -41,7 +41,7 @@ def _is_special(path: str) -> bool:
     return os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode)
 
 
-def opened(path: str, n_features: int | None = None) -> Any:
+def open_model(path: str, n_features: int | None = None) -> Any:
     """Read a model from a file."""
     from ..files import Checkpoint, load, load_libsvm
 

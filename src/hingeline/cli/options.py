@@ -48,7 +48,7 @@ _COLUMN = "name or number (from 1; negative: from the end) of the column"
 
 def form_of(arguments: Namespace, **known: Any) -> Any:
     """The `Form` of the options and of what the command knows."""
-    from .data.rows import Form
+    from .data.examples import Form
 
     return Form(
         format=arguments.input_format,
@@ -143,7 +143,7 @@ def seed(text: str) -> int:
     return int(text)
 
 
-def listed(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Words between commas."""
     return [word.strip() for word in text.split(",")]
 
@@ -164,7 +164,7 @@ _LETTERS: tuple[tuple[tuple[str, ...], str, Callable[[str], Any], str], ...] = (
 )
 
 
-def normalised(argv: list[str]) -> list[str]:
+def normalise(argv: list[str]) -> list[str]:
     """Arguments in a form that argparse understands.
 
     LIBSVM's ``-wLABEL WEIGHT`` becomes ``--class-weight=LABEL=WEIGHT``, and ``--classes -1,1`` becomes

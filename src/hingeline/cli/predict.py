@@ -44,18 +44,18 @@ def run(arguments: Namespace) -> int:
     from .data import blocks_of, size_of
     from .errors import UsageError
     from .estimators import checked
-    from .models import opened, require_other
+    from .models import open_model, require_other
 
     console = Console(arguments)
     console.busy = arguments.output in (None, "-")
     if arguments.json and arguments.output == "-":
         raise UsageError("--json prints to standard output; give another file for the predictions.")
     require_other([arguments.data, arguments.model], [arguments.output])
-    with console.collecting():
+    with console.collect_warnings():
         what = "probability" if arguments.probability == "1" else "scores" if arguments.scores else ""
         task = Task(
             arguments,
-            opened(arguments.model, arguments.n_features),
+            open_model(arguments.model, arguments.n_features),
             what,
             ignore_extra=arguments.extra_features == "ignore",
         )
@@ -137,7 +137,7 @@ class Task:
         return ("\n".join(texts) + "\n").encode()
 
     def _count(self, predicted: Any, labels: Any) -> None:
-        from .data.rows import texts_like
+        from .data.examples import texts_like
 
         self.n_rows += len(predicted)
         if labels is not None:

@@ -37,7 +37,7 @@ class Predictions:
         if path == "-":
             return
         regular = os.path.isfile(path) or not os.path.exists(path)
-        with self._checked():
+        with self._check_count():
             n_lines = _cut(path, n_learnt) if n_learnt and os.path.isfile(path) else 0
             self.file = open(path, "ab" if n_lines else "wb", buffering=0)  # noqa: SIM115
         if not regular:
@@ -53,11 +53,11 @@ class Predictions:
         if self.file is None:
             stdout.write(text)
         else:
-            with self._checked():
+            with self._check_count():
                 write_all(self.file.fileno(), [text])
 
     @contextmanager
-    def _checked(self) -> Iterator[None]:
+    def _check_count(self) -> Iterator[None]:
         """Turn errors of the file into OutputError; BrokenPipeError stays."""
         try:
             yield

@@ -26,7 +26,7 @@ def run(arguments: Namespace) -> int:
     from .data import blocks_of
 
     console = Console(arguments)
-    with console.collecting():
+    with console.collect_warnings():
         model = _describe(console, arguments.model)
         if arguments.data is not None:
             from .predict import Task
@@ -41,13 +41,13 @@ def run(arguments: Namespace) -> int:
 
 def _describe(console: Console, path: str) -> Any:
     """Print what is known about a model."""
-    from .models import kind_of, opened
+    from .models import kind_of, open_model
     from .train import facts
 
-    kind, model = kind_of(path), opened(path)
+    kind, model = kind_of(path), open_model(path)
     size = 0 if os.path.isdir(path) else os.path.getsize(path)
     header = _header(path) if kind == "hingeline" else {}
-    known = _known_parameters(model, kind)
+    known = _read_parameters(model, kind)
     console.put(
         model=path, format=kind, bytes=size, estimator=type(model).__name__, parameters=known,
         features=getattr(model, "n_features_in_", None), examples=getattr(model, "n_samples_seen_", None), **header,
@@ -66,7 +66,7 @@ def _describe(console: Console, path: str) -> Any:
     return model
 
 
-def _known_parameters(model: Any, kind: str | None) -> dict[str, Any]:
+def _read_parameters(model: Any, kind: str | None) -> dict[str, Any]:
     """Parameters of a model that its file holds. LIBSVM's text has those of the kernel only."""
     known: dict[str, Any] = model.get_params()
     if kind != "libsvm":
@@ -77,9 +77,9 @@ def _known_parameters(model: Any, kind: str | None) -> dict[str, Any]:
 def _header(path: str) -> dict[str, Any]:
     """Version and arrays of a model file, whose checksums are verified."""
     from ..files import layout
-    from ..files.durable import mapped_file
+    from ..files.durable import map_file
 
-    texts, arrays = layout.read(mapped_file(path))
+    texts, arrays = layout.read(map_file(path))
     return {
         "hingeline_version": texts["hingeline_version"],
         "arrays": {name: [str(array.dtype), list(array.shape)] for name, array in arrays.items()},

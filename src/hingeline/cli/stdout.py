@@ -12,7 +12,7 @@ from .errors import OutputError
 
 
 @contextmanager
-def buffered() -> Iterator[None]:
+def buffer() -> Iterator[None]:
     """Give standard output a buffer, which PYTHONUNBUFFERED takes from it.
 
     The system may write a part of the bytes only. Buffers write the rest; files without a buffer ignore it.

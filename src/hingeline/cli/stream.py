@@ -14,7 +14,7 @@ from typing import Any
 from .. import _registry
 from .console import Console, one_line
 from .errors import INTERRUPTED, TERMINATED
-from .options import add_common, add_data, add_estimator, form_of, listed, positive
+from .options import add_common, add_data, add_estimator, form_of, positive, split_words
 
 HELP = "learn from a stream: predict, learn, save, resume"
 #: Estimator of a new model.
@@ -31,7 +31,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--batch", type=positive, default=100, metavar="N", help="examples learnt at a time, default 100"
     )
-    group.add_argument("--classes", type=listed, metavar="A,B,...", help="labels; default: those of the first batch")
+    group.add_argument(
+        "--classes", type=split_words, metavar="A,B,...", help="labels; default: those of the first batch"
+    )
     group.add_argument("--n-features", type=positive, metavar="N", help="number of features; needed for LIBSVM files")
     group.add_argument("--predictions", metavar="FILE", help="file for the predicted labels; - is standard output")
     group.add_argument("--checkpoint", metavar="FOLDER", help="keep the model here, safe from crashes; go on from it")
@@ -40,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--no-skip", action="store_true", help="the data begin behind what the model has learnt: skip nothing"
     )
     group.add_argument("--id", metavar="COLUMN", help="column of a table with ids, to forget examples by")
-    group.add_argument("--forget", type=listed, default=[], metavar="ID,...", help="forget these examples first")
+    group.add_argument("--forget", type=split_words, default=[], metavar="ID,...", help="forget these examples first")
     add_data(parser)
     add_common(parser)
 
@@ -59,7 +61,7 @@ def run(arguments: Namespace) -> int:
         require_file(arguments.model)
     console = Console(arguments)
     console.busy = arguments.predictions == "-"
-    with console.collecting(), Signals() as signals, _kept(arguments, console) as keeper:
+    with console.collect_warnings(), Signals() as signals, _open_keeper(arguments, console) as keeper:
         learner = Learner(arguments, console, keeper)
         learner.forget(arguments.forget)
         try:
@@ -92,13 +94,13 @@ class Memory:
 
 
 @contextmanager
-def _kept(arguments: Namespace, console: Console) -> Iterator[Any]:
+def _open_keeper(arguments: Namespace, console: Console) -> Iterator[Any]:
     """Keeper of the model, closed at the end."""
     keeper = _keeper(arguments, console)
     try:
         yield keeper
     finally:
-        with _writing(arguments.checkpoint):
+        with _translate_write_errors(arguments.checkpoint):
             keeper.close()
 
 
@@ -109,7 +111,7 @@ def _keeper(arguments: Namespace, console: Console) -> Any:
     from .models import has_checkpoint
 
     if has_checkpoint(arguments.checkpoint):
-        return _resumed(arguments, console)
+        return _resume(arguments, console)
     if arguments.forget:
         raise UsageError(NO_FORGETTING)
     model = _new_model(arguments)
@@ -122,16 +124,16 @@ def _keeper(arguments: Namespace, console: Console) -> Any:
 def _new_model(arguments: Namespace) -> Any:
     """Model of the options."""
     from .errors import UsageError
-    from .estimators import built
+    from .estimators import build_estimator
 
     arguments.estimator = arguments.estimator or DEFAULT
-    model = built(arguments)
+    model = build_estimator(arguments)
     if not hasattr(model, "partial_fit"):
         raise UsageError(f"{type(model).__name__} does not learn from streams. {_registry.phrase('streams')} do.")
     return model
 
 
-def _resumed(arguments: Namespace, console: Console) -> Any:
+def _resume(arguments: Namespace, console: Console) -> Any:
     """Checkpoint with its model; options of the estimator are compared with it."""
     from ..files import Checkpoint
     from .errors import UsageError
@@ -160,14 +162,14 @@ def _checkpoint_errors(folder: str) -> Iterator[None]:
     from .errors import CommandError
 
     try:
-        with _writing(folder):
+        with _translate_write_errors(folder):
             yield
     except (ValueError, RuntimeError) as error:
         raise CommandError(f"checkpoint {folder}: {error}") from error
 
 
 @contextmanager
-def _writing(folder: str | None) -> Iterator[None]:
+def _translate_write_errors(folder: str | None) -> Iterator[None]:
     """Turn errors of the disk into those of the command."""
     from .errors import OutputError
 
@@ -285,7 +287,7 @@ class Learner:
         missing = [name for name in names if name not in known]
         if missing:
             raise UsageError(f"--forget: the model holds no example with the id {', '.join(missing)}.")
-        with _writing(self.arguments.checkpoint):
+        with _translate_write_errors(self.arguments.checkpoint):
             self.keeper.forget([known[name] for name in names])
         self.console.put(forgotten=names)
         self.console.say(f"forgot {len(names)} examples")
@@ -293,7 +295,7 @@ class Learner:
     def learn(self, signals: Signals) -> None:
         """Learn what the data file holds."""
         from .data import blocks_of
-        from .data.rows import batches, behind
+        from .data.examples import batches, skip_rows
         from .data.sources import name_of
 
         arguments, model = self.arguments, self.keeper.model
@@ -305,7 +307,7 @@ class Learner:
         if self.begin:
             self.console.say(f"resuming after {self.begin:,} examples")
         with closing(blocks_of(arguments.data, form)) as blocks:
-            parts = signals.until_stopped(batches(behind(blocks, skip, name), arguments.batch))
+            parts = signals.until_stopped(batches(skip_rows(blocks, skip, name), arguments.batch))
             first = list(islice(parts, 1))
             if not (first or self.begin):  # an older file of --predictions stays as it was
                 return
@@ -336,7 +338,7 @@ class Learner:
         if first and self.supervised:
             keywords["classes"] = self.classes
         try:
-            with _writing(self.arguments.checkpoint):
+            with _translate_write_errors(self.arguments.checkpoint):
                 self.keeper.learn(rows.X, labels if self.supervised else None, note=self.note, **keywords)
         except (ValueError, TypeError) as error:
             at = _examples(model)
@@ -352,7 +354,7 @@ class Learner:
         import numpy as np
         import scipy.sparse as sp
 
-        from .data.rows import settled, typed
+        from .data.examples import convert_labels, match_classes
         from .data.sources import name_of
         from .errors import DataError, UsageError
         from .estimators import weigh
@@ -366,13 +368,13 @@ class Learner:
             raise DataError(name, "the file has no labels")
         if first:
             given = self.arguments.classes
-            self.classes = np.unique(settled(rows.labels if given is None else given))
+            self.classes = np.unique(convert_labels(rows.labels if given is None else given))
             if len(self.classes) < 2:
                 raise UsageError(f"the first batch has one label only, {self.classes[0]}. Give --classes or --batch.")
             weigh(self.keeper.model, self.arguments.class_weight, self.classes)
         else:
             self.classes = self.keeper.model.classes_
-        return typed(rows.labels, self.classes, name)
+        return match_classes(rows.labels, self.classes, name)
 
     # ---- counting and reporting ------------------------------------------------------------------------
 

@@ -33,13 +33,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import all_rows
-    from .data.rows import settled
-    from .estimators import built, settings, takes_labels, weigh
+    from .data.examples import convert_labels
+    from .estimators import build_estimator, settings, takes_labels, weigh
     from .models import require_libsvm
 
     console = Console(arguments)
-    with console.collecting():
-        model = built(arguments)
+    with console.collect_warnings():
+        model = build_estimator(arguments)
         path = None if arguments.folds else _model_path(arguments)
         supervised = takes_labels(model)
         kernel_values = getattr(model, "kernel", None) == "precomputed"
@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
             arguments.data,
             form_of(arguments, n_features=arguments.n_features, kernel_values=kernel_values, labels=supervised),
         )
-        y = None if rows.labels is None or not supervised else settled(rows.labels)
+        y = None if rows.labels is None or not supervised else convert_labels(rows.labels)
         reading = time.perf_counter() - begin
         classes: Any = classes_of(y, arguments.data) if supervised else []
         weigh(model, arguments.class_weight, classes)
@@ -71,10 +71,10 @@ def run(arguments: Namespace) -> int:
 def read_labelled(path: str, form: Any) -> tuple[Any, Any, Any]:
     """Rows of a data file, their labels, and the classes."""
     from .data import all_rows
-    from .data.rows import settled
+    from .data.examples import convert_labels
 
     rows = all_rows(path, form)
-    y = None if rows.labels is None else settled(rows.labels)
+    y = None if rows.labels is None else convert_labels(rows.labels)
     return rows.X, y, classes_of(y, path)
 
 
@@ -110,7 +110,7 @@ def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Nam
 
     begin, code = time.perf_counter(), OK
     try:
-        with console.watching(model):
+        with console.watch(model):
             fit(model, X, y)
     except KeyboardInterrupt:
         if not hasattr(model, "n_features_in_"):

@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
-    from .estimators import built, weigh
+    from .estimators import build_estimator, weigh
     from .models import require_file, require_other, write
     from .train import read_labelled
 
@@ -50,8 +50,8 @@ def run(arguments: Namespace) -> int:
     for path in outputs:
         if path is not None:
             require_file(path)
-    with console.collecting():
-        model = built(arguments)
+    with console.collect_warnings():
+        model = build_estimator(arguments)
         _check_scoring(arguments.scoring)
         X, y, classes = read_labelled(arguments.data, form_of(arguments))
         weigh(model, arguments.class_weight, classes)

@@ -243,7 +243,7 @@ class Comparison:
 
     def bonferroni_dunn(self) -> list[Pair]:
         """The control with every other method, by the test of Bonferroni and Dunn."""
-        pairs = self._with_control()
+        pairs = self._compare_with_control()
         return self._pairs(pairs, lambda z: np.minimum(1.0, 2 * len(pairs) * stats.norm.sf(z)))
 
     def holm(self, *, all_pairs: bool = False) -> list[Pair]:
@@ -254,7 +254,7 @@ class Comparison:
         all_pairs : bool, default=False
             False: the control with every other method. True: all pairs of methods.
         """
-        pairs = list(combinations(self.methods, 2)) if all_pairs else self._with_control()
+        pairs = list(combinations(self.methods, 2)) if all_pairs else self._compare_with_control()
         return self._pairs(pairs, lambda z: _holm(2 * stats.norm.sf(z)))
 
     def plot(self, test: PostHoc = "nemenyi", *, ax: Any = None) -> Any:
@@ -279,7 +279,7 @@ class Comparison:
 
         return draw(self, test, ax)
 
-    def _with_control(self) -> list[tuple[str, str]]:
+    def _compare_with_control(self) -> list[tuple[str, str]]:
         return [(self.control, name) for name in self.methods if name != self.control]
 
     def _pairs(self, pairs: list[tuple[str, str]], adjusted: Any) -> list[Pair]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ..base.inputs import unpacked_limit
+from ..base.inputs import limit_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,7 +163,7 @@ def read_content(stream: Any, name: str, packed: int | None = None) -> Dataset:
 def _require_moderate(content: Any, packed: int, wanted: tuple[str, ...]) -> None:
     """Refuse arrays that unpack to far more than the file. zipfile does not read beyond the sizes stated."""
     members = [member for member in content.zip.infolist() if member.filename.removesuffix(".npy") in wanted]
-    size, limit = sum(member.file_size for member in members), unpacked_limit(packed)
+    size, limit = sum(member.file_size for member in members), limit_of(packed)
     if size > limit:
         raise ValueError(
             f"its arrays unpack to {size:,} bytes, more than {limit:,}, the most for {packed:,} compressed bytes. If "

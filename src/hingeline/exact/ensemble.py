@@ -166,7 +166,7 @@ class ExactEnsemble(Ensemble):
     def take(self, rows: np.ndarray) -> Any:
         """Rows held by the core, dense or CSR as the first rows."""
         if self.dense:
-            return self._restored(self.core.take_dense(np.ascontiguousarray(rows, dtype=np.int64)))
+            return self._restore(self.core.take_dense(np.ascontiguousarray(rows, dtype=np.int64)))
         return super().take(rows)
 
     def _attributes(self, *, brief: bool) -> dict[str, Any]:

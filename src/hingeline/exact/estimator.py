@@ -211,7 +211,7 @@ class PointsTraining(Training):
             labels, codes = ensemble.labels, np.zeros(len(rows), dtype=np.int64)
             arrivals: list[tuple[int, int]] = []
             if self.y is not None:
-                labels, arrivals, codes = ensemble.coded(self.y[some], self.classes)
+                labels, arrivals, codes = ensemble.encode(self.y[some], self.classes)
             X = self.X if len(rows) == self.n_steps else self.X[some]  # no copy of all rows
             weights = np.ascontiguousarray(self.weights[some])
             ensemble.expect(names, self.given is not None, labels)

@@ -18,7 +18,7 @@ from ..base import params
 from ..base.classifier import KernelClassifier
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
-from ..base.labels import chosen
+from ..base.labels import choose_classes
 from ..base.platt import PlattClassifier, apply_sigmoids, fit_sigmoid
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
@@ -291,7 +291,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         ensemble = self._ensemble(X) if first else self._continued()
         ensemble.require_weights(self.class_weight, y)
         names = ensemble.named(ids, len(y))
-        declared = ensemble.unknown(classes)
+        declared = ensemble.find_unknown(classes)
         if first and classes is not None and len(declared) < 2:
             raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
         return PointsTraining(self, ensemble, X, y, weights, names, classes)
@@ -440,7 +440,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
             group, coef = zip(*alike, strict=True)
             decisions = self._decide_many(X, points, np.stack(coef), np.stack([one.intercept for one in group]))
             for one, values in zip(group, decisions, strict=True):
-                found[id(one)] = one.classes[chosen(values, None)]
+                found[id(one)] = one.classes[choose_classes(values, None)]
         return [found.get(id(one)) for one in marks]
 
     # ---- probabilities -------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from .._registry import KERNELS
 from ..base import params
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
-from ..base.rows import LARGEST, finite
+from ..base.rows import LARGEST, require_finite
 from ..base.state import exclusive
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
@@ -294,7 +294,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self = self._snapshot()
         X = self._validate_predict(X)
         fitted = self._fitted()
-        return finite(self._score_rows(X, fitted) - self._threshold(fitted))
+        return require_finite(self._score_rows(X, fitted) - self._threshold(fitted))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Scores: larger values are more similar to the points held.

@@ -23,10 +23,10 @@ import scipy.sparse as sp
 from .._registry import phrase
 from ..base.warn import warn
 from . import layout
-from .durable import PART, erase, locked, mapped_file, sync_folder, unlock, write_atomically
+from .durable import PART, erase, lock_file, map_file, sync_folder, unlock, write_atomically
 from .journal import Journal, Origin
 from .log import Damage, line, next_line, require_owner
-from .models import packed, unpacked
+from .models import pack, unpack
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -123,7 +123,7 @@ class Checkpoint:
             self.path.mkdir(parents=True)
             sync_folder(self.path.parent)
         message = f"{self.path} is in use by another Checkpoint. Close it first."
-        self._guard: int | None = locked(self.path / LOCK, message)
+        self._guard: int | None = lock_file(self.path / LOCK, message)
         try:
             self._open(model)
         except BaseException:
@@ -266,7 +266,7 @@ class Checkpoint:
         """
         self._writing = True
         self._wipe = wipe = self._wipe or _gone(self.model) != self._gone
-        texts, arrays = packed(self.model)
+        texts, arrays = pack(self.model)
         for copy in (0, 1) if wipe else (1,):
             number = self._generation + 1
             oldest = number - copy
@@ -367,9 +367,9 @@ class Checkpoint:
         for number in reversed(generations):
             path = self._file(GENERATION, number)
             try:
-                content = mapped_file(path)
+                content = map_file(path)
                 texts, arrays = layout.read(content)
-                self.model = unpacked(texts, arrays, len(content), functions=self.functions)
+                self.model = unpack(texts, arrays, len(content), functions=self.functions)
                 self.note, oldest = (layout.parse(texts[name], len(content)) for name in (NOTE, OLDEST))
                 if type(oldest) is not int or not 0 <= oldest <= number:
                     raise ValueError(f"{OLDEST} must be a number of at most {number}. Got {oldest!r}")

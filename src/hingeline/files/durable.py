@@ -84,7 +84,7 @@ def _write_some(descriptor: int, pieces: list[memoryview]) -> int:
     return os.write(descriptor, pieces[0])
 
 
-def mapped_file(path: str | os.PathLike[str]) -> Any:
+def map_file(path: str | os.PathLike[str]) -> Any:
     """Content of a file, mapped into memory and read-only; ValueError if it is empty.
 
     Rows in it do not get into memory that the process writes to: forgetting must not leave copies.
@@ -95,7 +95,7 @@ def mapped_file(path: str | os.PathLike[str]) -> Any:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def locked(path: Path, message: str) -> int:
+def lock_file(path: Path, message: str) -> int:
     """Descriptor of a file that this process has locked; RuntimeError with the message if another one has it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
     if fcntl is not None:

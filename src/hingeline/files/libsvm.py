@@ -217,7 +217,7 @@ def load_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None, 
     try:
         with open(path, "rb") as file:
             model = _parse(file, os.fstat(file.fileno()).st_size)
-        return _estimator(_sorted(model), n_features, library)
+        return _estimator(_sort(model), n_features, library)
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
@@ -388,7 +388,7 @@ def _entries(text: bytes, where: str, precomputed: bool) -> tuple[np.ndarray, np
     return places.astype(np.int64) - 1, values
 
 
-def _sorted(model: Model) -> Model:
+def _sort(model: Model) -> Model:
     """The model with two labels in ascending order, as in scikit-learn. More labels stay in the order of the file."""
     if len(model.labels) != 2 or model.labels[0] < model.labels[1]:
         return model
@@ -420,7 +420,7 @@ def _estimator(model: Model, n_features: int | None, library: str) -> Any:
     numbers, support, width = _support(model, n_features)
     own = library == "hingeline" and len(model.labels) > 0
     swap = -1.0 if len(model.labels) == 2 else 1.0
-    coef = _with_zeros(model.coef) if sp.issparse(support) else model.coef
+    coef = _insert_zeros(model.coef) if sp.issparse(support) else model.coef
     common = {
         "support_": numbers.astype(np.int32),
         "support_vectors_": support,
@@ -451,7 +451,7 @@ def _estimator(model: Model, n_features: int | None, library: str) -> Any:
     return estimator
 
 
-def _with_zeros(coef: np.ndarray) -> Any:
+def _insert_zeros(coef: np.ndarray) -> Any:
     """CSR matrix with all entries, also those that are zero: scikit-learn reads them by their place."""
     n_lines, total = coef.shape
     return sp.csr_matrix((coef.ravel(), np.tile(np.arange(total), n_lines), total * np.arange(n_lines + 1)), coef.shape)

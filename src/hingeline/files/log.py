@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from .durable import mapped_file, write_all
+from .durable import map_file, write_all
 
 #: Frames, and the bytes in them, begin at multiples of this number of bytes.
 HEAD = 64
@@ -79,7 +79,7 @@ class Log:
         require_owner(self.path, self._process)
 
     @contextmanager
-    def _opened(self) -> Iterator[int]:
+    def _open(self) -> Iterator[int]:
         self.require_owner()
         if self._descriptor is not None:
             yield self._descriptor
@@ -92,7 +92,7 @@ class Log:
 
     def append(self, pieces: Sequence[Any], *, sync: bool = True) -> None:
         """Write a record, which is on disk when this returns if `sync` is set. An error leaves the file as it was."""
-        with self._opened() as descriptor:
+        with self._open() as descriptor:
             try:
                 os.lseek(descriptor, self.length, os.SEEK_SET)
                 write_all(descriptor, pieces)
@@ -114,7 +114,7 @@ class Log:
 
         A process that was killed may have left a complete record that is not on disk; who reads it relies on it.
         """
-        with self._opened() as descriptor:
+        with self._open() as descriptor:
             os.ftruncate(descriptor, self.length)
             os.fsync(descriptor)
 
@@ -128,7 +128,7 @@ class Log:
         damaged : list of Damage, default=None
             Damaged records are put into this list and left out. None: Damage is raised.
         """
-        content = mapped_file(self.path) if self.path.stat().st_size else b""
+        content = map_file(self.path) if self.path.stat().st_size else b""
         while self.length < len(content):
             at = self.length
             try:

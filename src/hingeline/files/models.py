@@ -21,7 +21,7 @@ from ..exact.ensemble import ExactEnsemble
 from ..linear.nystroem_map import NystroemMap
 from ..online.ensemble import StreamEnsemble
 from . import layout
-from .durable import mapped_file, write_atomically
+from .durable import map_file, write_atomically
 from .tree import SPARSE, Decoder, Encoder
 
 #: Name and version of the format, in the header of each file.
@@ -68,10 +68,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> other.partial_fit(X[100:], y[100:]).n_samples_seen_
     200
     """
-    write_atomically(Path(path), layout.pieces(*packed(model)))
+    write_atomically(Path(path), layout.pieces(*pack(model)))
 
 
-def packed(model: Any) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+def pack(model: Any) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     """Texts and arrays of the file of an estimator."""
     name = type(model).__name__
     if _registry.row_of(type(model)) is None:
@@ -121,13 +121,13 @@ def load(
     save : Write the file, with an example.
     """
     try:
-        content = mapped_file(path)
-        return unpacked(*layout.read(content), len(content), mapped=mapped, functions=functions or {})
+        content = map_file(path)
+        return unpack(*layout.read(content), len(content), mapped=mapped, functions=functions or {})
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 
-def unpacked(
+def unpack(
     texts: Mapping[str, str],
     arrays: Mapping[str, np.ndarray],
     size: int,

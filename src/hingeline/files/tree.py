@@ -186,22 +186,22 @@ class Decoder:
         if not sound:
             raise ValueError(f"field {path!r}: {what}")
 
-    def stored(self, name: Any, path: str) -> np.ndarray:
+    def read_stored(self, name: Any, path: str) -> np.ndarray:
         """View of an array of the file."""
         self.require(isinstance(name, str) and name in self.arrays, path, f"there is no array {name!r}")
         return self.arrays[name]
 
     def array(self, name: Any, path: str) -> np.ndarray:
-        stored = self.stored(name, path)
+        stored = self.read_stored(name, path)
         return stored if self.mapped and stored.flags.aligned else stored.copy()
 
     def integers(self, name: Any, path: str) -> list[int]:
-        stored = self.stored(name, path)
+        stored = self.read_stored(name, path)
         self.require(stored.dtype == np.int64 and stored.ndim == 1, path, "integers must be 64-bit, in one dimension")
         return stored.tolist()
 
     def scalar(self, name: Any, path: str) -> Any:
-        stored = self.stored(name, path)
+        stored = self.read_stored(name, path)
         self.require(stored.ndim == 0, path, "a scalar must have no dimension")
         return stored[()]
 
@@ -217,9 +217,9 @@ class Decoder:
         self.require(all(len(one) <= width for one in items), path, f"a string is longer than {width}")
         length = sum(map(len, items)) + len(items)
         self.require(width * len(items) <= 4 * length + 1024, path, f"the strings are much shorter than {width}")
-        return self.shaped(np.array(items, dtype=f"<U{width}"), shape, path)
+        return self.read_shape(np.array(items, dtype=f"<U{width}"), shape, path)
 
-    def shaped(self, flat: np.ndarray, shape: Any, path: str) -> np.ndarray:
+    def read_shape(self, flat: np.ndarray, shape: Any, path: str) -> np.ndarray:
         self.require(sizes(shape) and math.prod(shape) == len(flat), path, "shape and number of items differ")
         return flat.reshape(shape)
 
@@ -229,9 +229,9 @@ class Decoder:
         self.require(isinstance(values, list), path, "expected a list")
         flat = np.empty(len(values), dtype=object)
         flat[:] = values
-        return self.shaped(flat, shape, path)
+        return self.read_shape(flat, shape, path)
 
-    def listed(self, node: Any, path: str) -> list[Any]:
+    def read_list(self, node: Any, path: str) -> list[Any]:
         values = self(node, path)
         self.require(isinstance(values, list), path, "expected a list")
         return values
@@ -242,7 +242,7 @@ class Decoder:
 
     def pairs(self, node: Any, path: str) -> dict[Any, Any]:
         self.require(isinstance(node, list) and len(node) == 2, path, "expected keys and values")
-        keys, values = (self.listed(one, f"{path}.{k}") for k, one in enumerate(node))
+        keys, values = (self.read_list(one, f"{path}.{k}") for k, one in enumerate(node))
         self.require(len(keys) == len(values), path, "numbers of keys and values differ")
         found = None
         with suppress(TypeError):  # a key that is a list or a dictionary
@@ -324,7 +324,7 @@ READERS: dict[str, Callable[[Decoder, Any, str], Any]] = {
     "scalar": Decoder.scalar,
     "strings": Decoder.strings,
     "objects": Decoder.object_array,
-    "tuple": lambda decoder, node, path: tuple(decoder.listed(node, path)),
+    "tuple": lambda decoder, node, path: tuple(decoder.read_list(node, path)),
     "dict": Decoder.dictionary,
     "pairs": Decoder.pairs,
     "sparse": Decoder.sparse,

@@ -69,11 +69,11 @@ def _csv(names: Iterable[Any], lines: Iterable[Iterable[Any]]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     for line in (names, *lines):
-        writer.writerow([_harmless(cell) for cell in line])
+        writer.writerow([_disarm(cell) for cell in line])
     return text.getvalue().encode()
 
 
-def _harmless(cell: Any) -> Any:
+def _disarm(cell: Any) -> Any:
     """Cell with an apostrophe before it if a spreadsheet would take it for a formula; numbers stay as they are."""
     if isinstance(cell, str) and cell.startswith(FORMULA) and not is_number(cell):
         return f"'{cell}"

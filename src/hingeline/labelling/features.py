@@ -91,7 +91,7 @@ def _of_column(cells: Sequence[str]) -> tuple[str, Any]:
         return "not used", None
     numbers = _as_numbers(cells, missing)
     if numbers is not None:
-        return ("not used", None) if _counts(numbers) else ("number", _standardised(numbers))
+        return ("not used", None) if _counts(numbers) else ("number", _standardise(numbers))
     different, codes = np.unique(np.array([cell.strip() for cell in cells], dtype=object), return_inverse=True)
     if len(different) == 1:
         return "not used", None
@@ -119,7 +119,7 @@ def _counts(numbers: np.ndarray) -> bool:
     return bool(known.min() == known.max() or (len(steps) > 1 and np.all(steps == 1)))
 
 
-def _standardised(numbers: np.ndarray) -> np.ndarray:
+def _standardise(numbers: np.ndarray) -> np.ndarray:
     """Column with mean 0 and variance 1; missing values are the mean, and an indicator column tells where."""
     gone = np.isnan(numbers)
     scale = np.nanstd(numbers)

@@ -61,7 +61,7 @@ class Pool:
         """Name of an example."""
         raise NotImplementedError
 
-    def shown(self, row: int) -> dict[str, Any]:
+    def show(self, row: int) -> dict[str, Any]:
         """Content of an example for the page."""
         raise NotImplementedError
 
@@ -132,7 +132,7 @@ class TablePool(Pool):
     def title(self, row: int) -> str:
         return f"Row {row}"
 
-    def shown(self, row: int) -> dict[str, Any]:
+    def show(self, row: int) -> dict[str, Any]:
         return {"fields": [[name, _cut(cell)] for name, cell in zip(self.columns, self.rows[row], strict=True)]}
 
     def cells(self, row: int) -> list[str]:
@@ -151,7 +151,7 @@ class TablePool(Pool):
         place = self.columns.index(name)
         return [row[place] for row in self.rows]
 
-    def without(self, names: Sequence[str]) -> TablePool:
+    def drop_column(self, names: Sequence[str]) -> TablePool:
         """Pool without some columns."""
         for name in names:
             self.column(name)
@@ -187,7 +187,7 @@ class TextPool(FilePool):
         super().__init__(folder, names)
         self.texts = texts
 
-    def shown(self, row: int) -> dict[str, Any]:
+    def show(self, row: int) -> dict[str, Any]:
         return {"text": _cut(self.texts[row])}
 
     def cells(self, row: int) -> list[str]:
@@ -199,7 +199,7 @@ class ImagePool(FilePool):
 
     kind = "image"
 
-    def shown(self, row: int) -> dict[str, Any]:
+    def show(self, row: int) -> dict[str, Any]:
         return {"image": f"image/{row}"}
 
     def path(self, row: int) -> Path:
@@ -243,7 +243,7 @@ def read_pool(path: Path, *, header: str = "auto", encoding: str = "utf-8") -> P
 
 
 def _read_csv(path: Path, header: str, encoding: str) -> TablePool:
-    content = _unpacked(path) if path.suffix.lower() == ".gz" else path.read_bytes()
+    content = _unpack(path) if path.suffix.lower() == ".gz" else path.read_bytes()
     try:
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except UnicodeDecodeError as error:
@@ -257,10 +257,10 @@ def _read_csv(path: Path, header: str, encoding: str) -> TablePool:
         del rows[0]
     else:
         names = [f"column {k}" for k in range(1, len(names) + 1)]
-    return TablePool(path.name, _different(names), rows)
+    return TablePool(path.name, _require_different(names), rows)
 
 
-def _unpacked(path: Path) -> bytes:
+def _unpack(path: Path) -> bytes:
     try:
         with open(path, "rb") as file:
             return BoundedGzip(file).read()
@@ -296,7 +296,7 @@ def is_number(cell: str) -> bool:
     return number_of(cell) is not None
 
 
-def _different(names: Sequence[str]) -> list[str]:
+def _require_different(names: Sequence[str]) -> list[str]:
     """Names of columns, made different from one another and not empty."""
     found: dict[str, None] = {}
     for k, name in enumerate(names, 1):
@@ -314,7 +314,7 @@ def _read_parquet(path: Path) -> TablePool:
         raise ImportError(f"{path} is a Parquet file, which needs pyarrow: pip install pyarrow.") from error
     table = parquet.ParquetFile(path).read()
     columns = [["" if value is None else str(value) for value in column.to_pylist()] for column in table.columns]
-    return TablePool(path.name, _different(table.column_names), list(zip(*columns, strict=True)))
+    return TablePool(path.name, _require_different(table.column_names), list(zip(*columns, strict=True)))
 
 
 def _read_folder(path: Path, encoding: str) -> Pool:

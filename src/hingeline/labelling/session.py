@@ -15,8 +15,8 @@ import numpy as np
 from ..active import ActiveLearner, Event, largest_positive, near_boundary
 from ..files.models import save
 from . import exports
+from .answers import AnswerJournal
 from .errors import ContentError
-from .journal import AnswerJournal
 from .pools import FilePool, Pool, TablePool
 from .search import Finder
 
@@ -286,7 +286,7 @@ class Session:
                 "status": status,
                 "label": self._place(self.learner.labels.get(row)),
                 "guess": self._place(guess),
-                **self.pool.shown(row),
+                **self.pool.show(row),
             }
 
     def _place(self, label: Any) -> int | None:

@@ -11,8 +11,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from .. import _core
 from ..base import params
 from ..base.fit import run, with_callbacks
-from ..base.labels import chosen, n_pairs, read_only, vote_scale
-from ..base.rows import finite, require_array, row_blocks
+from ..base.labels import choose_classes, n_pairs, read_only, vote_scale
+from ..base.rows import require_array, require_finite, row_blocks
 from .estimator import LINEAR_RULES, LOSS_WEIGHTS, LinearEstimator, PartitionedClassifierMixin, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scaled
@@ -97,16 +97,16 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
         return decisions.ravel() if len(self.classes_) == 2 else decisions
 
     def _decisions(self, X: Any) -> np.ndarray:
-        return finite(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
+        return require_finite(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
 
     def _chosen(self, X: Any) -> np.ndarray:
-        return self._counted(X, labels=True) if self._by_pairs else chosen(self._decisions(X), None)
+        return self._counted(X, labels=True) if self._by_pairs else choose_classes(self._decisions(X), None)
 
     def _counted(self, X: Any, *, labels: bool) -> np.ndarray:
         """Votes of the pairs for each class, or with `labels` the class with most, counted in blocks of rows."""
         votes = _core.Votes(len(self.classes_), scale=vote_scale(self.decision_scale_), labels=labels)
         blocks = row_blocks(X.shape[0], len(self.decision_scale_))
-        return finite(np.concatenate([votes.count(self._decisions(X[some])) for some in blocks]))
+        return require_finite(np.concatenate([votes.count(self._decisions(X[some])) for some in blocks]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

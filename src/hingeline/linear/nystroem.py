@@ -12,7 +12,7 @@ from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.kernel import entry_variance
 from ..base.labels import read_only
-from ..base.rows import finite, require_array, require_sound
+from ..base.rows import require_array, require_finite, require_sound
 from .estimator import LINEAR_RULES, require_room
 from .finite_newton import LinearClassifier
 from .landmarks import problems_of
@@ -269,7 +269,7 @@ class NystroemSVC(LinearClassifier):
     def _decisions(self, X: Any) -> np.ndarray:
         with one_blas_thread():
             landmarks = self.map_._landmarks(np.float32)
-            return finite(landmarks.outputs(X, self.landmark_coef_, self.intercept_, self._threads()))
+            return require_finite(landmarks.outputs(X, self.landmark_coef_, self.intercept_, self._threads()))
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

@@ -10,7 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import read_only
-from ..base.rows import finite, require_array
+from ..base.rows import require_array, require_finite
 from ..base.warn import warn
 from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
 from .layout import Layout
@@ -186,7 +186,7 @@ class OrdinalSVC(PartitionedClassifierMixin, LinearEstimator):
         }
 
     def _scores(self, X: Any) -> np.ndarray:
-        return finite(np.asarray(safe_sparse_dot(X, self.coef_)).ravel())
+        return require_finite(np.asarray(safe_sparse_dot(X, self.coef_)).ravel())
 
     @by_partition
     def decision_function(self, X: Any) -> np.ndarray:

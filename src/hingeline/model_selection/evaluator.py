@@ -15,17 +15,17 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._sklearn import callbacks_of, fit_and_score
 from ..base.progress import progress as progress_of
 from ..base.warn import warn
-from .journal import Journal, fingerprint
+from .cells import CellJournal, fingerprint
 from .loo import ExactLeaveOneOut
 from .pipelines import PipelineKernels, is_kernel_pipeline
 from .scores import needs_answers_only
-from .shared import Cell, Problem, SharedKernel, counterpart, effective
+from .shared import Cell, SearchData, SharedKernel, counterpart, effective
 
 #: Parameters of fit and of scorers that shared training knows.
 KNOWN_PARAMS = {"sample_weight"}
 
 
-def _succeeded(out: dict[str, Any]) -> bool:
+def _has_succeeded(out: dict[str, Any]) -> bool:
     """Whether a cell was fitted and scored: what failed is tried again by the next search."""
     scores = out["test_scores"]
     values = list(scores.values()) if isinstance(scores, dict) else [scores]
@@ -37,7 +37,7 @@ class Evaluator:
 
     Parameters
     ----------
-    problem : Problem
+    problem : SearchData
         Estimator and data.
     n_jobs, pre_dispatch, verbose : object
         As in :class:`sklearn.model_selection.GridSearchCV`.
@@ -55,7 +55,7 @@ class Evaluator:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: SearchData,
         *,
         n_jobs: Any,
         memory_limit: float,
@@ -71,7 +71,7 @@ class Evaluator:
         self.memory_limit, self.leave_one_out = memory_limit, leave_one_out
         self.shared = self._shared()
         train = problem.return_train_score
-        self.journal = None if checkpoint is None else Journal(checkpoint, self._identity(), train=train)
+        self.journal = None if checkpoint is None else CellJournal(checkpoint, self._identity(), train=train)
 
     def _identity(self) -> str:
         p = self.problem
@@ -112,7 +112,7 @@ class Evaluator:
 
             def done(cell: Cell, out: dict[str, Any], *, known: bool = False) -> None:
                 outs[id(cell)] = out
-                if self.journal is not None and not known and _succeeded(out):
+                if self.journal is not None and not known and _has_succeeded(out):
                     self.journal.add(names[id(cell)], out)
                 report(len(outs))
 

@@ -125,11 +125,11 @@ class ExactLeaveOneOut:
         else:
             machine.set_params(C=C).fit(X[rows], self.codes[rows], sample_weight=weights[rows])
         values = machine.decision_function(X)
-        values[rows] = self._left_out(machine, values[rows], self.codes[rows])
+        values[rows] = self._leave_out(machine, values[rows], self.codes[rows])
         return values if len(self.classes) == 2 else -values  # positive for the first class of the pair
 
     @staticmethod
-    def _left_out(machine: IncrementalSVC, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    def _leave_out(machine: IncrementalSVC, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Values with the signs of the decision values without the sample itself.
 
         The margin of a sample does not grow while its coefficient falls to zero. So samples on the wrong side stay

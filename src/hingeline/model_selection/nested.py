@@ -18,11 +18,11 @@ from .._sklearn import (
     scorers_of,
     validate_params,
 )
-from ..base.rows import sound_rows
+from ..base.rows import require_sound_rows
 from .course import Course, drive
 from .evaluator import Evaluator
 from .search import KernelSearchCV
-from .shared import Cell, Problem, effective
+from .shared import Cell, SearchData, effective
 from .space import default_param_grid
 from .strategies import row_numbers
 
@@ -141,7 +141,7 @@ def nested_cross_validate(
     >>> bool(result.test_score.mean() > 0.95)
     True
     """
-    X, y = indexable(sound_rows(X), y)
+    X, y = indexable(require_sound_rows(X), y)
     judge = KernelSearchCV(
         estimator, {}, search=search, scoring=scoring, refit=refit, error_score=error_score, memory_limit=memory_limit
     )
@@ -149,7 +149,7 @@ def nested_cross_validate(
     given = {"groups": groups, "sample_weight": sample_weight}
     params = check_method_params(X, params={name: value for name, value in given.items() if value is not None})
     routed = routed_parameters(judge, params)
-    problem = Problem(
+    problem = SearchData(
         clone(estimator),
         X,
         y,
@@ -166,7 +166,7 @@ def nested_cross_validate(
     ways = {"n_jobs": n_jobs, "memory_limit": memory_limit, "checkpoint": checkpoint, "progress": progress}
     with Evaluator(problem, **ways) as evaluate:
         drive(courses, evaluate)
-        chosen = [_judged(judge, course, metric) for course in courses]
+        chosen = [_judge(judge, course, metric) for course in courses]
         outs = evaluate(
             [
                 Cell(best["best_params"], train, test, k)
@@ -175,7 +175,7 @@ def nested_cross_validate(
         )
     evaluate.storage()
     judge_failures(outs, error_score)
-    result = _collected(folds, courses, chosen, outs)
+    result = _collect(folds, courses, chosen, outs)
     if return_estimator:
         result["estimator"] = [
             _fitted(problem, best["best_params"], train) for best, (train, _) in zip(chosen, folds, strict=True)
@@ -183,7 +183,7 @@ def nested_cross_validate(
     return result
 
 
-def _split(cv: Any, problem: Problem, rows: np.ndarray | None, params: dict[str, Any]) -> list[Any]:
+def _split(cv: Any, problem: SearchData, rows: np.ndarray | None, params: dict[str, Any]) -> list[Any]:
     """Splits of some rows (None: all), as row numbers of all samples."""
     if rows is None:
         X, y = problem.X, problem.y
@@ -196,7 +196,7 @@ def _split(cv: Any, problem: Problem, rows: np.ndarray | None, params: dict[str,
 
 
 def _course(
-    judge: KernelSearchCV, param_grid: Any, problem: Problem, rows: np.ndarray, splits: list[Any], metric: Any
+    judge: KernelSearchCV, param_grid: Any, problem: SearchData, rows: np.ndarray, splits: list[Any], metric: Any
 ) -> Course:
     """The search of one outer fold."""
     y = safe_indexing(problem.y, rows)
@@ -206,7 +206,7 @@ def _course(
     return Course(judge._strategy(splits, y), splits, problem.y, metric)
 
 
-def _judged(judge: KernelSearchCV, course: Course, metric: Any) -> dict[str, Any]:
+def _judge(judge: KernelSearchCV, course: Course, metric: Any) -> dict[str, Any]:
     """Results of a search and its choice."""
     judge.n_splits_ = len(course.splits)
     results, metric = judge._results(course, metric)
@@ -215,7 +215,7 @@ def _judged(judge: KernelSearchCV, course: Course, metric: Any) -> dict[str, Any
     return best if callable(judge.refit) else {**best, "best_score": judge.best_score_}
 
 
-def _collected(folds: list[Any], courses: list[Course], chosen: list[Any], outs: list[Any]) -> NestedResult:
+def _collect(folds: list[Any], courses: list[Course], chosen: list[Any], outs: list[Any]) -> NestedResult:
     first = outs[0]["test_scores"]
     if isinstance(first, dict):
         scores = {f"test_{name}": np.array([out["test_scores"][name] for out in outs]) for name in first}
@@ -237,7 +237,7 @@ def _collected(folds: list[Any], courses: list[Course], chosen: list[Any], outs:
     )
 
 
-def _fitted(problem: Problem, params: dict[str, Any], rows: np.ndarray) -> Any:
+def _fitted(problem: SearchData, params: dict[str, Any], rows: np.ndarray) -> Any:
     """The chosen estimator, fitted to the training rows of an outer fold."""
     chosen = clone(problem.estimator).set_params(**clone(effective(problem.estimator, params), safe=False))
     own = check_method_params(problem.X, params=problem.fit_params, indices=rows)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._sklearn import safe_indexing
-from .shared import Cell, Problem, SharedKernel, counterpart
+from .shared import Cell, SearchData, SharedKernel, counterpart
 
 
 def is_kernel_pipeline(estimator: Any) -> bool:
@@ -26,7 +26,7 @@ class PipelineKernels:
 
     Parameters
     ----------
-    problem : Problem
+    problem : SearchData
         Pipeline and data.
     limit : float
         Bytes that kernel values may take.
@@ -34,7 +34,7 @@ class PipelineKernels:
         Number of threads.
     """
 
-    def __init__(self, problem: Problem, limit: float, threads: int) -> None:
+    def __init__(self, problem: SearchData, limit: float, threads: int) -> None:
         if get_config()["enable_metadata_routing"] or problem.fit_params or problem.score_params:
             raise ValueError("parameters of fit are for the pipeline to distribute")
         self.problem, self.limit, self.threads = problem, limit, threads
@@ -60,7 +60,7 @@ class PipelineKernels:
 
     def _split(self, cells: list[Cell], done: Callable[[Cell, dict[str, Any]], None]) -> list[Cell]:
         try:
-            problem, train, test = self._transformed(cells[0].train, cells[0].test)
+            problem, train, test = self._transform(cells[0].train, cells[0].test)
             shared = SharedKernel(problem, self.limit, self.threads)
         except Exception:  # the fit of each cell reports it
             return cells
@@ -73,7 +73,7 @@ class PipelineKernels:
         self.in_matrix = self.in_matrix or shared.in_matrix
         return [twins[id(twin)] for twin in failed]
 
-    def _transformed(self, train: np.ndarray, test: np.ndarray) -> tuple[Problem, np.ndarray, np.ndarray]:
+    def _transform(self, train: np.ndarray, test: np.ndarray) -> tuple[SearchData, np.ndarray, np.ndarray]:
         """The problem of the last step on one split: training rows first, then rows to score."""
         *_, (_, last) = self.problem.estimator.steps
         before = clone(self.problem.estimator[:-1])

@@ -13,10 +13,10 @@ from sklearn.model_selection import GridSearchCV, LeaveOneOut, ParameterGrid, ch
 from sklearn.utils import indexable
 
 from .. import _sklearn
-from ..base.rows import sound_rows
+from ..base.rows import require_sound_rows
 from .course import Course, drive
 from .evaluator import Evaluator
-from .shared import Problem, effective
+from .shared import SearchData, effective
 from .space import default_param_grid
 from .strategies import STRATEGIES, Strategy, halving, row_numbers
 
@@ -168,7 +168,7 @@ class KernelSearchCV(GridSearchCV):
             The fitted search.
         """
         scorers, metric = _sklearn.scorers_of(self)
-        X, y = indexable(sound_rows(X), y)
+        X, y = indexable(require_sound_rows(X), y)
         params = _sklearn.check_method_params(X, params=params)
         routed = _sklearn.routed_parameters(self, params)
         told = self._metadata(params)
@@ -176,7 +176,7 @@ class KernelSearchCV(GridSearchCV):
         context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=told)
         self.param_grid_ = default_param_grid(self.estimator, X, y) if self.param_grid is None else self.param_grid
         splits = self._splits(X, y, routed.splitter.split)
-        problem = Problem(
+        problem = SearchData(
             clone(self.estimator),
             X,
             y,
@@ -219,7 +219,7 @@ class KernelSearchCV(GridSearchCV):
             return halving(self.param_grid_, min(len(train) for train, _ in splits), len(np.unique(y)))
         return STRATEGIES[self.search](self.param_grid_)
 
-    def _search(self, problem: Problem, splits: list[Any], metric: Any, context: Any) -> tuple[dict[str, Any], Any]:
+    def _search(self, problem: SearchData, splits: list[Any], metric: Any, context: Any) -> tuple[dict[str, Any], Any]:
         """Results of the search, and the name of the score that decides."""
         size = len(ParameterGrid(self.param_grid_)) * self.n_splits_
         if self.verbose > 0:
@@ -273,7 +273,7 @@ class KernelSearchCV(GridSearchCV):
             self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
         self.best_params_ = results["params"][self.best_index_]
 
-    def _refit(self, problem: Problem, context: Any, told: dict[str, Any] | None) -> None:
+    def _refit(self, problem: SearchData, context: Any, told: dict[str, Any] | None) -> None:
         chosen = effective(self.estimator, self.best_params_)
         self.best_estimator_ = clone(problem.estimator).set_params(**clone(chosen, safe=False))
         task = context.subcontext(task_name="refit-with-best-params")

@@ -33,7 +33,7 @@ from .._sklearn import is_accuracy, score
 from ..base import params as rules
 from ..base.labels import require_two
 from ..base.platt import wants_probability
-from ..base.rows import finite, row_blocks
+from ..base.rows import require_finite, row_blocks
 from ..base.state import snapshot
 from ..batch.svc import SINGLE_ROWS, SVC
 from ..batch.training import BatchTraining
@@ -66,7 +66,7 @@ class Cell:
 
 
 @dataclass
-class Problem:
+class SearchData:
     """What all cells have in common."""
 
     estimator: Any
@@ -126,7 +126,7 @@ class SharedKernel:
 
     Parameters
     ----------
-    problem : Problem
+    problem : SearchData
         Estimator and data.
     limit : float
         Bytes that kernel values may take.
@@ -134,7 +134,7 @@ class SharedKernel:
         Number of threads.
     """
 
-    def __init__(self, problem: Problem, limit: float, threads: int) -> None:
+    def __init__(self, problem: SearchData, limit: float, threads: int) -> None:
         self.problem, self.limit, self.threads = problem, limit, threads
         weight = problem.fit_params.get("sample_weight")
         self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
@@ -242,7 +242,7 @@ class SharedKernel:
             return []
         backend, workers = get_active_backend(prefer="threads")
         if not getattr(backend, "supports_sharedmem", False) and workers != 1:
-            return self._elsewhere(runs, done, getattr(backend, "supports_return_generator", False))
+            return self._work_elsewhere(runs, done, getattr(backend, "supports_return_generator", False))
         failed, seconds = [], 0.0
         for run in runs[:2]:  # the first one also computes a matrix
             begin = perf_counter()
@@ -272,12 +272,15 @@ class SharedKernel:
         with gate:
             return self._attempt(run, done)
 
-    def _elsewhere(self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool) -> list[Cell]:
+    def _work_elsewhere(
+        self, runs: list[Run], done: Callable[[Cell, dict[str, Any]], None], one_by_one: bool
+    ) -> list[Cell]:
         """Train runs in other processes, those of one kernel together; `one_by_one`: take results as they come."""
         parts = list(_by_key(runs))
         parallel = Parallel(return_as="generator" if one_by_one else "list")
         found = parallel(
-            delayed(_remotely)(self.problem, self.limit, list(map(_bare, part)), self.n_trainings) for part in parts
+            delayed(_work_remotely)(self.problem, self.limit, list(map(_strip, part)), self.n_trainings)
+            for part in parts
         )
         failed: list[Cell] = []
         for part, (outs, complaints, too_large, in_matrix) in zip(parts, found, strict=True):
@@ -349,7 +352,7 @@ class SharedKernel:
     def _score(self, estimator: Any, machine: Any, fitted: Any, rows: np.ndarray) -> Any:
         labels, shaped = [], []
         for some in row_blocks(len(rows), len(fitted.intercept_)):
-            decisions = finite(machine.decide(fitted, rows[some]))
+            decisions = require_finite(machine.decide(fitted, rows[some]))
             labels.append(fitted.classes_[estimator._chosen(decisions, fitted)])
             if not self.accuracy:
                 shaped.append(estimator._shaped(decisions, fitted))
@@ -510,14 +513,14 @@ def _by_key(runs: list[Run], split: bool = True) -> Iterator[list[Run]]:
         yield some
 
 
-def _bare(run: Run) -> Run:
+def _strip(run: Run) -> Run:
     """Copy of a run for another process: cells without parameters and contexts, which are not needed there."""
     members = {value: [Cell({}, run.train, run.test) for _ in cells] for value, cells in run.members.items()}
     return replace(run, members=members)
 
 
-def _remotely(
-    problem: Problem, limit: float, runs: list[Run], n_trainings: Counter[Key]
+def _work_remotely(
+    problem: SearchData, limit: float, runs: list[Run], n_trainings: Counter[Key]
 ) -> tuple[list[Any], list[str], int, bool]:
     """Scores of the cells of some runs, None for cells that failed; and what the search tells about its work."""
     shared = SharedKernel(problem, limit, 1)

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
 from .._registry import kernel_parameters, phrase, row_of
-from ..base.rows import sound_rows
+from ..base.rows import require_sound_rows
 from .shared import counterpart
 
 #: Rows that the distances are computed from, at most.
@@ -37,7 +37,7 @@ def median_distance(X: Any, random_state: int = 0) -> float:
     float
         Median; 1.0 if all rows are equal.
     """
-    X = check_array(sound_rows(X), accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = check_array(require_sound_rows(X), accept_sparse="csr", dtype=[np.float64, np.float32])
     rows = X
     if X.shape[0] > ROWS:
         rows = X[np.sort(np.random.default_rng(random_state).choice(X.shape[0], ROWS, replace=False))]

@@ -36,7 +36,7 @@ def pattern(grid: Any) -> Strategy:
     if not isinstance(grid, Mapping):
         raise ValueError("search='pattern' needs one dictionary of parameters; a list of dictionaries has no axes.")
     names = sorted(grid)
-    axes = [_ordered(name, grid[name]) for name in names]
+    axes = [_order(name, grid[name]) for name in names]
     known: dict[tuple[int, ...], float] = {}
 
     def points(places: list[tuple[int, ...]]) -> list[Point]:
@@ -57,7 +57,7 @@ def pattern(grid: Any) -> Strategy:
             step //= 2
 
 
-def _ordered(name: str, values: Any) -> list[Any]:
+def _order(name: str, values: Any) -> list[Any]:
     values = list(values)
     try:
         return sorted(values)

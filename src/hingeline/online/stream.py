@@ -71,7 +71,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         boxes = self._boxes(given * self._weights_of(y), ensemble.dtype)
         self._require_moderate(X)
         ensemble.require_weights(self.class_weight, y)
-        declared = ensemble.unknown(classes)
+        declared = ensemble.find_unknown(classes)
         if first and len(declared) < 2:
             raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
         ensemble.configure(self._options(), self._frozen())
@@ -161,7 +161,7 @@ class ChunkTraining(StreamTraining):
         ensemble, core, y = self.ensemble, self.ensemble.core, self.y
         with ensemble.lock:
             before = ensemble.labels
-            labels, arrivals, codes = ensemble.coded(y, self.classes)
+            labels, arrivals, codes = ensemble.encode(y, self.classes)
             margins = np.full((len(y), len(labels)), np.nan)
             rows = np.arange(len(y))
             chunk = _core.Chunk(self.matrix, rows, core.n_seen + rows, codes, self.boxes, arrivals)

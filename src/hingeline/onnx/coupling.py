@@ -9,7 +9,7 @@ from ..base.platt import N_SWEEPS, coupling_tolerance
 from .graph import DOUBLE, Body, Graph
 
 
-def coupled(graph: Graph, first: str, n_classes: int) -> str:
+def couple_pairs(graph: Graph, first: str, n_classes: int) -> str:
     """Probabilities of the classes.
 
     Parameters

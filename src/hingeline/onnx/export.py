@@ -62,7 +62,7 @@ def export(model: Any, *, dtype: Any = np.float64) -> ModelProto:
         _nodes(graph),
         type(model).__name__,
         [helper.make_tensor_value_info("X", INPUT_TYPES[dtype], ["n", width])],
-        [_described(name, model) for name in names],
+        [_describe(name, model) for name in names],
         _constants(graph),
     )
     result = helper.make_model(
@@ -110,7 +110,7 @@ def _constant(name: str, value: np.ndarray) -> TensorProto:
     return numpy_helper.from_array(value, name)
 
 
-def _described(name: str, model: Any) -> Any:
+def _describe(name: str, model: Any) -> Any:
     """Type and shape of an output."""
     classes = getattr(model, "classes_", np.array([1]))
     if name != "label":

@@ -23,7 +23,7 @@ from ..exact.one_class import IncrementalOneClassSVM
 from ..linear.nystroem import NystroemSVC
 from ..linear.nystroem_map import NystroemMap
 from ..linear.ordinal import OrdinalSVC
-from .coupling import coupled
+from .coupling import couple_pairs
 from .graph import DOUBLE, INT64, Graph
 from .kernels import kernel_values
 
@@ -123,7 +123,7 @@ def _votes(graph: Graph, decisions: str, operator: str, n_classes: int) -> str:
     return _class_sums(graph, wins, graph.add("Sub", np.float64(1.0), wins), n_classes)
 
 
-def _shaped(graph: Graph, votes: str, decisions: str, n_classes: int) -> str:
+def _shape_sums(graph: Graph, votes: str, decisions: str, n_classes: int) -> str:
     """Votes plus the sum of signed decision values, mapped to (-1/3, 1/3)."""
     sums = _class_sums(graph, decisions, graph.add("Neg", decisions), n_classes)
     divisor = graph.add("Mul", graph.add("Add", graph.add("Abs", sums), np.float64(1.0)), np.float64(3.0))
@@ -134,7 +134,7 @@ def _by_pairs(graph: Graph, decisions: str, scale: np.ndarray, n_classes: int) -
     """Votes of pairs; ties are broken by decision values that are divided by `scale`."""
     scaled = graph.add("Div", decisions, np.where(scale > 0, scale, 1.0))
     scaled = graph.add("Clip", scaled, np.float64(-LARGEST), np.float64(LARGEST))
-    return _shaped(graph, _votes(graph, decisions, "Greater", n_classes), scaled, n_classes)
+    return _shape_sums(graph, _votes(graph, decisions, "Greater", n_classes), scaled, n_classes)
 
 
 # ---- estimators --------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def _pairwise(graph: Graph, model: Any, fitted: Any, decisions: str) -> dict[str
     """Label and scores from a machine for each pair of classes."""
     n_classes = len(fitted.classes_)
     if isinstance(model, SVC):  # as in scikit-learn
-        shaped = _shaped(graph, _votes(graph, decisions, "GreaterOrEqual", n_classes), decisions, n_classes)
+        shaped = _shape_sums(graph, _votes(graph, decisions, "GreaterOrEqual", n_classes), decisions, n_classes)
         chosen = shaped if model.break_ties else _votes(graph, decisions, "Greater", n_classes)
     else:
         shaped = chosen = _by_pairs(graph, decisions, fitted.decision_scale_, n_classes)
@@ -187,7 +187,7 @@ def _probabilities(graph: Graph, model: Any, decisions: str, n_classes: int) -> 
         negative = graph.add("Sub", np.float64(1.0), positive)
         return {"probabilities": graph.add("Concat", negative, positive, axis=1)}
     if by_pairs:
-        return {"probabilities": coupled(graph, positive, n_classes)}
+        return {"probabilities": couple_pairs(graph, positive, n_classes)}
     return {"probabilities": graph.add("Div", positive, graph.sums(positive, n_classes))}
 
 

@@ -78,7 +78,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     if container.target_opset < OLDEST_OPSET:
         raise ValueError(f"target_opset must be at least {OLDEST_OPSET}. Got {container.target_opset}.")
     graph = Graph()
-    X = graph.add("Cast", _joined(graph, operator.inputs), to=DOUBLE)
+    X = graph.add("Cast", _join(graph, operator.inputs), to=DOUBLE)
     found = outputs(graph, operator.raw_operator, X)
     for output in operator.outputs:
         if output.raw_name == "label" and isinstance(output.type, Int64TensorType):
@@ -101,7 +101,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         )
 
 
-def _joined(graph: Graph, inputs: Any) -> str:
+def _join(graph: Graph, inputs: Any) -> str:
     """Name of the matrix of all inputs: a table has one for each column."""
     if len(inputs) == 1:
         return str(inputs[0].full_name)

@@ -48,7 +48,7 @@ class _Kernel:
         return _Kernel, ()
 
 
-def _raising(kind: type[BaseException]) -> Callable[[np.ndarray], Any]:
+def _raise_in_kernel(kind: type[BaseException]) -> Callable[[np.ndarray], Any]:
     def failure(values: np.ndarray) -> Any:
         raise kind("raised by the kernel")
 
@@ -71,7 +71,7 @@ def check_interrupt(subject: Subject, how: str) -> None:
             start = N_FIRST
             labels = np.where(np.arange(len(y)) > 90, 7, y) if how.endswith("label") else y
             subject.learn(model, X[:start], y[:start], classes=range(3))
-        model.kernel.fail(_raising(KeyboardInterrupt), after)
+        model.kernel.fail(_raise_in_kernel(KeyboardInterrupt), after)
         try:
             if how == "fit":
                 subject.fit(model, X, y)
@@ -146,8 +146,8 @@ def check_interrupt_by_signal(subject: Subject) -> None:
 
 
 KERNEL_FAILURES: dict[str, tuple[Callable[[np.ndarray], Any], tuple[type[BaseException], ...]]] = {
-    "error": (_raising(ZeroDivisionError), (ZeroDivisionError,)),
-    "exit": (_raising(SystemExit), (SystemExit,)),
+    "error": (_raise_in_kernel(ZeroDivisionError), (ZeroDivisionError,)),
+    "exit": (_raise_in_kernel(SystemExit), (SystemExit,)),
     "NaN": (lambda values: values * np.nan, (ValueError,)),
     "shape": (lambda values: values[:, :-1], (ValueError,)),
     "text": (lambda values: np.full(values.shape, "x"), (ValueError, TypeError)),
@@ -162,7 +162,7 @@ def check_failing_kernel(subject: Subject, case: str) -> None:
     X, y = subject.data()
     first, rest = (X[:N_FIRST], y[:N_FIRST]), X[N_FIRST:]
     calls = {"fit": lambda model: subject.fit(model, X, y[::-1])}
-    for k, labels in enumerate(_with_new_label(subject, y)):
+    for k, labels in enumerate(_add_new_label(subject, y)):
         calls[f"chunk {k}"] = partial(subject.learn, X=rest, y=labels[N_FIRST:], classes=range(3))
     moments = [(False, 0), (False, 1), (True, 0), (True, 1), (True, 4), (True, 9)] if case == "error" else [(True, 1)]
     for call in calls.values():
@@ -185,7 +185,7 @@ def check_failing_kernel(subject: Subject, case: str) -> None:
                 subject.assert_same(call(model), call(spared), X)
 
 
-def _with_new_label(subject: Subject, y: np.ndarray) -> list[np.ndarray]:
+def _add_new_label(subject: Subject, y: np.ndarray) -> list[np.ndarray]:
     """Labels of a stream: those known from the start, and with a new one in the second part."""
     return [y, np.where(np.arange(len(y)) > N_FIRST + 2, 7, y)] if subject.labelled else [y]
 
@@ -224,17 +224,17 @@ LABEL_CASES = ("label columns", "number of labels", "continuous labels", "missin
 LATER_CASES = ("features", "other labels")
 
 
-def _bad_chunks(subject: Subject) -> list[str]:
+def _make_bad_chunks(subject: Subject) -> list[str]:
     """Names of the cases that apply."""
     names = [name for name in BAD_CHUNKS if subject.labelled or name not in LABEL_CASES]
     return [name for name in names if subject.weighted or "weight" not in name]
 
 
-@law(cases=_bad_chunks)
+@law(cases=_make_bad_chunks)
 def check_bad_chunk(subject: Subject, case: str) -> None:
     """A chunk that must be refused leaves the model unchanged, and it learns on as if spared."""
     X, y = subject.data()
-    for labels in _with_new_label(subject, y):
+    for labels in _add_new_label(subject, y):
         model, spared = (subject.learn(subject.new(), X[:N_FIRST], y[:N_FIRST], classes=range(3)) for _ in range(2))
         before = saved(model)
         rows, bad_labels, more = BAD_CHUNKS[case](X[N_FIRST:], labels[N_FIRST:])
@@ -248,7 +248,7 @@ def check_bad_chunk(subject: Subject, case: str) -> None:
         subject.assert_same(model, spared, X)
 
 
-@law(cases=lambda s: [name for name in _bad_chunks(s) if name not in LATER_CASES])
+@law(cases=lambda s: [name for name in _make_bad_chunks(s) if name not in LATER_CASES])
 def check_bad_first_chunk(subject: Subject, case: str) -> None:
     """A first chunk that must be refused leaves the estimator unfitted, and a good one can follow."""
     X, y = subject.data()

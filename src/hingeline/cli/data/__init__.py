@@ -10,10 +10,10 @@ from typing import Any
 import scipy.sparse as sp
 
 from ..errors import DataError, UsageError
-from .rows import Form, Rows, joined
-from .sources import BEGINNING, name_of, opened, position, size_of
+from .examples import Form, Rows, join
+from .sources import BEGINNING, name_of, open_source, position, size_of
 
-__all__ = ["FORMATS", "Form", "Rows", "all_rows", "blocks_of", "recognised", "size_of"]
+__all__ = ["FORMATS", "Form", "Rows", "all_rows", "blocks_of", "recognise", "size_of"]
 
 #: Formats by the ending of a file. Other files are recognised by their content.
 ENDINGS = {
@@ -33,9 +33,9 @@ def blocks_of(path: str, form: Form, done: Callable[[int], None] | None = None) 
 
     `done` gets the number of bytes of the file that have been read.
     """
-    with opened(path) as stream:
+    with open_source(path) as stream:
         name = name_of(path)
-        kind = recognised(stream.peek(BEGINNING), path) if form.format == "auto" else form.format
+        kind = recognise(stream.peek(BEGINNING), path) if form.format == "auto" else form.format
         if kind is None:
             return
         _require_columns(kind, name, form)
@@ -50,15 +50,15 @@ def all_rows(path: str, form: Form) -> Rows:
     parts = [part for part in blocks_of(path, form) if len(part)]
     if not parts:
         raise DataError(name_of(path), "the file has no rows")
-    rows = joined(parts)
+    rows = join(parts)
     width, most = rows.X.shape[1], 16 * getattr(rows.X, "nnz", 0) + FEATURES
     if form.n_features is None and sp.issparse(rows.X) and width > most:
         message = f"the largest index is {width:,}, far beyond the number of values. Give --n-features if it is right"
         raise DataError(name_of(path), message)
-    return rows.settled_layout()
+    return rows.settle_layout()
 
 
-def recognised(beginning: bytes, path: str) -> str | None:
+def recognise(beginning: bytes, path: str) -> str | None:
     """Format of a file, by content and name; None if it is empty."""
     if not beginning:
         return None

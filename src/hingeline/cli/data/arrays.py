@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import CommandError, DataError
-from .rows import Form, Rows
+from .examples import Form, Rows
 from .tables import Columns
 
 #: Rows of a Parquet file that are converted at a time.
@@ -52,13 +52,13 @@ def read_parquet(stream: Any, name: str, form: Form) -> Iterator[Rows]:
         names = file.schema_arrow.names
         columns, row = Columns(name, names, len(names), form), 1
         for batch in file.iter_batches(batch_size=min(BATCH, form.most_rows)):
-            yield _converted(batch, columns, row, form)
+            yield _convert(batch, columns, row, form)
             row += batch.num_rows
     except (OSError, pyarrow("pyarrow").ArrowException) as error:
         raise DataError(name, f"not a valid Parquet file: {error}") from error
 
 
-def _converted(batch: Any, columns: Columns, first: int, form: Form) -> Rows:
+def _convert(batch: Any, columns: Columns, first: int, form: Form) -> Rows:
     features = [_numbers(batch, k, columns, first, form) for k in columns.features]
     labels = None if columns.target is None else batch.column(columns.target).to_pylist()
     if labels is not None and not all(isinstance(label, str) for label in labels):

@@ -22,11 +22,11 @@ GZIP = b"\x1f\x8b"
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Any]:
+def open_source(path: str) -> Iterator[Any]:
     """Open a file, or standard input for ``-``, for reading; gzip is recognised by content."""
     try:
         with _file(path) as file:
-            stream = file if file.seekable() else _begun(file, name_of(path))
+            stream = file if file.seekable() else _begin(file, name_of(path))
             zipped = stream.peek(2)[:2] == GZIP
             yield io.BufferedReader(BoundedGzip(stream)) if zipped else stream
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -46,7 +46,7 @@ def _file(path: str) -> Any:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _begun(stream: Any, name: str) -> Any:
+def _begin(stream: Any, name: str) -> Any:
     """Stream whose `peek` gives a whole line that is not empty, or BEGINNING bytes. A pipe may give a few at first."""
     start = b""
     while len(start) < BEGINNING and not any(line.partition(b"#")[0].strip() for line in start.split(b"\n")[:-1]):

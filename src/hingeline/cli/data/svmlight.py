@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.inputs import number_of
 from ..errors import DataError
-from .rows import Form, Rows, is_finite
+from .examples import Form, Rows, is_finite
 from .sources import blocks
 
 #: Largest index of a feature, as in LIBSVM.
@@ -28,14 +28,14 @@ def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
         if line == 1:
             block = block.removeprefix(codecs.BOM_UTF8)
         try:
-            yield from _parsed(block, form)
+            yield from _parse(block, form)
         except (ValueError, OverflowError) as reason:
-            at, error = _located(block, line, name, form, str(reason))
-            yield from _parsed(block[:at], form)  # the lines before the error
+            at, error = _locate(block, line, name, form, str(reason))
+            yield from _parse(block[:at], form)  # the lines before the error
             raise error from reason
 
 
-def _parsed(block: bytes, form: Form) -> Iterator[Rows]:
+def _parse(block: bytes, form: Form) -> Iterator[Rows]:
     """Yield the rows of some lines, if there are any; ValueError or OverflowError if a line is not valid."""
     from sklearn.datasets import load_svmlight_file
 
@@ -52,7 +52,7 @@ def _parsed(block: bytes, form: Form) -> Iterator[Rows]:
         raise ValueError("a number is not finite")
     if form.ignore_extra and form.n_features is not None:
         X.resize((X.shape[0], form.n_features + form.kernel_values))
-    yield Rows(_kernel_values(X) if form.kernel_values else _narrow(X), y)
+    yield Rows(_kernel_values(X) if form.kernel_values else _narrow_indices(X), y)
 
 
 def _has_rows(block: bytes) -> bool:
@@ -67,13 +67,13 @@ def _kernel_values(X: Any) -> np.ndarray:
     return X.toarray()[:, 1:]
 
 
-def _narrow(X: Any) -> Any:
+def _narrow_indices(X: Any) -> Any:
     """Indices in 32 bits."""
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X
 
 
-def _located(block: bytes, first: int, name: str, form: Form, reason: str) -> tuple[int, DataError]:
+def _locate(block: bytes, first: int, name: str, form: Form, reason: str) -> tuple[int, DataError]:
     """Place of the first line of a block that is not valid, and the error."""
     at = 0
     for number, line in enumerate(block.split(b"\n"), first):
@@ -91,23 +91,23 @@ def first_error(line: bytes, form: Form) -> tuple[int, str] | None:
         return None
     column, label = tokens.pop(0)
     if not _finite(label):
-        return column, f"the line must begin with a label, a finite number. Got {_shown(label)}"
+        return column, f"the line must begin with a label, a finite number. Got {_show(label)}"
     if tokens and tokens[0][1].startswith(b"qid"):
         tokens.pop(0)
     least, last = (0, -1) if form.kernel_values else (1, 0)
     for column, token in tokens:
         index, colon, value = token.partition(b":")
         if not colon:
-            return column, f"expected index:value. Got {_shown(token)}"
+            return column, f"expected index:value. Got {_show(token)}"
         number = _integer(index)
         if number is None or not least <= number <= LARGEST_INDEX:
-            return column, f"the index must be an integer >= {least} and <= {LARGEST_INDEX}. Got {_shown(index)}"
+            return column, f"the index must be an integer >= {least} and <= {LARGEST_INDEX}. Got {_show(index)}"
         if number <= last:
             return column, f"indices must ascend. Got {number} after {last}"
         if form.n_features is not None and number > form.n_features and not form.ignore_extra:
             return column, f"the index must not exceed the number of features, {form.n_features}. Got {number}"
         if not _finite(value, form.dtype):
-            return column + len(index) + 1, f"the value must be a finite number. Got {_shown(value)}"
+            return column + len(index) + 1, f"the value must be a finite number. Got {_show(value)}"
         last = number
     return None
 
@@ -124,7 +124,7 @@ def _integer(text: bytes) -> int | None:
         return None
 
 
-def _shown(text: bytes) -> str:
+def _show(text: bytes) -> str:
     """Beginning of a token for a message."""
     short = text[:40].decode("utf-8", "backslashreplace")
     return repr(short + "..." if len(text) > 40 else short)

@@ -13,7 +13,7 @@ import numpy as np
 from ...base.inputs import number_of
 from ..errors import DataError, UsageError
 from . import sources
-from .rows import Form, Rows, is_finite
+from .examples import Form, Rows, is_finite
 from .sources import lines
 
 #: Cells that are converted at a time.
@@ -85,7 +85,7 @@ def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
     source = _Bounded(chain(repeat("\n", n_empty), [first], text), name)
     delimiter = form.delimiter or max(DELIMITERS, key=first.count)
     columns, pending, places = None, [], []
-    for line, row in numbered(source, delimiter, name):
+    for line, row in number_columns(source, delimiter, name):
         source.size = 0
         if columns is None:
             header = _is_header(row, name, form)
@@ -96,10 +96,10 @@ def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
         pending.append(row)
         places.append(line)
         if len(pending) >= most:
-            yield _converted(pending, places, columns, form)
+            yield _convert(pending, places, columns, form)
             pending, places = [], []
     if columns is not None and pending:
-        yield _converted(pending, places, columns, form)
+        yield _convert(pending, places, columns, form)
 
 
 class _Bounded:
@@ -124,7 +124,7 @@ class _Bounded:
         return line
 
 
-def numbered(text: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
+def number_columns(text: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the line where a row begins and its cells. Empty lines are skipped."""
     csv.field_size_limit(sources.LONGEST)  # of the whole process; the default is 128 KiB
     table = csv.reader(text, delimiter=delimiter)
@@ -151,7 +151,7 @@ def _is_header(row: list[str], name: str, form: Form) -> bool:
     return any(row[k].strip() and number_of(row[k]) is None for k in features)
 
 
-def _converted(rows: list[list[str]], places: list[int], columns: Columns, form: Form) -> Rows:
+def _convert(rows: list[list[str]], places: list[int], columns: Columns, form: Form) -> Rows:
     features = columns.features
     take: Any = itemgetter(*features) if len(features) > 1 else (lambda row: (row[features[0]],))
     try:
@@ -159,15 +159,15 @@ def _converted(rows: list[list[str]], places: list[int], columns: Columns, form:
             cells = [take(row) for row in rows]
             X = np.array(cells, dtype=form.dtype)
     except (ValueError, IndexError) as error:
-        raise _located(rows, places, columns, form) or DataError(columns.name, str(error), places[0]) from error
+        raise _locate(rows, places, columns, form) or DataError(columns.name, str(error), places[0]) from error
     if not np.isfinite(X).all() or not all(map(_is_plain, cells)) or any(len(row) != columns.count for row in rows):
-        raise _located(rows, places, columns, form) or DataError(columns.name, "a number is not finite", places[0])
+        raise _locate(rows, places, columns, form) or DataError(columns.name, "a number is not finite", places[0])
     labels = None if columns.target is None else [row[columns.target].strip() for row in rows]
     ids = None if columns.id is None else [row[columns.id] for row in rows]
     return Rows(X, labels, ids, columns.feature_names())
 
 
-def _located(rows: list[list[str]], places: list[int], columns: Columns, form: Form) -> DataError | None:
+def _locate(rows: list[list[str]], places: list[int], columns: Columns, form: Form) -> DataError | None:
     """Error with the place of the first cell that is not valid."""
     for row, line in zip(rows, places, strict=True):
         if len(row) != columns.count:

@@ -18,7 +18,7 @@ from .. import stdout
 from ..errors import DataError, UsageError
 from ..output import file_writer
 from . import ENDINGS, FORMATS, all_rows, blocks_of
-from .rows import Form, Rows, settled
+from .examples import Form, Rows, convert_labels
 from .sources import name_of
 
 #: Cells of a sparse matrix that are written as a table at a time.
@@ -106,7 +106,7 @@ def svmlight_lines(rows: Rows, name: str) -> bytes:
 def _numeric(rows: Rows, name: str) -> list[str]:
     if rows.labels is None:
         return ["0"] * len(rows)
-    labels = settled(rows.labels)
+    labels = convert_labels(rows.labels)
     if labels.dtype.kind not in "biuf":
         raise DataError(name, f"labels of LIBSVM's format are numbers. Got {labels[0]!s:.40}")
     return list(map(_digits, labels.tolist()))
@@ -148,14 +148,14 @@ def _as_written(labels: Any) -> list[str]:
     return (
         list(labels)
         if isinstance(labels, list)
-        else [_digits(one) if not isinstance(one, str) else one for one in settled(labels).tolist()]
+        else [_digits(one) if not isinstance(one, str) else one for one in convert_labels(labels).tolist()]
     )
 
 
 def _npz(rows: Rows) -> bytes:
     if rows.labels is None:
         raise UsageError("an NPZ file needs labels.")
-    arrays: dict[str, Any] = {"y": settled(rows.labels)}
+    arrays: dict[str, Any] = {"y": convert_labels(rows.labels)}
     if sp.issparse(rows.X):
         X = rows.X
         arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
@@ -175,13 +175,13 @@ def _parquet(rows: Rows) -> bytes:
     columns = [arrow.array(X[:, k]) for k in range(X.shape[1])]
     if rows.labels is not None:
         names.append("label")
-        columns.append(arrow.array(settled(rows.labels)))
+        columns.append(arrow.array(convert_labels(rows.labels)))
     content = io.BytesIO()
-    parquet.write_table(arrow.Table.from_arrays(columns, _different(names)), content)
+    parquet.write_table(arrow.Table.from_arrays(columns, _require_different(names)), content)
     return content.getvalue()
 
 
-def _different(names: list[str]) -> list[str]:
+def _require_different(names: list[str]) -> list[str]:
     """Names with a number behind those that occur before."""
     given, result = set(names), dict[str, None]()
     for name in names:

@@ -18,7 +18,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ...base.labels import WeightedLabels
-from ...base.rows import flatten_column, sound_rows
+from ...base.rows import flatten_column, require_sound_rows
 from ..estimator import class_codes
 from ..rows import ROWS_PER_WEIGHT, THIN
 
@@ -63,7 +63,7 @@ class Look(NamedTuple):
 def as_rows(block: Any) -> Any:
     """A partition as an array of numbers or as CSR."""
     return check_array(
-        sound_rows(block),
+        require_sound_rows(block),
         accept_sparse="csr",
         accept_large_sparse=True,
         dtype=[np.float64, np.float32],

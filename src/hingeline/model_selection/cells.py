@@ -21,7 +21,7 @@ import scipy
 import sklearn
 
 from ..base.warn import warn
-from ..files.durable import locked, unlock
+from ..files.durable import lock_file, unlock
 from ..files.log import Damage, Log, line, next_line
 
 #: Seconds between two calls of fsync. Lines survive the end of the process in any case, fsync a power failure.
@@ -52,7 +52,7 @@ def versions() -> dict[str, str]:
     }
 
 
-class Journal:
+class CellJournal:
     """Append-only file of finished cells.
 
     Parameters
@@ -76,7 +76,7 @@ class Journal:
         self._train = train
         self._lock, self._synced, self._process = Lock(), monotonic(), os.getpid()
         message = f"checkpoint={str(path)!r} is in use by another search. Wait for its end or give another file name."
-        self._file = locked(self.path, message)
+        self._file = lock_file(self.path, message)
         self._log = Log(self.path, lambda content, at: next_line(content, at, START), self._file)
         try:
             header = {"format": FORMAT, "identity": identity, "versions": versions()}

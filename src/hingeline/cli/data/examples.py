@@ -98,22 +98,22 @@ class Rows:
         labels = None if self.labels is None else self.labels[begin:end]
         return Rows(self.X[begin:end], labels, ids, self.names)
 
-    def settled_layout(self) -> Rows:
+    def settle_layout(self) -> Rows:
         """Rows as a dense array if most values are stored."""
         if not sp.issparse(self.X) or self.X.nnz < DENSE * self.X.shape[0] * self.X.shape[1]:
             return self
         return Rows(self.X.toarray(), self.labels, self.ids, self.names)
 
 
-def joined(parts: list[Rows]) -> Rows:
+def join(parts: list[Rows]) -> Rows:
     """Several parts as one."""
     if len(parts) == 1:
         return parts[0]
     ids = None if parts[0].ids is None else [one for part in parts for one in part.ids or ()]
-    return Rows(_stacked([part.X for part in parts]), _joined_labels(parts), ids, parts[0].names)
+    return Rows(_stack([part.X for part in parts]), _join_labels(parts), ids, parts[0].names)
 
 
-def behind(parts: Iterable[Rows], n: int, name: str) -> Iterator[Rows]:
+def skip_rows(parts: Iterable[Rows], n: int, name: str) -> Iterator[Rows]:
     """Yield the rows behind the first `n`; DataError if there are fewer."""
     left = n
     for part in parts:
@@ -135,13 +135,13 @@ def batches(parts: Iterable[Rows], size: int) -> Iterator[Rows]:
             pending.append(part.part(begin, end))
             begin = end
             if begin <= len(part):
-                yield joined(pending)
+                yield join(pending)
                 pending = []
     if pending:
-        yield joined(pending)
+        yield join(pending)
 
 
-def _joined_labels(parts: list[Rows]) -> Any:
+def _join_labels(parts: list[Rows]) -> Any:
     if parts[0].labels is None:
         return None
     if isinstance(parts[0].labels, list):
@@ -149,7 +149,7 @@ def _joined_labels(parts: list[Rows]) -> Any:
     return np.concatenate([part.labels for part in parts])
 
 
-def _stacked(parts: list[Any]) -> Any:
+def _stack(parts: list[Any]) -> Any:
     if not sp.issparse(parts[0]):
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
@@ -158,7 +158,7 @@ def _stacked(parts: list[Any]) -> Any:
     return sp.vstack(parts, format="csr")
 
 
-def settled(labels: Any) -> np.ndarray:
+def convert_labels(labels: Any) -> np.ndarray:
     """Labels as integers if all are, else as numbers if all are, else as strings: 01 and 1_0 are no numbers.
 
     Booleans are the integers 0 and 1.
@@ -178,13 +178,13 @@ def settled(labels: Any) -> np.ndarray:
     return labels
 
 
-def typed(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
+def match_classes(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
     """Labels in the type of known classes; DataError if there is one that has another type."""
     if classes.dtype.kind in "USO":
         return np.array([_text(label) for label in labels], dtype=str)
-    numbers = settled(labels)
+    numbers = convert_labels(labels)
     if numbers.dtype.kind not in "biuf" or (numbers.dtype.kind == "f" and classes.dtype.kind in "iu"):
-        kinds = (settled(labels[k : k + 1]).dtype.kind for k in range(len(labels)))
+        kinds = (convert_labels(labels[k : k + 1]).dtype.kind for k in range(len(labels)))
         other = next(k for k, kind in enumerate(kinds) if kind != classes.dtype.kind)
         raise DataError(name, f"labels must be of the type {classes.dtype}, as the first ones. Got {labels[other]}")
     return numbers.astype(classes.dtype)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..files.durable import locked, sync_folder, unlock
+from ..files.durable import lock_file, sync_folder, unlock
 from ..files.log import Damage, Log, line, next_line
 from .errors import ContentError
 
@@ -40,7 +40,7 @@ class AnswerJournal:
     def __init__(self, path: Path) -> None:
         self.path = path
         is_new = not path.exists()
-        self._file = locked(path, f"{path} is in use by another labelling page. Close that page first.")
+        self._file = lock_file(path, f"{path} is in use by another labelling page. Close that page first.")
         self._process = os.getpid()
         self._log = Log(path, lambda content, at: next_line(content, at, START), self._file)
         try:
