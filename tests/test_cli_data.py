@@ -62,14 +62,14 @@ def naive(content):
 
 def is_finite(word):
     try:
-        return word.isascii() and float(word) - float(word) == 0
+        return word.isascii() and "_" not in word and float(word) - float(word) == 0
     except ValueError:
         return False
 
 
 def is_index(word):
     try:
-        return word.isascii() and 1 <= int(word) < 2**31
+        return word.isascii() and "_" not in word and 1 <= int(word) < 2**31
     except ValueError:
         return False
 
