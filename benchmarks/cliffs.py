@@ -21,15 +21,14 @@ import numpy as np
 from sklearn.svm import SVC
 
 from benchmarks.writing import number, table
-from hingeline import LASVC, KernelSGDClassifier, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
+from hingeline import L2SVC, LASVC, KernelSGDClassifier, WorstViolatorSVC
 from hingeline import SVC as OurSVC
 
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "LASVC": lambda **options: LASVC(random_state=0, **options),
     "WorstViolatorSVC": lambda C, **options: WorstViolatorSVC(random_state=0, **options),  # it has no C
     "KernelSGDClassifier": lambda **options: KernelSGDClassifier(random_state=0, **options),
-    "MinNormSVC": MinNormSVC,
-    "NNISDAClassifier": NNISDAClassifier,
+    "L2SVC": L2SVC,
     "hingeline.SVC": OurSVC,
 }
 #: Times below this are as good as zero: validation and memory dominate them.

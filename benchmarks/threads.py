@@ -31,8 +31,7 @@ CASES = {
     "LinearSVC": ("LinearSVC", "forest80000", {"C": 0.5}),
     "NystroemSVC": ("NystroemSVC", "forest80000", {"C": 5.0, "gamma": 0.05, "n_components": 1000}),
     "NystroemSVC-adult": ("NystroemSVC", "adult", {"C": 0.5, "gamma": 0.02, "n_components": 300}),
-    "MinNormSVC": ("MinNormSVC", "forest20000", {"gamma": 0.05}),
-    "NNISDAClassifier": ("NNISDAClassifier", "forest20000", {"gamma": 0.05}),
+    "L2SVC": ("L2SVC", "forest20000", {"gamma": 0.05}),
 }
 
 

@@ -28,13 +28,12 @@ from sklearn.preprocessing import MinMaxScaler, scale
 from sklearn.svm import SVC, OneClassSVM
 
 from hingeline import (
+    L2SVC,
     LASVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
     LinearSVC,
-    MinNormSVC,
-    NNISDAClassifier,
     OrdinalSVC,
     WorstViolatorSVC,
     datasets,
@@ -88,8 +87,7 @@ def kernel_rows() -> Iterator[tuple[str, ...]]:
             WorstViolatorSVC(gamma=gamma),
             LASVC(C=16, gamma=gamma, random_state=0),
             KernelSGDClassifier(C=16, gamma=gamma, average=True, random_state=0),
-            MinNormSVC(C=16, gamma=gamma),
-            NNISDAClassifier(C=16, gamma=gamma),
+            L2SVC(C=16, gamma=gamma),
             SVC(C=16, gamma=gamma),
         ):
             _, train = timed(partial(clf.fit, X, y))

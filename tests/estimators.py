@@ -3,6 +3,7 @@
 from sklearn.base import is_classifier
 
 from hingeline import (
+    L2SVC,
     LASVC,
     SVC,
     IncrementalOneClassSVM,
@@ -10,8 +11,6 @@ from hingeline import (
     KernelSGDClassifier,
     LinearSVC,
     LinearSVCCV,
-    MinNormSVC,
-    NNISDAClassifier,
     NystroemSVC,
     OrdinalSVC,
     WorstViolatorSVC,
@@ -33,8 +32,7 @@ STREAMS = [learner for learner in CLASSIFIERS if REGISTRY[learner.__name__].stre
 MODELS = {
     "SVC": SVC(gamma=0.5, C=10.0),
     "WorstViolatorSVC": WorstViolatorSVC(gamma=0.5),
-    "MinNormSVC": MinNormSVC(gamma=0.5, C=10.0),
-    "NNISDAClassifier": NNISDAClassifier(gamma=0.5, C=10.0),
+    "L2SVC": L2SVC(gamma=0.5, C=10.0),
     "LASVC": LASVC(gamma=0.5, C=10.0, random_state=0),
     "LASVC-lasvm": LASVC(gamma=0.5, C=10.0, variant="lasvm", multi_class="ovr"),
     "KernelSGDClassifier": KernelSGDClassifier(gamma=0.5, variant="norma", average=True, random_state=0),

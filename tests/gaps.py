@@ -11,14 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from hingeline import (
+    L2SVC,
     LASVC,
     SVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     LinearSVC,
     LinearSVCCV,
-    MinNormSVC,
-    NNISDAClassifier,
     NystroemSVC,
     OrdinalSVC,
     linear_svc_path,
@@ -235,24 +234,24 @@ def compare_svc(model, problem):
     return out
 
 
-def _l2(estimator):
-    def compare(rng, most_rows):
-        problem = draw(rng, most_rows)
-        _batch_parameters(rng, problem, ["linear", "poly", "rbf", "rbf", "precomputed"])
-        problem.parameters["fit_intercept"] = bool(rng.random() < 0.7)
-        if estimator is MinNormSVC and rng.random() < 0.3:
-            problem.parameters["multi_class"] = "all"
-        return compare_l2(_fit(estimator(**problem.parameters), problem), problem)
-
-    return compare
+def l2_svc(rng, most_rows):
+    """L2SVC by each of its solvers."""
+    problem = draw(rng, most_rows)
+    _batch_parameters(rng, problem, ["linear", "poly", "rbf", "rbf", "precomputed"])
+    problem.parameters["fit_intercept"] = bool(rng.random() < 0.7)
+    solver = str(rng.choice(["auto", "auto", "min_norm", "min_norm_mdm", "nnisda"]))
+    problem.parameters["solver"] = solver
+    if solver != "nnisda" and rng.random() < 0.3:
+        problem.parameters["multi_class"] = "all"
+    return compare_l2(_fit(L2SVC(**problem.parameters), problem), problem)
 
 
 def compare_l2(model, problem):
     """Violations and gaps of the L2-SVM, and the last rows of its history."""
     out = Comparison(model, model.tol)
     factors = model.C * problem.factors(model.classes_)
-    sided = isinstance(model, MinNormSVC)
-    if len(model.classes_) > 2 and getattr(model, "multi_class", "ovo") == "all":
+    sided = model.solver != "nnisda"
+    if len(model.classes_) > 2 and model.multi_class == "all":
         codes = np.searchsorted(model.classes_, problem.y)
         v = np.zeros(len(codes))
         v[model.support_] = _dense(model.dual_coef_).max(axis=0)
@@ -578,7 +577,7 @@ def search(rng, most_rows):
     while np.bincount(problem.y).min() < 4:
         problem = draw(rng, min(most_rows, 150), n_classes=2)
     problem.weight = None
-    estimator = (SVC, NNISDAClassifier, MinNormSVC)[rng.integers(3)]
+    estimator = (SVC, L2SVC)[rng.integers(2)]
     _kernel(rng, problem, ["rbf", "poly"])
     problem.parameters |= {"C": _penalty(rng), "tol": 10.0 ** rng.uniform(-6, -1)}
     C = problem.parameters["C"]
@@ -592,8 +591,7 @@ def search(rng, most_rows):
 
 FAMILIES = {
     "SVC": svc,
-    "MinNormSVC": _l2(MinNormSVC),
-    "NNISDAClassifier": _l2(NNISDAClassifier),
+    "L2SVC": l2_svc,
     "LASVC": lasvc,
     "IncrementalSVC": incremental,
     "IncrementalOneClassSVM": one_class,

@@ -3,24 +3,28 @@
 import numpy as np
 import pytest
 
-from hingeline import MinNormSVC, NNISDAClassifier
+from hingeline import L2SVC
 
 from .oracle.l2_svm import k_hat
 
 
+def auto(**parameters):
+    return L2SVC(**parameters)
+
+
 def nnisda(**parameters):
-    return NNISDAClassifier(**parameters)
+    return L2SVC(solver="nnisda", **parameters)
 
 
 def imdm(**parameters):
-    return MinNormSVC(**parameters)
+    return L2SVC(solver="min_norm", **parameters)
 
 
 def mdm(**parameters):
-    return MinNormSVC(step="mdm", **parameters)
+    return L2SVC(solver="min_norm_mdm", **parameters)
 
 
-each_machine = pytest.mark.parametrize("machine", [nnisda, imdm, mdm])
+each_machine = pytest.mark.parametrize("machine", [auto, imdm, mdm, nnisda])
 
 
 def noisy(n, d, seed, dtype=np.float64, flips=0.1, n_classes=2):

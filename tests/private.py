@@ -121,11 +121,11 @@ def ollawv_sequences(clf, X, y):
 class _Walk:
     """An L2-SVM over a kernel matrix, step by step."""
 
-    def __init__(self, K, codes, rule, C, fit_intercept, tol, weight):
+    def __init__(self, K, codes, solver, C, fit_intercept, tol, weight):
         self.codes, classes = np.asarray(codes, dtype=np.int64), int(np.max(codes)) + 1
         penalties = C * (np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float))
         options = {"fit_intercept": fit_intercept, "tol": tol, "max_iter": 2**62, "cache_bytes": 1 << 24}
-        self.core = _core.L2Machines(rule, classes > 2, self.codes, penalties, classes, **options)
+        self.core = _core.L2Machines(solver, classes > 2, self.codes, penalties, classes, **options)
         matrix = _core.Matrix(K)
         self.values = _core.Values(_core.Source(matrix), matrix, 0)
         self.more = True
@@ -162,9 +162,9 @@ def nnisda_walk(K, y, *, C=1.0, fit_intercept=True, tol=1e-3, weight=None, most=
     return path, walk.result()
 
 
-def min_norm_walk(K, codes, *, C=1.0, fit_intercept=True, tol=1e-3, weight=None, step="imdm", most=None):
+def min_norm_walk(K, codes, *, C=1.0, fit_intercept=True, tol=1e-3, weight=None, solver="min_norm", most=None):
     """Points u of the hull after every step, the first of all included."""
-    walk = _Walk(K, codes, step, C, fit_intercept, tol, weight)
+    walk = _Walk(K, codes, solver, C, fit_intercept, tol, weight)
     walk.step(0)
     path = [walk.point() / walk.point().sum()]
     while walk.more and (most is None or len(path) <= most):

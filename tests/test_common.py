@@ -3,6 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hingeline import (
+    L2SVC,
     LASVC,
     SVC,
     IncrementalOneClassSVM,
@@ -10,8 +11,6 @@ from hingeline import (
     KernelSGDClassifier,
     LinearSVC,
     LinearSVCCV,
-    MinNormSVC,
-    NNISDAClassifier,
     NystroemMap,
     NystroemSVC,
     OrdinalSVC,
@@ -37,7 +36,7 @@ def expected_failures(estimator):
         return {"check_classifiers_train": PROBABLE} | dict.fromkeys(WEIGHTS, COUNTED)
     if isinstance(estimator, SVC):
         return dict.fromkeys(WEIGHTS, SCALE) if estimator.gamma == "scale" else {}
-    if isinstance(estimator, NNISDAClassifier | MinNormSVC) and estimator.tol > 1e-9 and estimator.kernel == "rbf":
+    if isinstance(estimator, L2SVC) and estimator.tol > 1e-9 and estimator.kernel == "rbf":
         return dict.fromkeys(WEIGHTS, TOLERANCE)
     if isinstance(estimator, KernelSGDClassifier | WorstViolatorSVC):
         return dict.fromkeys(WEIGHTS, ORDER)
@@ -63,11 +62,11 @@ OTHERS = [
     SVC(gamma=0.2, tol=1e-10, n_jobs=2),
     WorstViolatorSVC(kernel="precomputed"),
     WorstViolatorSVC(n_jobs=2),
-    NNISDAClassifier(kernel="precomputed"),
-    NNISDAClassifier(tol=1e-12, n_jobs=2),
-    MinNormSVC(kernel="precomputed"),
-    MinNormSVC(tol=1e-12, step="mdm", n_jobs=2),
-    MinNormSVC(tol=1e-12, multi_class="all"),
+    L2SVC(kernel="precomputed"),
+    L2SVC(tol=1e-12, n_jobs=2),
+    L2SVC(tol=1e-12, multi_class="all"),
+    L2SVC(solver="nnisda"),
+    L2SVC(solver="min_norm_mdm", tol=1e-12, n_jobs=2),
     LASVC(variant="i"),
     LASVC(variant="g", multi_class="ovr", n_jobs=2),
     LASVC(variant="full", tol=1e-15, max_iter=200_000),

@@ -9,14 +9,13 @@ from sklearn import svm
 
 import hingeline
 from hingeline import (
+    L2SVC,
     LASVC,
     SVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
     LinearSVC,
-    MinNormSVC,
-    NNISDAClassifier,
     NystroemSVC,
     WorstViolatorSVC,
 )
@@ -133,8 +132,7 @@ def test_probabilities_of_leave_one_out(tmp_path):
 PAIRWISE = [
     SVC(gamma=0.3),
     WorstViolatorSVC(gamma=0.3),
-    MinNormSVC(gamma=0.3),
-    NNISDAClassifier(gamma=0.3),
+    L2SVC(gamma=0.3),
     LASVC(gamma=0.3),
     LASVC(gamma=0.3, variant="lasvm"),
     KernelSGDClassifier(gamma=0.3),
@@ -191,7 +189,7 @@ def test_a_one_class_model_with_density_marks(tmp_path):
     [
         (IncrementalSVC(), ValueError, "machine for each class against the rest"),
         (LASVC(multi_class="ovr"), ValueError, "multi_class='ovo'"),
-        (MinNormSVC(multi_class="all"), ValueError, "machine for each class against the rest"),
+        (L2SVC(multi_class="all"), ValueError, "machine for each class against the rest"),
         (SVC(kernel=lambda A, B: A @ B.T), ValueError, "kernel is a function"),
         (NystroemSVC(), TypeError, "NystroemSVC has no support vectors"),
         (LinearSVC(), TypeError, "must be a kernel classifier"),

@@ -10,11 +10,11 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from hingeline import (
+    L2SVC,
     LASVC,
     SVC,
     KernelSGDClassifier,
     LinearSVC,
-    MinNormSVC,
     WorstViolatorSVC,
     _core,
 )
@@ -32,7 +32,7 @@ PAIRWISE = {
     "SVC, linear": SVC(kernel="linear"),
     "WorstViolatorSVC": WorstViolatorSVC(),
     "WorstViolatorSVC, function": WorstViolatorSVC(kernel=linear_function),
-    "MinNormSVC": MinNormSVC(multi_class="ovo"),
+    "L2SVC": L2SVC(multi_class="ovo"),
     "LASVC": LASVC(multi_class="ovo", random_state=0),
     "KernelSGDClassifier": KernelSGDClassifier(multi_class="ovo", random_state=0),
     "LinearSVC": LinearSVC(multi_class="ovo"),

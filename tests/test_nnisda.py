@@ -1,4 +1,4 @@
-"""NNISDA: against the naive twin, step for step. What it has in common with MinNormSVC is in test_l2*.py."""
+"""NNISDA: against the naive twin, step for step. What the solvers of L2SVC have in common is in test_l2*.py."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
-from hingeline import NNISDAClassifier
-
-from .l2 import coefficients, easy, noisy, signs
+from .l2 import coefficients, easy, nnisda, noisy, signs
 from .oracle.l2_svm import dual, k_hat
 from .oracle.naive_nnisda import naive_nnisda
 from .private import nnisda_walk as walk
@@ -58,7 +56,7 @@ def test_resting_rows_change_no_step_here():
     # No row that rests would have had its turn, so that the steps are those of the twin.
     X, y = easy(800)
     K = rbf_kernel(X, gamma=0.2)
-    clf = NNISDAClassifier(C=20.0, kernel="precomputed").fit(K, y)
+    clf = nnisda(C=20.0, kernel="precomputed").fit(K, y)
     twin = naive_nnisda(K, signs(y), C=20.0)
     assert clf.n_iter_[0] == twin.steps > 500
     np.testing.assert_allclose(coefficients(clf, y), twin.v, rtol=1e-7, atol=1e-9)

@@ -12,13 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hingeline import (
+    L2SVC,
     LASVC,
     SVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
     LinearSVC,
-    MinNormSVC,
     NystroemMap,
     NystroemSVC,
     OrdinalSVC,
@@ -117,7 +117,7 @@ def test_models_trained_in_single_precision():
 
 
 @pytest.mark.parametrize("shape", ["ovo", "ovr"])
-@pytest.mark.parametrize("learner", [SVC, LASVC, MinNormSVC])
+@pytest.mark.parametrize("learner", [SVC, LASVC, L2SVC])
 def test_shapes_of_decisions(learner, shape):
     X, y, other = problem(4)
     check(learner(gamma=0.3, decision_function_shape=shape).fit(X, y), other)

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from hingeline import SVC, LinearSVC, MinNormSVC, OrdinalSVC
+from hingeline import L2SVC, SVC, LinearSVC, OrdinalSVC
 
 from .gaps import FAMILIES, Problem, compare_finite_newton, compare_l2, disagreements, draw
 from .oracle import published
@@ -38,7 +38,7 @@ def noise():
 @pytest.mark.parametrize("factor", [0.8, 1.2])
 def test_wrong_values_are_noticed(name, factor):
     problem = noise()
-    model = MinNormSVC(kernel="rbf", gamma=1.0, tol=1e-3).fit(problem.X, problem.y)
+    model = L2SVC(kernel="rbf", gamma=1.0, tol=1e-3).fit(problem.X, problem.y)
     assert not compare_l2(model, problem).wrong
     setattr(model, name, getattr(model, name) * factor)
     assert name in compare_l2(model, problem).wrong[0]
@@ -47,7 +47,7 @@ def test_wrong_values_are_noticed(name, factor):
 def test_gap_of_min_norm_is_that_of_its_coefficients():
     # It was the smaller one of two functions, u / w2, which is published, and u / min F.
     problem = noise()
-    model = MinNormSVC(kernel="rbf", gamma=1.0, C=100.0, tol=0.05).fit(problem.X, problem.y)
+    model = L2SVC(kernel="rbf", gamma=1.0, C=100.0, tol=0.05).fit(problem.X, problem.y)
     assert not compare_l2(model, problem).wrong
 
 

@@ -15,14 +15,13 @@ from sklearn.svm import SVC as Reference
 
 import hingeline
 from hingeline import (
+    L2SVC,
     LASVC,
     SVC,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
     LinearSVC,
-    MinNormSVC,
-    NNISDAClassifier,
     NystroemMap,
     NystroemSVC,
     WorstViolatorSVC,
@@ -33,8 +32,7 @@ from hingeline.model_selection import KernelSearchCV
 LEARNERS = (
     SVC,
     WorstViolatorSVC,
-    MinNormSVC,
-    NNISDAClassifier,
+    L2SVC,
     LASVC,
     KernelSGDClassifier,
     IncrementalSVC,

@@ -18,14 +18,13 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, Stra
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hingeline import LASVC, SVC, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
+from hingeline import L2SVC, LASVC, SVC, WorstViolatorSVC
 from hingeline.model_selection import KernelSearchCV, default_param_grid, evaluator, nested_cross_validate, shared
 
 GRIDS = {
     SVC: {"C": [100.0, 0.1, 3.0], "gamma": [0.05, 5.0]},
     WorstViolatorSVC: {"margin": [0.3, 0.01, 1.0], "gamma": [0.05, 5.0]},
-    MinNormSVC: {"C": [0.5, 20.0], "gamma": [0.1]},
-    NNISDAClassifier: {"C": [0.5, 20.0], "gamma": [0.1]},
+    L2SVC: {"C": [0.5, 20.0], "gamma": [0.1], "solver": ["auto", "nnisda"]},
 }
 
 
@@ -117,7 +116,7 @@ def test_gamma_by_name(gamma):
         assert_same(*both(estimator(), {"gamma": [gamma, 0.3]}, X, y, scoring=SCORES, refit="accuracy"))
 
 
-@pytest.mark.parametrize("estimator", [SVC, WorstViolatorSVC, MinNormSVC])
+@pytest.mark.parametrize("estimator", [SVC, WorstViolatorSVC, L2SVC])
 def test_weights_and_class_weights(estimator):
     X, y = samples()
     weight = np.random.default_rng(1).integers(0, 4, len(y)) / 2
@@ -173,7 +172,7 @@ def test_a_matrix_pays_earlier_if_each_C_is_trained_from_zero():
     y = rng.integers(0, 3, 2100)
     X = rng.normal(size=(2100, 64)) + y[:, np.newaxis]
     splits = [(np.arange(k, 300 + k), np.arange(400 + k, 500 + k)) for k in range(10)]
-    for estimator, name, storage in ((WorstViolatorSVC(), "margin", "rows"), (MinNormSVC(), "C", "matrix")):
+    for estimator, name, storage in ((WorstViolatorSVC(), "margin", "rows"), (L2SVC(), "C", "matrix")):
         grid = {name: [0.1, 0.5, 1.0], "gamma": [0.001, 0.01]}
         ours, theirs = both(estimator, grid, X, y, cv=splits, scoring=SCORES, refit="accuracy")
         assert ours.kernel_storage_ == storage
@@ -186,7 +185,7 @@ def test_options_of_the_estimators():
         (SVC(decision_function_shape="ovo"), {"C": [1.0, 5.0], "shrinking": [True, False]}),
         (SVC(break_ties=True, gamma=3.0), {"C": [0.01, 1.0]}),
         (WorstViolatorSVC(random_state=3), {"cap": [0.2, 1.0], "margin": [0.1, 0.2]}),
-        (MinNormSVC(multi_class="all"), {"C": [1.0, 5.0], "step": ["mdm", "imdm"]}),
+        (L2SVC(multi_class="all"), {"C": [1.0, 5.0], "solver": ["min_norm_mdm", "min_norm"]}),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -220,7 +219,7 @@ def test_c_has_no_effect_on_worst_violators():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_results_do_not_depend_on_threads_and_memory(n_jobs):
     X, y = samples(300)
-    for estimator in (SVC, WorstViolatorSVC, MinNormSVC):
+    for estimator in (SVC, WorstViolatorSVC, L2SVC):
         grid = GRIDS[estimator]
         expected = KernelSearchCV(estimator(), grid, scoring=SCORES, refit="accuracy").fit(X, y)
         assert expected.kernel_storage_ == "matrix"
@@ -413,8 +412,8 @@ def test_splits_with_a_gamma_of_their_own_are_trained_side_by_side(monkeypatch):
 def test_few_threads_and_small_caches_if_newtons_method_takes_much_memory():
     """5,000 rows: 50 MB of held values, 67 of a factor, 20 of landmarks."""
     X, y = np.zeros((5000, 1)), np.arange(5000) % 2
-    for limit, newton, threads in ((100, True, 1), (300, True, 2), (1000, True, 4), (100, False, 4)):
-        problem = shared.SearchData(MinNormSVC(gamma=1.0, newton=newton), X, y, None)
+    for limit, solver, threads in ((100, "auto", 1), (300, "auto", 2), (1000, "auto", 4), (100, "min_norm", 4)):
+        problem = shared.SearchData(L2SVC(gamma=1.0, solver=solver), X, y, None)
         kernels = shared.SharedKernel(problem, limit * 2**20, 4)
         train = np.arange(4000)
         runs, _ = kernels.runs([shared.Cell({"C": c}, train, train) for c in (1.0, 2.0)])

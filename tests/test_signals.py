@@ -6,19 +6,18 @@ Ctrl-C in kernel functions and in short calls is in the battery, `hingeline.test
 
 import pickle
 import signal
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
 from hingeline import (
+    L2SVC,
     LASVC,
     SVC,
     IncrementalSVC,
     KernelSGDClassifier,
-    MinNormSVC,
-    NNISDAClassifier,
     WorstViolatorSVC,
 )
 from hingeline.testing.behaviour import COPIES
@@ -71,7 +70,7 @@ BATCH = {
     "svc, pairs": (SVC(C=100.0, n_jobs=2), lambda: noise(n_classes=4)),
     "svc, steps": (SVC(C=1e4, gamma=0.5, tol=1e-9), lambda: noise(3_000, 4)),
 }
-for name, machine in {"nnisda": NNISDAClassifier, "min norm": MinNormSVC}.items():
+for name, machine in {"l2": L2SVC, "nnisda": partial(L2SVC, solver="nnisda")}.items():
     BATCH[f"{name}, columns"] = (machine(C=100.0), noise)
     BATCH[f"{name}, no cache"] = (machine(C=100.0, cache_size=1), noise)
     BATCH[f"{name}, steps"] = (machine(C=1e8, gamma=0.2, tol=1e-12), lambda: easy(5_000))

@@ -69,8 +69,8 @@ _finished = partial(_lasvc, variant="lasvm", tol=1e-3)
 FINISHED = {"lasvm-finished": Peer("LASVC, finished", "hingeline", _FLOAT32, _finished)}
 #: Exact solvers of the problem with squared errors, in both precisions.
 L2 = {
-    f"{kind}-{dtype}": Peer(kind, "hingeline", {"dense": dtype}, partial(_ours, kind=kind))
-    for kind in ("MinNormSVC", "NNISDAClassifier")
+    f"{name}-{dtype}": Peer(name, "hingeline", {"dense": dtype}, partial(_ours, kind="L2SVC", solver=solver))
+    for name, solver in (("L2SVC", "auto"), ("L2SVC, nnisda", "nnisda"))
     for dtype in ("float64", "float32")
 }
 #: hingeline is the first, and the one that the others are compared with.

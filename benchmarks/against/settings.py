@@ -71,7 +71,7 @@ SETS = {
     ),
     # The LASVM paper's, all 60,000 rows.
     "mnist8-all": Data("mnist", "255", Ours(gamma=0.02), Theirs(C=100.0, gamma=0.001), positive=8),
-    # Squared errors beside SVC. gamma of either by `python -m benchmarks.choose_gamma --model MinNormSVC SVC`,
+    # Squared errors beside SVC. gamma of either by `python -m benchmarks.choose_gamma --model L2SVC SVC`,
     # which chose the same for both.
     "letter-l2": Data("letter", "unit", Ours(gamma=16.0), Theirs(C=16.0, gamma=4.0)),
     "usps-l2": Data("usps", "none", Ours(gamma=0.015625), Theirs(C=16.0, gamma=0.00390625), exponents=(-8, 0)),

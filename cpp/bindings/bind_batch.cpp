@@ -47,18 +47,19 @@ void bind_batch(nb::module_& m) {
     nb::class_<Locked<L2Machines>> l2(m, "L2Machines", "L2-SVM of all class pairs, or of all classes at once.");
     l2.def(
           "__init__",
-          [](Locked<L2Machines>* self, const std::string& rule, bool at_once, Contiguous1<std::int64_t> codes,
+          [](Locked<L2Machines>* self, const std::string& solver, bool at_once, Contiguous1<std::int64_t> codes,
              Contiguous1<double> penalties, Index classes, bool fit_intercept, double tol, Index max_iter,
-             std::size_t cache_bytes, bool newton) {
-              const auto chosen =
-                  choice<L2Rule>(rule, {{"nnisda", L2Rule::nnisda}, {"mdm", L2Rule::mdm}, {"imdm", L2Rule::imdm}});
-              new (self)
-                  Locked<L2Machines>(start_l2(chosen, at_once, {fit_intercept, tol, max_iter, cache_bytes, newton},
-                                              listed(codes), classes, listed(penalties)));
+             std::size_t cache_bytes) {
+              const auto rule = choice<L2Rule>(solver, {{"auto", L2Rule::imdm},
+                                                        {"min_norm", L2Rule::imdm},
+                                                        {"min_norm_mdm", L2Rule::mdm},
+                                                        {"nnisda", L2Rule::nnisda}});
+              const bool newton = solver == "auto";  // others make the steps of the papers only
+              new (self) Locked<L2Machines>(start_l2(rule, at_once, {fit_intercept, tol, max_iter, cache_bytes, newton},
+                                                     listed(codes), classes, listed(penalties)));
           },
-          nb::arg("rule"), nb::arg("at_once"), nb::arg("codes"), nb::arg("penalties"), nb::arg("classes"),
-          nb::kw_only(), nb::arg("fit_intercept"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("cache_bytes"),
-          nb::arg("newton") = true)
+          nb::arg("solver"), nb::arg("at_once"), nb::arg("codes"), nb::arg("penalties"), nb::arg("classes"),
+          nb::kw_only(), nb::arg("fit_intercept"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("cache_bytes"))
         .def(
             "guess",
             [](Locked<L2Machines>& l, Index machine, Contiguous1<double> v) {

@@ -17,8 +17,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from . import datasets as datasets
     from . import metrics as metrics
     from . import model_selection as model_selection
-    from .batch.min_norm import MinNormSVC as MinNormSVC
-    from .batch.nnisda import NNISDAClassifier as NNISDAClassifier
+    from .batch.l2_svc import L2SVC as L2SVC
     from .batch.ollawv import WorstViolatorSVC as WorstViolatorSVC
     from .batch.svc import SVC as SVC
     from .exact.incremental import IncrementalSVC as IncrementalSVC

@@ -13,20 +13,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from sklearn.tree import DecisionTreeClassifier
 
-from hingeline import SVC, MinNormSVC, NNISDAClassifier, WorstViolatorSVC
+from hingeline import L2SVC, SVC, WorstViolatorSVC
 
-from .settings import MARGIN, MNSVM, NEWTON, NNISDA, OLLAWV, SEARCHED, SEED, SVC_
+from .settings import MARGIN, MNSVM, NNISDA, OLLAWV, SEARCHED, SEED, SOLVERS, SVC_
 
 BINS = 10
 MACHINES = {
     OLLAWV: WorstViolatorSVC,
     SEARCHED: WorstViolatorSVC,
-    NNISDA: NNISDAClassifier,
-    MNSVM: MinNormSVC,
+    NNISDA: L2SVC,
+    MNSVM: L2SVC,
     SVC_: SVC,
 }
 #: Parameters that are not searched, other than the defaults.
-FIXED = {OLLAWV: {"margin": MARGIN}, **{method: {"newton": value} for method, value in NEWTON.items()}}
+FIXED = {OLLAWV: {"margin": MARGIN}, **{method: {"solver": solver} for method, solver in SOLVERS.items()}}
 
 
 def make(method: str, n_jobs: int, **cell: Any) -> BaseEstimator:

@@ -109,7 +109,10 @@ METHODS = {
         note="LogisticRegression with C = 1/(2 ridge), at most 200 iterations of L-BFGS",
     ),
 }
-#: Whether Newton's method may come between the steps of a method. NNISDA takes several times as long without it.
+#: Solvers of L2SVC.
+SOLVERS = {NNISDA: "nnisda", MNSVM: "min_norm"}
+#: Whether Newton's method came between the steps in the runs that are kept. New runs make the steps only, and those of
+#: NNISDA take several times as long: raise PROTOCOL if they are made again.
 NEWTON = {NNISDA: True, MNSVM: False}
 #: Table 1.3, what we add to it, and Table 1.5.
 FIRST = (OLLAWV, NNISDA, MNSVM)

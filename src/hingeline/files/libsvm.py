@@ -72,9 +72,9 @@ def save_libsvm(model: Any, path: str | os.PathLike[str]) -> None:
     ----------
     model : estimator
         Fitted kernel classifier with two classes, or with a machine for each pair of classes: SVC, WorstViolatorSVC,
-        LASVC, KernelSGDClassifier, IncrementalSVC (two classes), MinNormSVC and NNISDAClassifier (unless
-        ``multi_class='all'``), or SVC and NuSVC of scikit-learn. Or a one-class SVM: IncrementalOneClassSVM with
-        ``shape='plane'``, or OneClassSVM of scikit-learn. Labels must be integers.
+        LASVC, KernelSGDClassifier, IncrementalSVC (two classes), L2SVC (unless ``multi_class='all'``), or SVC
+        and NuSVC of scikit-learn. Or a one-class SVM: IncrementalOneClassSVM with ``shape='plane'``, or OneClassSVM of
+        scikit-learn. Labels must be integers.
     path : str or path-like
         File. It is written as a whole, as in :func:`hingeline.save`.
 

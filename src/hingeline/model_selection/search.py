@@ -35,12 +35,12 @@ class KernelSearchCV(GridSearchCV):
     """Search over the parameters of a kernel classifier by cross-validation: GridSearchCV with shared kernel values.
 
     It has the parameters, attributes and results of :class:`sklearn.model_selection.GridSearchCV`, and is faster for
-    ``SVC`` (of this package or of scikit-learn), ``WorstViolatorSVC``, ``MinNormSVC`` and ``NNISDAClassifier``: the
-    dot products of the samples are computed once, the kernel matrix once for each kernel, and each split is a view of
-    it. Margins of ``WorstViolatorSVC`` are points of one sequence of steps, which is made once. Machines of ``SVC`` in
-    which no coefficient has reached C are not trained again for larger C. Other estimators are fitted as GridSearchCV
-    does it. Pipelines that end with one of these are fast too if only parameters of the last step are searched: the
-    steps before it are fitted once for each split.
+    ``SVC`` (of this package or of scikit-learn), ``WorstViolatorSVC`` and ``L2SVC``: the dot products of the
+    samples are computed once, the kernel matrix once for each kernel, and each split is a view of it. Margins of
+    ``WorstViolatorSVC`` are points of one sequence of steps, which is made once. Machines of ``SVC`` in which no
+    coefficient has reached C are not trained again for larger C. Other estimators are fitted as GridSearchCV does it.
+    Pipelines that end with one of these are fast too if only parameters of the last step are searched: the steps
+    before it are fitted once for each split.
 
     Scores of estimators of this package are those of separate fits, to the bit. Scores of :class:`sklearn.svm.SVC`
     come from :class:`hingeline.SVC`, which solves the same problem to the same tolerance.

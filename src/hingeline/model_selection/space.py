@@ -59,8 +59,8 @@ def default_param_grid(estimator: Any, X: Any, y: Any = None) -> dict[str, list[
     Parameters
     ----------
     estimator : estimator
-        ``SVC`` of this package or of scikit-learn, ``WorstViolatorSVC``, ``MinNormSVC`` or ``NNISDAClassifier``, or
-        a pipeline that ends with one of them.
+        ``SVC`` of this package or of scikit-learn, ``WorstViolatorSVC`` or ``L2SVC``, or a pipeline that
+        ends with one of them.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Training samples.
     y : array-like of shape (n_samples,), default=None

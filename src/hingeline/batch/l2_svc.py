@@ -1,0 +1,318 @@
+"""The L2-SVM: squared hinge loss and penalised intercept, solved exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .. import _core
+from ..base import params
+from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
+from ..base.duration import Work
+from ..base.fit import run, with_callbacks
+from ..base.rows import LARGEST
+from .start import coefficients, guess_of, mismatch
+from .training import BatchTraining
+
+#: Steps per sample assumed for the length of progress bars.
+STEPS_PER_SAMPLE = 4
+#: Limits of Newton's method in the core (algo/l2): rows whose kernel values are held, rows of a Cholesky factor,
+#: landmarks of the approximation of low rank.
+HELD_ROWS, FACTORED_ROWS, LANDMARKS = 8192, 4096, 512
+ADVICE = {
+    "max_iter": "Raise max_iter or tol, scale the features, or lower C.",
+    "precision": "Progress ended because of rounding errors: raise tol, scale the features, or lower C.",
+    "indefinite": "The kernel is not positive semi-definite on these samples, so the problem has no optimum: change "
+    "the kernel, or lower C.",
+}
+
+
+class L2SVC(KernelClassifier):
+    """Kernel classifier with squared hinge loss and penalised intercept, solved exactly (L2-SVM).
+
+    Minimises ``1/2 (||w||**2 + b**2) + C/2 sum(max(0, 1 - y f(x))**2)``: the squared hinge loss with a penalised
+    intercept. The solution is unique; `solver` chooses the way to it. Up to a factor the solution is the point of
+    smallest norm in the convex hull of the training samples, each multiplied by its label.
+
+    Multi-class problems are split one-vs-one, or solved all at once. Results do not depend on ``n_jobs`` or
+    ``cache_size``, to the bit.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the squared errors; not comparable with C of :class:`sklearn.svm.SVC`.
+    tol : float, default=1e-3
+        Training stops when the largest KKT violation is at most `tol`, in units of the margin. The relative duality gap
+        is then at most about ``2 * tol``. With ``solver='nnisda'`` margins of support vectors that are too large are
+        violations, too.
+    max_iter : int, default=-1
+        Maximum number of steps for each machine; -1: no limit.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept. It is penalised like the weights.
+    solver : {'auto', 'min_norm', 'min_norm_mdm', 'nnisda'}, default='auto'
+        All have the same solution, up to `tol`. 'auto' makes the steps of 'min_norm', and uses Newton's method where it
+        is faster: after a few steps with 4,096 samples or more, and between steps that make little progress. The others
+        make the steps of the papers only, for comparisons of solvers.
+
+        'min_norm' (MNSVM by IMDM): each step moves weight to the sample with the largest KKT violation, from the
+        support vector with the largest decrease of the norm. 'min_norm_mdm' (MDM): from the support vector with the
+        largest margin; a step costs a little less, but there are more of them. 'nnisda': each step takes the sample
+        with the largest KKT violation and sets its coefficient to the maximiser of the dual given the others.
+    kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
+        A callable gets two sets of rows and returns the matrix of kernel values between them. It is called for blocks
+        of rows, never for the whole training set.
+    gamma : {'scale', 'auto'} or float, default='scale'
+        Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
+        if `sample_weight` is given; 'auto' is ``1 / n_features``.
+    degree : int, default=3
+        Degree of 'poly'.
+    coef0 : float, default=0.0
+        Constant of 'poly' and 'sigmoid'.
+    class_weight : dict or 'balanced', default=None
+        Factor on C for the samples of a class.
+    cache_size : float, default=200
+        Memory in MB for kernel columns, and for a compressed copy of X if that is faster.
+    n_jobs : int, default=None
+        Threads for class pairs and for prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context),
+        -1 all processors.
+    multi_class : {'ovo', 'all'}, default='ovo'
+        With more than two classes: one machine for each pair of classes, or one machine for all classes, whose labels
+        are the corners of a simplex ('all'; not with ``solver='nnisda'``).
+    decision_function_shape : {'ovr', 'ovo'}, default='ovr'
+        Shape of :meth:`decision_function` with more than two classes.
+    warm_start : bool, default=False
+        Whether :meth:`fit` starts from the last solution, if it has the same samples and labels.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    support_ : ndarray of shape (n_support,)
+        Indices of the support vectors among the training rows, class after class.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_support, n_features)
+        Support vectors; empty with ``kernel='precomputed'``.
+    n_support_ : ndarray of shape (n_classes,)
+        Number of support vectors of each class.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support) or (n_classes, n_support)
+        Signed coefficients in LIBSVM's layout; with ``multi_class='all'`` and more than two classes one line per class.
+    intercept_ : ndarray of shape (n_decisions,)
+        Intercepts: sums of the signed coefficients, or zeros if `fit_intercept` is False.
+    coef_ : ndarray of shape (n_decisions, n_features)
+        Weights of the features, with a linear kernel only.
+    n_iter_ : ndarray of shape (n_machines,)
+        Steps of each machine.
+    dual_objective_ : ndarray of shape (n_machines,)
+        Dual objective of each machine.
+    duality_gap_ : ndarray of shape (n_machines,)
+        Primal objective minus dual objective, an upper bound of the distance from the optimum. A difference between
+        -1e-12 times the dual objective and 0 is a rounding error and given as 0. NaN if training was interrupted before
+        it was computed.
+    kkt_violation_ : ndarray of shape (n_machines,)
+        Largest KKT violation, in units of the margin. NaN if training was interrupted before it was computed.
+    n_kernel_evals_ : int
+        Kernel values computed in training.
+    history_ : dict of ndarray
+        Columns 'machine', 'step', 'seconds', 'n_support', 'kkt_violation', 'dual_objective', 'kernel_evals'.
+    stop_reason_ : ndarray of str of shape (n_machines,)
+        'tol' (tolerance reached), 'max_iter', 'precision' (no progress because of rounding errors), 'indefinite' (the
+        kernel is not positive semi-definite), 'interrupted' (Ctrl-C) or 'stopped' (by a callback).
+    decision_scale_ : ndarray of shape (n_decisions,)
+        Largest absolute decision value of each machine in training, to break ties between votes.
+    shape_fit_ : tuple of int
+        Shape of X in fit.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string names.
+
+    See Also
+    --------
+    LinearSVC : Same problem with a linear kernel, for many samples.
+    WorstViolatorSVC : One step per support vector, no optimisation problem to converge.
+    sklearn.svm.SVC : Hinge loss, intercept not penalised.
+
+    Notes
+    -----
+    The model stores its support vectors, which are rows of the training data.
+
+    References
+    ----------
+    R. Strack, V. Kecman, "Minimal norm support vector machines for large classification tasks", ICMLA 2012.
+
+    G. A. Melki, "Novel online SVM using worst-violators", chapter 1 of "Novel support vector machines for diverse
+    learning paradigms", dissertation, Virginia Commonwealth University, 2018, where MNSVM and NNISDA are compared with
+    OLLAWV.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hingeline import L2SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = L2SVC(C=10, gamma=0.5).fit(X, y)
+    >>> clf.score(X, y) > 0.95
+    True
+    >>> clf.stop_reason_.tolist()
+    ['tol', 'tol', 'tol']
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        cache_size: float = 200,
+        n_jobs: int | None = None,
+        multi_class: str = "ovo",
+        decision_function_shape: str = "ovr",
+        warm_start: bool = False,
+    ) -> None:
+        params.assign(self, locals())
+
+    _work = Work(values=1.0, updates=10.0)
+    _rules = {
+        "C": params.real(above=0.0, most=LARGEST),
+        "tol": params.real(least=0.0),
+        "max_iter": params.integer(least=-1),
+        "fit_intercept": params.boolean(),
+        "solver": params.one_of("auto", "min_norm", "min_norm_mdm", "nnisda"),
+        **CLASSIFIER_RULES,
+        "multi_class": params.one_of("ovo", "all"),
+        "warm_start": params.boolean(),
+    }
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, dual_init: Any = None) -> L2SVC:
+        """Learn from training data.
+
+        Ctrl-C ends training early and leaves a usable model behind.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples, float32 or float64 (kernel values are computed in the precision of X); with
+            ``kernel='precomputed'`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C. Samples of weight zero are left out.
+        dual_init : L2SVC, default=None
+            Fitted estimator for the same samples and labels whose coefficients are the starting point. Its solver, C
+            and kernel may differ.
+
+        Returns
+        -------
+        L2SVC
+            The fitted estimator.
+        """
+        run(self, type(self)._prepare, X, y, sample_weight, dual_init)
+        return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> L2Training:
+        begin = self._begin(dual_init)
+        X, self.classes_, codes = self._validate_fit(X, y)
+        given = None if sample_weight is None else self._sample_weights(sample_weight, X)
+        self._set_kernel(X, given)
+        self._require_moderate(X)
+        training = self._training(X, codes, given)
+        for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes, training.core.n_machines)):
+            training.core.guess(k, guess)
+        return training
+
+    def _training(
+        self, X: Any, codes: np.ndarray, sample_weight: np.ndarray | None, rows: np.ndarray | None = None
+    ) -> L2Training:
+        weights = self._weights(self.classes_, codes, self._sample_weights(sample_weight, codes))
+        return L2Training(self, X, codes, self._penalties(weights), rows)
+
+    def _machines(self, codes: np.ndarray, penalties: np.ndarray, cache_bytes: int) -> _core.L2Machines:
+        if self.solver == "nnisda" and self.multi_class == "all":
+            raise ValueError(
+                "multi_class='all' is not available with solver='nnisda'. Use multi_class='ovo' or another solver."
+            )
+        return _core.L2Machines(
+            self.solver,
+            self.multi_class == "all" and len(self.classes_) > 2,
+            codes,
+            penalties,
+            len(self.classes_),
+            fit_intercept=bool(self.fit_intercept),
+            tol=float(self.tol),
+            max_iter=2**62 if self.max_iter < 0 else int(self.max_iter),
+            cache_bytes=cache_bytes,
+        )
+
+    def _work_bytes(self, n: int) -> int:
+        """Most memory of a machine with n samples besides the cache: kernel values that Newton's method holds."""
+        if self.solver != "auto":
+            return 0
+        held, factored = min(n, HELD_ROWS), min(n, FACTORED_ROWS)
+        return 2 * held**2 + 4 * factored**2 + 8 * LANDMARKS * n
+
+    def _penalties(self, weights: np.ndarray) -> np.ndarray:
+        """C of every sample."""
+        penalties: np.ndarray = self.C * weights
+        some = penalties[weights > 0]
+        if some.max() > LARGEST or some.min() < 1 / LARGEST:
+            raise ValueError(
+                f"C times the weights must lie between {1 / LARGEST:g} and {LARGEST:g}. Got {some.min():g} to "
+                f"{some.max():g}; change C or the weights."
+            )
+        return penalties
+
+    # ---- starting point ------------------------------------------------------------------------------
+
+    def _begin(self, dual_init: Any) -> Any:
+        """Starting point, read before this fit changes any attribute."""
+        if dual_init is None:
+            return guess_of(self) if self.warm_start else None
+        if not isinstance(dual_init, L2SVC):
+            raise TypeError(f"dual_init must be a fitted L2SVC. Got {type(dual_init).__name__}.")
+        check_is_fitted(dual_init)
+        return guess_of(dual_init)
+
+    def _guesses(self, begin: Any, wanted: bool, codes: np.ndarray, n_machines: int) -> list[np.ndarray]:
+        """Starting coefficients of every machine by sample. A `wanted` start that does not fit is an error."""
+        if begin is None:
+            return []
+        obstacle = mismatch(begin, codes, self.classes_, n_machines == 1)
+        if not obstacle:
+            return coefficients(begin, codes)
+        if wanted:
+            raise ValueError(f"dual_init must have been fitted to the same samples and labels: {obstacle}.")
+        return []
+
+
+class L2Training(BatchTraining):
+    """One fit of L2SVC."""
+
+    def __init__(
+        self, estimator: L2SVC, X: Any, codes: np.ndarray, penalties: np.ndarray, rows: np.ndarray | None
+    ) -> None:
+        super().__init__(estimator, X, codes, rows=rows)
+        self.core = estimator._machines(codes, penalties, self.cache_bytes)
+        self.n_steps = estimator.max_iter if estimator.max_iter >= 0 else STEPS_PER_SAMPLE * self.largest_pair
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        return {**super().attributes(unfinished), "shape_fit_": self.X.shape}
+
+    def complaints(self) -> Iterator[str]:
+        """Machines that did not reach the tolerance."""
+        est = self.estimator
+        for reason, advice in ADVICE.items():
+            late = np.flatnonzero(est.stop_reason_ == reason)
+            if len(late):
+                yield (
+                    f"{len(late)} of {len(est.stop_reason_)} machines stopped ({reason}) before the largest KKT "
+                    f"violation reached tol={est.tol:g}: it is {est.kkt_violation_[late].max():.3g}. {advice}"
+                )
