@@ -19,6 +19,7 @@ from sklearn.utils.validation import assert_all_finite
 from .. import _core
 from .frame import Frame
 from .labels import label_column, libsvm_layout, read_only
+from .objects import is_objects
 from .rows import as_damage, require_sound
 from .state import lock_of, snapshot
 
@@ -50,6 +51,10 @@ class ReadsEnsemble:
                 sound = isinstance(self._model, Ensemble) and "_gamma" in vars(self)
                 require_sound(sound, "_model or _gamma is missing")
                 require_sound(self._model.frozen.keys() <= self._frozen().keys(), "frozen has other names")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        own = vars(self)
+        return "_model" in own or any(name.endswith("_") and not name.startswith("_") for name in own)
 
     def __copy__(self) -> Any:
         """Independent copy: forgetting a point in one does not affect the other."""
@@ -85,6 +90,10 @@ class Ensemble:
     """
 
     frame: Frame | None = None
+    #: Objects that the rows of the core stand for, by the number in the row; None: rows of numbers.
+    objects: dict[int, Any] | None = None
+    #: Objects seen so far.
+    n_objects = 0
     #: By name of a parameter that cannot change: what to do instead.
     remedies: dict[str, str] = {}
 
@@ -189,12 +198,45 @@ class Ensemble:
 
     # ---- rows and attributes -------------------------------------------------------------------------
 
+    def encode_rows(self, X: Any) -> Any:
+        """Rows for the core: X, or numbers in place of objects, which are kept as long as the core holds the numbers.
+
+        Objects that are not learnt are dropped by a later call.
+        """
+        if not is_objects(X):
+            return X
+        with self.lock:
+            if len(self.objects or ()) > 2 * self.core.n_rows + len(X):
+                self.drop_objects()
+            if self.objects is None:
+                self.objects = {}
+            first, self.n_objects = self.n_objects, self.n_objects + len(X)
+            self.objects.update(enumerate(X, first))
+            return np.arange(first, self.n_objects, dtype=np.float64)[:, np.newaxis]
+
+    def drop_objects(self) -> None:
+        """Drop the objects that the core does not hold."""
+        if self.objects is not None:
+            self.objects = self._objects_held(self._held_rows())
+
+    def _objects_held(self, rows: Any) -> dict[int, Any] | None:
+        """Objects that rows of the core stand for."""
+        if self.objects is None:
+            return None
+        numbers = [] if rows is None else rows[:, 0].astype(np.int64).tolist()
+        return {number: self.objects[number] for number in numbers}
+
     def take(self, rows: np.ndarray) -> Any:
-        """Rows held by the core, in the coordinates of the user."""
+        """Rows held by the core, in the coordinates of the user, or the objects that they stand for."""
         return self._restore(self._take(rows))
 
     def _restore(self, rows: Any) -> Any:
-        return rows if self.frame is None else self.frame.restore(rows)
+        if self.objects is None:
+            return rows if self.frame is None else self.frame.restore(rows)
+        found = np.empty(len(rows), dtype=object)
+        for k, number in enumerate(rows[:, 0].astype(np.int64).tolist()):
+            found[k] = self.objects[number]
+        return found
 
     def _take(self, rows: np.ndarray) -> Any:
         """Rows as the core holds them."""
@@ -243,7 +285,10 @@ class Ensemble:
             left_out = ("core", "_read", "_all")
             state = {name: value for name, value in vars(self).items() if name not in left_out}
             state["labels"] = self.labels[: self.core.n_classes]
-            return {**state, "state": self.core.save(), "rows": self._held_rows()}
+            rows = self._held_rows()
+            if self.objects is not None:
+                state["objects"] = self._objects_held(rows)
+            return {**state, "state": self.core.save(), "rows": rows}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         with as_damage():
@@ -255,6 +300,8 @@ class Ensemble:
             self.core = self._new_core()
             self.core.restore(saved, None if rows is None else _core.Matrix(rows))
             require_sound(self._is_sound(saved, rows), "labels or rows are missing")
+            held = self._objects_held(rows)  # raises if one is missing
+            require_sound(type(self.n_objects) is int and self.n_objects > max(held or [-1]), "n_objects is too small")
             self._configure_saved()
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:

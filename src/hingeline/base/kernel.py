@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
 
 from .. import _core
 from .._registry import COMPUTED, KERNELS, kernel_parameters
@@ -14,7 +15,8 @@ from . import params
 from .duration import Work
 from .frame import Frame, choose_frame, loses_digits
 from .labels import read_only
-from .rows import LARGEST, RowEstimator, blocks, require_array, require_finite, require_sound
+from .objects import as_objects
+from .rows import LARGEST, RowEstimator, blocks, flatten_column, require_array, require_finite, require_sound
 from .state import snapshot
 from .warn import warn
 
@@ -41,6 +43,8 @@ class KernelEstimator(RowEstimator):
     """
 
     _needed: tuple[str, ...] = ("dual_coef_", "support_vectors_", "intercept_", "_gamma")
+    #: Whether samples for a callable kernel may be objects.
+    _takes_objects = False
     #: Coordinates of rows in the core; None: those of the user.
     _frame: Frame | None = None
 
@@ -54,13 +58,37 @@ class KernelEstimator(RowEstimator):
         return bool(self.kernel != "precomputed")
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
-        """Checked X, CSR in canonical format (and y, if given)."""
+        """Checked X, CSR in canonical format (and y, if given). A callable kernel may get objects; see `as_objects`."""
+        if self._takes_objects and callable(self.kernel):
+            holds_objects = not reset and "n_features_in_" not in vars(self)
+            objects = as_objects(X, always=holds_objects)
+            if objects is not None or holds_objects:
+                return self._check_objects(X, objects, y, reset=reset)
         checked = super()._check_rows(X, y, reset=reset, finite=finite)
         X = checked[0] if isinstance(checked, tuple) else checked
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
         return (X, checked[1]) if isinstance(checked, tuple) else X
+
+    def _check_objects(self, X: Any, objects: np.ndarray | None, y: Any, *, reset: bool) -> Any:
+        """Checked samples that are no rows of numbers (and y, if given)."""
+        if objects is None or (not reset and "n_features_in_" in vars(self)):
+            known = "a table of numbers" if objects is not None else "a sequence of objects"
+            raise ValueError(f"X must be {known}, as in the first call. Got {type(X).__name__}.")
+        if not len(objects):
+            raise ValueError("X must have at least one sample. Got 0 samples.")
+        if reset:
+            for name in ("n_features_in_", "feature_names_in_"):
+                self.__dict__.pop(name, None)
+        if isinstance(y, str):
+            return objects
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        y = column_or_1d(flatten_column(y))
+        assert_all_finite(y, input_name="y")
+        check_consistent_length(objects, y)
+        return objects, y
 
     # ---- kernel values -------------------------------------------------------------------------------
 
@@ -122,6 +150,8 @@ class KernelEstimator(RowEstimator):
 
     def _row_dtype(self, X: Any) -> np.dtype[Any]:
         """Precision of rows in the core."""
+        if X.dtype == object:
+            return np.dtype(np.float64)
         return X.dtype if self._frame is None else self._frame.dtype(X)
 
     def _settle_gamma(self, X: Any, sample_weight: np.ndarray | None) -> None:

@@ -106,6 +106,7 @@ class ExactEnsemble(Ensemble):
             self.core.forget(source, numbers, threads=threads)
             for number in numbers.tolist():
                 del self.name_of[number]
+            self.drop_objects()
             self._read = self._all = None  # they hold support vectors
             vars(self).pop("calibration", None)
 

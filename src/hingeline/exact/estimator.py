@@ -43,6 +43,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
     """Base of the exact incremental estimators: points held, forgetting, diagnostics."""
 
     _dtypes = (np.float64,)
+    _takes_objects = True
 
     @exclusive
     def forget(self, ids: Any) -> Any:
@@ -195,6 +196,7 @@ class PointsTraining(Training):
     ) -> None:
         self.estimator, self.ensemble, self.X, self.y = estimator, ensemble, X, y
         self.weights, self.given, self.classes = weights, given, classes
+        self.rows = ensemble.encode_rows(X)
         self.source = estimator._points_source(ensemble)
         alone = len(weights) == 1 and ensemble.core.n_rows < MANY  # asking joblib takes longer than one row
         self.threads = 1 if alone else estimator._training_threads()
@@ -212,7 +214,7 @@ class PointsTraining(Training):
             arrivals: list[tuple[int, int]] = []
             if self.y is not None:
                 labels, arrivals, codes = ensemble.encode(self.y[some], self.classes)
-            X = self.X if len(rows) == self.n_steps else self.X[some]  # no copy of all rows
+            X = self.rows if len(rows) == self.n_steps else self.rows[some]  # no copy of all rows
             weights = np.ascontiguousarray(self.weights[some])
             ensemble.expect(names, self.given is not None, labels)
             chunk = _core.Chunk(self.estimator._matrix(X), rows, numbers, codes, weights, arrivals)

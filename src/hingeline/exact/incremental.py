@@ -46,7 +46,8 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         Weight of the loss. To change it in a fitted model call :meth:`set_C`.
     kernel : {'linear', 'poly', 'rbf'} or callable, default='rbf'
         Positive semi-definite kernel. A callable gets two sets of rows and returns the matrix of kernel values between
-        them. For a precomputed matrix use rows that hold their own number and a callable that looks up values.
+        them. Samples may then be anything, such as strings or graphs: it gets them as arrays of objects with one
+        dimension. For a precomputed matrix use rows that hold their own number and a callable that looks up values.
     gamma : {'scale', 'auto'} or float, default='scale'
         Coefficient of 'rbf' and 'poly'. 'scale' is ``1 / (n_features * X.var())`` for X of the first call, with a
         weighted variance if `sample_weight` is given; 'auto' is ``1 / n_features``. Use a number if points must be
@@ -315,7 +316,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         ensemble = self._ready("C")
         self._require_C(C, ensemble)
         source, threads = self._points_source(ensemble), self._training_threads()
-        ensemble.bound(source, float(C), 0.0, threads, partial(vars(self).update, C=C))
+        ensemble.bound(source, float(C), 0.0, threads, partial(self.__dict__.update, C=C))
         ensemble.warn()
         return self
 

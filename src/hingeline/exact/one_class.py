@@ -47,7 +47,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         Problem that is solved, see above.
     kernel : {'linear', 'poly', 'rbf'} or callable, default='rbf'
         Positive semi-definite kernel. A callable gets two sets of rows and returns the matrix of kernel values between
-        them.
+        them. Samples may then be anything, such as strings or graphs: it gets them as arrays of objects with one
+        dimension.
     gamma : {'scale', 'auto'} or float, default='scale'
         Coefficient of 'rbf' and 'poly'. 'scale' is ``1 / (n_features * X.var())`` for X of the first call, 'auto' is
         ``1 / n_features``.
@@ -272,7 +273,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         if not rule.accepts(value):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
         source, threads = self._points_source(ensemble), self._training_threads()
-        ensemble.bound(source, *self._bounds(**wanted), threads, partial(vars(self).update, **wanted))
+        ensemble.bound(source, *self._bounds(**wanted), threads, partial(self.__dict__.update, **wanted))
         ensemble.warn()
         return self
 

@@ -183,7 +183,7 @@ class Checkpoint:
         self.note = note
         try:
             self._write()
-        except OSError:
+        except (OSError, TypeError):  # TypeError: samples that a file cannot store
             vars(self.model).clear()
             vars(self.model).update(before)
             self.note, self._writing = before_note, False

@@ -77,7 +77,7 @@ class Encoder:
     def refuse(what: str, path: str) -> Any:
         """Raise the error for a value that cannot be stored."""
         raise TypeError(
-            f"{path} {what}, which a model file cannot store. Use numbers, strings, arrays, lists or dicts."
+            f"{path} {what}, which a model file cannot store. Use numbers, strings, arrays, lists or dicts, or pickle."
         )
 
     def keep(self, array: np.ndarray, path: str) -> str:

@@ -82,6 +82,7 @@ class StreamEnsemble(Ensemble):
 
     def end_fit(self, margins: np.ndarray) -> None:
         """Take the margins of a fit."""
+        self.drop_objects()
         self.margins = self.core.n_seen, margins, NOTHING
 
     def last_margins(self) -> np.ndarray:

@@ -64,7 +64,8 @@ class KernelSGDClassifier(StreamClassifier):
         error of decision values is at most ``truncated_`` times the largest kernel value (1 for 'rbf'), unless a margin
         that close to 1 changed a later step. Nothing is dropped with `average`.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
-        A callable gets two sets of rows and returns the matrix of kernel values between them.
+        A callable gets two sets of rows and returns the matrix of kernel values between them. Samples may then be
+        anything, such as strings or graphs: it gets them as arrays of objects with one dimension.
     gamma : {'scale', 'auto'} or float, default='scale'
         Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
         if `sample_weight` is given; :meth:`partial_fit` uses X of its first call. 'auto' is ``1 / n_features``.

@@ -12,6 +12,7 @@ from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training, run
+from ..base.objects import is_objects
 from .ensemble import StreamEnsemble
 
 STREAM_RULES = {**CLASSIFIER_RULES, "multi_class": params.one_of("ovo", "ovr")}
@@ -23,6 +24,8 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
     A subclass has ``multi_class`` among its parameters, and the methods ``_options``, ``_boxes``, ``_ensemble`` and
     ``_training``.
     """
+
+    _takes_objects = True
 
     def _has_rows(self) -> bool:
         if self.kernel == "precomputed":
@@ -67,7 +70,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         elif len(y) > 1:  # a check of single rows would take longer than learning them
             self._warn_of_lost_digits(X)
         ensemble: StreamEnsemble = self._ensemble(X) if first else self._model
-        X = X.astype(ensemble.dtype, copy=False)
+        X = X if is_objects(X) else X.astype(ensemble.dtype, copy=False)
         boxes = self._boxes(given * self._weights_of(y), ensemble.dtype)
         self._require_moderate(X)
         ensemble.require_weights(self.class_weight, y)
@@ -114,7 +117,7 @@ class StreamTraining(Training):
 
     def __init__(self, estimator: Any, ensemble: StreamEnsemble, X: Any) -> None:
         self.estimator, self.ensemble, self.X = estimator, ensemble, X
-        self.matrix = estimator._matrix(X)
+        self.matrix = estimator._matrix(ensemble.encode_rows(X))
         self.source = estimator._source(self.matrix, ensemble.take)
         self.threads = estimator._training_threads()
 
