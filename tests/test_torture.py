@@ -11,11 +11,10 @@ import pytest
 
 from hingeline import LASVC, SVC, IncrementalSVC
 from hingeline.base.kernel import KernelEstimator
-from hingeline.files import checkpoint
-from hingeline.files import journal as stream_journal
+from hingeline.files import checkpoint, journal
 from hingeline.files.log import Damage
-from hingeline.labelling import journal as answer_journal
-from hingeline.model_selection import journal as search_journal
+from hingeline.labelling import answers
+from hingeline.model_selection import cells
 from tests.torture import allocations, bitrot, forks, gaps, kernels, numbers, scale, signals, states, threads
 from tests.torture.faults import Fault
 from tests.torture.runner import Campaign, campaign_module
@@ -26,14 +25,14 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and sign
 
 #: Trials of each case in the short version.
 SHORT = {
-    "states": 20,
+    "states": 10,
     "signals": 3,
     "numbers": 3,
     "threads": 1,
-    "kernels": 8,
+    "kernels": 4,
     "allocations": 1,
     "scale": 4,
-    "bitrot": 60,
+    "bitrot": 24,
     "forks": 4,
     "gaps": 2,
 }
@@ -197,9 +196,9 @@ def test_kernels_notice_a_half_done_call(monkeypatch):
 @pytest.mark.parametrize(
     ("case", "module", "function", "message"),
     [
-        ("checkpoint: LASVC", stream_journal, "next_frame", "samples of 40"),
-        ("search", search_journal, "next_line", "lost without a word"),
-        ("labelling", answer_journal, "next_line", "answers"),
+        ("checkpoint: LASVC", journal, "next_frame", "samples of 40"),
+        ("search", cells, "next_line", "lost without a word"),
+        ("labelling", answers, "next_line", "answers"),
     ],
 )
 def test_bitrot_notices_a_damaged_record_taken_for_torn(case, module, function, message, monkeypatch):
