@@ -417,7 +417,7 @@ def test_few_threads_and_small_caches_if_newtons_method_takes_much_memory():
         kernels = shared.SharedKernel(problem, limit * 2**20, 4)
         train = np.arange(4000)
         runs, _ = kernels.runs([shared.Cell({"C": c}, train, train) for c in (1.0, 2.0)])
-        kernels.workers = kernels._affordable(runs)
+        kernels.workers = kernels._count_workers(runs)
         assert kernels.workers == threads, limit
         used = threads * (kernels._work(runs[0]) / 2**20 + kernels._cache_size(runs[0]))
         assert used <= limit or threads == 1

@@ -35,11 +35,11 @@ def _alone(method: F) -> F:
     """Decorator of a method during which other threads wait."""
 
     @wraps(cast(Any, method))
-    def locked(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def wait(self: Any, *args: Any, **kwargs: Any) -> Any:
         with lock_of(self):
             return cast(Any, method)(self, *args, **kwargs)
 
-    return cast(F, locked)
+    return cast(F, wait)
 
 
 class ActiveLearner:
@@ -134,7 +134,7 @@ class ActiveLearner:
         self._book = Book(self.pool.shape[0])
         self._asked: np.ndarray | None = None
         self._pool_scores: PoolScores | None = None
-        self._watch = self._new_watch(min(n_watched, self.pool.shape[0]))
+        self._watch = self._make_watch(min(n_watched, self.pool.shape[0]))
 
     # ---- questions -----------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class ActiveLearner:
         """Random numbers of the seed and of a purpose: 0 for the watched rows, 1 and more for questions."""
         return np.random.default_rng([self.seed, purpose])
 
-    def _new_watch(self, n: int) -> Watch:
+    def _make_watch(self, n: int) -> Watch:
         return Watch(np.sort(self._draws(0).choice(self.pool.shape[0], n, replace=False)))
 
     @_alone
@@ -534,7 +534,7 @@ class ActiveLearner:
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self.seed, self._had_model = int(state["seed"]), bool(state["had_model"])
-        self._watch = self._new_watch(len(self._watch.rows))
+        self._watch = self._make_watch(len(self._watch.rows))
         for saved in state["history"]:
             self._book.apply(Event.load(saved))
         if isinstance(self._memory, Forgetting):

@@ -170,9 +170,9 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         fitted = self._fitted()
         if is_by_pairs(fitted) and self.decision_function_shape == "ovr":
             return self._decide(X, fitted, self._votes(fitted, labels=False))
-        return self._shaped(self._decide(X, fitted), fitted)
+        return self._shape_decisions(self._decide(X, fitted), fitted)
 
-    def _shaped(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
+    def _shape_decisions(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
         """Decision values of the machines as `decision_function` returns them."""
         if len(fitted.classes_) == 2:
             return decisions.ravel()
@@ -210,11 +210,11 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         if is_by_pairs(fitted):
             codes = self._decide(X, fitted, self._votes(fitted, labels=True))
         else:
-            codes = self._chosen(self._decide(X, fitted), fitted)
+            codes = self._choose_classes(self._decide(X, fitted), fitted)
         labels: np.ndarray = fitted.classes_[codes]
         return labels
 
-    def _chosen(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
+    def _choose_classes(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
         """Index of the class of each row, from the decision values of the machines."""
         return choose_classes(decisions, self._votes(fitted, labels=True) if is_by_pairs(fitted) else None)
 

@@ -217,7 +217,7 @@ class Ensemble:
     def drop_objects(self) -> None:
         """Drop the objects that the core does not hold."""
         if self.objects is not None:
-            self.objects = self._objects_held(self._held_rows())
+            self.objects = self._objects_held(self._take_all())
 
     def _objects_held(self, rows: Any) -> dict[int, Any] | None:
         """Objects that rows of the core stand for."""
@@ -276,7 +276,7 @@ class Ensemble:
 
     # ---- saved states --------------------------------------------------------------------------------
 
-    def _held_rows(self) -> Any:
+    def _take_all(self) -> Any:
         """All rows that the core holds, or None."""
         return self._take(np.arange(self.core.n_rows)) if self.core.has_rows else None
 
@@ -285,7 +285,7 @@ class Ensemble:
             left_out = ("core", "_read", "_all")
             state = {name: value for name, value in vars(self).items() if name not in left_out}
             state["labels"] = self.labels[: self.core.n_classes]
-            rows = self._held_rows()
+            rows = self._take_all()
             if self.objects is not None:
                 state["objects"] = self._objects_held(rows)
             return {**state, "state": self.core.save(), "rows": rows}

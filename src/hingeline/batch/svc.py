@@ -383,7 +383,7 @@ class SVC(SvcProbabilities, KernelClassifier):
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         return super().predict(X)
 
-    def _chosen(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
+    def _choose_classes(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
         if len(fitted.classes_) == 2:
             return (decisions.ravel() >= 0).astype(np.intp)
         return choose_classes(decisions, self._votes(fitted, labels=True))

@@ -54,7 +54,7 @@ class Console:
         """Print the JSON object."""
         if self.json:
             self.result["seconds"] = round(time.perf_counter() - self.begin, 6)
-            stdout.write_line(json.dumps(_plain(self.result), allow_nan=False))
+            stdout.write_line(json.dumps(_simplify(self.result), allow_nan=False))
 
     @contextmanager
     def collect_warnings(self) -> Iterator[None]:
@@ -110,13 +110,13 @@ class _Ticks:
         self.done(self.count)
 
 
-def _plain(value: Any) -> Any:
+def _simplify(value: Any) -> Any:
     """Value for JSON: numbers and arrays of NumPy as lists, infinity and NaN as None, other objects as text."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _simplify(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_simplify(one) for one in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, bool | int | str) else str(value)

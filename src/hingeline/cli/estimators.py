@@ -47,7 +47,7 @@ def build_estimator(arguments: Namespace) -> Any:
             raise UsageError(f"{learner.__name__} has no parameter {name!r}. It has {', '.join(known)}.")
     if arguments.class_weight and "class_weight" not in known:
         raise UsageError(f"{learner.__name__} has no class weights.")
-    return checked(learner(**given))
+    return check(learner(**given))
 
 
 def build_from_text(text: str) -> Any:
@@ -59,14 +59,14 @@ def build_from_text(text: str) -> Any:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args):
             raise ValueError
         given = {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
-        return checked(class_of(node.func.id)(**given))
+        return check(class_of(node.func.id)(**given))
     except TypeError as error:
         raise UsageError(f"{text}: {error}") from error
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise UsageError(f"{text!r} is not of the form CLASS or CLASS(name=value, ...).") from None
 
 
-def checked(model: Any) -> Any:
+def check(model: Any) -> Any:
     """Check the parameters of an estimator."""
     try:
         params.check(model, model._rules)

@@ -118,7 +118,7 @@ def open_session(arguments: Namespace, console: Console) -> Session:
     with _translate_read_errors(arguments.pool):
         pool = read_pool(arguments.pool, header=arguments.header, encoding=_encoding(arguments.encoding))
     pool, known = _drop_target(pool, arguments)
-    model, X = _new_model(pool, arguments, console) if arguments.model is None else _load_model(pool, arguments)
+    model, X = _make_model(pool, arguments, console) if arguments.model is None else _load_model(pool, arguments)
     rule = arguments.rule or ("small_pool" if len(pool) >= LARGE_POOL else "margin")
     learner = _learner(model, rule, X)
     console.put(pool=str(arguments.pool), rule=rule)
@@ -202,8 +202,8 @@ def _outputs(arguments: Namespace) -> tuple[Path, Path]:
     """Files of the answers and of the model. Files that cannot be written at the end are refused."""
     from .models import require_file, require_other
 
-    answers = arguments.answers or _beside(arguments.pool, ".answers.jsonl")
-    model_path = arguments.save_model or _beside(arguments.pool, ".model.safetensors")
+    answers = arguments.answers or _name_beside(arguments.pool, ".answers.jsonl")
+    model_path = arguments.save_model or _name_beside(arguments.pool, ".model.safetensors")
     outputs = [str(path) for path in (answers, model_path, arguments.export) if path is not None]
     require_other([str(path) for path in (arguments.pool, arguments.model) if path is not None], outputs)
     for path in outputs:
@@ -219,14 +219,14 @@ def _encoding(name: str) -> str:
     return name
 
 
-def _new_model(pool: Pool, arguments: Namespace, console: Console) -> tuple[Any, Any]:
+def _make_model(pool: Pool, arguments: Namespace, console: Console) -> tuple[Any, Any]:
     """Model that has not learnt anything, and the features of the pool for it."""
     from ..exact.incremental import IncrementalSVC
     from ..labelling.features import features_of
-    from .estimators import checked
+    from .estimators import check
 
     gamma = "scale" if arguments.gamma is None else arguments.gamma
-    model = checked(IncrementalSVC(C=arguments.C, gamma=gamma))
+    model = check(IncrementalSVC(C=arguments.C, gamma=gamma))
     with _translate_read_errors(arguments.pool):
         features = features_of(pool)
     for use in dict.fromkeys(features.plan.values()):
@@ -275,7 +275,7 @@ def _class_names(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-def _beside(pool: Path, ending: str) -> Path:
+def _name_beside(pool: Path, ending: str) -> Path:
     """File beside the pool, with its name and another ending."""
     name = pool.resolve().name
     for suffix in () if pool.is_dir() else (".gz", pool.resolve().suffix, ".csv", ".tsv"):

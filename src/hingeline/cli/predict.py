@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import blocks_of, size_of
     from .errors import UsageError
-    from .estimators import checked
+    from .estimators import check
     from .models import open_model, require_other
 
     console = Console(arguments)
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
             ignore_extra=arguments.extra_features == "ignore",
         )
         if arguments.jobs is not None and "n_jobs" in task.model.get_params():
-            checked(task.model.set_params(n_jobs=arguments.jobs))
+            check(task.model.set_params(n_jobs=arguments.jobs))
         with _output(arguments) as write, console.bar(size_of(arguments.data), "predicting") as done:
             write(task.head())
             for rows in blocks_of(arguments.data, task.form, done):

@@ -40,7 +40,7 @@ def buffer() -> Iterator[None]:
 
 
 @contextmanager
-def checked() -> Iterator[None]:
+def catch_errors() -> Iterator[None]:
     """Turn errors of standard output into OutputError; BrokenPipeError stays."""
     if sys.stdout is None:
         raise OutputError("cannot write standard output: it is closed")
@@ -64,19 +64,19 @@ def discard() -> None:
 def flush() -> None:
     """Let what was printed leave the process."""
     if sys.stdout is not None:
-        with checked():
+        with catch_errors():
             sys.stdout.flush()
 
 
 def write(text: bytes) -> None:
     """Write bytes; they have left the process when this returns."""
-    with checked():
+    with catch_errors():
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
 
 
 def write_line(text: str) -> None:
     """Write a line; it has left the process when this returns. Bytes of file names may not be text."""
-    with checked():
+    with catch_errors():
         encoding = sys.stdout.encoding or "utf-8"
         print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)

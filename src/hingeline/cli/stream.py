@@ -114,14 +114,14 @@ def _keeper(arguments: Namespace, console: Console) -> Any:
         return _resume(arguments, console)
     if arguments.forget:
         raise UsageError(NO_FORGETTING)
-    model = _new_model(arguments)
+    model = _make_model(arguments)
     if arguments.checkpoint is None:
         return Memory(model)
     with _checkpoint_errors(arguments.checkpoint):
         return Checkpoint(arguments.checkpoint, model, every=arguments.every)
 
 
-def _new_model(arguments: Namespace) -> Any:
+def _make_model(arguments: Namespace) -> Any:
     """Model of the options."""
     from .errors import UsageError
     from .estimators import build_estimator
@@ -149,7 +149,7 @@ def _resume(arguments: Namespace, console: Console) -> Any:
             )
         arguments.estimator = kept.__name__
         known = keeper.model.get_params()
-        other = [name for name, value in settings(_new_model(arguments)).items() if known[name] != value]
+        other = [name for name, value in settings(_make_model(arguments)).items() if known[name] != value]
         if other:
             console.warn(f"the model of the checkpoint keeps its own {', '.join(other)}; options are for new models")
         stack.pop_all()

@@ -109,7 +109,7 @@ def _has_rich() -> bool:
 def _grid(arguments: Namespace, model: Any) -> dict[str, list[Any]] | None:
     """Values by parameter; None for the default space."""
     from .errors import UsageError
-    from .estimators import checked, value_of
+    from .estimators import check, value_of
 
     grid = {name: [value_of(word.strip()) for word in words.split(",")] for name, words in arguments.grid}
     grid |= {name: _powers(name, words) for name, words in arguments.log2}
@@ -119,7 +119,7 @@ def _grid(arguments: Namespace, model: Any) -> dict[str, list[Any]] | None:
         if name not in model.get_params():
             raise UsageError(f"{type(model).__name__} has no parameter {name!r}.")
         for value in values:
-            checked(type(model)(**{**model.get_params(), name: value}))
+            check(type(model)(**{**model.get_params(), name: value}))
     return grid or None
 
 

@@ -45,7 +45,7 @@ def draw(result: Comparison, test: PostHoc, ax: Any) -> Any:
     top = FIRST_BAR + BAR_STEP * (max(stacked, default=-1) + 1) + 0.35
     height = top + LINE * ((len(rows) - 1) // 2) + 0.7
     if ax is None:
-        ax = _new_axes(height)
+        ax = _make_axes(height)
     k = len(rows)
     margin = 0.18 * (k - 1)
     ax.set(xlim=(1 - margin, k + margin), ylim=(-height, 2.2))
@@ -68,7 +68,7 @@ def file_formats() -> list[str]:
     return sorted(FigureCanvasBase.get_supported_filetypes())
 
 
-def _new_axes(height: float) -> Any:
+def _make_axes(height: float) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

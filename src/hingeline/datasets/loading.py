@@ -125,7 +125,7 @@ def load(name: str, *, dtype: npt.DTypeLike | None = np.float32, download_if_mis
     if path is not None and path.is_file():
         found = read(path)
     elif name in SHIPPED:
-        found = _shipped(name)
+        found = _load_shipped(name)
     elif name not in KNOWN:
         names = ", ".join(sorted(KNOWN.union(available())))
         unset = "" if folder else f" ({ENVIRONMENT}, which names the folder of other sets, is not set)"
@@ -135,13 +135,13 @@ def load(name: str, *, dtype: npt.DTypeLike | None = np.float32, download_if_mis
     else:
         off = "downloading is switched off (download_if_missing=False)"
         reason = off if name in OPENML else "the set cannot be downloaded"
-        raise FileNotFoundError(f"{_missing(path)}, and {reason}; {_remedy(name)}")
+        raise FileNotFoundError(f"{_explain_missing(path)}, and {reason}; {_remedy(name)}")
     if target is None or found.X.dtype == target:
         return found
     return Dataset(name, found.X.astype(target), found.y, found.n_train, found.class_names)
 
 
-def _missing(path: Path | None) -> str:
+def _explain_missing(path: Path | None) -> str:
     return f"{ENVIRONMENT} is not set" if path is None else f"there is no file {path}"
 
 
@@ -149,7 +149,7 @@ def _remedy(name: str) -> str:
     return f"set the environment variable {ENVIRONMENT} to a folder that holds {name}.npz"
 
 
-def _shipped(name: str) -> Dataset:
+def _load_shipped(name: str) -> Dataset:
     """The copy that scikit-learn ships."""
     from sklearn import datasets
 
@@ -166,7 +166,7 @@ def _download(name: str, path: Path | None) -> Dataset:
         # ValueError: a damaged transfer (checksum), or an error that the server itself reports.
         raise ConnectionError(
             f"data set {name!r} could not be downloaded from OpenML (number {number}): {error}. Either "
-            f"{_remedy(name)} ({_missing(path)}), or allow network access to openml.org"
+            f"{_remedy(name)} ({_explain_missing(path)}), or allow network access to openml.org"
         ) from error
     try:
         return recognise(name, X, target)

@@ -153,7 +153,7 @@ class Checkpoint:
         """
         data = (X,) if y is None else (X, y)
         keywords = {name: _array(value) for name, value in keywords.items()}
-        note = self.note if note is None else _plain(note)
+        note = self.note if note is None else _copy_note(note)
         if self._seen is None:  # the first samples: a generation knows the names of the features, a journal does not
             return self._begin(data, keywords, note)
         self._catch_up()
@@ -161,7 +161,7 @@ class Checkpoint:
         try:
             self.model.partial_fit(*data, **keywords)
         except BaseException:
-            if _seen(self.model) == self._seen:  # nothing was learnt
+            if _count_seen(self.model) == self._seen:  # nothing was learnt
                 self._journal.cut(self._length)
             raise
         self._acknowledge()
@@ -224,7 +224,7 @@ class Checkpoint:
         note : object, default=None
             As in :meth:`learn`.
         """
-        self.note = self.note if note is None else _plain(note)
+        self.note = self.note if note is None else _copy_note(note)
         self._write()
 
     def close(self) -> None:
@@ -265,13 +265,13 @@ class Checkpoint:
         files are overwritten. The text `OLDEST` says which files may stay: a crash meanwhile changes nothing.
         """
         self._writing = True
-        self._wipe = wipe = self._wipe or _gone(self.model) != self._gone
+        self._wipe = wipe = self._wipe or _count_gone(self.model) != self._gone
         texts, arrays = pack(self.model)
         for copy in (0, 1) if wipe else (1,):
             number = self._generation + 1
             oldest = number - copy
             own = {NOTE: json.dumps(self.note), OLDEST: json.dumps(oldest)}
-            origin = Origin(number, self._length, _seen(self.model))
+            origin = Origin(number, self._length, _count_seen(self.model))
             journal = Journal.create(self._file(JOURNAL, number), origin)
             write_atomically(self._file(GENERATION, number), layout.pieces({**texts, **own}, arrays))
             self._generation, self._journal, self._length = number, journal, journal.length
@@ -305,7 +305,7 @@ class Checkpoint:
 
     def _remember(self) -> None:
         """Take down what the files of the folder describe."""
-        self._seen, self._gone = _seen(self.model), _gone(self.model)
+        self._seen, self._gone = _count_seen(self.model), _count_gone(self.model)
         self._parameters = self.model.get_params(deep=False)
 
     def _catch_up(self) -> None:
@@ -316,17 +316,17 @@ class Checkpoint:
         """
         now = self.model.get_params(deep=False)
         same = all(now[name] is value for name, value in self._parameters.items())
-        if self._writing or not same or _seen(self.model) != self._seen or _gone(self.model) != self._gone:
+        if self._writing or not same or _count_seen(self.model) != self._seen or _count_gone(self.model) != self._gone:
             self._write()
         self._journal.cut(self._length)
 
     def _acknowledge(self) -> None:
         """Take down that the model has learnt the last record of the journal."""
         self._length = self._journal.length
-        before, self._seen = self._seen, _seen(self.model)
+        before, self._seen = self._seen, _count_seen(self.model)
         self._since += (self._seen or 0) - (before or 0)
-        self._wipe = self._wipe or _gone(self.model) != self._gone
-        self._gone = _gone(self.model)
+        self._wipe = self._wipe or _count_gone(self.model) != self._gone
+        self._gone = _count_gone(self.model)
 
     # ---- opening -------------------------------------------------------------------------------------
 
@@ -358,7 +358,7 @@ class Checkpoint:
             if number > 1 or not Journal(path).is_empty():
                 raise ValueError(f"{path} belongs to a generation that is missing. Restore the folder from a copy.")
         self._generation = 0
-        self.model, self._gone = model, _gone(model)
+        self.model, self._gone = model, _count_gone(model)
         self._write()
 
     def _load(self, generations: list[int]) -> tuple[int, int]:
@@ -398,14 +398,14 @@ class Checkpoint:
                 raise ValueError(f"{journal.path} is journal {journal.origin.number}. Restore the file from a copy.")
         for journal, follower in zip(journals, [*journals[1:], None], strict=True):
             self._replay(journal, None if follower is None else follower.origin.previous)
-            if follower is None or _seen(self.model) == follower.origin.seen:
+            if follower is None or _count_seen(self.model) == follower.origin.seen:
                 continue
             path = self._file(GENERATION, follower.origin.number)
             if path.exists() or follower is not journals[-1] or not follower.is_empty():
                 raise ValueError(
                     f"{path} is damaged or missing. It had seen {follower.origin.seen} samples; the generation before "
-                    f"it and its journal give {_seen(self.model)}, because samples were learnt without learn. Restore "
-                    f"the file from a copy, or remove {path.name} and {follower.path.name} to go on without them."
+                    f"it and its journal give {_count_seen(self.model)}, because samples were learnt without learn. "
+                    f"Restore the file from a copy, or remove {path.name} and {follower.path.name} to go on without them."
                 )
 
     def _replay(self, journal: Journal, end: int | None) -> None:
@@ -442,7 +442,7 @@ class Checkpoint:
         if not path.exists():
             return
         numbers = _points(path)
-        if not hasattr(self.model, "forget") or _seen(self.model) is None:
+        if not hasattr(self.model, "forget") or _count_seen(self.model) is None:
             raise ValueError(f"{path} does not belong to this model, which cannot forget points. Remove the file.")
         ensemble = self.model._held()
         ids = [ensemble.name_of[number] for number in ensemble.numbers_held().tolist() if number in numbers]
@@ -471,13 +471,13 @@ def _points(path: Path) -> set[int]:
     return set(numbers)
 
 
-def _seen(model: Any) -> int | None:
+def _count_seen(model: Any) -> int | None:
     """Number of samples that a model has seen; None if it has not begun."""
     ensemble = vars(model).get("_model")
     return None if ensemble is None else int(ensemble.core.n_seen)
 
 
-def _gone(model: Any) -> int:
+def _count_gone(model: Any) -> int:
     """Number of points that have left a model."""
     ensemble = vars(model).get("_model")
     return int(ensemble.core.n_seen - ensemble.core.n_rows) if ensemble is not None and hasattr(model, "forget") else 0
@@ -492,6 +492,6 @@ def _array(values: Any) -> Any:
     return list(values) if isinstance(values, Iterator | range) else values
 
 
-def _plain(note: Any) -> Any:
+def _copy_note(note: Any) -> Any:
     """Copy of a note; TypeError or ValueError if it is not plain data."""
     return json.loads(json.dumps(note, allow_nan=False))

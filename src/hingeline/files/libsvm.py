@@ -232,7 +232,7 @@ def _parse(lines: Any, size: int) -> Model:
         header.take(line, number)
     else:
         raise ValueError(f"line {number + 1}: the line 'SV' is missing")
-    n_classes, total = header.checked()
+    n_classes, total = header.check()
     if total * SHORTEST > size + ALWAYS:
         raise ValueError(f"total_sv={total} is too large for a file of {size} bytes")
     coef, data, indices, indptr = _vectors(lines, number, n_classes - 1, total, header.kernel == "precomputed")
@@ -296,7 +296,7 @@ class _Header:
             raise ValueError(f"{key} must have {count} values, got {len(found)}")
         return found
 
-    def checked(self) -> tuple[int, int]:
+    def check(self) -> tuple[int, int]:
         """Numbers of classes and support vectors, after all checks."""
         allowed = {"svm_type": (*CLASSIFIERS, ONE_CLASS), "kernel_type": tuple(THEIR_KERNELS)}
         for key, words in allowed.items():

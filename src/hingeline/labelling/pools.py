@@ -339,10 +339,10 @@ def _files(folder: Path) -> Iterator[str]:
         for name in names:
             path = Path(place) / name
             if not name.startswith(".") and path.resolve().is_relative_to(inside) and path.is_file():
-                yield _checked_name(path.relative_to(folder).as_posix())
+                yield _check_name(path.relative_to(folder).as_posix())
 
 
-def _checked_name(name: str) -> str:
+def _check_name(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError as error:

@@ -125,7 +125,7 @@ class Session:
             self._check_pool(record)
             return int(record["n_rows"])
         if record["kind"] == "classes":
-            self.classes += self._checked_classes(record["classes"])
+            self.classes += self._check_classes(record["classes"])
         else:
             rows = {"rows": self._rows(record["names"])} if "names" in record else {}
             self.learner.replay([{**record, **rows}])
@@ -178,7 +178,7 @@ class Session:
             "unsure": lambda given: self._keep(self.learner.unsure(_number(given, "row"))),
             "reopen": lambda given: self._keep(self.learner.reopen(_number(given, "row"))),
             "undo": self._undo,
-            "classes": self._new_classes,
+            "classes": self._add_classes,
         }
         action = actions.get(str(request.get("action")))
         if action is None:
@@ -221,7 +221,7 @@ class Session:
         self.turn += 1
         self._n_known += bool(record.get("known"))
 
-    def _new_classes(self, given: Mapping[str, Any]) -> None:
+    def _add_classes(self, given: Mapping[str, Any]) -> None:
         names = given.get("names")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("names must be a list of strings.")
@@ -229,12 +229,12 @@ class Session:
 
     def _extend(self, labels: Sequence[Any]) -> None:
         """Add labels to the classes, also in the journal."""
-        fresh = self._checked_classes(labels)
+        fresh = self._check_classes(labels)
         if fresh:
             self._note({"kind": "classes", "classes": fresh})
             self.classes += fresh
 
-    def _checked_classes(self, labels: Sequence[Any]) -> list[Any]:
+    def _check_classes(self, labels: Sequence[Any]) -> list[Any]:
         """Labels that are no classes yet, and may become some."""
         fresh = [label for label in dict.fromkeys(labels) if label not in self.classes]
         if fresh and self.fixed:
@@ -272,7 +272,7 @@ class Session:
                 "question": self.example(asked[0]) if asked else None,
                 "last": self._last(history) if self.can_undo else None,
                 "curves": _curves(history),
-                "advice": {name: _plain(value) for name, value in asdict(learner.advice()).items()},
+                "advice": {name: _simplify(value) for name, value in asdict(learner.advice()).items()},
             }
 
     def example(self, row: int) -> dict[str, Any]:
@@ -399,7 +399,7 @@ def _number(given: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def _plain(value: Any) -> Any:
+def _simplify(value: Any) -> Any:
     """Value that JSON can hold: None instead of NaN."""
     return None if isinstance(value, float) and np.isnan(value) else value
 

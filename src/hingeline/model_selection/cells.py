@@ -149,7 +149,7 @@ class CellJournal:
             self._synced = monotonic() if late else self._synced
 
     def _append(self, record: dict[str, Any], sync: bool) -> None:
-        self._log.append([line(record, _plain)], sync=sync)
+        self._log.append([line(record, _simplify)], sync=sync)
 
     def close(self) -> None:
         """Write everything to the disk and close the file."""
@@ -173,6 +173,6 @@ def _names(scores: Any) -> tuple[str, ...] | None:
     return tuple(scores) if isinstance(scores, dict) else None
 
 
-def _plain(value: Any) -> Any:
+def _simplify(value: Any) -> Any:
     """Numbers of NumPy for JSON."""
     return value.item()

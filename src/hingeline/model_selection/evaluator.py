@@ -19,7 +19,7 @@ from .cells import CellJournal, fingerprint
 from .loo import ExactLeaveOneOut
 from .pipelines import PipelineKernels, is_kernel_pipeline
 from .scores import needs_answers_only
-from .shared import Cell, SearchData, SharedKernel, counterpart, effective
+from .shared import Cell, SearchData, SharedKernel, counterpart, drop_ineffective
 
 #: Parameters of fit and of scorers that shared training knows.
 KNOWN_PARAMS = {"sample_weight"}
@@ -199,7 +199,7 @@ class Evaluator:
                 train=cell.train,
                 test=cell.test,
                 verbose=self.verbose,
-                parameters=effective(p.estimator, cell.params),
+                parameters=drop_ineffective(p.estimator, cell.params),
                 fit_params=p.fit_params,
                 score_params=p.score_params,
                 return_train_score=p.return_train_score,

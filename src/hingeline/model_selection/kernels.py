@@ -40,7 +40,7 @@ class Kernels:
         """Whether a matrix of each type fits the limit."""
         return sum(self.bytes(dtype) for dtype in dtypes) <= self.limit
 
-    def held(self) -> int:
+    def bytes_held(self) -> int:
         """Bytes of the matrices held."""
         return sum({id(matrix): matrix.nbytes for matrix in (*self._dots.values(), *self._held.values())}.values())
 
@@ -55,7 +55,7 @@ class Kernels:
 
     def _compute(self, key: Key, dtype: np.dtype[Any]) -> np.ndarray:
         kernel, n = _core.Kernel(*key), self.X.shape[0]
-        if dtype not in self._dots and self.held() + 2 * self.bytes(dtype) <= self.limit:
+        if dtype not in self._dots and self.bytes_held() + 2 * self.bytes(dtype) <= self.limit:
             self._dots[dtype] = self._products(_core.Kernel("linear"), dtype)
         if dtype not in self._dots:
             return self._products(kernel, dtype)

@@ -89,7 +89,10 @@ class ExactLeaveOneOut:
         for C in sorted({value for run in runs for value in run.members}):
             begin = perf_counter()
             decisions = np.column_stack([self._decide(rows, machine, weights, C) for rows, machine in machines])
-            right = self.classes[estimator._chosen(decisions, SimpleNamespace(classes_=self.classes))] == self.shared.y
+            right = (
+                self.classes[estimator._choose_classes(decisions, SimpleNamespace(classes_=self.classes))]
+                == self.shared.y
+            )
             seconds = (perf_counter() - begin) / len(right)
             for run in runs:
                 for cell in run.members.get(C, ()):

@@ -22,7 +22,7 @@ from ..base.rows import require_sound_rows
 from .course import Course, drive
 from .evaluator import Evaluator
 from .search import KernelSearchCV
-from .shared import Cell, SearchData, effective
+from .shared import Cell, SearchData, drop_ineffective
 from .space import default_param_grid
 from .strategies import row_numbers
 
@@ -178,7 +178,7 @@ def nested_cross_validate(
     result = _collect(folds, courses, chosen, outs)
     if return_estimator:
         result["estimator"] = [
-            _fitted(problem, best["best_params"], train) for best, (train, _) in zip(chosen, folds, strict=True)
+            _fit(problem, best["best_params"], train) for best, (train, _) in zip(chosen, folds, strict=True)
         ]
     return result
 
@@ -237,8 +237,8 @@ def _collect(folds: list[Any], courses: list[Course], chosen: list[Any], outs: l
     )
 
 
-def _fitted(problem: SearchData, params: dict[str, Any], rows: np.ndarray) -> Any:
+def _fit(problem: SearchData, params: dict[str, Any], rows: np.ndarray) -> Any:
     """The chosen estimator, fitted to the training rows of an outer fold."""
-    chosen = clone(problem.estimator).set_params(**clone(effective(problem.estimator, params), safe=False))
+    chosen = clone(problem.estimator).set_params(**clone(drop_ineffective(problem.estimator, params), safe=False))
     own = check_method_params(problem.X, params=problem.fit_params, indices=rows)
     return chosen.fit(safe_indexing(problem.X, rows), safe_indexing(problem.y, rows), **own)

@@ -64,7 +64,7 @@ class PipelineKernels:
             shared = SharedKernel(problem, self.limit, self.threads)
         except Exception:  # the fit of each cell reports it
             return cells
-        given = {id(cell.params): _without(self.prefix, cell.params) for cell in cells}
+        given = {id(cell.params): _drop_parameters(self.prefix, cell.params) for cell in cells}
         pairs = [(Cell(given[id(cell.params)], train, test, cell.candidate), cell) for cell in cells]
         twins = {id(twin): cell for twin, cell in pairs}
         failed = shared.work([twin for twin, _ in pairs], lambda twin, out: done(twins[id(twin)], out))
@@ -85,5 +85,5 @@ class PipelineKernels:
         return replace(self.problem, estimator=last, X=X, y=y), rows[: len(train)], rows[len(train) :]
 
 
-def _without(prefix: str, params: dict[str, Any]) -> dict[str, Any]:
+def _drop_parameters(prefix: str, params: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in params.items()}

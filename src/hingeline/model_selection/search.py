@@ -16,7 +16,7 @@ from .. import _sklearn
 from ..base.rows import require_sound_rows
 from .course import Course, drive
 from .evaluator import Evaluator
-from .shared import SearchData, effective
+from .shared import SearchData, drop_ineffective
 from .space import default_param_grid
 from .strategies import STRATEGIES, Strategy, halving, row_numbers
 
@@ -274,7 +274,7 @@ class KernelSearchCV(GridSearchCV):
         self.best_params_ = results["params"][self.best_index_]
 
     def _refit(self, problem: SearchData, context: Any, told: dict[str, Any] | None) -> None:
-        chosen = effective(self.estimator, self.best_params_)
+        chosen = drop_ineffective(self.estimator, self.best_params_)
         self.best_estimator_ = clone(problem.estimator).set_params(**clone(chosen, safe=False))
         task = context.subcontext(task_name="refit-with-best-params")
         with task.propagate_callback_context(self.best_estimator_):

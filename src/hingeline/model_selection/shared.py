@@ -90,7 +90,7 @@ class Run:
     members: dict[Any, list[Cell]]
 
 
-def effective(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
+def drop_ineffective(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Parameters without those that have no effect on an estimator and that it therefore does not have."""
     prefix = ""
     if isinstance(estimator, Pipeline):
@@ -113,7 +113,7 @@ def _restarts(estimator: Any) -> bool:
     return ESTIMATORS[type(estimator).__name__].restarts
 
 
-def _frozen(value: Any) -> Hashable:
+def _freeze(value: Any) -> Hashable:
     try:
         hash(value)
     except TypeError:
@@ -199,9 +199,9 @@ class SharedKernel:
         names: dict[int, tuple[Hashable, dict[str, Any]]] = {}
         for cell in cells:
             if id(cell.params) not in names:  # all splits of a candidate have the same parameters
-                own = effective(self.problem.estimator, cell.params)
+                own = drop_ineffective(self.problem.estimator, cell.params)
                 fixed = {name: value for name, value in own.items() if name != self.path}
-                names[id(cell.params)] = tuple((k, _frozen(v)) for k, v in sorted(fixed.items())), own
+                names[id(cell.params)] = tuple((k, _freeze(v)) for k, v in sorted(fixed.items())), own
             name, own = names[id(cell.params)]
             estimator = self.template({k: v for k, v in own.items() if k != self.path}, name)
             value = own.get(self.path, getattr(estimator, self.path, None))
@@ -257,7 +257,7 @@ class SharedKernel:
             for some in _by_key(runs[2:], split=False):
                 if self._in_matrix(some[0]):
                     self._matrices(some[0])  # before threads ask for it
-                self.workers = self._affordable(some)
+                self.workers = self._count_workers(some)
                 gate = Semaphore(self.workers)
                 for cells in pool.map(partial(self._pass, gate, done), some):
                     failed += cells
@@ -336,7 +336,7 @@ class SharedKernel:
             else:
                 training.follow(value)
             training.advance(None)
-            fitted = machine.fitted(training)
+            fitted = machine.read_fitted(training)
             middle = perf_counter()
             out = {"fit_error": None, "fit_time": middle - begin, "n_test_samples": len(run.test)}
             out["test_scores"] = self._score(estimator, machine, fitted, run.test)
@@ -353,9 +353,9 @@ class SharedKernel:
         labels, shaped = [], []
         for some in row_blocks(len(rows), len(fitted.intercept_)):
             decisions = require_finite(machine.decide(fitted, rows[some]))
-            labels.append(fitted.classes_[estimator._chosen(decisions, fitted)])
+            labels.append(fitted.classes_[estimator._choose_classes(decisions, fitted)])
             if not self.accuracy:
-                shaped.append(estimator._shaped(decisions, fitted))
+                shaped.append(estimator._shape_decisions(decisions, fitted))
         return self._score_of(fitted.classes_, np.concatenate(labels), shaped, rows)
 
     def _score_of(self, classes: np.ndarray, labels: np.ndarray, shaped: list[np.ndarray], rows: np.ndarray) -> Any:
@@ -385,15 +385,15 @@ class SharedKernel:
         together = getattr(run.estimator, "multi_class", "ovo") == "all"
         return run.estimator._work_bytes(len(self.y) if together else self.largest_pair)
 
-    def _affordable(self, runs: list[Run]) -> int:
+    def _count_workers(self, runs: list[Run]) -> int:
         """Number of threads whose work fits the memory that the matrices leave."""
         most = max(map(self._work, runs))
-        left = self.limit - self.kernels.held()
+        left = self.limit - self.kernels.bytes_held()
         return self.threads if most == 0 else int(np.clip(left // most, 1, self.threads))
 
     def _cache_size(self, run: Run) -> float:
         """Megabytes for the cache of a solver: half of what matrices and work leave to a thread."""
-        left = (self.limit - self.kernels.held()) / self.workers - self._work(run)
+        left = (self.limit - self.kernels.bytes_held()) / self.workers - self._work(run)
         return max(0.5 * left / 2**20, 0.1)
 
     def _dtypes(self, estimator: Any) -> tuple[Any, Any]:
@@ -451,8 +451,8 @@ class Gathered:
     def training(self, weights: np.ndarray | None) -> BatchTraining:
         return self.estimator._training(self.matrix, self.codes, weights, self.place[self.rows])
 
-    def fitted(self, training: BatchTraining) -> Any:
-        return _fitted(self.estimator, training)
+    def read_fitted(self, training: BatchTraining) -> Any:
+        return _read_fitted(self.estimator, training)
 
     def decide(self, fitted: Any, rows: np.ndarray) -> np.ndarray:
         samples = self.rows[fitted.row]
@@ -477,8 +477,8 @@ class Computed:
     def training(self, weights: np.ndarray | None) -> BatchTraining:
         return self.estimator._training(self.X, self.codes, weights)
 
-    def fitted(self, training: BatchTraining) -> Any:
-        fitted = _fitted(self.estimator, training)
+    def read_fitted(self, training: BatchTraining) -> Any:
+        fitted = _read_fitted(self.estimator, training)
         fitted.support_vectors_ = self.X[fitted.row]
         return fitted
 
@@ -486,7 +486,7 @@ class Computed:
         return self.estimator._sums(self.shared.X[rows], fitted)
 
 
-def _fitted(estimator: Any, training: BatchTraining) -> Any:
+def _read_fitted(estimator: Any, training: BatchTraining) -> Any:
     """Attributes that predictions need."""
     found = training.solution()
     return SimpleNamespace(

@@ -45,7 +45,7 @@ def outputs(graph: Graph, model: Any, X: str) -> dict[str, str]:
 # ---- machines ----------------------------------------------------------------------------------------
 
 
-def _dense(rows: Any) -> np.ndarray:
+def _make_dense(rows: Any) -> np.ndarray:
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
 
 
@@ -54,7 +54,7 @@ def _expansion(graph: Graph, model: KernelEstimator, fitted: Any, X: str, coef: 
     if not coef.shape[1]:  # no support vector yet
         return graph.add("Add", graph.add("MatMul", X, np.zeros((model.n_features_in_, len(coef)))), bias)
     if model.kernel == "linear":  # the weights of the features, as in predictions
-        return graph.add("Add", graph.add("MatMul", X, (coef @ _dense(fitted.support_vectors_)).T.copy()), bias)
+        return graph.add("Add", graph.add("MatMul", X, (coef @ _make_dense(fitted.support_vectors_)).T.copy()), bias)
     return graph.add("Add", graph.add("MatMul", _kernel_values(graph, model, fitted, X), coef.T.copy()), bias)
 
 
@@ -65,7 +65,7 @@ def _kernel_values(graph: Graph, model: KernelEstimator, fitted: Any, X: str) ->
     if model.kernel == "precomputed":
         return graph.add("Gather", X, np.asarray(fitted.support_, dtype=np.int64), axis=1)
     own = {"gamma": model._gamma, "coef0": model.coef0, "degree": model.degree}
-    return kernel_values(graph, X, _dense(fitted.support_vectors_), model.kernel, own)
+    return kernel_values(graph, X, _make_dense(fitted.support_vectors_), model.kernel, own)
 
 
 def _pair_decisions(graph: Graph, model: Any, fitted: Any, X: str, bias: np.ndarray) -> str:
@@ -73,7 +73,7 @@ def _pair_decisions(graph: Graph, model: Any, fitted: Any, X: str, bias: np.ndar
 
     A matrix of coefficients with a row for each pair would consist of zeros but for a few.
     """
-    lines, n_classes = _dense(fitted.dual_coef_), len(fitted.classes_)
+    lines, n_classes = _make_dense(fitted.dual_coef_), len(fitted.classes_)
     if model.kernel == "linear" or not lines.shape[1]:
         weights = model.coef_ if lines.shape[1] else np.zeros((len(bias), model.n_features_in_))
         return graph.add("Add", graph.add("MatMul", X, weights.T.copy()), bias)
@@ -147,7 +147,7 @@ def _kernel_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
     if n_classes > 2 and not is_one_vs_rest(fitted):
         decisions = _pair_decisions(graph, model, fitted, X, bias)
     else:
-        decisions = _expansion(graph, model, fitted, X, _dense(fitted.dual_coef_), bias)
+        decisions = _expansion(graph, model, fitted, X, _make_dense(fitted.dual_coef_), bias)
     if n_classes == 2:
         found = _two(graph, classes, decisions, zero_is_positive=isinstance(model, SVC))
     elif is_one_vs_rest(fitted):
@@ -201,7 +201,7 @@ def _one_class(graph: Graph, model: IncrementalOneClassSVM, X: str) -> dict[str,
     scores, offset = fitted._scores, float(model.offset_)
     sphere = model._held().problem == "sphere"
     factor, bias = (2.0, -float(fitted._square[0]) - offset) if sphere else (1.0, -offset)
-    column = _expansion(graph, model, scores, X, factor * _dense(scores.dual_coef_), np.array([bias]))
+    column = _expansion(graph, model, scores, X, factor * _make_dense(scores.dual_coef_), np.array([bias]))
     if sphere:
         column = graph.add("Sub", column, _diagonal(graph, model, X))
     score = graph.add("Reshape", column, np.array([-1], dtype=np.int64))
@@ -243,7 +243,7 @@ def _landmark_values(graph: Graph, model: NystroemMap, X: str) -> str:
     usual = KERNELS[kernel.metric].gamma if kernel.metric in KERNELS else None
     own = {"gamma": 1.0 / model.n_features_in_ if usual is None else usual, "coef0": 1.0, "degree": 3}
     own |= {name: value for name, value in kernel.params.items() if value is not None}
-    return kernel_values(graph, X, _dense(model.components_), kernel.metric, own)
+    return kernel_values(graph, X, _make_dense(model.components_), kernel.metric, own)
 
 
 def _map(graph: Graph, model: NystroemMap, X: str) -> dict[str, str]:

@@ -172,7 +172,7 @@ def check_class_weight(subject: Subject) -> None:
     subject.assert_same(one, other, X)
 
 
-def _wide(X: np.ndarray) -> Any:
+def _widen(X: np.ndarray) -> Any:
     """CSR with indices of 64 bits."""
     rows = sp.csr_array(X)
     rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
@@ -182,7 +182,7 @@ def _wide(X: np.ndarray) -> Any:
 @law(lambda s: s.sparse)
 def check_dense_and_sparse(subject: Subject) -> None:
     """Dense and sparse rows give the same model, also when the form changes between chunks."""
-    forms = [sp.csr_matrix, sp.csr_array, _wide, np.asfortranarray, np.asarray, lambda X: X.tolist()]
+    forms = [sp.csr_matrix, sp.csr_array, _widen, np.asfortranarray, np.asarray, lambda X: X.tolist()]
     X, y = subject.data(d=20)
     parts = list(pairwise([*range(0, len(y), 15), len(y)]))
     cuts = [end for _, end in parts]
@@ -418,7 +418,7 @@ def check_memory(subject: Subject) -> None:
     model = subject.learn(subject.new(), X, y)
     bad = {"y": y[:3]} if subject.labelled else {}
 
-    def used() -> np.ndarray:
+    def _count_bytes() -> np.ndarray:
         gc.collect()
         resident = int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
         return np.array([tracemalloc.get_traced_memory()[0], resident]) / megabytes
@@ -432,9 +432,9 @@ def check_memory(subject: Subject) -> None:
     tracemalloc.start()
     try:
         some_work(2)
-        before = used()
+        before = _count_bytes()
         some_work(12)
-        grown = used() - before
+        grown = _count_bytes() - before
     finally:
         tracemalloc.stop()
     limit = 6 * X.nbytes / megabytes

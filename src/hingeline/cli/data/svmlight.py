@@ -90,7 +90,7 @@ def first_error(line: bytes, form: Form) -> tuple[int, str] | None:
     if not tokens:
         return None
     column, label = tokens.pop(0)
-    if not _finite(label):
+    if not _is_finite(label):
         return column, f"the line must begin with a label, a finite number. Got {_show(label)}"
     if tokens and tokens[0][1].startswith(b"qid"):
         tokens.pop(0)
@@ -106,13 +106,13 @@ def first_error(line: bytes, form: Form) -> tuple[int, str] | None:
             return column, f"indices must ascend. Got {number} after {last}"
         if form.n_features is not None and number > form.n_features and not form.ignore_extra:
             return column, f"the index must not exceed the number of features, {form.n_features}. Got {number}"
-        if not _finite(value, form.dtype):
+        if not _is_finite(value, form.dtype):
             return column + len(index) + 1, f"the value must be a finite number. Got {_show(value)}"
         last = number
     return None
 
 
-def _finite(text: bytes, dtype: str = "float64") -> bool:
+def _is_finite(text: bytes, dtype: str = "float64") -> bool:
     number = number_of(text.decode("latin-1"))
     return number is not None and is_finite(number, dtype)
 

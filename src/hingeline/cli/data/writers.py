@@ -96,14 +96,14 @@ def _writer(output: str) -> Iterator[Callable[[bytes], Any]]:
 def svmlight_lines(rows: Rows, name: str) -> bytes:
     """Rows in LIBSVM's format, with all digits. Rows without labels get the label 0."""
     X = rows.X if sp.issparse(rows.X) else sp.csr_array(rows.X)
-    labels = _numeric(rows, name)
+    labels = _are_numbers(rows, name)
     indices, values, ends = (X.indices + 1).tolist(), list(map(_digits, X.data.tolist())), X.indptr.tolist()
     pairs = [f" {index}:{value}" for index, value in zip(indices, values, strict=True)]
     lines = (f"{label}{''.join(pairs[ends[k] : ends[k + 1]])}\n" for k, label in enumerate(labels))
     return "".join(lines).encode()
 
 
-def _numeric(rows: Rows, name: str) -> list[str]:
+def _are_numbers(rows: Rows, name: str) -> list[str]:
     if rows.labels is None:
         return ["0"] * len(rows)
     labels = convert_labels(rows.labels)
