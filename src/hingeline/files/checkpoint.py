@@ -405,7 +405,8 @@ class Checkpoint:
                 raise ValueError(
                     f"{path} is damaged or missing. It had seen {follower.origin.seen} samples; the generation before "
                     f"it and its journal give {_count_seen(self.model)}, because samples were learnt without learn. "
-                    f"Restore the file from a copy, or remove {path.name} and {follower.path.name} to go on without them."
+                    f"Restore the file from a copy, or remove {path.name} and {follower.path.name} to go on "
+                    "without them."
                 )
 
     def _replay(self, journal: Journal, end: int | None) -> None:
