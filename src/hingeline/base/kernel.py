@@ -15,7 +15,7 @@ from . import params
 from .duration import Work
 from .frame import Frame, choose_frame, loses_digits
 from .labels import read_only
-from .objects import as_objects
+from .objects import as_objects, is_objects
 from .rows import LARGEST, RowEstimator, blocks, flatten_column, require_array, require_finite, require_sound
 from .state import snapshot
 from .warn import warn
@@ -43,8 +43,6 @@ class KernelEstimator(RowEstimator):
     """
 
     _needed: tuple[str, ...] = ("dual_coef_", "support_vectors_", "intercept_", "_gamma")
-    #: Whether samples for a callable kernel may be objects.
-    _takes_objects = False
     #: Coordinates of rows in the core; None: those of the user.
     _frame: Frame | None = None
 
@@ -59,7 +57,7 @@ class KernelEstimator(RowEstimator):
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
         """Checked X, CSR in canonical format (and y, if given). A callable kernel may get objects; see `as_objects`."""
-        if self._takes_objects and callable(self.kernel):
+        if callable(self.kernel):
             holds_objects = not reset and "n_features_in_" not in vars(self)
             objects = as_objects(X, always=holds_objects)
             if objects is not None or holds_objects:
@@ -145,7 +143,9 @@ class KernelEstimator(RowEstimator):
         return self._gamma if self._frame is None else self._frame.gamma(self._gamma)
 
     def _matrix(self, X: Any) -> _core.Matrix:
-        """Rows as the core takes them."""
+        """Rows as the core takes them; for objects as many rows, whose entries have no meaning."""
+        if is_objects(X):
+            return _core.Matrix(np.zeros((len(X), 1)))
         return _core.Matrix(X if self._frame is None else self._frame.apply(X))
 
     def _row_dtype(self, X: Any) -> np.dtype[Any]:

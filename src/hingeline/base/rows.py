@@ -100,7 +100,8 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
             for name in self._needed if fitted else ():
                 if name not in vars(self):
                     raise ValueError(f"the saved state is damaged: {name} is missing")
-            for name in COEFFICIENTS & vars(self).keys():
+            anything = {"support_vectors_"} if callable(getattr(self, "kernel", None)) else set()
+            for name in (COEFFICIENTS - anything) & vars(self).keys():
                 value = vars(self)[name]
                 if sp.issparse(value):
                     require_places(value, f"the saved state is damaged: {name}")

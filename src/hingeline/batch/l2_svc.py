@@ -62,8 +62,9 @@ class L2SVC(KernelClassifier):
         largest margin; a step costs a little less, but there are more of them. 'nnisda': each step takes the sample
         with the largest KKT violation and sets its coefficient to the maximiser of the dual given the others.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
-        A callable gets two sets of rows and returns the matrix of kernel values between them. It is called for blocks
-        of rows, never for the whole training set.
+        A callable gets two sets of samples and returns the matrix of kernel values between them. It is called for
+        blocks of samples, never for the whole training set. Samples may then be anything, such as strings or graphs: it
+        gets them as arrays of objects with one dimension.
     gamma : {'scale', 'auto'} or float, default='scale'
         Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
         if `sample_weight` is given; 'auto' is ``1 / n_features``.

@@ -42,8 +42,9 @@ class WorstViolatorSVC(KernelClassifier):
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable, default='rbf'
-        A callable gets two sets of rows and returns the matrix of kernel values between them. It is called for blocks
-        of rows, never for the whole training set.
+        A callable gets two sets of samples and returns the matrix of kernel values between them. It is called for
+        blocks of samples, never for the whole training set. Samples may then be anything, such as strings or graphs: it
+        gets them as arrays of objects with one dimension.
     gamma : {'scale', 'auto'} or float, default='scale'
         Coefficient of 'rbf', 'poly' and 'sigmoid'. 'scale' is ``1 / (n_features * X.var())``, with a weighted variance
         if `sample_weight` is given; 'auto' is ``1 / n_features``.

@@ -43,7 +43,6 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
     """Base of the exact incremental estimators: points held, forgetting, diagnostics."""
 
     _dtypes = (np.float64,)
-    _takes_objects = True
 
     @exclusive
     def forget(self, ids: Any) -> Any:

@@ -25,8 +25,6 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
     ``_training``.
     """
 
-    _takes_objects = True
-
     def _has_rows(self) -> bool:
         if self.kernel == "precomputed":
             raise AttributeError("partial_fit is not available with kernel='precomputed', which has no rows.")
