@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
@@ -205,7 +206,7 @@ class ActiveLearner:
         return Watch(np.sort(self._draws(0).choice(self.pool.shape[0], n, replace=False)))
 
     @_alone
-    def scores(self, rows: Any = None) -> np.ndarray:
+    def scores(self, rows: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
         """Scores of rows of the pool: decision values, or probabilities if the estimator has no decision values.
 
         Parameters
@@ -227,7 +228,7 @@ class ActiveLearner:
     # ---- answers -------------------------------------------------------------------------------------
 
     @_alone
-    def answer(self, rows: Any, labels: Any) -> Event:
+    def answer(self, rows: npt.ArrayLike, labels: npt.ArrayLike) -> Event:
         """Learn the labels of rows. They need not have been asked for.
 
         An error, or Ctrl-C while the model learns, leaves the learner as it was. This holds for all methods.
@@ -251,7 +252,7 @@ class ActiveLearner:
         return self._apply("answer", found, check_labels(labels, len(found)))
 
     @_alone
-    def relabel(self, rows: Any, labels: Any) -> Event:
+    def relabel(self, rows: npt.ArrayLike, labels: npt.ArrayLike) -> Event:
         """Replace the labels of rows.
 
         Parameters
@@ -273,7 +274,7 @@ class ActiveLearner:
         return self._apply("relabel", found, check_labels(labels, len(found)))
 
     @_alone
-    def skip(self, rows: Any) -> Event:
+    def skip(self, rows: npt.ArrayLike) -> Event:
         """Do not ask for rows any more, until :meth:`reopen`. Labels that they have are forgotten.
 
         Parameters
@@ -289,7 +290,7 @@ class ActiveLearner:
         return self._apply("skip", self._book.check_rows(rows))
 
     @_alone
-    def unsure(self, rows: Any) -> Event:
+    def unsure(self, rows: npt.ArrayLike) -> Event:
         """Note that the label of rows cannot be told. They are treated as in :meth:`skip`.
 
         Parameters
@@ -305,7 +306,7 @@ class ActiveLearner:
         return self._apply("unsure", self._book.check_rows(rows))
 
     @_alone
-    def reopen(self, rows: Any) -> Event:
+    def reopen(self, rows: npt.ArrayLike) -> Event:
         """Allow to ask for rows again. Labels that they have are forgotten.
 
         Parameters

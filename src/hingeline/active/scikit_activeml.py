@@ -10,11 +10,13 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import softmax
 from skactiveml.base import SingleAnnotatorPoolQueryStrategy, SkactivemlClassifier
 from skactiveml.utils import MISSING_LABEL, is_labeled
 from sklearn.base import clone
 
+from ..base.types import MatrixLike
 from .rules import Rule, as_rule, pick
 from .scoring import scores_of
 
@@ -100,17 +102,17 @@ class _Model(SkactivemlClassifier):
     def classes_(self) -> np.ndarray:
         return np.arange(len(self.estimator.classes_))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> _Model:
+    def fit(self, X: MatrixLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> _Model:
         """Fit the model to the rows with labels, for strategies that compare models."""
         known = is_labeled(y)
         weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[known]}
         self.estimator.fit(np.asarray(X)[known], np.asarray(y)[known].astype(np.int64), **weights)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         return np.searchsorted(self.estimator.classes_, self.estimator.predict(X))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         if hasattr(self.estimator, "predict_proba"):
             return self.estimator.predict_proba(X)
         scores = scores_of(self.estimator, X)
@@ -149,8 +151,8 @@ class RuleStrategy(SingleAnnotatorPoolQueryStrategy):
 
     def query(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: npt.ArrayLike,
         clf: Any,
         fit_clf: bool = True,
         candidates: Any = None,

@@ -8,11 +8,12 @@ import numpy as np
 
 from .._registry import COMPUTED, DEFINITE
 from ..base.kernel import KernelEstimator
+from ..base.types import MatrixLike
 
 __all__ = ["scores_of", "similarity_of"]
 
 
-def scores_of(estimator: Any, X: Any) -> np.ndarray:
+def scores_of(estimator: Any, X: MatrixLike) -> np.ndarray:
     """Scores of rows: decision values, or probabilities if the estimator has no decision values.
 
     Parameters
@@ -38,7 +39,7 @@ def scores_of(estimator: Any, X: Any) -> np.ndarray:
     return chances[:, 1] - chances[:, 0] if chances.shape[1] == 2 else chances
 
 
-def similarity_of(estimator: Any, X: Any) -> np.ndarray:
+def similarity_of(estimator: Any, X: MatrixLike) -> np.ndarray:
     """Cosines between rows in the feature space of the estimator's kernel; without a kernel, of the rows themselves.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +25,7 @@ from .labels import (
     vote_scale,
 )
 from .rows import LARGEST, require_array, require_finite, require_labels
+from .types import MatrixLike
 
 CLASSIFIER_RULES = {
     **KERNEL_RULES,
@@ -42,7 +44,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     _needed = (*KernelEstimator._needed, "n_support_", "classes_")
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from training data.
 
         Ctrl-C ends training early and leaves a usable model behind.
@@ -149,7 +151,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return groups.sum(keepdims=True), np.arange(n_machines)[np.newaxis]
         return groups, None
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Decision values.
 
         Parameters
@@ -187,7 +189,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """
         return _core.Votes(len(fitted.classes_), scale=vote_scale(fitted.decision_scale_), labels=labels)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Class labels.
 
         Each pair of classes votes. A tie goes to the class with the larger sum of decision values, each divided by the

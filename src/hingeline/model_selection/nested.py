@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.utils import Bunch, indexable
@@ -19,6 +20,7 @@ from .._sklearn import (
     validate_params,
 )
 from ..base.rows import require_sound_rows
+from ..base.types import MatrixLike
 from .course import Course, drive
 from .evaluator import Evaluator
 from .search import KernelSearchCV
@@ -59,8 +61,8 @@ _COMMON = (
 )
 def nested_cross_validate(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: npt.ArrayLike,
     param_grid: Any = None,
     *,
     outer: Any = 5,
@@ -68,8 +70,8 @@ def nested_cross_validate(
     search: str = "grid",
     scoring: Any = None,
     refit: Any = True,
-    groups: Any = None,
-    sample_weight: Any = None,
+    groups: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     n_jobs: int | None = None,
     error_score: Any = np.nan,
     memory_limit: float = 1000,

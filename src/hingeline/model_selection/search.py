@@ -8,12 +8,14 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, ParameterGrid, check_cv
 from sklearn.utils import indexable
 
 from .. import _sklearn
 from ..base.rows import require_sound_rows
+from ..base.types import MatrixLike
 from .course import Course, drive
 from .evaluator import Evaluator
 from .shared import SearchData, drop_ineffective
@@ -149,7 +151,7 @@ class KernelSearchCV(GridSearchCV):
         self.progress = progress
 
     @_sklearn.fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> KernelSearchCV:
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, **params: Any) -> KernelSearchCV:
         """Search, then fit the best candidate to all samples.
 
         Parameters
