@@ -80,7 +80,7 @@ def test_the_unit_of_the_features_changes_nothing(learner, n, dtype, scale):
     require_same(model, build(learner).fit(Z[:m], y[:m]), X, Z)
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", [min(SCALES), max(SCALES)])
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid"])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_unit_with_a_number_for_gamma(learner, kernel, scale):
