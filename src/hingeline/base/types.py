@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+from uuid import UUID
 
+import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 #: Rows of numbers: anything that NumPy makes an array of, or a sparse matrix or array.
 MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix
+#: Samples: rows of numbers, or with a callable kernel a sequence of anything.
+Rows: TypeAlias = MatrixLike | Sequence[Any]
+#: Function of two sets of rows that returns the matrix of kernel values between them.
+KernelFunction: TypeAlias = Callable[[Any, Any], npt.ArrayLike]
+Gamma: TypeAlias = float | Literal["scale", "auto"]
+ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
+RandomState: TypeAlias = int | np.random.RandomState | None
+#: Progress bar, or a function of (done, total); None: a bar if stderr is a terminal.
+Progress: TypeAlias = bool | Callable[[int, int], object] | None
+Id: TypeAlias = int | str | UUID
+Ids: TypeAlias = Id | Iterable[Id]

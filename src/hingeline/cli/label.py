@@ -21,6 +21,7 @@ from .errors import CommandError, DataError, InputError, OutputError, UsageError
 from .options import add_common
 
 if TYPE_CHECKING:
+    from ..base.types import Gamma
     from ..labelling.pools import Pool
     from ..labelling.server import PageServer
     from ..labelling.session import Session
@@ -225,7 +226,7 @@ def _make_model(pool: Pool, arguments: Namespace, console: Console) -> tuple[Any
     from ..labelling.features import features_of
     from .estimators import check
 
-    gamma = "scale" if arguments.gamma is None else arguments.gamma
+    gamma: Gamma = "scale" if arguments.gamma is None else arguments.gamma
     model = check(IncrementalSVC(C=arguments.C, gamma=gamma))
     with _translate_read_errors(arguments.pool):
         features = features_of(pool)

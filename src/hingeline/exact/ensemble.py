@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import _core
 from ..base.ensemble import Ensemble
 from ..base.frame import Frame
+from ..base.types import Id, Ids
 from ..base.warn import warn
 
 #: Values of the core that are not fitted attributes.
@@ -55,7 +56,7 @@ class ExactEnsemble(Ensemble):
 
     # ---- ids -----------------------------------------------------------------------------------------
 
-    def named(self, ids: Any, count: int) -> list[Any] | None:
+    def check_ids(self, ids: Ids | None, count: int) -> list[Id] | None:
         """Checked ids of the next points; None: their numbers."""
         if self.core.n_seen and self.own_ids != (ids is not None):
             raise ValueError(
@@ -63,7 +64,7 @@ class ExactEnsemble(Ensemble):
             )
         if ids is None:
             return None
-        names = [_plain(name) for name in _listed(ids)]
+        names = [_as_plain(name) for name in _as_list(ids)]
         if len(names) != count:
             raise ValueError(f"ids must have one entry per sample: got {len(names)} for {count} samples.")
         return names
@@ -78,11 +79,11 @@ class ExactEnsemble(Ensemble):
             held = np.sort(self.core.points()["serial"])
             return {number: self.name_of[number] for number in held.tolist()}
 
-    def numbers(self, ids: Any) -> np.ndarray:
+    def find_numbers(self, ids: Ids) -> np.ndarray:
         """Numbers of all points with one of the ids."""
-        names = dict.fromkeys(_plain(name) for name in _listed(ids))
+        names = dict.fromkeys(_as_plain(name) for name in _as_list(ids))
         held = set(self.core.points()["serial"].tolist())
-        points: dict[Any, list[int]] = {} if self.own_ids else {name: [name] for name in names if name in held}
+        points: dict[Id, list[Any]] = {} if self.own_ids else {name: [name] for name in names if name in held}
         for number, name in self.name_of.items() if self.own_ids else ():
             if name in names and number in held:
                 points.setdefault(name, []).append(number)
@@ -100,7 +101,7 @@ class ExactEnsemble(Ensemble):
         self.name_of.update(enumerate(names, self.core.n_seen))
         self.own_ids, self.labels = own, labels
 
-    def forget(self, source: Any, numbers: np.ndarray, threads: int) -> None:
+    def forget(self, source: _core.Source, numbers: np.ndarray, threads: int) -> None:
         """Remove points exactly, and their ids."""
         with self.lock:
             self.core.forget(source, numbers, threads=threads)
@@ -110,7 +111,7 @@ class ExactEnsemble(Ensemble):
             self._read = self._all = None  # they hold support vectors
             vars(self).pop("calibration", None)
 
-    def bound(self, source: _core.Source, C: float, nu: float, threads: int, commit: Callable[[], object]) -> None:
+    def move(self, source: _core.Source, C: float, nu: float, threads: int, commit: Callable[[], object]) -> None:
         """Follow the exact path to another C, or to another nu if it is above 0; then call `commit`.
 
         No signal is handled between both if `commit` is a function of C: machines and what it stores change together,
@@ -210,7 +211,7 @@ class ExactEnsemble(Ensemble):
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
         n_labels, held = self.core.n_classes if self.problem == "classes" else 0, self.numbers_held().tolist()
         names = list(self.name_of.values())
-        sound_names = list(map(_plain, names)) == names if self.own_ids else names == held
+        sound_names = list(map(_as_plain, names)) == names if self.own_ids else names == held
         sound_kinds = isinstance(self.dense, bool) and isinstance(self.own_ids, bool)
         return len(self.labels) == n_labels and list(self.name_of) == held and sound_names and sound_kinds
 
@@ -218,14 +219,14 @@ class ExactEnsemble(Ensemble):
         return _core.Incremental(self.problem, C=1.0, nu=0.0)
 
 
-def _listed(ids: Any) -> list[Any]:
+def _as_list(ids: Any) -> list[Any]:
     if isinstance(ids, np.ndarray) and ids.ndim == 0:
         ids = ids.item()
     single = isinstance(ids, str | bytes | bytearray | Integral) or not isinstance(ids, Iterable)
     return [ids] if single else list(ids)
 
 
-def _plain(name: Any) -> Any:
+def _as_plain(name: Any) -> Id:
     """Id as a Python int, str or UUID."""
     if isinstance(name, UUID):
         return name
@@ -234,7 +235,7 @@ def _plain(name: Any) -> Any:
     return str(name) if isinstance(name, str) else int(name)
 
 
-def as_array(names: list[Any]) -> np.ndarray:
+def as_array(names: list[Id]) -> np.ndarray:
     """Ids as an array: int64 if all are integers in its range, else objects."""
     if all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names):
         return np.array(names, dtype=np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
 from ..base.kernel import KERNEL_RULES, KernelEstimator
 from ..base.state import exclusive, steady
+from ..base.types import Ids
 from ..base.warn import warn
 from .ensemble import ExactEnsemble, as_array
 
@@ -45,7 +46,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
     _dtypes = (np.float64,)
 
     @exclusive
-    def forget(self, ids: Any) -> Any:
+    def forget(self, ids: Ids) -> Self:
         """Remove points exactly: the model becomes the optimum of the remaining points.
 
         Rows, kernel values and ids are removed from the model, and their memory in the core is overwritten. An error or
@@ -63,7 +64,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         """
         ensemble = self._ready()
         with ensemble.lock:
-            numbers = ensemble.numbers(ids)
+            numbers = ensemble.find_numbers(ids)
             self._warn_of_scale(ensemble)
             if len(numbers):
                 ensemble.forget(self._points_source(ensemble), numbers, self._training_threads())
@@ -137,9 +138,9 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         """Configured ensemble of a call without `run`; the parameters `free` may have changed."""
         check_is_fitted(self, "_model")
         params.check(self, {name: rule for name, rule in self._rules.items() if name not in free})
-        return self._continued(*free)
+        return self._resume(*free)
 
-    def _continued(self, *free: str) -> ExactEnsemble:
+    def _resume(self, *free: str) -> ExactEnsemble:
         """Configured ensemble, for checked parameters; the parameters `free` may have changed."""
         ensemble = self._model
         ensemble.require_frozen(self._frozen(), free)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Bunch
@@ -23,6 +24,7 @@ from ..base.platt import PlattClassifier, apply_sigmoids, fit_sigmoid
 from ..base.progress import progress as _progress
 from ..base.rows import LARGEST
 from ..base.state import exclusive, lock_of, reading_of, steady
+from ..base.types import ClassWeight, Gamma, Id, Ids, KernelFunction, Progress, Rows
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 from .marks import Mark
@@ -163,14 +165,14 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         self,
         *,
         C: float = 1.0,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
+        kernel: Literal["linear", "poly", "rbf"] | KernelFunction = "rbf",
+        gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         window: int | None = None,
-        window_rule: str = "oldest",
-        window_scope: str = "all",
+        window_rule: Literal["oldest", "relevance"] = "oldest",
+        window_scope: Literal["all", "class"] = "all",
         probability: bool = False,
         cache_size: float = 1024,
         n_jobs: int | None = None,
@@ -189,7 +191,9 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     # ---- learning ------------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> IncrementalSVC:
+    def fit(
+        self, X: Rows, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None, ids: Ids | None = None
+    ) -> Self:
         """Learn the training data: all rows together, or one by one with a `window`.
 
         Ctrl-C ends training early and leaves the optimum of the rows learnt so far.
@@ -220,12 +224,17 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         self._require_moderate(X)
         ensemble = self._ensemble(X)
         ensemble.know(classes)
-        names = ensemble.named(ids, len(codes))
+        names = ensemble.check_ids(ids, len(codes))
         return PointsTraining(self, ensemble, X, classes[codes], weights, names, None)
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, ids: Any = None
-    ) -> IncrementalSVC:
+        self,
+        X: Rows,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        ids: Ids | None = None,
+    ) -> Self:
         """Add points, in the order given.
 
         An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far.
@@ -253,7 +262,9 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         run(self, type(self)._prepare_points, X, y, ids, classes, sample_weight, callbacks=False)
         return self
 
-    def add(self, X: Any, y: Any, ids: Any = None, sample_weight: Any = None) -> list[Any]:
+    def add(
+        self, X: Rows, y: npt.ArrayLike, ids: Ids | None = None, sample_weight: npt.ArrayLike | None = None
+    ) -> list[Id]:
         """Add points, in the order given, and return their ids, with which they can be forgotten.
 
         An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far (see ``ids_``).
@@ -289,16 +300,16 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         elif len(y) > 1:  # a check of single rows would take longer than learning them
             self._warn_of_lost_digits(X)
         self._require_moderate(X)
-        ensemble = self._ensemble(X) if first else self._continued()
+        ensemble = self._ensemble(X) if first else self._resume()
         ensemble.require_weights(self.class_weight, y)
-        names = ensemble.named(ids, len(y))
+        names = ensemble.check_ids(ids, len(y))
         declared = ensemble.find_unknown(classes)
         if first and classes is not None and len(declared) < 2:
             raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
         return PointsTraining(self, ensemble, X, y, weights, names, classes)
 
     @exclusive
-    def set_C(self, C: float) -> IncrementalSVC:
+    def set_C(self, C: float) -> Self:
         """Follow the exact regularisation path to another C.
 
         An error or Ctrl-C leaves the model as it was.
@@ -316,14 +327,14 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         ensemble = self._ready("C")
         self._require_C(C, ensemble)
         source, threads = self._points_source(ensemble), self._training_threads()
-        ensemble.bound(source, float(C), 0.0, threads, partial(self.__dict__.update, C=C))
+        ensemble.move(source, float(C), 0.0, threads, partial(self.__dict__.update, C=C))
         ensemble.warn()
         return self
 
     # ---- paths and leave-one-out ---------------------------------------------------------------------
 
     @steady
-    def c_path(self, Cs: Any, X: Any = None) -> Bunch:
+    def c_path(self, Cs: npt.ArrayLike, X: Rows | None = None) -> Bunch:
         """Optima for several values of C, along the exact path. The model does not change.
 
         Parameters
@@ -377,7 +388,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         return sums.reshape(len(sums), *intercept.shape).transpose(1, 0, 2)
 
     @steady
-    def leave_one_out(self, progress: Any = None) -> Bunch:
+    def leave_one_out(self, progress: Progress = None) -> Bunch:
         """Compute for each point held the decision of the exact model without that point.
 
         Each support vector is removed in turn; other points do not influence the model. The model does not change.

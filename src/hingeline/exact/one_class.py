@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.rows import LARGEST, require_finite
 from ..base.state import exclusive
+from ..base.types import Gamma, Id, Ids, KernelFunction, Rows
 from .ensemble import ExactEnsemble
 from .estimator import INCREMENTAL_RULES, IncrementalEstimator, PointsTraining
 
@@ -130,13 +131,13 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         *,
         nu: float = 0.5,
         C: float | None = None,
-        shape: str = "plane",
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
+        shape: Literal["plane", "sphere"] = "plane",
+        kernel: Literal["linear", "poly", "rbf"] | KernelFunction = "rbf",
+        gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         window: int | None = None,
-        window_rule: str = "oldest",
+        window_rule: Literal["oldest", "relevance"] = "oldest",
         cache_size: float = 1024,
         n_jobs: int | None = None,
     ) -> None:
@@ -153,7 +154,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     # ---- learning ------------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, ids: Any = None) -> IncrementalOneClassSVM:
+    def fit(self, X: Rows, y: object = None, ids: Ids | None = None) -> Self:
         """Learn the training data: all rows together with `C`, one by one with `nu` or a `window`.
 
         Ctrl-C ends training early and leaves the optimum of the rows learnt so far.
@@ -179,9 +180,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         X = self._check_rows(X, reset=True)
         self._set_kernel(X)
         ensemble = self._begin(X)
-        return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
+        return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.check_ids(ids, X.shape[0]), None)
 
-    def partial_fit(self, X: Any, y: Any = None, ids: Any = None) -> IncrementalOneClassSVM:
+    def partial_fit(self, X: Rows, y: object = None, ids: Ids | None = None) -> Self:
         """Add points, in the order given.
 
         An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far.
@@ -203,7 +204,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self.add(X, ids)
         return self
 
-    def add(self, X: Any, ids: Any = None) -> list[Any]:
+    def add(self, X: Rows, ids: Ids | None = None) -> list[Id]:
         """Add points, in the order given, and return their ids, with which they can be forgotten.
 
         An error leaves the model as it was. Ctrl-C leaves the optimum of the points learnt so far (see ``ids_``).
@@ -231,12 +232,12 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             self._settle_gamma(X, None)
         elif X.shape[0] > 1:  # a check of single rows would take longer than learning them
             self._warn_of_lost_digits(X)
-        ensemble = self._begin(X) if first else self._continued()
+        ensemble = self._begin(X) if first else self._resume()
         self._require_moderate(X)
-        return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.named(ids, X.shape[0]), None)
+        return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.check_ids(ids, X.shape[0]), None)
 
     @exclusive
-    def set_nu(self, nu: float) -> IncrementalOneClassSVM:
+    def set_nu(self, nu: float) -> Self:
         """Follow the exact path to another nu. The parameter `nu` is set to it, and `C` to None.
 
         Parameters
@@ -252,7 +253,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         return self._move("nu", nu, C=None, nu=nu)
 
     @exclusive
-    def set_C(self, C: float) -> IncrementalOneClassSVM:
+    def set_C(self, C: float) -> Self:
         """Follow the exact path to another C. The parameter `C` is set to it.
 
         Parameters
@@ -267,19 +268,19 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         """
         return self._move("C", C, C=C, nu=self.nu)
 
-    def _move(self, name: str, value: Any, **wanted: Any) -> IncrementalOneClassSVM:
+    def _move(self, name: str, value: float, **wanted: Any) -> Self:
         ensemble = self._ready("C", "nu")
         rule = params.real(least=1 / LARGEST, most=LARGEST) if name == "C" else self._rules["nu"]
         if not rule.accepts(value):
             raise ValueError(f"{name} must be {rule.words}. Got {value!r}.")
         source, threads = self._points_source(ensemble), self._training_threads()
-        ensemble.bound(source, *self._bounds(**wanted), threads, partial(self.__dict__.update, **wanted))
+        ensemble.move(source, *self._bounds(**wanted), threads, partial(self.__dict__.update, **wanted))
         ensemble.warn()
         return self
 
     # ---- decisions -----------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Rows) -> np.ndarray:
         """Signed decision values, positive inside the boundary.
 
         Parameters
@@ -297,7 +298,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         fitted = self._fitted()
         return require_finite(self._score_rows(X, fitted) - self._threshold(fitted))
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: Rows) -> np.ndarray:
         """Scores: larger values are more similar to the points held.
 
         Parameters
@@ -313,7 +314,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         self = self._snapshot()
         return self._score_rows(self._validate_predict(X), self._fitted())
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Rows) -> np.ndarray:
         """+1 for inliers, -1 for outliers.
 
         Parameters
@@ -337,7 +338,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     def intercept_(self) -> np.ndarray:
         """Intercept of the decision function."""
         fitted = self._held_now()
-        shift = self._computed_threshold(fitted) - self._threshold(fitted)
+        shift = self._compute_threshold(fitted) - self._threshold(fitted)
         return (
             2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / fitted._scale
         ) + shift
@@ -396,7 +397,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             return sums
         return 2.0 * sums - self._diagonal(X) - fitted._square[0]
 
-    def _computed_threshold(self, fitted: Any) -> float:
+    def _compute_threshold(self, fitted: Any) -> float:
         """Threshold of the scores at the optimum, with rounding errors."""
         if self._held().problem == "plane":
             return -float(fitted.intercept_[0] / fitted._scale)
@@ -409,7 +410,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         then the threshold is the smallest of these scores.
         """
         if "_offset" not in vars(fitted):
-            offset = self._computed_threshold(fitted)
+            offset = self._compute_threshold(fitted)
             if fitted._near is not None:
                 # CSR, so that dense and sparse rows give the same threshold to the bit
                 near = fitted._near if callable(self.kernel) else sp.csr_array(fitted._near)

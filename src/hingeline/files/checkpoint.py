@@ -204,7 +204,7 @@ class Checkpoint:
         if not hasattr(self.model, "forget"):
             raise TypeError(f"{type(self.model).__name__} cannot forget single points. {phrase('forgets')} can.")
         ensemble, ids = self.model._held(), _array(ids)
-        numbers = ensemble.numbers(ids)
+        numbers = ensemble.find_numbers(ids)
         self._catch_up()
         write_atomically(self.path / INTENT, [line({POINTS: numbers.tolist()})])
         try:

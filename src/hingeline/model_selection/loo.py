@@ -104,7 +104,8 @@ class ExactLeaveOneOut:
     def _machines(self, run: Run) -> list[tuple[np.ndarray, IncrementalSVC]]:
         """Rows of each pair of classes, and a machine for them that has learnt nothing yet."""
         assert run.key is not None
-        kernel, gamma, coef0, degree = run.key
+        key: Any = run.key  # of one of the kernels that `suits` has checked
+        kernel, gamma, coef0, degree = key
         return [
             (
                 np.flatnonzero((self.codes == i) | (self.codes == j)),

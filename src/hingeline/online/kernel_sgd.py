@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from .. import _core
 from ..base import params
 from ..base.duration import Work
 from ..base.rows import LARGEST
+from ..base.types import ClassWeight, Gamma, KernelFunction, RandomState
 from .ensemble import StreamEnsemble
 from .stream import STREAM_RULES, FitTraining, StreamClassifier
 
@@ -168,24 +169,24 @@ class KernelSGDClassifier(StreamClassifier):
     def __init__(
         self,
         *,
-        variant: str = "olsvm",
+        variant: Literal["olsvm", "olsvm_reg", "norma", "norma_literal", "pegaz"] = "olsvm",
         C: float = 10.0,
         n_epochs: int = 5,
-        learning_rate: str = "sqrt",
+        learning_rate: Literal["sqrt", "inverse"] = "sqrt",
         decay_first: bool = False,
         fit_intercept: bool = False,
-        average: bool | str = False,
+        average: bool | Literal["all"] = False,
         truncate: float = 1e-12,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "precomputed"] | KernelFunction = "rbf",
+        gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         cache_size: float = 200,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
-        multi_class: str = "ovo",
-        decision_function_shape: str = "ovr",
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
     ) -> None:
         params.assign(self, locals())
 

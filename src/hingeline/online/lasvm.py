@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .. import _core
 from ..base import params
 from ..base.duration import Work
 from ..base.rows import LARGEST
+from ..base.types import ClassWeight, Gamma, KernelFunction, RandomState
 from .ensemble import StreamEnsemble
 from .stream import STREAM_RULES, FitTraining, StreamClassifier
 
@@ -214,23 +215,23 @@ class LASVC(StreamClassifier):
     def __init__(
         self,
         *,
-        variant: str = "nc",
+        variant: Literal["nc", "g", "i", "full", "lasvm"] = "nc",
         C: float = 1.0,
         s: float = -1.0,
         n_epochs: int = 1,
         tol: float | None = None,
         max_iter: int = -1,
         solver_options: dict[str, Any] | None = None,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "precomputed"] | KernelFunction = "rbf",
+        gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         cache_size: float = 200,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
-        multi_class: str = "ovo",
-        decision_function_shape: str = "ovr",
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
     ) -> None:
         params.assign(self, locals())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 
 from .. import _core
@@ -13,6 +14,7 @@ from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training, run
 from ..base.objects import is_objects
+from ..base.types import Rows
 from .ensemble import StreamEnsemble
 
 STREAM_RULES = {**CLASSIFIER_RULES, "multi_class": params.one_of("ovo", "ovr")}
@@ -31,7 +33,13 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         return True
 
     @available_if(_has_rows)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Rows,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
         """Learn from the next samples of a stream, in the order given.
 
         An error leaves the model as it was. Ctrl-C leaves the model of the samples learnt so far: ``n_samples_seen_``
