@@ -7,6 +7,7 @@ from typing import Any
 from hingeline import _core
 from hingeline.base import params
 from hingeline.base.classifier import CLASSIFIER_RULES, KernelClassifier
+from hingeline.base.duration import Work
 from hingeline.base.fit import run, with_callbacks
 from hingeline.base.rows import LARGEST
 from hingeline.batch.training import BatchTraining
@@ -33,6 +34,7 @@ class FooSVC(KernelClassifier):
     ) -> None:
         params.assign(self, locals())
 
+    _work = Work(values=0.5, updates=2.0)  # measured: it announces fits that may take minutes
     _rules = {
         "C": params.real(above=0.0, most=LARGEST),
         **CLASSIFIER_RULES,

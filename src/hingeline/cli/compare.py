@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.inputs import number_of
 from .console import Console
+from .errors import CommandError, DataError, UsageError
 from .options import add_common, add_data, form_of, positive, seed
 
 HELP = "rank methods over several data sets"
@@ -41,7 +42,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from ..compare import rank_methods
-    from .errors import DataError, UsageError
     from .models import require_file, require_other
 
     console = Console(arguments)
@@ -77,7 +77,6 @@ def run(arguments: Namespace) -> int:
 
 def _check_table(arguments: Namespace) -> dict[str, Any]:
     """Models of --method. Options that do not fit are refused before data are read."""
-    from .errors import UsageError
     from .estimators import build_from_text
 
     files, methods = arguments.files, arguments.method
@@ -109,7 +108,6 @@ def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[st
     """Scores, methods and data sets of a CSV file. The first column may hold the names of the data sets."""
     from .data.sources import lines, name_of, open_source
     from .data.tables import DELIMITERS, number_columns
-    from .errors import DataError
 
     name = name_of(path)
     with open_source(path) as stream:
@@ -138,7 +136,6 @@ def _cross_validate(
     """Accuracies of the methods on the data files."""
     from sklearn.model_selection import cross_val_score
 
-    from .errors import CommandError
     from .train import folds_of, read_labelled
 
     scores: list[list[float]] = []
@@ -173,7 +170,6 @@ def _write_table(result: Any, path: str) -> None:
 def _figure_format(path: str) -> str:
     """Format of a figure, by the ending of its file."""
     from ..compare.diagram import file_formats
-    from .errors import CommandError, UsageError
 
     try:
         known, found = file_formats(), Path(path).suffix[1:].lower() or "png"

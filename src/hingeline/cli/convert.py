@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import PurePath
 
 from .console import Console
+from .errors import UsageError
 from .options import add_common, add_data, form_of, positive
 
 HELP = "convert data files or model files"
@@ -26,7 +27,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
-    from .errors import UsageError
     from .models import kind_of, require_other
 
     console = Console(arguments)
@@ -46,7 +46,6 @@ def run(arguments: Namespace) -> int:
 
 
 def _convert_model(console: Console, arguments: Namespace, kind: str) -> None:
-    from .errors import UsageError
     from .models import FORMATS, open_model, write
 
     to = arguments.to or MODEL_ENDINGS.get(PurePath(arguments.output).suffix)
@@ -61,7 +60,6 @@ def _convert_model(console: Console, arguments: Namespace, kind: str) -> None:
 def _convert_data(console: Console, arguments: Namespace) -> None:
     from .data.sources import name_of
     from .data.writers import write_rows
-    from .errors import UsageError
 
     to = arguments.to or MODEL_ENDINGS.get(PurePath(arguments.output).suffix)
     if to in MODEL_ENDINGS.values():

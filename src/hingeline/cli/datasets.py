@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .console import Console
+from .errors import DataError, InputError, UsageError
 from .options import add_common
 
 HELP = "list, describe and write out data sets"
@@ -23,8 +24,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
-    from .errors import UsageError
-
     console = Console(arguments)
     console.busy = arguments.output == "-"
     if arguments.json and arguments.output == "-":
@@ -60,7 +59,6 @@ def _load(arguments: Namespace) -> Any:
     import numpy as np
 
     from ..datasets import load
-    from .errors import DataError, InputError, UsageError
 
     try:
         return load(arguments.name, dtype=np.float64, download_if_missing=not arguments.no_download)
@@ -98,7 +96,6 @@ def _write(console: Console, data: Any, arguments: Namespace) -> None:
 
     from .data.examples import Rows
     from .data.writers import format_of, write
-    from .errors import UsageError
 
     if arguments.part != "all" and data.n_train is None:
         raise UsageError(f"--part {arguments.part}: {data.name} has no published split.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 #: Exit codes; those from 65 are the codes of sysexits.h.
@@ -35,6 +37,17 @@ class OutputError(CommandError):
     """A file that cannot be written."""
 
     code, kind = NO_OUTPUT, "output"
+
+
+@contextmanager
+def translate_write_errors(name: object) -> Iterator[None]:
+    """Turn errors of the disk while `name` is written into OutputError; BrokenPipeError stays."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"cannot write {name}: {error.strerror or error}") from error
 
 
 class DataError(CommandError):

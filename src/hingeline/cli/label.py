@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import stdout
 from .console import Console
-from .errors import CommandError, DataError, InputError, OutputError, UsageError
+from .errors import CommandError, DataError, InputError, UsageError, translate_write_errors
 from .options import add_common
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run(arguments: Namespace) -> int:
         try:
             with _server(session, arguments.port) as server:
                 _serve(server, console, browser=not arguments.no_browser)
-            with _translate_write_errors(
+            with translate_write_errors(
                 " or ".join(str(path) for path in (session.model_path, session.export_path) if path)
             ):
                 written = session.finish()
@@ -123,7 +123,7 @@ def open_session(arguments: Namespace, console: Console) -> Session:
     rule = arguments.rule or ("small_pool" if len(pool) >= LARGE_POOL else "margin")
     learner = _learner(model, rule, X)
     console.put(pool=str(arguments.pool), rule=rule)
-    with _translate_read_errors(answers), _translate_write_errors(str(answers)):
+    with _translate_read_errors(answers), translate_write_errors(str(answers)):
         journal = AnswerJournal(answers)
     if journal.dropped:
         console.warn(f"{journal.path}: removed an incomplete last line, which was never acknowledged.")
@@ -144,7 +144,7 @@ def _session(
     classes = learner.estimator.classes_.tolist() if fixed else _class_names(arguments.classes)
     named = {str(label): label for label in classes}
     try:
-        with _translate_write_errors(str(journal.path)):
+        with translate_write_errors(str(journal.path)):
             return Session(
                 pool,
                 learner,
@@ -177,14 +177,6 @@ def _translate_read_errors(path: Path) -> Iterator[None]:
         raise DataError(str(path), error.reason, error.line) from error
     except ValueError as error:
         raise DataError(str(path), str(error).removeprefix(f"{path}: ")) from error
-
-
-@contextmanager
-def _translate_write_errors(names: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"cannot write {names}: {error.strerror or error}") from error
 
 
 def _server(session: Session, port: int) -> PageServer:

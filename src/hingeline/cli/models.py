@@ -11,7 +11,7 @@ from typing import Any
 
 from .._registry import ESTIMATORS
 from . import stdout
-from .errors import CommandError, DataError, InputError, OutputError, UsageError
+from .errors import CommandError, DataError, InputError, OutputError, UsageError, translate_write_errors
 
 #: Formats of model files that can be written.
 FORMATS = ("hingeline", "libsvm", "onnx")
@@ -112,12 +112,11 @@ def write(model: Any, path: str, kind: str) -> None:
         return
     require_file(path)
     try:
-        if kind == "onnx":
-            _write_onnx(model, path)
-        else:
-            (save if kind == "hingeline" else save_libsvm)(model, path)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}") from error
+        with translate_write_errors(path):
+            if kind == "onnx":
+                _write_onnx(model, path)
+            else:
+                (save if kind == "hingeline" else save_libsvm)(model, path)
     except (TypeError, ValueError) as error:
         raise UsageError(f"the model cannot be written in the format {kind}: {error}") from error
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..files.durable import replacement, write_all
-from .errors import OutputError
+from .errors import translate_write_errors
 
 
 @contextmanager
@@ -18,17 +18,13 @@ def file_writer(path: str) -> Iterator[Callable[[bytes], None]]:
 
     A pipe or a device cannot be replaced by a file; it is written to as the pieces come.
     """
-    try:
+    with translate_write_errors(path):
         if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
             with open(path, "wb", buffering=0) as file:
                 yield lambda text: write_all(file.fileno(), [text])
         else:
             with replacement(Path(path)) as descriptor:
                 yield lambda text: write_all(descriptor, [text])
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import stdout
 from .console import Console, one_line, percent
+from .errors import UsageError
 from .options import add_common, add_data, form_of, positive
 
 HELP = "predict the rows of a data file (svm-predict)"
@@ -42,7 +43,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import blocks_of, size_of
-    from .errors import UsageError
     from .estimators import check
     from .models import open_model, require_other
 
@@ -94,8 +94,6 @@ class Task:
 
     def __init__(self, arguments: Namespace, model: Any, what: str = "", ignore_extra: bool = False) -> None:
         import scipy.sparse as sp
-
-        from .errors import UsageError
 
         self.model, self.what = model, what
         if not hasattr(model, "predict") or not hasattr(model, "n_features_in_"):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ..files.durable import write_all
 from . import stdout
 from .console import Console
-from .errors import OutputError
+from .errors import translate_write_errors
 
 
 class Predictions:
@@ -37,7 +35,7 @@ class Predictions:
         if path == "-":
             return
         regular = os.path.isfile(path) or not os.path.exists(path)
-        with self._check_count():
+        with translate_write_errors(self.path):
             n_lines = _cut(path, n_learnt) if n_learnt and os.path.isfile(path) else 0
             self.file = open(path, "ab" if n_lines else "wb", buffering=0)  # noqa: SIM115
         if not regular:
@@ -53,18 +51,8 @@ class Predictions:
         if self.file is None:
             stdout.write(text)
         else:
-            with self._check_count():
+            with translate_write_errors(self.path):
                 write_all(self.file.fileno(), [text])
-
-    @contextmanager
-    def _check_count(self) -> Iterator[None]:
-        """Turn errors of the file into OutputError; BrokenPipeError stays."""
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
 
     def __enter__(self) -> Predictions:
         return self

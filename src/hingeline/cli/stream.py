@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import _registry
 from .console import Console, one_line
-from .errors import INTERRUPTED, TERMINATED
+from .errors import INTERRUPTED, TERMINATED, CommandError, DataError, OutputError, UsageError, translate_write_errors
 from .options import add_common, add_data, add_estimator, form_of, positive, split_words
 
 HELP = "learn from a stream: predict, learn, save, resume"
@@ -49,7 +49,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
-    from .errors import UsageError
     from .models import require_file, require_other, write
 
     if arguments.data is None and not arguments.forget:
@@ -107,7 +106,6 @@ def _open_keeper(arguments: Namespace, console: Console) -> Iterator[Any]:
 def _keeper(arguments: Namespace, console: Console) -> Any:
     """Model of the options, or that of the checkpoint."""
     from ..files import Checkpoint
-    from .errors import UsageError
     from .models import has_checkpoint
 
     if has_checkpoint(arguments.checkpoint):
@@ -123,7 +121,6 @@ def _keeper(arguments: Namespace, console: Console) -> Any:
 
 def _make_model(arguments: Namespace) -> Any:
     """Model of the options."""
-    from .errors import UsageError
     from .estimators import build_estimator
 
     arguments.estimator = arguments.estimator or DEFAULT
@@ -136,7 +133,6 @@ def _make_model(arguments: Namespace) -> Any:
 def _resume(arguments: Namespace, console: Console) -> Any:
     """Checkpoint with its model; options of the estimator are compared with it."""
     from ..files import Checkpoint
-    from .errors import UsageError
     from .estimators import class_of, settings
 
     with _checkpoint_errors(arguments.checkpoint), ExitStack() as stack:
@@ -159,8 +155,6 @@ def _resume(arguments: Namespace, console: Console) -> Any:
 @contextmanager
 def _checkpoint_errors(folder: str) -> Iterator[None]:
     """Turn errors of opening a checkpoint into those of the command."""
-    from .errors import CommandError
-
     try:
         with _translate_write_errors(folder):
             yield
@@ -171,14 +165,13 @@ def _checkpoint_errors(folder: str) -> Iterator[None]:
 @contextmanager
 def _translate_write_errors(folder: str | None) -> Iterator[None]:
     """Turn errors of the disk into those of the command."""
-    from .errors import OutputError
-
     try:
-        yield
-    except OSError as error:
+        with translate_write_errors(f"the checkpoint {folder}"):
+            yield
+    except OutputError as error:
         if folder is not None and Path(folder).is_file():
             raise OutputError(f"the checkpoint {folder} is a file; give a folder") from error
-        raise OutputError(f"cannot write the checkpoint {folder}: {error.strerror or error}") from error
+        raise
 
 
 class Signals:
@@ -254,7 +247,6 @@ class Learner:
     """
 
     def __init__(self, arguments: Namespace, console: Console, keeper: Any) -> None:
-        from .errors import UsageError
         from .estimators import takes_labels
 
         self.arguments, self.console, self.keeper = arguments, console, keeper
@@ -276,8 +268,6 @@ class Learner:
 
     def forget(self, names: list[str]) -> None:
         """Forget examples by their ids."""
-        from .errors import UsageError
-
         names = list(dict.fromkeys(names))
         if not names:
             return
@@ -319,15 +309,12 @@ class Learner:
     def require_examples(self, signals: Signals) -> None:
         """DataError if the data have ended and nothing was ever learnt."""
         from .data.sources import name_of
-        from .errors import DataError
 
         if not _examples(self.keeper.model) and signals.number is None:
             raise DataError(name_of(self.arguments.data), "the file has no rows: 0 examples, no model written")
 
     def _batch(self, rows: Any, write: Any) -> None:
         """Predict a batch, learn it, acknowledge it."""
-        from .errors import CommandError
-
         model = self.keeper.model
         first = _examples(model) == 0
         labels = self._labels(rows, first)
@@ -356,7 +343,6 @@ class Learner:
 
         from .data.examples import convert_labels, match_classes
         from .data.sources import name_of
-        from .errors import DataError, UsageError
         from .estimators import weigh
 
         if first and sp.issparse(rows.X) and self.arguments.n_features is None:

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .console import Console
-from .errors import INTERRUPTED, OK
+from .errors import INTERRUPTED, OK, CommandError, DataError, UsageError
 from .options import add_common, add_data, add_estimator, form_of, positive, seed
 
 HELP = "fit a model to a data file, or cross-validate (svm-train)"
@@ -80,7 +80,6 @@ def read_labelled(path: str, form: Any) -> tuple[Any, Any, Any]:
 
 def _model_path(arguments: Namespace) -> str:
     """Model file, checked before the work begins."""
-    from .errors import UsageError
     from .models import require_file, require_other
 
     if arguments.model is None and arguments.data == "-":
@@ -94,8 +93,6 @@ def _model_path(arguments: Namespace) -> str:
 def classes_of(y: Any, name: str) -> Any:
     """Labels that occur; DataError if there are fewer than two."""
     import numpy as np
-
-    from .errors import DataError
 
     if y is None:
         raise DataError(name, "the file has no labels")
@@ -129,8 +126,6 @@ def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Nam
 
 def fit(model: Any, X: Any, y: Any) -> None:
     """Fit a model; errors of the estimator about the data end the command."""
-    from .errors import CommandError
-
     try:
         model.fit(X) if y is None else model.fit(X, y)
     except (ValueError, TypeError, MemoryError) as error:
@@ -165,8 +160,6 @@ def folds_of(arguments: Namespace, y: Any) -> Any:
     import numpy as np
     from sklearn.model_selection import StratifiedKFold
 
-    from .errors import UsageError
-
     most = int(np.unique(y, return_counts=True)[1].max())
     if not 2 <= arguments.folds <= most:
         raise UsageError(f"-v must be 2 to {most}, the rows of the most frequent label. Got {arguments.folds}.")
@@ -177,7 +170,6 @@ def _cross_validate(console: Console, model: Any, X: Any, y: Any, arguments: Nam
     from sklearn.model_selection import cross_val_predict
 
     from .console import percent
-    from .errors import CommandError, UsageError
 
     if y is None:
         raise UsageError("-v needs labels; one-class models have none.")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .console import Console
+from .errors import CommandError, OutputError, UsageError
 from .options import add_common, add_data, add_estimator, form_of, pair, positive, seed
 
 HELP = "search parameters by cross-validation"
@@ -72,8 +73,6 @@ def _check_scoring(name: str | None) -> None:
 
     from sklearn.metrics import get_scorer_names
 
-    from .errors import UsageError
-
     known = get_scorer_names()
     if name is not None and name not in known:
         close = difflib.get_close_matches(name, known, 3)
@@ -108,7 +107,6 @@ def _has_rich() -> bool:
 
 def _grid(arguments: Namespace, model: Any) -> dict[str, list[Any]] | None:
     """Values by parameter; None for the default space."""
-    from .errors import UsageError
     from .estimators import check, value_of
 
     grid = {name: [value_of(word.strip()) for word in words.split(",")] for name, words in arguments.grid}
@@ -124,8 +122,6 @@ def _grid(arguments: Namespace, model: Any) -> dict[str, list[Any]] | None:
 
 
 def _powers(name: str, words: str) -> list[float]:
-    from .errors import UsageError
-
     try:
         first, last, step = map(float, words.split(","))
         count = math.floor((last - first) / step + 1e-9) + 1
@@ -138,8 +134,6 @@ def _powers(name: str, words: str) -> list[float]:
 
 def _fit(search: Any, X: Any, y: Any) -> None:
     import numpy as np
-
-    from .errors import CommandError, OutputError, UsageError
 
     try:
         search.fit(X, y)
