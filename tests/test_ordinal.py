@@ -388,7 +388,7 @@ def test_max_iter_warns(loss):
     assert_certified(model, X, y)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(2, 14),
     st.integers(1, 3),
