@@ -239,11 +239,4 @@ template <class M> void define_stream(nb::class_<Locked<M>>& c) {
         .def_prop_ro("n_classes", [](L& l) { return l.read([](M& model) { return model.classes.size(); }); });
 }
 
-void bind_kernel(nb::module_& m);
-void bind_batch(nb::module_& m);
-void bind_svc(nb::module_& m);
-void bind_online(nb::module_& m);
-void bind_incremental(nb::module_& m);
-void bind_finite_newton(nb::module_& m);
-
 }  // namespace hingeline::bindings

@@ -197,11 +197,9 @@ void bind_kernel(nb::module_& m) {
         .def(
             "__init__",
             [](Kernel* k, const std::string& name, double gamma, double coef0, int degree) {
-                new (k) Kernel{choice<KernelKind>(name, {{"linear", KernelKind::linear},
-                                                         {"poly", KernelKind::poly},
-                                                         {"rbf", KernelKind::rbf},
-                                                         {"sigmoid", KernelKind::sigmoid}}),
-                               gamma, coef0, degree};
+#define HINGELINE_PAIR(name, map) {#name, KernelKind::name},
+                new (k) Kernel{choice<KernelKind>(name, {HINGELINE_KERNELS(HINGELINE_PAIR)}), gamma, coef0, degree};
+#undef HINGELINE_PAIR
             },
             nb::arg("name"), nb::arg("gamma") = 1.0, nb::arg("coef0") = 0.0, nb::arg("degree") = 3);
     m.def(

@@ -3,6 +3,10 @@
 
 namespace hingeline::bindings {
 
+#define HINGELINE_BIND(name) void name(nb::module_&);
+#include "bindings.inc"
+#undef HINGELINE_BIND
+
 namespace {
 
 template <class T> bool dense(Matrix& m, nb::handle x) {
@@ -177,10 +181,7 @@ NB_MODULE(_core, m) {
         });
     m.def("require_places", &require_places, nb::arg("indptr"), nb::arg("indices"), nb::arg("major"), nb::arg("minor"),
           "Raise ValueError if places of a compressed sparse matrix lie outside of it.");
-    bind_kernel(m);
-    bind_batch(m);
-    bind_svc(m);
-    bind_online(m);
-    bind_incremental(m);
-    bind_finite_newton(m);
+#define HINGELINE_BIND(name) name(m);
+#include "bindings.inc"
+#undef HINGELINE_BIND
 }

@@ -2,7 +2,10 @@
 // tables.cpp: everything has internal linkage (see there).
 #pragma once
 
-#include "maps.hpp"
+#include "simd.hpp"
+
+#define HINGELINE_MAPS
+#include "hingeline/vector/kernels.hpp"
 
 namespace hingeline::HINGELINE_ISA {
 namespace {
@@ -249,18 +252,6 @@ void map_line(const Map map, const T* dots, Index n, const T* row_norms, T query
     }
 }
 
-template <class T, class F> void with_map(const Kernel& kernel, F&& f) {
-    switch (kernel.kind) {
-        case KernelKind::linear:
-            return f(Linear<T>());
-        case KernelKind::rbf:
-            return f(Rbf<T>(kernel));
-        case KernelKind::poly:
-            return f(Poly<T>(kernel));
-        case KernelKind::sigmoid:
-            return f(Sigmoid<T>(kernel));
-    }
-}
 template <class T> void to_rows(const Kernel& kernel, const T* tile, int vectors, int row_count, const T* row_norms,
                                 const T* panel_norms, T* const* out, Index at) {
     with_map<T>(kernel, [&](auto map) { map_rows(map, tile, vectors, row_count, row_norms, panel_norms, out, at); });

@@ -29,7 +29,7 @@ template <class T> class ByteGram {
         kernel_ = kernel;
         // The distances of an RBF kernel stay integers.
         square_ = unit * unit;
-        if (kernel.kind == KernelKind::rbf) kernel_.gamma *= square_, square_ = 1.0;
+        if (is_of_distance(kernel)) kernel_.gamma *= square_, square_ = 1.0;
         group_.clear(), number_.clear(), starts_.assign(1, 0), sums_.clear(), norms_.clear();
         largest_norm_ = 0;
         Wiped<std::uint8_t> line(groups_ * group_features, 0);
@@ -84,7 +84,7 @@ template <class T> class ByteGram {
     /// s.tile. False when interrupted.
     template <class Sink> bool values(Ids base, Scratch<T>& s, ByteScratch<T>& b, Sink&& sink) const {
         return tiles(base, s, b, [&](Index at, int rows) {
-            if (kernel_.kind != KernelKind::linear) {
+            if (!is_linear(kernel_)) {
                 s.lines.resize(tile_rows);
                 for (int r = 0; r < rows; ++r) s.lines[r] = s.tile.data() + r * width(b);
                 tile_ops<T>().to_rows(kernel_, s.tile.data(), registers(b), rows, s.row_norms.data(), b.norms.data(),

@@ -12,13 +12,8 @@
 
 namespace hingeline {
 
-/// Since |x.z| <= |x||z|, a polynomial that is in range at the product of the norms is in range for all pairs. `a` and
-/// `b` are the largest squared norms of both sides.
-inline double poly_bound(const Kernel& kernel, double a, double b) {
-    return std::pow(std::abs(kernel.gamma) * std::sqrt(a) * std::sqrt(b) + std::abs(kernel.coef0), kernel.degree);
-}
 template <class T> void require_finite_poly(const Kernel& kernel, double a, double b) {
-    if (kernel.kind != KernelKind::poly) return;
+    if (!may_overflow(kernel)) return;
     if (!(poly_bound(kernel, a, b) <=
           (sizeof(T) == 4 ? static_cast<double>(std::numeric_limits<T>::max()) : largest_value)))
         throw std::invalid_argument("the polynomial kernel leaves the range of " +
@@ -29,7 +24,7 @@ template <class T> void require_finite_poly(const Kernel& kernel, double a, doub
 /// out[i] = K(i, i) from the squared norms of the rows.
 template <class T> void kernel_diagonal(const Kernel& kernel, const Wiped<T>& norms, T* out) {
     const Index n = norms.size(), room = (n + line_step - 1) / line_step * line_step;
-    if (kernel.kind == KernelKind::rbf) {
+    if (is_of_distance(kernel)) {
         std::fill_n(out, n, T(1));
         return;
     }
@@ -94,10 +89,7 @@ template <class T> class Gram {
                (bits_ ? static_cast<Index>(bits_->words.size() * 8) : 0);
     }
     /// An upper bound of |K| over the base rows.
-    double largest() const {
-        if (kernel_.kind == KernelKind::linear) return largest_norm_;
-        return kernel_.kind == KernelKind::poly ? poly_bound(kernel_, largest_norm_, largest_norm_) : 1.0;
-    }
+    double largest() const { return value_bound(kernel_, largest_norm_); }
     static int block() { return tile_ops<T>().lanes * tile_ops<T>().max_vectors; }
     /// Queries fill a strip of rows (short rows), the lanes of a register (dense rows), or are taken one by one.
     int grain() const {
@@ -165,7 +157,7 @@ template <class T> class Gram {
         return tiles(
             base, s,
             [&](Index at, int rows) {
-                if (kernel_.kind != KernelKind::linear) {
+                if (!is_linear(kernel_)) {
                     s.lines.resize(tile_rows);
                     for (int r = 0; r < rows; ++r) s.lines[r] = s.tile.data() + r * width;
                     op.to_rows(kernel_, s.tile.data(), s.panel.vectors(), rows, s.row_norms.data(), s.panel.norms(),

@@ -56,18 +56,14 @@ template <class S> double largest_norm(const Rows<S>& rows) {
 /// single precision, must not dominate the kernel values. Throws if rows are too large in double.
 template <class S> bool single_suffices(const Kernel& kernel, const Rows<S>& rows) {
     constexpr double most = 1e4;
-    const double norm = largest_norm(rows);
-    if (kernel.kind == KernelKind::linear) return norm <= most;
-    const double inner = std::abs(kernel.gamma) * norm + std::abs(kernel.coef0);
-    if (kernel.kind == KernelKind::poly) return std::pow(inner, kernel.degree) <= most;
-    return inner <= most;
+    return argument_size(kernel, largest_norm(rows)) <= most;
 }
 
 /// With the cheapest form of the rows that gives the same kernel values.
 template <class S> RowKernel<S> row_kernel(const Kernel& kernel, const Rows<S>& rows) {
     RowKernel<S> out{kernel, rows};
     out.bytes = byte_unit(rows);
-    if (!out.bytes && kernel.kind == KernelKind::rbf) out.origin = common_values(rows);
+    if (!out.bytes && is_of_distance(kernel)) out.origin = common_values(rows);
     return out;
 }
 
@@ -86,7 +82,7 @@ template <class Source, class T> class Local;
 
 template <class S, class T> class Local<RowKernel<S>, T> {
   public:
-    static bool unit_diagonal(const RowKernel<S>& source) { return source.kernel.kind == KernelKind::rbf; }
+    static bool unit_diagonal(const RowKernel<S>& source) { return is_of_distance(source.kernel); }
     void take(const RowKernel<S>& source, Ids rows) {
         gram_.reset();
         in_bytes_ = source.bytes.template fits<T>();

@@ -9,19 +9,10 @@
 // and sparse rows give the same bits, and so does every tile shape.
 #pragma once
 
+#include "hingeline/vector/kernels.hpp"
 #include "hingeline/vector/layout.hpp"
 
 namespace hingeline {
-
-enum class KernelKind : int { linear, rbf, poly, sigmoid };
-
-/// K(x, z) as a function of x.z, |x|^2 and |z|^2.
-struct Kernel {
-    KernelKind kind = KernelKind::rbf;
-    double gamma = 1.0;
-    double coef0 = 0.0;
-    int degree = 3;
-};
 
 template <class T> struct TileOps {
     int lanes;

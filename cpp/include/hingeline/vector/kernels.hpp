@@ -1,7 +1,71 @@
-// Kernel maps: dot products and squared norms to kernel values, several registers in lockstep. Part of tables.cpp.
-#pragma once
+// Kernels: everything about each is here. A kernel is a function of x.z, |x|^2 and |z|^2.
+//
+// A new kernel is a line of HINGELINE_KERNELS, cases in the functions below where the general one does not fit, and a
+// map in the second part. The second part is compiled once per instruction set (cpp/src/tables.cpp).
+#ifndef HINGELINE_VECTOR_KERNELS_HPP
+#define HINGELINE_VECTOR_KERNELS_HPP
 
-#include "simd.hpp"
+#ifndef HINGELINE_ISA
+#include <cmath>
+#endif
+
+/// X(name in Python and enumerator, class of the map).
+#define HINGELINE_KERNELS(X) \
+    X(linear, Linear)        \
+    X(rbf, Rbf)              \
+    X(poly, Poly)            \
+    X(sigmoid, Sigmoid)
+
+namespace hingeline {
+
+#define HINGELINE_ENUMERATOR(name, map) name,
+enum class KernelKind : int { HINGELINE_KERNELS(HINGELINE_ENUMERATOR) };
+#undef HINGELINE_ENUMERATOR
+
+struct Kernel {
+    KernelKind kind = KernelKind::rbf;
+    double gamma = 1.0;
+    double coef0 = 0.0;
+    int degree = 3;
+};
+
+#ifndef HINGELINE_ISA  // tables.cpp may not emit functions that others share
+
+/// Whether values are the products x.z, without a map.
+inline bool is_linear(const Kernel& kernel) { return kernel.kind == KernelKind::linear; }
+/// Whether values depend on x - z only, lie between 0 and 1, and K(x, x) = 1. Then rows may be shifted.
+inline bool is_of_distance(const Kernel& kernel) { return kernel.kind == KernelKind::rbf; }
+
+/// Size of what the map is computed from, for rows with squared norms up to `norm`; of a power, its size. Its rounding
+/// errors must be small beside kernel values.
+inline double argument_size(const Kernel& kernel, double norm) {
+    if (is_linear(kernel)) return norm;
+    const double inner = std::abs(kernel.gamma) * norm + std::abs(kernel.coef0);
+    return kernel.kind == KernelKind::poly ? std::pow(inner, kernel.degree) : inner;
+}
+
+/// Since |x.z| <= |x||z|, a polynomial that is in range at the product of the norms is in range for all pairs. `a` and
+/// `b` are the largest squared norms of both sides.
+inline double poly_bound(const Kernel& kernel, double a, double b) {
+    return std::pow(std::abs(kernel.gamma) * std::sqrt(a) * std::sqrt(b) + std::abs(kernel.coef0), kernel.degree);
+}
+/// Whether values may leave the range of floating-point numbers on rows that are moderate.
+inline bool may_overflow(const Kernel& kernel) { return kernel.kind == KernelKind::poly; }
+/// An upper bound of |K| for rows with squared norms up to `norm`.
+inline double value_bound(const Kernel& kernel, double norm) {
+    if (is_linear(kernel)) return norm;
+    return kernel.kind == KernelKind::poly ? poly_bound(kernel, norm, norm) : 1.0;
+}
+
+#endif
+
+}  // namespace hingeline
+
+#endif
+
+// ---- maps ---------------------------------------------------------------------------------------------
+// Dot products x[i] and sums of squared norms norms[i] to kernel values, several registers in lockstep.
+#ifdef HINGELINE_MAPS
 
 namespace hingeline::HINGELINE_ISA {
 namespace {
@@ -44,6 +108,7 @@ template <class T> struct Rbf {
 };
 template <class T> struct Linear {
     using V = Vec<T>;
+    explicit Linear(const Kernel&) {}
     template <int N> HL_INLINE void operator()(V (&)[N], const V (&)[N]) const {}
 };
 template <class T> struct Poly {
@@ -78,5 +143,18 @@ template <class T> struct Sigmoid {
     }
 };
 
+/// Call f with the map of a kernel.
+template <class T, class F> void with_map(const Kernel& kernel, F&& f) {
+    switch (kernel.kind) {
+#define HINGELINE_CASE(name, map) \
+    case KernelKind::name:        \
+        return f(map<T>(kernel));
+        HINGELINE_KERNELS(HINGELINE_CASE)
+#undef HINGELINE_CASE
+    }
+}
+
 }  // namespace
 }  // namespace hingeline::HINGELINE_ISA
+
+#endif
