@@ -1,6 +1,8 @@
 """SVC: the optimum of scikit-learn's, conditions in double, laws of bits, starts, weights, probabilities."""
 
 import pickle
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +12,7 @@ import sklearn.svm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 
+import hingeline
 from hingeline import SVC
 from hingeline.batch.svc import SvcTraining
 
@@ -303,6 +306,30 @@ def test_starts(n_classes):
     with pytest.raises(ValueError, match="dual_init must have been fitted to the same samples"):
         SVC().fit(X[1:], y[1:], dual_init=first)
     other.fit(X[1:], y[1:])  # a warm start that does not fit is ignored
+
+
+#: Methods of this package that a fit to dense rows of two classes calls, from the constructor on.
+MOST_METHODS = 28
+
+
+def test_a_fit_calls_few_methods():
+    X, y = blobs(60, 2)
+    called = set()
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and Path(code.co_filename).is_relative_to(Path(hingeline.__file__).parent):
+            called.add(code.co_qualname)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        SVC().fit(X, y)
+    finally:
+        sys.setprofile(before)
+    methods = sorted(name for name in called if "." in name and "<locals>" not in name)
+    assert {"SVC.fit", "KernelClassifier._validate_fit", "BatchTraining.advance"} <= set(methods)
+    assert len(methods) <= MOST_METHODS, methods
 
 
 def test_max_iter_and_verbose(capsys):

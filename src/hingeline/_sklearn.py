@@ -115,10 +115,12 @@ def _known(function: Callable[..., Any], **options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in signature(function).parameters}
 
 
-def check_sample_weight(sample_weight: Any, X: Any, *, all_zero: bool) -> np.ndarray:
-    """Weights in double, not negative; `all_zero` says whether all may be zero (scikit-learn 1.9 lets them not)."""
+def check_sample_weight(sample_weight: Any, X: Any, *, all_zero: bool, negative: bool = False) -> np.ndarray:
+    """Weights in double; `all_zero` and `negative` say whether they may be so (scikit-learn 1.9 rejects zeros)."""
     options = _known(_check_sample_weight, allow_all_zero_weights=True)
-    weights: np.ndarray = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, **options)
+    weights: np.ndarray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=not negative, **options
+    )
     if not all_zero and not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights

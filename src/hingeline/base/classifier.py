@@ -19,6 +19,7 @@ from .labels import (
     choose_classes,
     is_by_pairs,
     is_one_vs_rest,
+    multiply_weights,
     n_pairs,
     read_only,
     require_two,
@@ -42,6 +43,8 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     """
 
     _needed = (*KernelEstimator._needed, "n_support_", "classes_")
+    #: Whether votes break ties by decision values in units of ``decision_scale_``.
+    _scales_votes = True
 
     @with_callbacks
     def fit(self, X: MatrixLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -102,14 +105,8 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """Checked X, classes, codes, weights times class weights, and the weights without these if any are given."""
         X, classes, codes = self._validate_fit(X, y)
         given = self._sample_weights(sample_weight, X)
-        return X, classes, codes, self._weights(classes, codes, given), None if sample_weight is None else given
-
-    def _weights(self, classes: np.ndarray, codes: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
-        """Weights of the samples times those of their classes."""
-        weights: np.ndarray = self._class_weights(classes, np.bincount(codes))[codes] * sample_weight
-        if len(np.unique(codes[weights > 0])) < 2:
-            raise ValueError("sample_weight leaves fewer than two classes; give samples of two a weight > 0.")
-        return weights
+        weights = multiply_weights(codes, self._class_weights(classes, np.bincount(codes)), given)
+        return X, classes, codes, weights, None if sample_weight is None else given
 
     def _require_no_balance(self) -> None:
         if isinstance(self.class_weight, str):
@@ -132,8 +129,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         n_classes = require_labels(self)
         super()._check_saved()
         count = n_pairs(n_classes)
-        scales = type(self)._votes is KernelClassifier._votes
-        if scales and n_classes > 2 and not is_one_vs_rest(self):
+        if self._scales_votes and n_classes > 2 and not is_one_vs_rest(self):
             require_array(self, "decision_scale_", (count,))
         if np.size(own.get("sigmoids_", ())):
             require_array(self, "sigmoids_", (2, count))

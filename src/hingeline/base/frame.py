@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .rows import LARGEST, blocks, require_sound
+from .warn import warn
 
 #: Largest binary exponent, in magnitude, of the largest entry of rows that need no unit: squares have twice as many.
 EXPONENT = 30
@@ -143,23 +144,32 @@ def largest_entry(X: Any) -> float:
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
-def loses_digits(X: Any, gamma: float, precision: float) -> bool:
-    """Whether rounding errors of squared norms change RBF kernel values of neighbouring rows.
+def warn_of_lost_digits(X: Any, frame: Frame | None, gamma: float) -> None:
+    """Warn if rounding errors spoil the RBF kernel values of rows that are near one another.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix}
-        Rows in their frame.
+        Rows.
+    frame : Frame or None
+        Frame in which the core computes kernel values.
     gamma : float
-        Parameter of the kernel in that frame.
-    precision : float
-        Relative rounding error of kernel values.
+        Parameter of the kernel for X.
+    """
+    rows, steepness = (X, gamma) if frame is None else (frame.apply(X), frame.gamma(gamma))
+    if _loses_digits(rows, steepness, float(np.finfo(rows.dtype).eps)):
+        warn(
+            "Rounding errors spoil the RBF kernel on these rows: entries of X are too large for their differences. "
+            + ("Pass X as a dense array, s" if sp.issparse(X) else "S")
+            + "ubtract an offset from the columns of X, or scale them.",
+        )
 
-    Returns
-    -------
-    bool
-        True if two rows of a sample are so near that their kernel value is not zero, and so large that the rounding
-        error of their squared distance is visible in it.
+
+def _loses_digits(X: Any, gamma: float, precision: float) -> bool:
+    """Whether rounding errors of squared norms change RBF kernel values of neighbouring rows in their frame.
+
+    True if two rows of a sample are so near that their kernel value is not zero, and so large that the rounding error
+    of their squared distance is visible in it. `precision` is the relative rounding error of kernel values.
     """
     rate, largest = 8 * precision * abs(gamma), largest_entry(X)
     if not largest <= LARGEST or rate * X.shape[1] * largest**2 <= EXPONENT_ERROR / 2:

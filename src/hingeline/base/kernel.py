@@ -11,9 +11,10 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 
 from .. import _core
 from .._registry import COMPUTED, KERNELS, kernel_parameters
+from .._sklearn import n_samples
 from . import params
 from .duration import Work
-from .frame import Frame, choose_frame, loses_digits
+from .frame import Frame, choose_frame, warn_of_lost_digits
 from .labels import read_only
 from .objects import as_objects, is_objects
 from .rows import LARGEST, RowEstimator, blocks, flatten_column, require_array, require_finite, require_sound
@@ -51,30 +52,36 @@ class KernelEstimator(RowEstimator):
         """Expected work of a fit; None: unknown."""
         return None
 
-    @property
-    def _takes_sparse(self) -> bool:
-        return bool(self.kernel != "precomputed")
-
-    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
+    def _check_rows(
+        self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True, sparse: bool = True
+    ) -> Any:
         """Checked X, CSR in canonical format (and y, if given). A callable kernel may get objects; see `as_objects`."""
         if callable(self.kernel):
             holds_objects = not reset and "n_features_in_" not in vars(self)
-            objects = as_objects(X, always=holds_objects)
+            objects = self._as_objects(X, always=holds_objects)
             if objects is not None or holds_objects:
                 return self._check_objects(X, objects, y, reset=reset)
-        checked = super()._check_rows(X, y, reset=reset, finite=finite)
+        precomputed = self.kernel == "precomputed"
+        if precomputed and sp.issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported.")
+        checked = super()._check_rows(X, y, reset=reset, finite=finite, sparse=sparse and not precomputed)
         X = checked[0] if isinstance(checked, tuple) else checked
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
         return (X, checked[1]) if isinstance(checked, tuple) else X
 
-    def _check_objects(self, X: Any, objects: np.ndarray | None, y: Any, *, reset: bool) -> Any:
+    @staticmethod
+    def _as_objects(X: Any, *, always: bool) -> Any:
+        """Samples that are passed to a callable kernel without validation; None: X is validated as rows."""
+        return as_objects(X, always=always)
+
+    def _check_objects(self, X: Any, objects: Any, y: Any, *, reset: bool) -> Any:
         """Checked samples that are no rows of numbers (and y, if given)."""
         if objects is None or (not reset and "n_features_in_" in vars(self)):
             known = "a table of numbers" if objects is not None else "a sequence of objects"
             raise ValueError(f"X must be {known}, as in the first call. Got {type(X).__name__}.")
-        if not len(objects):
+        if not n_samples(objects):
             raise ValueError("X must have at least one sample. Got 0 samples.")
         if reset:
             for name in ("n_features_in_", "feature_names_in_"):
@@ -117,30 +124,13 @@ class KernelEstimator(RowEstimator):
     def _set_frame(self, X: Any) -> None:
         """Set the frame in which the core computes kernel values. Warn if rounding errors spoil them in any frame."""
         self._frame = self._choose_frame(X)
-        self._warn_of_lost_digits(X)
+        if self.kernel == "rbf":
+            warn_of_lost_digits(X, self._frame, self._gamma)
 
     def _choose_frame(self, X: Any) -> Frame | None:
         if self.kernel not in COMPUTED:
             return None
         return choose_frame(X, self.kernel, self._gamma, float(self.coef0), int(self.degree))
-
-    def _warn_of_lost_digits(self, X: Any) -> None:
-        """Warn if rounding errors spoil the kernel values of rows that are near one another."""
-        if self.kernel != "rbf":
-            return
-        rows = X if self._frame is None else self._frame.apply(X)
-        if not loses_digits(rows, self._steepness, float(np.finfo(self._row_dtype(X)).eps)):
-            return
-        warn(
-            "Rounding errors spoil the RBF kernel on these rows: entries of X are too large for their differences. "
-            + ("Pass X as a dense array, s" if sp.issparse(X) else "S")
-            + "ubtract an offset from the columns of X, or scale them.",
-        )
-
-    @property
-    def _steepness(self) -> float:
-        """Parameter gamma in the frame of the core."""
-        return self._gamma if self._frame is None else self._frame.gamma(self._gamma)
 
     def _matrix(self, X: Any) -> _core.Matrix:
         """Rows as the core takes them; for objects as many rows, whose entries have no meaning."""
@@ -154,8 +144,12 @@ class KernelEstimator(RowEstimator):
             return np.dtype(np.float64)
         return X.dtype if self._frame is None else self._frame.dtype(X)
 
-    def _settle_gamma(self, X: Any, sample_weight: np.ndarray | None) -> None:
-        """Set gamma from the first rows of a stream; warn if they are few."""
+    def _set_kernel_once(self, X: Any, sample_weight: np.ndarray | None, *, first: bool) -> None:
+        """Set gamma and the frame from the first rows of a stream, and warn if they are few; check later rows."""
+        if not first:
+            if self.kernel == "rbf" and X.shape[0] > 1:  # a check of single rows would take longer than learning them
+                warn_of_lost_digits(X, self._frame, self._gamma)
+            return
         self._set_kernel(X, sample_weight)
         if self._uses_scale() and X.shape[0] < FEWEST_ROWS:
             warn(
@@ -165,7 +159,9 @@ class KernelEstimator(RowEstimator):
             )
 
     def _kernel(self) -> _core.Kernel:
-        return _core.Kernel(self.kernel, self._steepness, float(self.coef0), int(self.degree))
+        """Kernel in the frame of the core."""
+        gamma = self._gamma if self._frame is None else self._frame.gamma(self._gamma)
+        return _core.Kernel(self.kernel, gamma, float(self.coef0), int(self.degree))
 
     def _source(
         self, matrix: _core.Matrix | None, take: Callable[[np.ndarray], Any], rows: np.ndarray | None = None
@@ -191,10 +187,11 @@ class KernelEstimator(RowEstimator):
         values = values.toarray() if sp.issparse(values) else np.asarray(values)
         if np.iscomplexobj(values):
             raise ValueError("The kernel function must return real numbers. Got complex ones.")
-        if values.shape != (A.shape[0], B.shape[0]):
+        wanted = n_samples(A), n_samples(B)
+        if values.shape != wanted:
             raise ValueError(
-                f"The kernel function must return an array of shape {(A.shape[0], B.shape[0])} for inputs with "
-                f"{A.shape[0]} and {B.shape[0]} rows. Got shape {values.shape}."
+                f"The kernel function must return an array of shape {wanted} for {wanted[0]} and {wanted[1]} samples. "
+                f"Got shape {values.shape}."
             )
         values = np.ascontiguousarray(values, dtype=np.float64)
         if not (np.abs(values) <= LARGEST).all():
@@ -319,8 +316,8 @@ class KernelEstimator(RowEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
 

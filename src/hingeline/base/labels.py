@@ -97,19 +97,22 @@ class WeightedLabels:
 
     class_weight: Any
     classes_: np.ndarray
+    #: Whether weights may be negative: such samples and classes are left out, as in LIBSVM.
+    _takes_negative_weights = False
 
     def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
         """Checked weights of the samples. `all_zero` says whether all may be zero."""
         if sample_weight is None:
             return np.ones(X.shape[0])
-        weights = check_sample_weight(sample_weight, X, all_zero=all_zero)
+        negative = self._takes_negative_weights
+        weights = check_sample_weight(sample_weight, X, all_zero=all_zero or negative, negative=negative)
         if weights.max(initial=0.0) > LARGEST:
             raise ValueError(f"sample_weight must not exceed {LARGEST:g}. Got {weights.max():g}; scale the weights.")
         return weights
 
     def _check_class_weight(self) -> None:
         given = list(self.class_weight.values()) if isinstance(self.class_weight, Mapping) else []
-        rule = params.real(above=0.0, most=LARGEST)
+        rule = params.real(above=None if self._takes_negative_weights else 0.0, most=LARGEST)
         if not all(rule.accepts(weight) for weight in given):
             raise ValueError(
                 f"class_weight must give every class a number > 0 and <= {LARGEST:g}. Got {given}. To ignore a class, "
@@ -130,6 +133,37 @@ class WeightedLabels:
             found = classes[present]
             weights[present] = compute_class_weight(self.class_weight, classes=found, y=found)
         return weights
+
+
+def multiply_weights(codes: np.ndarray, class_weight: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
+    """Weights of samples times those of their classes; zero for samples that are left out.
+
+    Parameters
+    ----------
+    codes : ndarray
+        Class of each sample.
+    class_weight : ndarray
+        Weight of each class.
+    sample_weight : ndarray
+        Weight of each sample.
+
+    Returns
+    -------
+    ndarray
+        The products, or zero where they are negative. Samples of two classes have a weight > 0.
+    """
+    weights: np.ndarray = np.maximum(class_weight[codes] * sample_weight, 0.0)
+    kept = weights > 0
+    if not kept.any():
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    if len(np.unique(codes[kept])) < 2:
+        raise ValueError(
+            "Invalid input - all samples with positive weights belong to the same class: sample_weight leaves fewer "
+            "than two classes. Give samples of two a weight > 0."
+        )
+    if weights.max() > LARGEST:
+        raise ValueError(f"sample_weight times class_weight must not exceed {LARGEST:g}. Got {weights.max():g}.")
+    return weights
 
 
 def label_column(y: Any, name: str = "y") -> np.ndarray:

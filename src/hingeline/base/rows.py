@@ -115,17 +115,15 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         width = vars(self).get("n_features_in_", 1)
         require_sound(type(width) is int and width > 0, "n_features_in_ must be an integer > 0")
 
-    @property
-    def _takes_sparse(self) -> bool:
-        return True
-
-    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True) -> Any:
-        """Checked X (and y, if given). With ``finite=False`` X may hold infinity and NaN."""
+    def _check_rows(
+        self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True, sparse: bool = True
+    ) -> Any:
+        """Checked X (and y, if given). X may hold infinity and NaN unless `finite`, and may be `sparse`."""
         return validate_data(
             self,
             require_sound_rows(X),
             y if isinstance(y, str) else flatten_column(y),
-            accept_sparse="csr" if self._takes_sparse else False,
+            accept_sparse="csr" if sparse else False,
             accept_large_sparse=True,
             dtype=list(self._dtypes),
             ensure_all_finite=finite,

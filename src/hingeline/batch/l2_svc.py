@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
 from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
+from ..base.labels import multiply_weights
 from ..base.rows import LARGEST
-from .start import coefficients, guess_of, mismatch
+from .start import read_start, set_start
 from .training import BatchTraining
 
 #: Steps per sample assumed for the length of progress bars.
@@ -220,38 +220,21 @@ class L2SVC(KernelClassifier):
         return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> L2Training:
-        begin = self._begin(dual_init)
+        start = read_start(self, dual_init)
         X, self.classes_, codes = self._validate_fit(X, y)
         given = None if sample_weight is None else self._sample_weights(sample_weight, X)
         self._set_kernel(X, given)
         self._require_moderate(X)
         training = self._training(X, codes, given)
-        for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes, training.core.n_machines)):
-            training.core.guess(k, guess)
+        set_start(training.core, start, codes, self.classes_, wanted=dual_init is not None)
         return training
 
     def _training(
         self, X: Any, codes: np.ndarray, sample_weight: np.ndarray | None, rows: np.ndarray | None = None
     ) -> L2Training:
-        weights = self._weights(self.classes_, codes, self._sample_weights(sample_weight, codes))
-        return L2Training(self, X, codes, self._penalties(weights), rows)
-
-    def _machines(self, codes: np.ndarray, penalties: np.ndarray, cache_bytes: int) -> _core.L2Machines:
-        if self.solver == "nnisda" and self.multi_class == "all":
-            raise ValueError(
-                "multi_class='all' is not available with solver='nnisda'. Use multi_class='ovo' or another solver."
-            )
-        return _core.L2Machines(
-            self.solver,
-            self.multi_class == "all" and len(self.classes_) > 2,
-            codes,
-            penalties,
-            len(self.classes_),
-            fit_intercept=bool(self.fit_intercept),
-            tol=float(self.tol),
-            max_iter=2**62 if self.max_iter < 0 else int(self.max_iter),
-            cache_bytes=cache_bytes,
-        )
+        class_weight = self._class_weights(self.classes_, np.bincount(codes))
+        weights = multiply_weights(codes, class_weight, self._sample_weights(sample_weight, codes))
+        return L2Training(self, X, codes, weights, rows)
 
     def _work_bytes(self, n: int) -> int:
         """Most memory of a machine with n samples besides the cache: kernel values that Newton's method holds."""
@@ -260,48 +243,38 @@ class L2SVC(KernelClassifier):
         held, factored = min(n, HELD_ROWS), min(n, FACTORED_ROWS)
         return 2 * held**2 + 4 * factored**2 + 8 * LANDMARKS * n
 
-    def _penalties(self, weights: np.ndarray) -> np.ndarray:
-        """C of every sample."""
-        penalties: np.ndarray = self.C * weights
+
+class L2Training(BatchTraining):
+    """One fit of L2SVC; `weights` are factors on C."""
+
+    def __init__(
+        self, estimator: L2SVC, X: Any, codes: np.ndarray, weights: np.ndarray, rows: np.ndarray | None
+    ) -> None:
+        together = estimator.multi_class == "all"
+        if together and estimator.solver == "nnisda":
+            raise ValueError(
+                "multi_class='all' is not available with solver='nnisda'. Use multi_class='ovo' or another solver."
+            )
+        penalties = estimator.C * weights
         some = penalties[weights > 0]
         if some.max() > LARGEST or some.min() < 1 / LARGEST:
             raise ValueError(
                 f"C times the weights must lie between {1 / LARGEST:g} and {LARGEST:g}. Got {some.min():g} to "
                 f"{some.max():g}; change C or the weights."
             )
-        return penalties
-
-    # ---- starting point ------------------------------------------------------------------------------
-
-    def _begin(self, dual_init: Any) -> Any:
-        """Starting point, read before this fit changes any attribute."""
-        if dual_init is None:
-            return guess_of(self) if self.warm_start else None
-        if not isinstance(dual_init, L2SVC):
-            raise TypeError(f"dual_init must be a fitted L2SVC. Got {type(dual_init).__name__}.")
-        check_is_fitted(dual_init)
-        return guess_of(dual_init)
-
-    def _guesses(self, begin: Any, wanted: bool, codes: np.ndarray, n_machines: int) -> list[np.ndarray]:
-        """Starting coefficients of every machine by sample. A `wanted` start that does not fit is an error."""
-        if begin is None:
-            return []
-        obstacle = mismatch(begin, codes, self.classes_, n_machines == 1)
-        if not obstacle:
-            return coefficients(begin, codes)
-        if wanted:
-            raise ValueError(f"dual_init must have been fitted to the same samples and labels: {obstacle}.")
-        return []
-
-
-class L2Training(BatchTraining):
-    """One fit of L2SVC."""
-
-    def __init__(
-        self, estimator: L2SVC, X: Any, codes: np.ndarray, penalties: np.ndarray, rows: np.ndarray | None
-    ) -> None:
         super().__init__(estimator, X, codes, rows=rows)
-        self.core = estimator._machines(codes, penalties, self.cache_bytes)
+        n_classes = len(estimator.classes_)
+        self.core = _core.L2Machines(
+            estimator.solver,
+            together and n_classes > 2,
+            codes,
+            penalties,
+            n_classes,
+            fit_intercept=bool(estimator.fit_intercept),
+            tol=float(estimator.tol),
+            max_iter=2**62 if estimator.max_iter < 0 else int(estimator.max_iter),
+            cache_bytes=self.cache_bytes,
+        )
         self.n_steps = estimator.max_iter if estimator.max_iter >= 0 else STEPS_PER_SAMPLE * self.largest_pair
 
     def attributes(self, unfinished: str) -> dict[str, Any]:

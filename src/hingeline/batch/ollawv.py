@@ -159,38 +159,15 @@ class WorstViolatorSVC(KernelClassifier):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> OllawvTraining:
         X, self.classes_, codes = self._validate_fit(X, y)
-        given = self._sample_weights(sample_weight, X)
-        self._set_kernel(X, None if sample_weight is None else given)
-        return self._training(X, codes, None if sample_weight is None else given)
+        given = None if sample_weight is None else self._sample_weights(sample_weight, X)
+        self._set_kernel(X, given)
+        return self._training(X, codes, given)
 
     def _training(
         self, X: Any, codes: np.ndarray, sample_weight: np.ndarray | None, rows: np.ndarray | None = None
     ) -> OllawvTraining:
         weights = self._sample_weights(sample_weight, codes)
         return OllawvTraining(self, X, codes, weights, weighted=sample_weight is not None, rows=rows)
-
-    def _machines(self, codes: np.ndarray, weights: np.ndarray, weighted: bool, cache_bytes: int) -> _core.Ollawv:
-        """Machines of the core; `weighted` says whether `weights` of the samples were given."""
-        self._require_weighted(codes, weights)
-        self.class_weight_ = self._class_weights(self.classes_, np.bincount(codes))
-        return _core.Ollawv(
-            codes,
-            self.class_weight_,
-            self._first_rows(np.where(weights > 0, codes, -1)),
-            weights if weighted else np.empty(0),
-            C=1.0,
-            margin=float(self.margin),
-            cap=float(self.cap),
-            fit_intercept=bool(self.fit_intercept),
-            cache_bytes=cache_bytes,
-            inverse=self.learning_rate == "inverse",
-        )
-
-    def _require_weighted(self, codes: np.ndarray, weights: np.ndarray) -> None:
-        absent = np.bincount(codes, weights=weights > 0) == 0
-        if absent.any():
-            labels = self.classes_[absent].tolist()
-            raise ValueError(f"sample_weight is zero for all samples of the classes {labels}; leave out their rows.")
 
     def _first_rows(self, codes: np.ndarray) -> np.ndarray:
         """Row that each class pair starts with."""
@@ -221,8 +198,25 @@ class OllawvTraining(BatchTraining):
         weighted: bool,
         rows: np.ndarray | None = None,
     ) -> None:
+        classes = estimator.classes_
+        absent = np.bincount(codes, weights=weights > 0) == 0
+        if absent.any():
+            labels = classes[absent].tolist()
+            raise ValueError(f"sample_weight is zero for all samples of the classes {labels}; leave out their rows.")
         super().__init__(estimator, X, codes, weights, rows)
-        self.core = estimator._machines(codes, weights, weighted, self.cache_bytes)
+        estimator.class_weight_ = estimator._class_weights(classes, np.bincount(codes))
+        self.core = _core.Ollawv(
+            codes,
+            estimator.class_weight_,
+            estimator._first_rows(np.where(weights > 0, codes, -1)),
+            weights if weighted else np.empty(0),
+            C=1.0,
+            margin=float(estimator.margin),
+            cap=float(estimator.cap),
+            fit_intercept=bool(estimator.fit_intercept),
+            cache_bytes=self.cache_bytes,
+            inverse=estimator.learning_rate == "inverse",
+        )
         self.n_steps = math.ceil(estimator.cap * self.largest_pair)
 
     def follow(self, value: float) -> None:

@@ -24,14 +24,6 @@ class SvcProbabilities(PlattClassifier):
 
     sigmoids_: np.ndarray
 
-    def _warn_of_probability(self) -> None:
-        if self.probability != "deprecated":
-            warn(
-                "The `probability` parameter was deprecated in scikit-learn 1.9 and will be removed in version 1.11. "
-                "Use `CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`",
-                FutureWarning,
-            )
-
     def _probabilities(self: Any, X: Any) -> np.ndarray:
         self = self._snapshot()
         X = self._validate_predict(X)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..base.labels import is_one_vs_rest, pairs
 
@@ -13,59 +14,86 @@ from ..base.labels import is_one_vs_rest, pairs
 GUESS = ("shape_fit_", "classes_", "support_", "n_support_", "dual_coef_")
 
 
-def guess_of(estimator: Any) -> Any:
-    """Starting point of another fit, or None if the estimator is not fitted."""
-    fitted = vars(estimator)
-    return SimpleNamespace(**{name: getattr(estimator, name) for name in GUESS}) if "dual_coef_" in fitted else None
-
-
-def mismatch(guess: Any, codes: np.ndarray, classes: np.ndarray, one_machine: bool) -> str:
-    """Why a starting point does not fit a problem; empty if it does.
+def read_start(estimator: Any, dual_init: Any) -> SimpleNamespace | None:
+    """Starting point of a fit, read before the fit changes any attribute.
 
     Parameters
     ----------
-    guess : object
-        Starting point from `guess_of`.
+    estimator : estimator
+        Estimator that is being fitted. With ``warm_start=True`` its last solution is the starting point, if it has one.
+    dual_init : estimator or None
+        Fitted estimator whose solution is the starting point instead.
+
+    Returns
+    -------
+    SimpleNamespace or None
+        The attributes `GUESS`; None: training starts from zero.
+    """
+    if dual_init is None:
+        if not estimator.warm_start or "dual_coef_" not in vars(estimator):
+            return None
+        dual_init = estimator
+    check_is_fitted(dual_init)
+    if not all(hasattr(dual_init, name) for name in GUESS):
+        raise TypeError(f"dual_init must be a fitted SVC or L2SVC. Got {type(dual_init).__name__}.")
+    return SimpleNamespace(**{name: getattr(dual_init, name) for name in GUESS})
+
+
+def set_start(
+    core: Any, start: SimpleNamespace | None, codes: np.ndarray, classes: np.ndarray, *, wanted: bool
+) -> None:
+    """Start machines from the coefficients of another fit.
+
+    Parameters
+    ----------
+    core : object
+        Machines of the core.
+    start : SimpleNamespace or None
+        Starting point from `read_start`.
     codes : ndarray
         Class of each row.
     classes : ndarray
         Labels.
-    one_machine : bool
-        Whether one machine separates all classes.
-
-    Returns
-    -------
-    str
-        Words that complete a sentence, or an empty string.
+    wanted : bool
+        Whether a starting point that does not fit is an error. Otherwise it is ignored.
     """
-    if guess.shape_fit_[0] != len(codes):
-        return f"it was fitted to {guess.shape_fit_[0]} samples, X has {len(codes)}"
-    if not np.array_equal(guess.classes_, classes):
+    if start is None:
+        return
+    if obstacle := _find_obstacle(start, codes, classes, core.n_machines == 1):
+        if wanted:
+            raise ValueError(f"dual_init must have been fitted to the same samples and labels: {obstacle}.")
+        return
+    for machine, values in enumerate(_coefficients(start, codes)):
+        core.guess(machine, values)
+
+
+def _find_obstacle(start: SimpleNamespace, codes: np.ndarray, classes: np.ndarray, one_machine: bool) -> str:
+    """Why a starting point does not fit a problem, as a part of a sentence; empty if it does."""
+    if start.shape_fit_[0] != len(codes):
+        return f"it was fitted to {start.shape_fit_[0]} samples, X has {len(codes)}"
+    if not np.array_equal(start.classes_, classes):
         return "its classes differ"
-    if not np.array_equal(codes[guess.support_], np.repeat(np.arange(len(classes)), guess.n_support_)):
+    if not np.array_equal(codes[start.support_], np.repeat(np.arange(len(classes)), start.n_support_)):
         return "its support vectors have other labels"
-    if len(classes) > 2 and is_one_vs_rest(guess) != one_machine:
+    if len(classes) > 2 and is_one_vs_rest(start) != one_machine:
         return "one has a machine for each pair of classes, the other one machine for all"
     return ""
 
 
-def coefficients(guess: Any, codes: np.ndarray) -> list[np.ndarray]:
+def _coefficients(start: SimpleNamespace, codes: np.ndarray) -> list[np.ndarray]:
     """Absolute coefficients of every machine by sample."""
-    n_classes = len(guess.classes_)
-    code = codes[guess.support_]
+    n_classes = len(start.classes_)
+    code = codes[start.support_]
     columns = np.arange(len(code))
-    dense = guess.dual_coef_ if isinstance(guess.dual_coef_, np.ndarray) else guess.dual_coef_.toarray()
+    dense = start.dual_coef_ if isinstance(start.dual_coef_, np.ndarray) else start.dual_coef_.toarray()
     sizes = np.abs(dense)
-    if is_one_vs_rest(guess):
+    if is_one_vs_rest(start):
         values = [sizes[code, columns]]
     else:
         values = [
             np.where(code == i, sizes[j - 1], np.where(code == j, sizes[i], 0.0))
             for i, j in zip(*pairs(n_classes), strict=True)
         ]
-    out = []
-    for value in values:
-        v = np.zeros(len(codes))
-        v[guess.support_] = value
-        out.append(v)
-    return out
+    found = np.zeros((len(values), len(codes)))
+    found[:, start.support_] = values
+    return list(found)

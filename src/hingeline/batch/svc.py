@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
 from .._sklearn import n_samples
@@ -18,11 +17,12 @@ from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
-from ..base.labels import check_labels, choose_classes, read_only
+from ..base.labels import choose_classes, multiply_weights, read_only
 from ..base.platt import wants_probability
 from ..base.rows import LARGEST
+from ..base.warn import warn
 from .platt import SvcProbabilities, shuffled_pairs
-from .start import coefficients, guess_of, mismatch
+from .start import read_start, set_start
 from .training import BatchTraining
 
 #: Fewer rows are solved in double precision from the start: there is nothing to gain.
@@ -193,6 +193,9 @@ class SVC(SvcProbabilities, KernelClassifier):
         "warm_start": params.boolean(),
     }
 
+    _scales_votes = False
+    _takes_negative_weights = True
+
     # ---- training ------------------------------------------------------------------------------------
 
     @with_callbacks
@@ -229,119 +232,41 @@ class SVC(SvcProbabilities, KernelClassifier):
         return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> SvcTraining:
-        begin = self._begin(dual_init)
-        self._warn_of_probability()
-        X, y = self._validate_samples(X, y)
-        codes = self._encode(y)
-        weights = self._row_weights(codes, sample_weight)
+        start = read_start(self, dual_init)
+        if self.probability != "deprecated":
+            warn(
+                "The `probability` parameter was deprecated in scikit-learn 1.9 and will be removed in version 1.11. "
+                "Use `CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`",
+                FutureWarning,
+            )
+        X, self.classes_, codes = self._validate_fit(X, y)
         self._set_kernel(X)
-        matrix = self._kernel_matrix(X) if callable(self.kernel) else X
-        training = SvcTraining(self, X, matrix, codes, weights)
-        for k, guess in enumerate(self._guesses(begin, dual_init is not None, codes)):
-            training.core.guess(k, guess)
+        training = self._training(X, codes, sample_weight)
+        set_start(training.core, start, codes, self.classes_, wanted=dual_init is not None)
         return training
 
-    def _training(
-        self, X: Any, codes: np.ndarray, sample_weight: np.ndarray | None, rows: np.ndarray | None = None
-    ) -> SvcTraining:
-        self._set_class_weights(codes)
-        return SvcTraining(self, X, X, codes, self._row_weights(codes, sample_weight), rows)
+    def _training(self, X: Any, codes: np.ndarray, sample_weight: Any, rows: np.ndarray | None = None) -> SvcTraining:
+        self.class_weight_ = self._class_weights(self.classes_, np.bincount(codes))
+        weights = multiply_weights(codes, self.class_weight_, self._sample_weights(sample_weight, codes))
+        return SvcTraining(self, X, codes, weights, rows)
 
-    def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Checked samples and labels. Callable kernels take samples of any kind."""
-        if not callable(self.kernel):
-            if sp.issparse(X) and self.kernel == "precomputed":
-                raise TypeError("Sparse precomputed kernels are not supported.")
-            return self._validate_rows(X, y)
-        check_consistent_length(X, y)
-        return X, check_labels(y)
-
-    def _encode(self, y: np.ndarray) -> np.ndarray:
-        """Class of each sample; publishes the classes and their weights."""
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {len(self.classes_)} class "
-                f"({self.classes_[0]!r}). Give y at least two different labels."
-            )
-        self._set_class_weights(codes)
-        return np.ascontiguousarray(codes, dtype=np.int64)
-
-    def _set_class_weights(self, codes: np.ndarray) -> None:
-        if self.class_weight is None:
-            self.class_weight_ = np.ones(len(self.classes_))
-            return
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
-        self.class_weight_ = np.asarray(weights, dtype=np.float64)
-
-    def _row_weights(self, codes: np.ndarray, sample_weight: Any) -> np.ndarray:
-        """Factor on C of each sample; zero for samples that are left out."""
-        weights = self.class_weight_[codes]
-        if sample_weight is not None:
-            given = np.asarray(sample_weight, dtype=np.float64)
-            if given.shape != codes.shape:
-                raise ValueError(
-                    f"sample_weight and X have incompatible shapes: {given.shape} vs ({len(codes)},). Give one weight "
-                    "per sample."
-                )
-            weights = weights * given
-        if not np.isfinite(weights).all() or weights.max(initial=0.0) > LARGEST:
-            raise ValueError(f"sample_weight and class_weight must be finite and not exceed {LARGEST:g}.")
-        kept = weights > 0
-        if not kept.any():
-            raise ValueError("Invalid input - all samples have zero or negative weights.")
-        if len(np.unique(codes[kept])) < 2:
-            raise ValueError("Invalid input - all samples with positive weights belong to the same class.")
-        return np.where(kept, weights, 0.0)
+    #: A callable kernel computes all values before training, which therefore may use several threads.
+    _training_threads = KernelClassifier._threads
 
     def _bounds(self, weights: np.ndarray) -> np.ndarray:
         """C times the weights of the samples; C may be infinite."""
         return np.multiply(self.C, weights, out=np.zeros(len(weights)), where=weights > 0)
 
-    def _kernel_matrix(self, X: Any, fitted: Any = None) -> np.ndarray:
-        """All values of a callable kernel, between X and the training samples."""
-        base = X if fitted is None else fitted
-        values = self.kernel(X, base)
-        if sp.issparse(values):
-            values = values.toarray()
-        if np.iscomplexobj(values):
-            raise ValueError("The kernel function must return real numbers. Got complex ones.")
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        wanted = (n_samples(X), n_samples(base))
-        if values.shape != wanted:
-            raise ValueError(
-                f"The kernel function must return an array of shape {wanted} for these inputs: one row per sample and "
-                f"one column per training sample. Got shape {values.shape}."
-            )
-        if not (np.abs(values) <= LARGEST).all():
-            raise ValueError(f"The kernel function returned NaN, infinity or values beyond {LARGEST:g}.")
-        return values
-
-    def _begin(self, dual_init: Any) -> Any:
-        """Starting point, read before this fit changes any attribute."""
-        if dual_init is None:
-            return guess_of(self) if self.warm_start else None
-        check_is_fitted(dual_init)
-        return guess_of(dual_init)
-
-    def _guesses(self, begin: Any, wanted: bool, codes: np.ndarray) -> list[np.ndarray]:
-        """Starting coefficients of every machine by sample. A `wanted` start that does not fit is an error."""
-        if begin is None:
-            return []
-        obstacle = mismatch(begin, codes, self.classes_, False)
-        if not obstacle:
-            return coefficients(begin, codes)
-        if wanted:
-            raise ValueError(f"dual_init must have been fitted to the same samples and labels: {obstacle}.")
-        return []
+    @staticmethod
+    def _as_objects(X: Any, *, always: bool) -> Any:
+        """Samples of any form are passed to a callable kernel as they are, as scikit-learn does."""
+        return X
 
     # ---- decisions -----------------------------------------------------------------------------------
 
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)
-        if callable(self.kernel):
-            return X
-        if sp.issparse(X) and not sp.issparse(self.support_vectors_):
+        if not callable(self.kernel) and sp.issparse(X) and not sp.issparse(self.support_vectors_):
             raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
         return super()._validate_predict(X)
 
@@ -349,7 +274,7 @@ class SVC(SvcProbabilities, KernelClassifier):
         if not callable(self.kernel):
             return super()._decide(X, fitted, votes)
         columns = np.ascontiguousarray(fitted.support_, dtype=np.int64)
-        matrix = _core.Matrix(self._kernel_matrix(X, fitted.X_fit_))
+        matrix = _core.Matrix(self._call_kernel(X, fitted.X_fit_))
         return _core.decide_gathered(self._lines(fitted), matrix, columns, self._threads(), votes=votes)
 
     def _lines(self, fitted: Any) -> _core.Lines:
@@ -405,43 +330,46 @@ class SvcTraining(BatchTraining):
     estimator : SVC
         Estimator that is being fitted.
     X : object
-        Training samples.
-    matrix : {ndarray, sparse matrix}
-        Checked rows, or the kernel matrix.
+        Checked rows, a matrix of kernel values, or samples for a callable kernel.
     codes : ndarray
         Class of each row.
     weights : ndarray
         Factor on C of each row.
     rows : ndarray, default=None
-        Rows of a kernel matrix that are trained on; None: all.
+        X is a matrix of kernel values, and these are its rows that are trained on; None: all.
     """
 
     n_steps = N_WORKING_SETS
     path = "C"
+    calls_once = True
 
     def __init__(
-        self,
-        estimator: SVC,
-        X: Any,
-        matrix: Any,
-        codes: np.ndarray,
-        weights: np.ndarray,
-        rows: np.ndarray | None = None,
+        self, estimator: SVC, X: Any, codes: np.ndarray, weights: np.ndarray, rows: np.ndarray | None = None
     ) -> None:
-        super().__init__(estimator, matrix, codes, rows=rows)
-        self.samples, self.codes, self.weights = X, codes, weights
+        super().__init__(estimator, X, codes, rows=rows)
+        self.codes, self.weights = codes, weights
         self.sigmoids = np.empty((2, 0))
-        self.threads = estimator._threads()
+        #: Least number of samples for kernel values in single precision.
+        self.single_rows = SINGLE_ROWS if self.values.single and estimator.tol >= SINGLE_TOL else 2**62
+        #: Parameters of the solver.
+        self.limits: dict[str, Any] = {
+            "tol": float(estimator.tol),
+            "max_iter": min(int(estimator.max_iter), 2**62),
+            "shrinking": bool(estimator.shrinking),
+            "cache_bytes": self.cache_bytes,
+        }
         #: Whether kernel values are in single precision at first.
-        self.single = self._may_be_single() and len(codes) >= SINGLE_ROWS
+        self.single = len(codes) >= self.single_rows
         self.core = _core.Svc(
-            codes, estimator._bounds(weights), len(estimator.classes_), single=self.single, **self._limits()
+            codes, estimator._bounds(weights), len(estimator.classes_), single=self.single, **self.limits
         )
 
-    def _make_values(self, matrix: _core.Matrix) -> Any:
-        given = self.rows is not None or self.estimator.kernel == "precomputed" or callable(self.estimator.kernel)
-        source = _core.Source(matrix, self.rows) if given else _core.Source(self.estimator._kernel())
-        return _core.RowValues(source, matrix)
+    def _make_values(self) -> Any:
+        est = self.estimator
+        called = self.given and callable(est.kernel)
+        matrix = _core.Matrix(est._call_kernel(self.X, self.X)) if called else est._matrix(self.X)
+        given = self.given or self.rows is not None
+        return _core.RowValues(_core.Source(matrix, self.rows) if given else _core.Source(est._kernel()), matrix)
 
     def follow(self, value: float) -> None:
         self.estimator.C = value
@@ -462,26 +390,13 @@ class SvcTraining(BatchTraining):
             rows,
             first,
             sizes,
-            single_rows=SINGLE_ROWS if self._may_be_single() else 2**62,
+            single_rows=self.single_rows,
             threads=self.threads,
-            **self._limits(),
+            **self.limits,
         )
 
-    def _may_be_single(self) -> bool:
-        return bool(self.values.single and self.estimator.tol >= SINGLE_TOL)
-
-    def _limits(self) -> dict[str, Any]:
-        """Parameters of the solver."""
-        est = self.estimator
-        return {
-            "tol": float(est.tol),
-            "max_iter": min(int(est.max_iter), 2**62),
-            "shrinking": bool(est.shrinking),
-            "cache_bytes": self.cache_bytes,
-        }
-
     def attributes(self, unfinished: str) -> dict[str, Any]:
-        est, X = self.estimator, self.samples
+        est, X = self.estimator, self.X
         found = super().attributes(unfinished)
         found["sigmoids_"] = self.sigmoids
         found["fit_status_"] = int((found["stop_reason_"] != "tol").any())
@@ -489,7 +404,6 @@ class SvcTraining(BatchTraining):
         found["class_weight_"] = est.class_weight_
         if callable(est.kernel):
             found["X_fit_"] = X
-            found["support_vectors_"] = read_only(np.empty((0, 0)))
         elif sp.issparse(X):
             found["dual_coef_"] = read_only(type(X)(found["dual_coef_"]))
         return found

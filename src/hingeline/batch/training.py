@@ -34,6 +34,8 @@ class BatchTraining(Training):
     core: Any
     #: Parameter of the estimator whose value `follow` can raise.
     path: str | None = None
+    #: Whether a callable kernel computes all values at once, and the model keeps X instead of support vectors.
+    calls_once = False
 
     def __init__(
         self,
@@ -44,16 +46,19 @@ class BatchTraining(Training):
         rows: np.ndarray | None = None,
     ) -> None:
         self.estimator, self.X, self.y, self.rows = estimator, X, estimator.classes_[codes], rows
+        #: Whether the model has no support vectors, because all kernel values are given.
+        self.given = estimator.kernel == "precomputed" or (self.calls_once and callable(estimator.kernel))
         #: Bytes for kernel values.
         self.cache_bytes = int(estimator.cache_size * 2**20)
-        self.values = self._make_values(estimator._matrix(X))
+        self.values = self._make_values()
         #: Rows of the largest pair of classes.
         counted = codes if weights is None else codes[weights > 0]
         self.largest_pair = int(np.sort(np.bincount(counted))[-2:].sum())
         self.threads = estimator._training_threads()
 
-    def _make_values(self, matrix: _core.Matrix) -> Any:
+    def _make_values(self) -> Any:
         """Kernel values of the rows. A compressed copy of the rows takes part of the bytes."""
+        matrix = self.estimator._matrix(self.X)
         source = self.estimator._source(matrix, self.X.__getitem__, self.rows)
         values = _core.Values(source, matrix, self.cache_bytes // 2)
         self.cache_bytes -= values.copy_bytes
@@ -74,7 +79,6 @@ class BatchTraining(Training):
         found = self.core.attributes(unfinished or "stopped")
         rows = found.pop("row")
         attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
-        precomputed = self.estimator.kernel == "precomputed"
-        attributes["support_vectors_"] = read_only(np.empty((0, 0)) if precomputed else self.X[rows])
+        attributes["support_vectors_"] = read_only(np.empty((0, 0)) if self.given else self.X[rows])
         est = self.estimator
         return {**attributes, "classes_": est.classes_, "_gamma": est._gamma, "_frame": est._frame, "_cache": {}}

@@ -295,10 +295,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         given = self._sample_weights(sample_weight, X, all_zero=True)
         weights = given * self._weights_of(y)
         self._require_bounds(weights, self.C)
-        if first:
-            self._settle_gamma(X, None if sample_weight is None else given)
-        elif len(y) > 1:  # a check of single rows would take longer than learning them
-            self._warn_of_lost_digits(X)
+        self._set_kernel_once(X, None if sample_weight is None else given, first=first)
         self._require_moderate(X)
         ensemble = self._ensemble(X) if first else self._resume()
         ensemble.require_weights(self.class_weight, y)

@@ -228,10 +228,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         first = "_model" not in vars(self)
         if first or not self._are_checked(X):
             X = self._check_rows(X, reset=first)
-        if first:
-            self._settle_gamma(X, None)
-        elif X.shape[0] > 1:  # a check of single rows would take longer than learning them
-            self._warn_of_lost_digits(X)
+        self._set_kernel_once(X, None, first=first)
         ensemble = self._begin(X) if first else self._resume()
         self._require_moderate(X)
         return PointsTraining(self, ensemble, X, None, np.ones(X.shape[0]), ensemble.check_ids(ids, X.shape[0]), None)

@@ -116,8 +116,7 @@ class ExactLeaveOneOut:
 
     def _weights(self, estimator: SVC) -> np.ndarray:
         """Factors on C, by sample."""
-        estimator._set_class_weights(self.codes)
-        weights = estimator.class_weight_[self.codes]
+        weights = estimator._class_weights(self.classes, np.bincount(self.codes))[self.codes]
         given = self.shared.sample_weight
         return weights if given is None else weights * given
 

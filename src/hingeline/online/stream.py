@@ -71,10 +71,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
             raise ValueError("Pass classes on the first call of partial_fit; new labels may appear later.")
         X, y = self._validate_rows(X, y, reset=first)
         given = self._sample_weights(sample_weight, X, all_zero=True)
-        if first:
-            self._settle_gamma(X, None if sample_weight is None else given)
-        elif len(y) > 1:  # a check of single rows would take longer than learning them
-            self._warn_of_lost_digits(X)
+        self._set_kernel_once(X, None if sample_weight is None else given, first=first)
         ensemble: StreamEnsemble = self._ensemble(X) if first else self._model
         X = X if is_objects(X) else X.astype(ensemble.dtype, copy=False)
         boxes = self._boxes(given * self._weights_of(y), ensemble.dtype)
