@@ -90,6 +90,9 @@ def measure_value(estimator: Any, X: Any) -> float:
     n, zero = rows.shape[0], np.zeros((1, 1), dtype=np.int64)
     lines = _core.Lines(np.ones((1, n)), np.array([n], dtype=np.int64), zero, np.zeros(1))
     packed, queries = _core.Packed(kernel, _core.Matrix(rows)), _core.Matrix(rows)
-    begin = perf_counter()
-    packed.decide(lines, queries, 1)
-    return float((perf_counter() - begin) / n**2)
+    seconds = []
+    for _ in range(3):  # the first call is slow, and other processes may interrupt one
+        begin = perf_counter()
+        packed.decide(lines, queries, 1)
+        seconds.append(perf_counter() - begin)
+    return float(min(seconds) / n**2)
