@@ -8,6 +8,7 @@ import sys
 import time
 import tracemalloc
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,9 +24,8 @@ pytest.importorskip("distributed", reason="distributed is not installed (pip ins
 
 import hingeline.linear.dask as hd  # noqa: E402
 from hingeline.linear import training  # noqa: E402
-from hingeline.linear.dask import rows as dask_rows  # noqa: E402
-from hingeline.linear.layout import Layout  # noqa: E402
-from hingeline.linear.rows import Source  # noqa: E402
+from hingeline.linear.dask import reader, rounds  # noqa: E402
+from hingeline.linear.sums import Source  # noqa: E402
 
 N, D, CHUNK = 1500, 6, 400
 
@@ -197,7 +197,7 @@ def test_partitions_do_not_matter():
 def test_partitions_are_a_source():
     for name in dir(Source):
         if not name.startswith("_"):
-            assert hasattr(dask_rows.DaskRows(None, Layout("rest", 2, 3, 1, 1.0, np.ones(2)), None), name), name
+            assert hasattr(rounds.PartitionSource(SimpleNamespace(n_machines=1, length=4), None), name), name
 
 
 # ---- collections -----------------------------------------------------------------------------------
@@ -322,8 +322,8 @@ def test_ctrl_c_leaves_a_model(monkeypatch):
             raise KeyboardInterrupt
         return whole(self, *args, **options)
 
-    whole = dask_rows.DaskRows._round
-    monkeypatch.setattr(dask_rows.DaskRows, "_round", broken)
+    whole = rounds.PartitionSource._round
+    monkeypatch.setattr(rounds.PartitionSource, "_round", broken)
     model = LinearSVC(tol=1e-9)
     with pytest.raises(KeyboardInterrupt):
         model.fit(chunked(X), labels(score, 2))
@@ -417,18 +417,18 @@ def test_a_worker_dies(cluster, solver, tmp_path, monkeypatch):
         X, y = lazy(3, 400, flag)
         local = LinearSVC(tol=1e-6).fit(*dask.compute(X, y, scheduler="sync"))
         before = set(cluster.run(os.getpid).values())
-        rounds = []
+        seen = []
 
         def compute(*values):
-            rounds.append(1)
-            if len(rounds) == 3:
+            seen.append(1)
+            if len(seen) == 3:
                 open(flag, "w").close()
             return real(*values)
 
-        real = dask_rows.persist if solver == "cg" else dask_rows.compute
-        monkeypatch.setattr(dask_rows, "persist" if solver == "cg" else "compute", compute)
+        real = rounds.persist if solver == "cg" else rounds.compute
+        monkeypatch.setattr(rounds, "persist" if solver == "cg" else "compute", compute)
         ours = LinearSVC(tol=1e-6, solver=solver).fit(X, y)
-        assert len(rounds) >= 3
+        assert len(seen) >= 3
         assert not os.path.exists(flag)
         deadline = time.monotonic() + 20
         while len(after := set(cluster.run(os.getpid).values())) < 2 and time.monotonic() < deadline:
@@ -529,14 +529,12 @@ def test_read_libsvm_refuses(tmp_path):
 
 @pytest.mark.slow
 def test_cached_text_is_parsed_once(tmp_path, monkeypatch):
-    from hingeline.linear.dask import libsvm
-
     X, score = rows(200)
     file = tmp_path / "rows.txt"
     dump_svmlight_file(X, labels(score, 2), str(file))
     parsed = []
-    real = libsvm.load_svmlight_file
-    monkeypatch.setattr(libsvm, "load_svmlight_file", lambda *a, **k: parsed.append(1) or real(*a, **k))
+    real = reader.load_svmlight_file
+    monkeypatch.setattr(reader, "load_svmlight_file", lambda *a, **k: parsed.append(1) or real(*a, **k))
     Z, y = hd.read_libsvm(str(tmp_path / "*.txt"), blocksize=5000, cache=tmp_path / "cache")
     LinearSVC().fit(Z, y).score(Z, y)
     assert len(parsed) == Z.numblocks[0]

@@ -11,8 +11,8 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import scale
 from sklearn.utils.class_weight import compute_class_weight
 
-from hingeline import LinearSVC, _core
-from hingeline.linear.rows import MultiplierSource
+from hingeline import LinearSVC
+from hingeline.linear.sums import MemorySource, Source
 
 from .finite_newton_cases import (
     ARRAYS,
@@ -440,6 +440,6 @@ def test_heuristics_of_the_paper():
 
 
 def test_rows_in_memory_are_a_source():
-    for name in dir(MultiplierSource):
+    for name in dir(Source):
         if not name.startswith("_"):
-            assert hasattr(_core.LinearRows, name), name
+            assert hasattr(MemorySource, name), name

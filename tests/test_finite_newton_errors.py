@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from hingeline import LinearSVC, LinearSVCCV, OrdinalSVC, linear_svc_path
-from hingeline.linear.rows import LocalProblem
+from hingeline.linear.problem import MemoryRows
 
 from .copies import COPIES
 from .finite_newton_cases import ARRAYS, assert_same, problem
@@ -251,9 +251,9 @@ INTERRUPTED = {
 
 def calls_of_a_fit(monkeypatch, model, X, y, at=None):
     """Names of the calls of the source; the call number `at` is interrupted."""
-    calls, source = [], LocalProblem.source
+    calls, source = [], MemoryRows.source
     with monkeypatch.context() as patch:
-        patch.setattr(LocalProblem, "source", lambda self, clip: Interrupting(source(self, clip), calls, at))
+        patch.setattr(MemoryRows, "source", lambda self, clip: Interrupting(source(self, clip), calls, at))
         if at is None:
             model.fit(X, y)
         else:

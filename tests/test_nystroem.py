@@ -12,7 +12,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import pairwise
 
 from hingeline import LinearSVC, NystroemMap, NystroemSVC, nystroem_path
-from hingeline.linear.rows import CLIPS
+from hingeline.linear.sums import CLIPS
 
 from .signals import interrupt
 from .watching import Recorder
@@ -175,7 +175,7 @@ def test_it_is_the_linear_machine_on_the_map(kernel, y, loss):
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("solver", ["gram", "cg"])
 def test_streamed_kernel_values_give_the_same_bits(solver, loss, monkeypatch):
-    monkeypatch.setattr("hingeline.linear.rows.FEW_ENTRIES", 0)  # a sample comes first
+    monkeypatch.setattr("hingeline.linear.problem.FEW_ENTRIES", 0)  # a sample comes first
     rows, y = np.tile(X, (5, 1)).astype(np.float32), np.tile(Y2, 5)
     options = {"solver": solver, "loss": loss, "n_components": 30}
     kept = fitted(**options).fit(rows, y)
@@ -184,10 +184,18 @@ def test_streamed_kernel_values_give_the_same_bits(solver, loss, monkeypatch):
     same_bits(fitted(**options, cache_size=0).fit(sp.csr_matrix(rows), y), kept, rows)
 
 
+@pytest.mark.parametrize("change", [lambda X: X + 1e4, lambda X: 1e-30 * X], ids=["offset", "size"])
+def test_streamed_kernel_values_do_not_depend_on_offset_and_unit(change):
+    rows = change(np.tile(X, (5, 1)))
+    options = {"n_components": 30, "gamma": "scale"}
+    kept, streamed = (fitted(**options, cache_size=size).fit(rows, np.tile(Y2, 5)) for size in (4096, 0))
+    same_bits(streamed, kept, rows)
+
+
 @pytest.mark.parametrize("transforms", [0, 10**6])
 def test_threads_share_several_machines(transforms, monkeypatch):
     """Fewer machines than threads, and more; Hessians in one piece, and in several."""
-    monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", transforms)
+    monkeypatch.setattr("hingeline.linear.mapped.TRANSFORMS", transforms)
     rows, y = np.tile(X, (20, 1)).astype(np.float32), np.tile(Y3, 20)
     rows += 0.1 * np.random.default_rng(1).normal(size=rows.shape)
     one = fitted(C=10.0).fit(rows, y)
@@ -198,22 +206,22 @@ def test_threads_share_several_machines(transforms, monkeypatch):
 def test_few_machines_and_many_have_the_same_optimum(monkeypatch):
     """Coordinates are computed where that is less work than transforming Hessians."""
     computed = fitted(tol=1e-10).fit(X, Y3)
-    monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", 0)
+    monkeypatch.setattr("hingeline.linear.mapped.TRANSFORMS", 0)
     transformed = fitted(tol=1e-10).fit(X, Y3)
     np.testing.assert_allclose(transformed.decision_function(X), computed.decision_function(X), atol=1e-5)
 
 
 def with_coarse_starts(monkeypatch):
     """Small problems start from fewer landmarks, as large ones do."""
-    monkeypatch.setattr("hingeline.linear.landmarks.FEW_ENTRIES", 0)
-    monkeypatch.setattr("hingeline.linear.landmarks.FEWEST", 2)
+    monkeypatch.setattr("hingeline.linear.mapped.FEW_ENTRIES", 0)
+    monkeypatch.setattr("hingeline.linear.mapped.FEWEST", 2)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("transforms", [0, 20])
 def test_starts_from_fewer_landmarks(loss, transforms, monkeypatch):
     """The optimum is the same, with fewer iterations over all landmarks."""
-    monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", transforms)
+    monkeypatch.setattr("hingeline.linear.mapped.TRANSFORMS", transforms)
     options = {"n_components": 100, "C": 5.0, "tol": 1e-8 if loss == "hinge" else 1e-9, "loss": loss}
     plain = fitted(**options).fit(X, Y3)
     with_coarse_starts(monkeypatch)
@@ -240,14 +248,14 @@ def test_streamed_coarse_starts_give_the_same_bits(loss, monkeypatch):
 @pytest.mark.parametrize("transforms", [0, 10**6])
 def test_points_of_fewer_landmarks_are_points_of_all(transforms, monkeypatch):
     """A point and its image under `lift` have the same loss and the same norm."""
-    monkeypatch.setattr("hingeline.linear.landmarks.TRANSFORMS", transforms)
+    monkeypatch.setattr("hingeline.linear.mapped.TRANSFORMS", transforms)
     with_coarse_starts(monkeypatch)
     problem = fitted(n_components=100)._problems(X, Y2, None)[2][0]
     sample = problem.samples("gram")[0]
     assert sample.problem.length < problem.length / 3
     point = RNG.normal(size=(1, sample.problem.length))
     losses = [
-        own.source(CLIPS["squared_hinge"]).start(np.arange(1), np.ascontiguousarray(at))[0][0, 0]
+        own.source(CLIPS["squared_hinge"]).start(np.arange(1), np.ascontiguousarray(at)).loss[0]
         for own, at in ((sample.problem, point), (problem, sample.lift(point)))
     ]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)

@@ -76,21 +76,24 @@ struct LinearRows {
     }
 };
 
-/// Margins (columns loss, pull, weighted, squares, active, hinge) and gradients.
-nb::tuple arrays(const fn::Sums& sums, std::size_t length) {
-    const std::size_t machines = sums.margins.size();
-    std::vector<double> columns;
-    for (const MarginSums& m : sums.margins)
-        columns.insert(columns.end(), {m.loss, m.pull, m.weighted, m.squares, m.active, m.hinge});
-    return nb::make_tuple(to_numpy(std::move(columns), {machines, 6}), to_numpy(sums.gradient, {machines, length}));
+/// Losses, terms of the dual, squares, rows with curvature, losses of the hinge, gradients: arrays by machine.
+auto arrays(const fn::Sums& sums, std::size_t length) {
+    const auto column = [&](double MarginSums::* field) {
+        std::vector<double> values;
+        for (const MarginSums& m : sums.margins) values.push_back(m.*field);
+        return to_numpy(std::move(values));
+    };
+    return std::make_tuple(column(&MarginSums::loss), column(&MarginSums::pull), column(&MarginSums::squares),
+                           column(&MarginSums::active), column(&MarginSums::hinge),
+                           to_numpy(sums.gradient, {sums.margins.size(), length}));
 }
 
-nb::tuple start(LinearRows& x, Which which, Contiguous2<double> b) {
+auto start(LinearRows& x, Which which, Contiguous2<double> b) {
     const Ids machines = x.machines(which, b);
     return arrays(x.run([&](auto& part, Interrupt* i) { return part.start(machines, b.data(), x.threads, i); }),
                   b.shape(1));
 }
-nb::tuple aim(LinearRows& x, Which which, Contiguous2<double> b) {
+auto aim(LinearRows& x, Which which, Contiguous2<double> b) {
     const Ids machines = x.machines(which, b);
     return arrays(x.run([&](auto& part, Interrupt* i) { return part.aim(machines, b.data(), x.threads, i); }),
                   b.shape(1));
@@ -103,7 +106,7 @@ auto slopes(LinearRows& x, Which which, Contiguous1<double> deltas) {
         out.insert(out.end(), {s.first, s.second});
     return to_numpy(std::move(out), {which.shape(0), 2});
 }
-nb::tuple move(LinearRows& x, Which which, Contiguous1<double> deltas, Contiguous2<double> b, nb::list hessians) {
+auto move(LinearRows& x, Which which, Contiguous1<double> deltas, Contiguous2<double> b, nb::list hessians) {
     const Ids machines = x.machines(which, b);
     if (deltas.shape(0) != which.shape(0) || hessians.size() != which.shape(0))
         throw std::invalid_argument("one step and one matrix (or None) per machine expected");
@@ -112,8 +115,7 @@ nb::tuple move(LinearRows& x, Which which, Contiguous1<double> deltas, Contiguou
     const fn::Sums sums = x.run([&](auto& part, Interrupt* i) {
         return part.move(machines, deltas.data(), b.data(), to.data(), x.threads, i);
     });
-    const nb::tuple found = arrays(sums, b.shape(1));
-    return nb::make_tuple(found[0], found[1], to_numpy(sums.rebuilt));
+    return std::make_tuple(arrays(sums, b.shape(1)), to_numpy(sums.rebuilt));
 }
 void hessian(LinearRows& x, Index machine, nb::object matrix) {
     double* to = x.square(matrix);
@@ -169,7 +171,7 @@ double largest_output(LinearRows& x, Index machine) {
 
 void bind_finite_newton(nb::module_& m) {
     nb::class_<LinearRows>(m, "LinearRows",
-                           "Rows in memory with the state of their linear machines (hingeline.linear.rows.Source).")
+                           "Rows in memory with the state of their linear machines (hingeline.linear.sums).")
         .def(nb::init<nb::object, Contiguous2<double>, Contiguous1<std::int64_t>, Index, double,
                       std::tuple<double, double, double>, std::optional<Contiguous1<std::int64_t>>,
                       std::optional<Contiguous1<std::int32_t>>, nb::object, int>(),

@@ -15,6 +15,7 @@ from ..base.fit import Training, run, with_callbacks
 from .estimator import require_memory
 from .finite_newton import CLASSIFIER_RULES, LinearClassifier, LinearSVC
 from .path import checked_Cs
+from .problem import MemoryRows, Problem
 from .training import explained, one_blas_thread
 
 #: Fitted attributes that come from the fit to all rows.
@@ -95,8 +96,10 @@ class Search(Training):
             line[rows] = 1.0
         together = []
         for problem in problems:
-            planes = train[:, np.newaxis, slice(None) if problem.rows is None else problem.rows] * problem.weights
-            together.append(replace(problem, weights=planes.reshape(-1, problem.n_rows)))
+            rows = problem.rows
+            assert isinstance(rows, MemoryRows)
+            planes = train[:, np.newaxis, slice(None) if rows.numbers is None else rows.numbers] * rows.weights
+            together.append(Problem(replace(rows, weights=planes.reshape(-1, rows.n_rows))))
         return together
 
     def _result(self, scores: np.ndarray) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .minimiser import Minimiser, cheaper_solver
-from .rows import Problem
+from .problem import Problem
+from .sums import MemorySource
 
 #: Epochs of one iteration: between them callbacks are called.
 SLICE = 10
@@ -25,7 +26,7 @@ def prefers_dual(problem: Problem, points: np.ndarray | None, solver: str, max_i
     The start must be zero, as points have no multipliers; without an epoch (`max_iter` of 0) there are none either.
     'auto' takes it where rows are fewer than weights. The descent does not know the core's form of ordered classes.
     """
-    if points is not None or many or max_iter == 0 or problem.ordered or not problem.in_memory:
+    if points is not None or many or max_iter == 0 or problem.rows.ordered or not problem.in_memory:
         return False
     if solver == "auto":
         return problem.n_rows < problem.length and cheaper_solver(problem) == "cg"
@@ -55,8 +56,8 @@ class Descent:
         if len(which) == 0 or epochs <= 0:
             return False
         points = self.points[which]
-        options = {"hinge": m.loss == "hinge", "lam": float(m.true_lam[0]), "tol": self.tol, "epochs": epochs}
-        found = m.source.descend(which, points, **options)
+        source, lam = cast(MemorySource, m.source), float(m.true_lam[0])
+        found = source.descend(which, points, hinge=m.loss == "hinge", lam=lam, tol=self.tol, epochs=epochs)
         if not np.isfinite(found).all():
             raise FloatingPointError("numbers beyond the range of a double")
         # Only after the call: an interrupt must not leave the values of one point beside another point.
@@ -65,7 +66,7 @@ class Descent:
         self.objective[which], self.gap[which], self.violation[which] = found[:, 1:].T
         seconds = time.perf_counter() - self.began
         for machine in which.tolist():
-            active = int(np.count_nonzero(m.source.descended_pulls(machine)))
+            active = int(np.count_nonzero(source.descended_pulls(machine)))
             row = (int(newton.n_iter[machine]), seconds, self.objective[machine], self.gap[machine], active)
             newton.history.append((machine, *row))
         self.left = which[~self._met(which)]
@@ -138,8 +139,7 @@ class DualMinimiser(Minimiser):
         """Multipliers of the rows times labels, times the penalty."""
         if self.descent is None:
             return super().multipliers(machine)
-        pulls: np.ndarray = self.source.descended_pulls(machine)
-        return pulls
+        return cast(MemorySource, self.source).descended_pulls(machine)
 
     def violation(self, which: np.ndarray | None = None) -> np.ndarray:
         """Violations of the optimality conditions of the dual by the multipliers, one per machine (None: of all)."""

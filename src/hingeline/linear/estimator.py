@@ -18,7 +18,7 @@ from ..base.state import snapshot
 from .dual import DualMinimiser, prefers_dual
 from .layout import Layout
 from .minimiser import Minimiser
-from .rows import Problem, training_matrix
+from .problem import Problem, training_matrix
 from .training import LinearTraining, in_partitions
 
 #: Weight of the losses in the core, in units of C: the core halves the squared ones.
@@ -236,9 +236,9 @@ class LinearEstimator(WeightedLabels, RowEstimator):
     def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:
         """Checked X and labels, and the problems of the machines."""
         if in_partitions(X):
-            from .dask.problem import problem_of
+            from .dask.fitting import build_problem
 
-            return X, y, [problem_of(self, X, y, sample_weight)]
+            return X, y, [build_problem(self, X, y, sample_weight)]
         X, codes, weights = self._validate_fit(X, y, sample_weight)
         return X, self.classes_[codes], self._local_problems(X, codes, weights)
 
@@ -256,7 +256,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         layout = self._layout(X.shape[1])
         require_room(layout)
         which = np.arange(layout.n_machines)
-        return [p for _, p in layout.problems(training_matrix(X), codes, weights, which, self._threads())]
+        return [Problem(rows) for _, rows in layout.split(training_matrix(X), codes, weights, which, self._threads())]
 
     def _set_classes(self, classes: np.ndarray, counts: np.ndarray) -> None:
         """Set ``classes_`` and, from the numbers of samples, ``class_weight_``."""

@@ -15,7 +15,7 @@ from ..base.labels import choose_classes, n_pairs, read_only, vote_scale
 from ..base.rows import require_array, require_finite, row_blocks
 from .estimator import LINEAR_RULES, LOSS_WEIGHTS, LinearEstimator, PartitionedClassifierMixin, by_partition
 from .layout import Layout
-from .minimiser import Minimiser, scaled
+from .minimiser import Minimiser, scale_guess
 
 CLASSIFIER_RULES = {
     **LINEAR_RULES,
@@ -295,7 +295,7 @@ class LinearSVC(LinearClassifier):
             ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
             guesses = zip(problems, np.split(coef, ends), strict=True)
             return np.concatenate(
-                [scaled(problem, own, 1.0 / self._loss_weight, self.loss) for problem, own in guesses]
+                [scale_guess(problem, own, 1.0 / self._loss_weight, self.loss) for problem, own in guesses]
             )
         intercept = np.atleast_1d(np.asarray(intercept_init, dtype=np.float64))
         if intercept.shape != (n_machines,) or not np.isfinite(intercept).all():

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _core
 from ..base.labels import pairs
-from .rows import LocalProblem
+from .problem import MemoryRows
 
 
 @dataclass(frozen=True)
@@ -47,25 +47,25 @@ class Layout:
         """Length of a machine's weight vector, thresholds included."""
         return self.n_features + self.thresholds
 
-    def problems(
+    def split(
         self, matrix: _core.Matrix, codes: np.ndarray, weights: np.ndarray, which: np.ndarray, threads: int
-    ) -> Iterator[tuple[np.ndarray, LocalProblem]]:
-        """Problems with the machines `which` over rows in memory, each with the places in `which` of its machines."""
+    ) -> Iterator[tuple[np.ndarray, MemoryRows]]:
+        """Rows in memory for the machines `which`, by problems, each with the places in `which` of its machines."""
         weights, everyone = weights * self.class_weight[codes], np.arange(len(which))
         common = (self.thresholds, self.offset, threads)
         if len(codes) == 0:
             return
         if self.kind == "ordinal":
-            yield everyone, LocalProblem(matrix, weights[np.newaxis], *common, codes.astype(np.int32))
+            yield everyone, MemoryRows(matrix, weights[np.newaxis], *common, codes.astype(np.int32))
         elif self.kind == "pairs" and self.n_classes > 2:
             for q, machine in enumerate(which):
                 signs = self.signs(codes, machine)
                 rows = np.flatnonzero(signs)
                 if len(rows):
-                    yield everyone[q : q + 1], LocalProblem(matrix, (signs * weights)[:, rows], *common, rows=rows)
+                    yield everyone[q : q + 1], MemoryRows(matrix, (signs * weights)[:, rows], *common, numbers=rows)
         else:
             planes = np.concatenate([self.signs(codes, machine) for machine in which]) * weights
-            yield everyone, LocalProblem(matrix, planes, *common)
+            yield everyone, MemoryRows(matrix, planes, *common)
 
     def signs(self, codes: np.ndarray, machine: int) -> np.ndarray:
         """Labels of the rows for a machine, one line per threshold; 0 where a row has no part."""

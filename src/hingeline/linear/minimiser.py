@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from .newton import GapTest, HingeTest, KktTest, Newton, ResidualTest
-from .rows import CLIPS, HINGE, PULL, Clip, Problem
+from .problem import MemoryRows, Problem, Sample
+from .sums import CLIPS, Clip, MemorySource
 from .systems import THIN_ROWS, Conjugate, Exact, Solver, inner, power_of_two
 
 #: Conjugate gradient steps of the first Newton system at most (heuristic 1 of the paper).
@@ -38,7 +39,7 @@ def cheaper_solver(problem: Problem) -> str:
     """The solver that is faster according to the costs above."""
     entries, dense = problem.entries_per_row, problem.dense
     length, rows = problem.length, problem.n_rows
-    if problem.n_machines * 8 * length**2 > problem.hessian_bytes:
+    if problem.n_machines * 8 * length**2 > problem.rows.hessian_bytes:
         return "cg"
     pairs = rows * entries**2 / 2 * (DENSE_PAIR_NS if dense else PAIR_NS)
     factors = TYPICAL_ITERATIONS * length**3 / 3 * FACTOR_NS
@@ -47,15 +48,15 @@ def cheaper_solver(problem: Problem) -> str:
     return "gram" if problem.n_machines * (pairs + factors) < (1 + problem.n_machines / 8) * steps else "cg"
 
 
-def scaled(problem: Problem, coef: np.ndarray, lam: float, loss: str) -> np.ndarray:
+def scale_guess(problem: Problem, coef: np.ndarray, lam: float, loss: str) -> np.ndarray:
     """Starting points from guesses of w: the factor and the intercept that minimise the squared loss (equation 9).
 
     First over all rows; then, in memory and if the loss is not squared itself, over the rows with a loss.
     """
-    source, which = problem.source(CLIPS["squared"]), np.arange(problem.n_machines)
-    d = problem.n_features
+    rows, which, d = problem.rows, np.arange(problem.n_machines), problem.n_features
+    source = rows.source(CLIPS["squared"])
     ahead = np.zeros((problem.n_machines, problem.length))
-    _, gradient = source.start(which, ahead)
+    gradient = source.start(which, ahead).gradient
     ahead[:, :d] = coef
     turned = source.curvature(which, ahead)
     p11 = lam * (coef**2).sum(axis=1) + (turned[:, :d] * coef).sum(axis=1)
@@ -69,27 +70,29 @@ def scaled(problem: Problem, coef: np.ndarray, lam: float, loss: str) -> np.ndar
         good = det > 0
         points[good, :d] = coef[good] * ((p22 * q1 - p12 * q2)[good] / det[good])[:, np.newaxis]
         points[good, d] = -(p11 * q2 - p12 * q1)[good] / det[good]
-    if loss != "squared" and problem.in_memory:
+    if loss != "squared" and isinstance(rows, MemoryRows):
         source.start(which, np.ascontiguousarray(np.where(np.arange(problem.length) < d, points, 0.0)))
         for k in range(problem.n_machines):
-            gamma, b = _rescaled(problem, source.pulls(k), points[k], lam, k)
+            gamma, b = _scale_again(rows, cast(MemorySource, source).pulls(k), points[k], lam, k)
             points[k, :d] *= gamma
             points[k, d:] = b
     return points
 
 
-def _rescaled(problem: Any, pulls: np.ndarray, point: np.ndarray, lam: float, machine: int) -> tuple[float, float]:
+def _scale_again(
+    rows: MemoryRows, pulls: np.ndarray, point: np.ndarray, lam: float, machine: int
+) -> tuple[float, float]:
     """Factor and threshold of a machine by equation 9 for the rows active at the last ones (footnote 4 of the paper).
 
     `pulls` are those of the squared loss without threshold. The sets soon repeat or cycle; the best objective counts.
     """
-    signed = problem.weights[machine]
+    signed = rows.weights[machine]
     with_weight = signed != 0
     s, t = np.abs(signed[with_weight]), np.sign(signed[with_weight])
-    z, d = t - pulls[with_weight] / s, problem.n_features
-    e = -problem.offset if problem.thresholds else 0.0
+    z, d = t - pulls[with_weight] / s, rows.n_features
+    e = -rows.offset if rows.thresholds else 0.0
     square = point[:d] @ point[:d]
-    found = best = (1.0, float(point[d]) if problem.thresholds else 0.0)
+    found = best = (1.0, float(point[d]) if rows.thresholds else 0.0)
     least = np.inf
     for _ in range(GUESS_ROUNDS):
         xi = np.maximum(1 - t * (found[0] * z + e * found[1]), 0.0)
@@ -104,11 +107,6 @@ def _rescaled(problem: Any, pulls: np.ndarray, point: np.ndarray, lam: float, ma
             break
         found = (float((p22 * q1 - p12 * q2) / det), float((p11 * q2 - p12 * q1) / det))
     return best
-
-
-def lifted(points: np.ndarray, lift: Any) -> np.ndarray:
-    """Points of a problem from those of a :class:`~hingeline.linear.rows.Sample` with this `lift`."""
-    return points if lift is None else lift(points)
 
 
 def finish(stages: Iterable[Newton]) -> None:
@@ -171,8 +169,8 @@ class Minimiser:
         self.newton = Newton(self.source, self.true_lam, start)
         if loss == "hinge":
             self.newton.measures = lambda: (self.objective(), self.gap())
-        self.other_passes = problem.setup_passes
-        self._sample: tuple[Minimiser, Any] | None = None  # while it is being solved, and its lift
+        self.other_passes = problem.rows.setup_passes
+        self._sample: tuple[Minimiser, Sample] | None = None  # while it is being solved
         self._trail: list[tuple[np.ndarray, np.ndarray]] = []
         self._last = self.true_lam.copy()  # penalties of the last minima
         self._solver: Solver | None = None
@@ -182,7 +180,7 @@ class Minimiser:
     @property
     def points(self) -> np.ndarray:
         """Current weights and thresholds."""
-        return self.newton.points if self._sample is None else lifted(self._sample[0].points, self._sample[1])
+        return self.newton.points if self._sample is None else self._sample[1].restore(self._sample[0].points)
 
     @property
     def reason(self) -> np.ndarray:
@@ -215,21 +213,21 @@ class Minimiser:
         if self.loss != "hinge":
             return self.newton.value
         points = self.newton.points
-        return 0.5 * self.true_lam * inner(points, points) + self.newton.margins[:, HINGE]
+        return 0.5 * self.true_lam * inner(points, points) + self.newton.sums.hinge
 
     def gap(self) -> np.ndarray:
         """Duality gaps, times the penalty."""
         if self.loss != "hinge":
             return self.newton.gap
         width = 2 * np.where(self.tau > 0, self.tau, 1.0)
-        made = self.newton.data_gradient / (width * self.true_lam)[:, None]
-        dual = np.minimum(self.newton.margins[:, PULL], 1e300) / width - 0.5 * self.true_lam * inner(made, made)
+        made = self.newton.sums.gradient / (width * self.true_lam)[:, None]
+        dual = np.minimum(self.newton.sums.dual, 1e300) / width - 0.5 * self.true_lam * inner(made, made)
         return np.maximum(self.objective() - dual, 0.0)
 
     def multipliers(self, machine: int) -> np.ndarray:
         """Multipliers of the rows times labels, times the penalty."""
         self._set_clip_of(machine)
-        pulls: np.ndarray = self.source.pulls(machine)
+        pulls = cast(MemorySource, self.source).pulls(machine)
         if self.loss == "hinge":
             pulls /= 2 * self.tau[machine]
         return pulls
@@ -238,7 +236,7 @@ class Minimiser:
         """Violations of the optimality conditions of the dual by the multipliers, one per machine (None: of all)."""
         newton, hinge = self.newton, self.loss == "hinge"
         which = newton.all if which is None else which
-        made = -newton.data_gradient[which] / newton.lam[which, None]
+        made = -newton.sums.gradient[which] / newton.lam[which, None]
         out = np.zeros(len(which))
         for tau in np.unique(self.tau[which]):
             own = self.tau[which] == tau
@@ -266,7 +264,7 @@ class Minimiser:
 
     def settle(self) -> None:
         """After a stop between two iterations: measure machines that have not started, and record where all are."""
-        if not np.isfinite(self.newton.margins).all():
+        if not np.isfinite(self.newton.sums.loss).all():
             points, self._sample = self.points.copy(), None
             if self.loss == "hinge":
                 self._put(self.newton.all, points, 1.0)
@@ -369,10 +367,10 @@ class Minimiser:
                 solver=sample.solver,
             )
             # If the sample has all machines its points are the best ones so far.
-            self._sample = (first, sample.lift) if len(sample.machines) == self.problem.n_machines else None
+            self._sample = (first, sample) if len(sample.machines) == self.problem.n_machines else None
             yield from first.stages()
             self._sample = None
-            self.newton.points[sample.machines] = lifted(first.points, sample.lift)
+            self.newton.points[sample.machines] = sample.restore(first.points)
             self.other_passes += (sample.share if sample.cost is None else sample.cost) * first.n_passes
             # In partitions iterations are dear: the hinge begins with a narrower width.
             self.seeded = not self.problem.in_memory

@@ -1,6 +1,6 @@
 """Newton's method for linear machines: directions, exact line search, stopping rules.
 
-The rows are behind a :class:`~hingeline.linear.rows.Source`, which returns sums over them (C++:
+The rows are behind a :class:`~hingeline.linear.sums.Source`, which returns sums over them (C++:
 ``algo/finite_newton.hpp``). This module adds the terms of the penalty and decides.
 
 Units. The core minimises ``Q = lam/2 |beta|^2 + sum_i s_i loss(xi_i)`` with ``lam = 1/(2C)``, or ``1/C`` for the
@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from .rows import ACTIVE, HINGE, LOSS, SQUARES, Source
+from .sums import Source, Sums
 from .systems import Solver, inner
 
 #: Slope at the end of a line, relative to its beginning, below which the end is taken as the minimum.
@@ -65,7 +64,7 @@ class HingeTest(GapTest):
 
     def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         value = 0.5 * self.lam[which] * inner(newton.points[which], newton.points[which])
-        value += newton.margins[which, HINGE]
+        value += newton.sums.hinge[which]
         smooth = newton.value[which] / (2 * self.tau)
         return 0.1 * 2 * self.tau * np.maximum(self.tol * value, np.abs(smooth - value))
 
@@ -79,7 +78,7 @@ class ResidualTest(GapTest):
         return np.linalg.norm(newton.gradient[which], axis=1) <= self.goal(newton, which)
 
     def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return self.tol * np.sqrt(newton.margins[which, SQUARES])
+        return self.tol * np.sqrt(newton.sums.squares[which])
 
 
 class KktTest(GapTest):
@@ -131,8 +130,8 @@ class KktTest(GapTest):
 # ---- the loop --------------------------------------------------------------------------------------
 
 
-def _require_finite(margins: np.ndarray, gradient: np.ndarray) -> None:
-    if not (np.isfinite(margins[:, LOSS]).all() and np.isfinite(gradient).all()):
+def _require_finite(sums: Sums) -> None:
+    if not (np.isfinite(sums.loss).all() and np.isfinite(sums.gradient).all()):
         raise FloatingPointError("numbers beyond the range of a double")
 
 
@@ -165,34 +164,33 @@ class Newton:
         self.measures: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
         #: Bounds of the rounding errors in gradients that were interpolated between two ends of a line.
         self.rounding = np.zeros(n_machines)
-        self.margins = np.full((n_machines, 6), np.inf)  # unknown before the first pass
-        self.data_gradient = np.zeros_like(self.points)
+        self.sums = Sums.fill(np.inf, *self.points.shape)  # at the points; unknown before the first pass
 
     def put(self, which: np.ndarray, points: np.ndarray, lam: np.ndarray | None = None) -> None:
         """Put machines at points, with other penalties if these are given."""
-        margins, gradient = self.source.start(which, np.ascontiguousarray(points))
-        _require_finite(margins, gradient)
+        sums = self.source.start(which, np.ascontiguousarray(points))
+        _require_finite(sums)
         # Only after the pass: an interrupt must not leave the values of one point beside another point.
-        self.points[which], self.margins[which], self.data_gradient[which] = points, margins, gradient
-        self.rounding[which] = 0.0
+        self.points[which], self.rounding[which] = points, 0.0
+        self.sums.put(which, sums)
         if lam is not None:
             self.lam[which] = lam
 
     @property
     def gradient(self) -> np.ndarray:
         """Gradients at the current points."""
-        return self.lam[:, None] * self.points + self.data_gradient
+        return self.lam[:, None] * self.points + self.sums.gradient
 
     @property
     def value(self) -> np.ndarray:
         """Values of the objectives."""
-        return 0.5 * self.lam * inner(self.points, self.points) + self.margins[:, LOSS]
+        return 0.5 * self.lam * inner(self.points, self.points) + self.sums.loss
 
     @property
     def gap(self) -> np.ndarray:
         """Duality gaps."""
         gradient = self.gradient
-        return np.where(np.isfinite(self.margins[:, LOSS]), inner(gradient, gradient) / (2 * self.lam), np.inf)
+        return np.where(np.isfinite(self.sums.loss), inner(gradient, gradient) / (2 * self.lam), np.inf)
 
     # ---- iterations ----------------------------------------------------------------------------------
 
@@ -213,9 +211,7 @@ class Newton:
         self.solver.begin(self, which)
         direction = self.solver.directions(which, self.lam[which], gradient, self.test.goal(self, which))
         target = points + direction
-        margins, data_gradient = self.source.aim(which, target)
-        _require_finite(margins, data_gradient)
-        stuck = self._step(which, direction, target, data_gradient, self.solver.following(which))
+        stuck = self._step(which, direction, target, self.solver.following(which))
         self.n_iter[which] += 1
         back = stuck & (self.gap[which] > gap)
         if back.any():
@@ -229,10 +225,7 @@ class Newton:
 
     def go(self, direction: np.ndarray) -> None:
         """Move all machines to the minima along directions."""
-        target = self.points + direction
-        margins, data_gradient = self.source.aim(self.all, target)
-        _require_finite(margins, data_gradient)
-        self._step(self.all, direction, target, data_gradient, [None] * len(self.all))
+        self._step(self.all, direction, self.points + direction, [None] * len(self.all))
 
     def _unfinished(self, which: np.ndarray) -> np.ndarray:
         """Record the state of machines, and note which of them stop; the others."""
@@ -260,18 +253,18 @@ class Newton:
         seconds = time.perf_counter() - self.began
         value, gap = (self.value, self.gap) if self.measures is None else self.measures()
         for k in which.tolist():
-            row = (k, int(self.n_iter[k]), seconds, float(value[k]), float(gap[k]), int(self.margins[k, ACTIVE]))
+            row = (k, int(self.n_iter[k]), seconds, float(value[k]), float(gap[k]), int(self.sums.active[k]))
             self.history.append(row)
 
     # ---- steps ---------------------------------------------------------------------------------------
 
     def _step(
-        self, which: np.ndarray, direction: np.ndarray, target: np.ndarray, data: np.ndarray, hessians: list[Any]
+        self, which: np.ndarray, direction: np.ndarray, target: np.ndarray, hessians: list[np.ndarray | None]
     ) -> np.ndarray:
-        """Move machines to the minima on the lines to their targets, where `data` are the gradients without penalty.
-
-        Returns the machines that cannot move.
-        """
+        """Move machines to the minima on the lines to their targets. Returns the machines that cannot move."""
+        ahead = self.source.aim(which, target)
+        _require_finite(ahead)
+        data = ahead.gradient
         lam, points, gradient = self.lam[which], self.points[which], self.gradient[which]
         end = inner(lam[:, None] * target + data, direction)
         begin = inner(gradient, direction)
@@ -280,11 +273,11 @@ class Newton:
         deltas[stuck] = 0.0
         fresh = np.where((deltas == 1.0)[:, None], target, points + deltas[:, None] * direction)
         before, gap = self.value[which], self.gap[which]
-        margins, correction, _ = self.source.move(which, deltas, fresh, hessians)
-        mean = (1 - deltas)[:, None] * self.data_gradient[which] + deltas[:, None] * data
-        self.data_gradient[which] = np.where((deltas == 1.0)[:, None], data, mean + correction)
+        sums, _ = self.source.move(which, deltas, fresh, hessians)
+        mean = (1 - deltas)[:, None] * self.sums.gradient[which] + deltas[:, None] * data
+        gradient_there = np.where((deltas == 1.0)[:, None], data, mean + sums.gradient)
         self.points[which] = fresh
-        self.margins[which] = margins
+        self.sums.put(which, sums._replace(gradient=gradient_there))
         ends = np.sqrt(inner(gradient, gradient)) + np.sqrt(inner(data, data))
         added = ROUNDING * ends * np.maximum(deltas, 1.0)
         self.rounding[which] = np.where(deltas == 1.0, 0.0, self.rounding[which] + added)

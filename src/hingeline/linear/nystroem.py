@@ -15,7 +15,7 @@ from ..base.labels import read_only
 from ..base.rows import require_array, require_finite, require_sound
 from .estimator import LINEAR_RULES, require_room
 from .finite_newton import LinearClassifier
-from .landmarks import problems_of
+from .mapped import build_problems
 from .minimiser import Minimiser
 from .nystroem_map import MAP_RULES, NystroemMap
 from .path import fit_path
@@ -203,9 +203,9 @@ class NystroemSVC(LinearClassifier):
 
     def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:
         if in_partitions(X):
-            from .dask.landmarks import mapped_problem_of
+            from .dask.fitting import build_mapped_problem
 
-            return X, y, [mapped_problem_of(self, X, y, sample_weight)]
+            return X, y, [build_mapped_problem(self, X, y, sample_weight)]
         X, codes, weights = self._validate_fit(X, y, sample_weight)
         assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
         some = np.flatnonzero(weights) if sample_weight is not None else None
@@ -218,7 +218,7 @@ class NystroemSVC(LinearClassifier):
         layout = self._layout(landmarks.rows.shape[0])
         require_room(layout)
         limits = {"threads": self._threads(), "most_bytes": self.cache_size * 2**20}
-        problems = problems_of(layout, X, codes, weights, landmarks, found, **limits)
+        problems = build_problems(layout, X, codes, weights, landmarks, found, **limits)
         return X, self.classes_[codes], problems
 
     def _new_map(self, variance: float | None, n_features: int) -> None:
@@ -242,7 +242,7 @@ class NystroemSVC(LinearClassifier):
         options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter")}
         solver = self.solver
         if solver == "auto":  # ill-conditioned systems: conjugate gradients only where Hessians do not fit
-            solver = "gram" if 8 * problem.n_machines * problem.length**2 <= problem.hessian_bytes else "cg"
+            solver = "gram" if 8 * problem.n_machines * problem.length**2 <= problem.rows.hessian_bytes else "cg"
         return MappedMinimiser(problem, lam, points, many=many, solver=solver, **options)
 
     def _check_weights(self, n_classes: int, width: int) -> None:
@@ -257,13 +257,13 @@ class NystroemSVC(LinearClassifier):
 
     def _split(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         coef, intercept = super()._split(points)
-        return read_only(coef @ self._coordinates[0]), intercept
+        return read_only(coef @ self._coordinates.vectors), intercept
 
     def _fitted_attributes(
         self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray
     ) -> dict[str, Any]:
         coef, intercept = self._split(points)
-        made = points[:, : len(self._coordinates[1])] @ self._coordinates[1]
+        made = points[:, : len(self._coordinates.B)] @ self._coordinates.B
         return {"coef_": coef, "intercept_": intercept, "landmark_coef_": read_only(made), **attributes}
 
     def _decisions(self, X: Any) -> np.ndarray:

@@ -17,7 +17,16 @@ from ..base.rows import RowEstimator, require_array, require_sound
 from ..base.state import snapshot
 from ..base.warn import warn
 from .estimator import class_codes
-from .landmarks import KERNEL_PARAMS, LandmarkKernel, Landmarks, Spectrum, drawn, far_apart, single_suffices, spectrum
+from .landmarks import (
+    KERNEL_PARAMS,
+    LandmarkKernel,
+    Landmarks,
+    Spectrum,
+    choose_far_apart,
+    decompose,
+    draw_landmarks,
+    single_suffices,
+)
 from .training import one_blas_thread
 
 MAP_RULES = {
@@ -212,10 +221,10 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         n = X.shape[0] if candidates is None else len(candidates)
         count = min(self.n_components, n)
         own = codes if codes is None or candidates is None else codes[candidates]
-        chosen = drawn(n, count, self.landmarks, random, own)
+        chosen = draw_landmarks(n, count, self.landmarks, random, own)
         chosen = chosen if candidates is None else candidates[chosen]
         if self.landmarks == "kmeans++":
-            chosen = chosen[far_apart(X[chosen], count, random)]
+            chosen = chosen[choose_far_apart(X[chosen], count, random)]
         return self._attributes(X[chosen], chosen, X)
 
     def _attributes(self, components: Any, indices: np.ndarray, X: Any) -> tuple[dict[str, Any], Spectrum]:
@@ -223,7 +232,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         kernel = self._kernel().in_frame(X)
         single = single_suffices(kernel, X)
         with one_blas_thread():
-            found = spectrum(Landmarks(kernel, components, np.float64), self._threads())
+            found = decompose(Landmarks(kernel, components, np.float64), self._threads())
             normalization = found.normalization(np.float32 if X.dtype == np.float32 else np.float64)
         attributes = {
             "components_": components,

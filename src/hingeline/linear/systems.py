@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import daxpy
 
-from .rows import ACTIVE, Source
+from .sums import Source
 
 if TYPE_CHECKING:
     from .newton import Newton
@@ -103,7 +103,7 @@ class Exact:
     def begin(self, newton: Newton, which: np.ndarray) -> None:
         """Compute the Hessians that are not known at the current points."""
         if self.thin and not self.known[which].all():
-            self._thicken(newton.margins[which, ACTIVE].max())
+            self._thicken(newton.sums.active[which].max())
         for machine in which[~self.known[which]].tolist():
             hessian = self.hessians[machine]
             hessian.fill(0.0)
@@ -114,7 +114,7 @@ class Exact:
                 self.source.hessian(machine, hessian)
             self.factors.pop(machine, None)
             self.known[machine] = True
-            self.active[machine] = newton.margins[machine, ACTIVE]
+            self.active[machine] = newton.sums.active[machine]
 
     def forget(self, which: np.ndarray) -> None:
         """Mark Hessians as unknown."""
@@ -127,7 +127,7 @@ class Exact:
         it does not bring the gap down although hardly any row changes, all rows are used from then on, in full
         precision.
         """
-        active = newton.margins[which, ACTIVE]
+        active = newton.sums.active[which]
         if self.thin:
             self.known[which] = active >= STALE * self.active[which]
         else:

@@ -196,7 +196,7 @@ class LinearTraining(Training):
             for machine in range(minimiser.problem.n_machines):
                 pulls = minimiser.multipliers(machine)
                 chosen = np.flatnonzero(pulls)
-                rows = minimiser.problem.rows
+                rows = minimiser.problem.rows.numbers
                 lines.append(self.estimator._loss_weight * pulls[chosen])
                 places.append(chosen if rows is None else rows[chosen])
         if len(lines) == 1:

@@ -1,5 +1,5 @@
 """Linear estimators on Dask collections; needs the extra ``dask``."""
 
-from .libsvm import read_libsvm
+from .reader import read_libsvm
 
 __all__ = ["read_libsvm"]

@@ -20,7 +20,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from ...base.labels import WeightedLabels
 from ...base.rows import flatten_column, require_sound_rows
 from ..estimator import class_codes
-from ..rows import ROWS_PER_WEIGHT, THIN
+from ..problem import ROWS_PER_WEIGHT, THIN
 
 try:
     import dask

@@ -1,4 +1,4 @@
-"""Rows in Dask partitions: a source of sums over them, in as few rounds as possible.
+"""Rows in Dask partitions: sums over them, in as few rounds as possible.
 
 A round sends the points of the machines (a few vectors) to every partition and adds up the results: losses and
 gradients; for few features also Hessians. A task keeps no state between rounds: it is a function of its partition and
@@ -17,9 +17,12 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ... import _core
+from ...base.labels import pairs
+from ..landmarks import LandmarkKernel, Landmarks
 from ..layout import Layout
-from ..rows import Clip, Source
-from .partitions import Kept, add_arrays, as_rows, compute, delayed, literal, persist, tree
+from ..problem import ROWS_PER_WEIGHT, Problem, Rows, Sample
+from ..sums import Clip, MemorySource, Sums
+from .partitions import Delayed, Kept, Survey, add_arrays, as_rows, compute, delayed, literal, persist, tree
 
 #: Steps on the lines to the targets at which a round takes the slopes of the losses. In between they are interpolated:
 #: no interval is longer than its distance from zero, so a step to the zero of the interpolated slope cannot ascend.
@@ -30,31 +33,7 @@ SHORTER, LONGER = 2.0 ** -np.arange(1, 33), 2.0 ** np.arange(1, 33)
 BLOCK_ROWS = 2048
 
 
-def _codes_and_weights(kept: Kept, lookup: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    codes = lookup[kept.codes]
-    return codes, np.ones(len(codes)) if kept.weights is None else kept.weights
-
-
 # ---- tasks -----------------------------------------------------------------------------------------
-
-
-class Sums(NamedTuple):
-    """Results of a round, one line per machine."""
-
-    margins: np.ndarray
-    gradient: np.ndarray
-    largest: np.ndarray
-    hessians: np.ndarray | None = None
-    slopes: np.ndarray | None = None
-    diagonals: np.ndarray | None = None
-
-
-def _add(parts: list[Sums]) -> Sums:
-    """Sums of several partitions (of `largest`, the maximum)."""
-    columns = dict(zip(Sums._fields, zip(*parts, strict=True), strict=True))
-    largest = reduce(np.maximum, columns.pop("largest"))
-    totals: dict[str, Any] = {k: None if v[0] is None else add_arrays(v) for k, v in columns.items()}
-    return Sums(largest=largest, **totals)
 
 
 @dataclass(frozen=True)
@@ -73,52 +52,89 @@ class Question:
     made: np.ndarray | None = None
     curved: bool = False
 
+    def split(self, X: Any, kept: Kept, lookup: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, MemorySource]]:
+        """The rows of a partition, by problems: places of their machines in `which`, numbers of these, and sums."""
+        codes, weights = _codes_and_weights(kept, lookup)
+        for places, rows in self.layout.split(_core.Matrix(X), codes, weights, self.which, threads=1):
+            yield places, np.arange(len(places)), rows.source(self.clip)
 
-def _answer(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> Sums:
+
+class Answer(NamedTuple):
+    """Results of a round, one line per machine."""
+
+    sums: Sums
+    #: Largest absolute outputs.
+    largest: np.ndarray
+    hessians: np.ndarray | None = None
+    slopes: np.ndarray | None = None
+    diagonals: np.ndarray | None = None
+
+    @classmethod
+    def make(cls, n_machines: int, length: int, *more: np.ndarray | None) -> Answer:
+        """Zeros, with other parts."""
+        return cls(Sums.fill(0.0, n_machines, length), np.zeros(n_machines), *more)
+
+    def take(self, which: np.ndarray) -> Answer:
+        """Sums and outputs of some of the machines."""
+        return Answer(self.sums.take(which), self.largest[which])
+
+    def put(self, which: np.ndarray, found: Answer) -> None:
+        """Replace the sums and outputs of some of the machines."""
+        self.sums.put(which, found.sums)
+        self.largest[which] = found.largest
+
+
+def _add(parts: list[Answer]) -> Answer:
+    """Sums of several partitions (of `largest`, the maximum)."""
+    sums, largest, *others = zip(*parts, strict=True)
+    totals = [None if values[0] is None else add_arrays(values) for values in others]
+    return Answer(Sums(*map(add_arrays, zip(*sums, strict=True))), take_largest(largest), *totals)
+
+
+def _compute_values(block: Any, kernel: LandmarkKernel, rows: Any, dtype: Any) -> np.ndarray:
+    return Landmarks(kernel, rows, dtype).values(as_rows(block), 1)
+
+
+def _codes_and_weights(kept: Kept, lookup: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    codes = lookup[kept.codes]
+    return codes, np.ones(len(codes)) if kept.weights is None else kept.weights
+
+
+def _answer(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> Answer:
     """Sums over a partition: at the points, or at the targets with the way there."""
-    layout, some = ask.layout, len(ask.which)
-    shape = (some, layout.length, layout.length)
-    out = Sums(
-        np.zeros((some, 6)),
-        np.zeros((some, layout.length)),
-        np.zeros(some),
-        np.zeros(shape) if ask.hessians else None,
-        np.zeros(ask.deltas.shape) if ask.deltas is not None else None,
-        np.zeros((some, layout.length)) if ask.diagonals else None,
-    )
-    codes, weights = _codes_and_weights(kept, lookup)
-    X = as_rows(X)
-    for places, problem in layout.problems(_core.Matrix(X), codes, weights, ask.which, threads=1):
-        source, machines = problem.source(ask.clip), np.arange(len(places))
+    some, length = ask.points.shape
+    hessians = np.zeros((some, length, length)) if ask.hessians else None
+    slopes = None if ask.deltas is None else np.zeros(ask.deltas.shape)
+    out = Answer.make(some, length, hessians, slopes, np.zeros((some, length)) if ask.diagonals else None)
+    X, by_pairs = as_rows(X), ask.layout.kind == "pairs"
+    for places, machines, source in ask.split(X, kept, lookup):
         if X.dtype == np.float32:
             source.use_hessians(1, True)  # sums of products in double
         points = np.ascontiguousarray(ask.points[places])
-        margins, gradient = source.start(machines, points)
+        sums = source.start(machines, points)
         if out.diagonals is not None:
-            for k, place in enumerate(places):
-                out.diagonals[place] = source.diagonal(k)
+            out.diagonals[places] = [source.diagonal(machine) for machine in machines.tolist()]
         if ask.targets is not None:
             targets = np.ascontiguousarray(ask.targets[places])
-            margins, gradient = source.aim(machines, targets)
-            if out.slopes is not None and ask.deltas is not None:
+            sums = source.aim(machines, targets)
+            if slopes is not None and ask.deltas is not None:
                 for j, deltas in enumerate(ask.deltas.T):
-                    out.slopes[places, j] = source.slopes(machines, np.ascontiguousarray(deltas[places]))[:, 0]
-            if out.hessians is not None:
-                _add_changes(source, machines, points, targets, out.hessians, places)
-            elif layout.kind == "pairs":
+                    slopes[places, j] = source.slopes(machines, np.ascontiguousarray(deltas[places]))[:, 0]
+            if hessians is not None:
+                _add_changes(source, machines, points, targets, hessians, places)
+            elif by_pairs:
                 source.move(machines, np.ones(len(places)), targets, [None] * len(places))
-        elif out.hessians is not None:
-            for k, place in enumerate(places):
-                source.hessian(k, out.hessians[place])
-        out.margins[places] = margins
-        out.gradient[places] = gradient
-        if layout.kind == "pairs":
+        elif hessians is not None:
+            for machine, place in zip(machines.tolist(), places, strict=True):
+                source.hessian(machine, hessians[place])
+        out.sums.put(places, sums)
+        if by_pairs:
             out.largest[places] = [source.largest_output(machine) for machine in machines.tolist()]
     return out
 
 
 def _add_changes(
-    source: Source,
+    source: MemorySource,
     machines: np.ndarray,
     points: np.ndarray,
     targets: np.ndarray,
@@ -132,7 +148,7 @@ def _add_changes(
     """
     length = points.shape[1]
     matrices = [np.zeros((length, length)) for _ in machines]
-    _, _, rebuilt = source.move(machines, np.ones(len(machines)), targets, matrices)
+    _, rebuilt = source.move(machines, np.ones(len(machines)), targets, [*matrices])
     for k in np.flatnonzero(rebuilt == 0).tolist():
         hessians[places[k]] += matrices[k]
     scratch = np.flatnonzero(rebuilt)
@@ -144,24 +160,22 @@ def _add_changes(
             hessians[places[k]] += sign * matrices[k]
 
 
-def _violations(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.ndarray:
+def _violate(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.ndarray:
     """Violations of the dual's optimality conditions by the rows of a partition."""
     assert ask.made is not None
     out = np.zeros(len(ask.which))
-    codes, weights = _codes_and_weights(kept, lookup)
-    matrix = _core.Matrix(as_rows(X))
-    for places, problem in ask.layout.problems(matrix, codes, weights, ask.which, threads=1):
-        source, machines = problem.source(ask.clip), np.arange(len(places))
+    for places, machines, source in ask.split(as_rows(X), kept, lookup):
         source.start(machines, np.ascontiguousarray(ask.points[places]))
         out[places] = source.violation(machines, np.ascontiguousarray(ask.made[places]), ask.curved)
     return out
 
 
-def _largest(parts: list[np.ndarray]) -> np.ndarray:
+def take_largest(parts: Any) -> np.ndarray:
+    """Largest values of several arrays."""
     return reduce(np.maximum, parts)
 
 
-def _row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+def _split_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
     """A sparse partition in one block; a dense one in blocks that fit into the cache, in double."""
     if sp.issparse(X):
         yield slice(0, X.shape[0]), X
@@ -171,14 +185,13 @@ def _row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
         yield rows, np.asarray(X[rows], dtype=np.float64)
 
 
-def _curved(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.ndarray:
+def _find_curved(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.ndarray:
     """Where the losses of the machines have curvature, as bits: [machine, threshold, row]."""
-    layout, X = ask.layout, as_rows(X)
-    codes, _ = _codes_and_weights(kept, lookup)
+    layout, codes = ask.layout, lookup[kept.codes]
     lines = max(layout.thresholds, 1) if layout.kind == "ordinal" else 1
     out = np.zeros((len(ask.which), lines, len(codes)), dtype=bool)
     w, b = ask.points[:, : layout.n_features], ask.points[:, layout.n_features :]
-    for rows, block in _row_blocks(X):
+    for rows, block in _split_blocks(as_rows(X)):
         outputs = np.asarray(safe_sparse_dot(block, w.T, dense_output=True))
         for q, machine in enumerate(ask.which):
             signs = layout.signs(codes[rows], machine)
@@ -188,7 +201,7 @@ def _curved(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.ndarray
     return np.packbits(out, axis=2)
 
 
-def _product(X: Any, kept: Kept, lookup: np.ndarray, bits: np.ndarray, layout: Layout, directions: Any) -> np.ndarray:
+def _multiply(X: Any, kept: Kept, lookup: np.ndarray, bits: np.ndarray, layout: Layout, directions: Any) -> np.ndarray:
     """Products of the machines' Hessians with `directions`: places in `bits`, and one line for each."""
     X, d = as_rows(X), layout.n_features
     codes, weights = _codes_and_weights(kept, lookup)
@@ -196,7 +209,7 @@ def _product(X: Any, kept: Kept, lookup: np.ndarray, bits: np.ndarray, layout: L
     places, p = directions
     curved = np.unpackbits(bits[places], axis=2, count=len(codes))
     out = np.zeros_like(p)
-    for rows, block in _row_blocks(X):
+    for rows, block in _split_blocks(X):
         dots = np.asarray(safe_sparse_dot(block, p[:, :d].T, dense_output=True))
         factors = np.empty_like(dots)
         for q in range(len(p)):
@@ -212,42 +225,84 @@ def _product(X: Any, kept: Kept, lookup: np.ndarray, bits: np.ndarray, layout: L
 # ---- rounds ----------------------------------------------------------------------------------------
 
 
-class Rounds:
-    """Tasks for every partition.
+class PartitionRows(Rows):
+    """Rows in partitions.
 
     Parameters
     ----------
-    blocks, kept : list of Delayed
-        Rows of the partitions, and their labels and weights (:class:`Kept`).
-    lookups : list of ndarray
-        For each partition, the class of each of its labels.
+    survey : Survey
+        Results of a first pass.
+    layout : Layout
+        Machines.
+    places : ndarray of int
+        Class of each of the survey's labels.
+    threads : int
+        Threads for the sample, which is solved in this process.
+    landmarks : Landmarks, default=None
+        The rows stand for their kernel values against these, which tasks compute.
     """
 
-    def __init__(self, blocks: list[Any], kept: list[Any], lookups: list[np.ndarray]) -> None:
-        self.blocks = blocks
-        self.kept = kept
-        self.lookups = lookups
+    in_memory = False
+    hessian_bytes = 64 << 20  # of one task
+    setup_passes = 1.0  # the survey
 
-    def each(self, task: Callable[..., Any], *more: Any) -> list[Any]:
-        """A task for every partition."""
+    def __init__(
+        self, survey: Survey, layout: Layout, places: np.ndarray, threads: int, landmarks: Landmarks | None = None
+    ) -> None:
+        self.survey, self.layout, self.places, self.threads = survey, layout, places, threads
+        self.n_rows, self.entries_per_row, self.dense = survey.n_rows, survey.entries_per_row, survey.dense
+        self.n_machines, self.n_features = layout.n_machines, layout.n_features
+        self.thresholds, self.ordered = layout.thresholds, layout.kind == "ordinal"
+        self.blocks, self.lookups = survey.blocks, [places[place] for place in survey.places]
+        self.landmarks = landmarks
+        if landmarks is not None:
+            self.entries_per_row, self.dense = float(layout.n_features), True
+            kernel, rows = literal(landmarks.kernel), literal(landmarks.rows)
+            self.blocks = [delayed(_compute_values)(block, kernel, rows, landmarks.dtype) for block in self.blocks]
+
+    def source(self, clip: Clip) -> PartitionSource:
+        return PartitionSource(self, clip)
+
+    def samples(self, solver: str) -> list[Sample]:
+        """Problems over the survey's sample of the rows; none if it is too small.
+
+        Rounds are dear, so all solvers start from the sample, which is solved to its end.
+        """
+        X, found, weights = self.survey.sample()
+        if len(found) < ROWS_PER_WEIGHT * self.length:
+            return []
+        X = X if self.landmarks is None else self.landmarks.values(X, self.threads)
+        which = np.arange(self.n_machines)
+        small = self.layout.split(_core.Matrix(X), self.places[found], weights, which, self.threads)
         return [
-            delayed(task)(block, kept, lookup, *more)
-            for block, kept, lookup in zip(self.blocks, self.kept, self.lookups, strict=True)
+            Sample(machines, Problem(rows), rows.n_rows / max(rows.n_rows, self._count_rows(machines)), "auto", None)
+            for machines, rows in small
         ]
+
+    def _count_rows(self, machines: np.ndarray) -> int:
+        """Number of rows that take part in a machine."""
+        layout = self.layout
+        if layout.kind != "pairs" or layout.n_classes == 2:
+            return int(self.n_rows)
+        counts = np.bincount(self.places, weights=self.survey.counts, minlength=layout.n_classes)
+        return int(sum(counts[of[machines[0]]] for of in pairs(layout.n_classes)))
+
+    # ---- rounds --------------------------------------------------------------------------------------
+
+    def each(self, task: Callable[..., Any], *common: Delayed, bits: tuple[list[Any], ...] = ()) -> list[Delayed]:
+        """A task for every partition."""
+        parts = zip(self.blocks, self.survey.kept, self.lookups, *bits, strict=True)
+        return [delayed(task)(*part, *common) for part in parts]
 
     def total(self, task: Callable[..., Any], add: Callable[[list[Any]], Any], ask: Question) -> Any:
         """One round: run a task on every partition and add up the results."""
         return compute(tree(add, self.each(task, literal(ask))))[0]
 
-    def products(
-        self, bits: list[Any], layout: Layout, directions: tuple[np.ndarray, np.ndarray]
-    ) -> tuple[np.ndarray, list[Any]]:
+    def multiply(
+        self, bits: list[Delayed], directions: tuple[np.ndarray, np.ndarray]
+    ) -> tuple[np.ndarray, list[Delayed]]:
         """One round of products with Hessians; also the bits as values that stay with the partitions."""
-        sent, directed = literal(layout), literal(directions)
-        parts = [
-            delayed(_product)(block, kept, lookup, bit, sent, directed)
-            for block, kept, lookup, bit in zip(self.blocks, self.kept, self.lookups, bits, strict=True)
-        ]
+        parts = self.each(_multiply, literal(self.layout), literal(directions), bits=(bits,))
         *bits, total = persist(*bits, tree(add_arrays, parts))
         return compute(total)[0], bits
 
@@ -256,50 +311,43 @@ def _by_machine(which: np.ndarray, lines: np.ndarray | None) -> dict[int, np.nda
     return {} if lines is None else dict(zip(which.tolist(), lines, strict=True))
 
 
-class DaskRows:
-    """Rows in partitions: a :class:`~hingeline.linear.rows.Source`.
+class PartitionSource:
+    """Sums over rows in partitions: a :class:`~hingeline.linear.sums.Source`.
 
     It keeps the machines' points and the sums of the last round; a call that these answer takes no round. After
     :meth:`use_hessians` every round returns Hessians too, as Cholesky needs them.
     """
 
-    def __init__(self, rounds: Rounds, layout: Layout, clip: Clip) -> None:
-        self.rounds = rounds
-        self.layout = layout
-        self.clip = clip
-        self.with_hessians = False
+    def __init__(self, rows: PartitionRows, clip: Clip) -> None:
+        n_machines, length = rows.n_machines, rows.length
+        self.rows, self.clip = rows, clip
+        self.with_hessians = self.started = False
         self.n_passes = 0.0
-        self.points = np.zeros((layout.n_machines, layout.length))
-        self.targets = self.points.copy()
-        self.here = self._empty()
-        self.there = self._empty()
+        self.points, self.targets = np.zeros((2, n_machines, length))
+        self.here, self.there = Answer.make(n_machines, length), Answer.make(n_machines, length)
         self.lines: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self.clip_here: list[Clip | None] = [None] * layout.n_machines
-        self.curved: tuple[np.ndarray, list[Any]] | None = None
+        self.clip_here: list[Clip | None] = [None] * n_machines
+        self.curved: tuple[np.ndarray, list[Delayed]] | None = None
         self.hessians: dict[int, np.ndarray] = {}
         self.changes: dict[int, np.ndarray] = {}
         self.diagonals: dict[int, np.ndarray] = {}
-        self.started = False
 
-    def _empty(self) -> Sums:
-        k, length = self.layout.n_machines, self.layout.length
-        return Sums(np.zeros((k, 6)), np.zeros((k, length)), np.zeros(k))
+    def _ask(self, which: np.ndarray, **more: Any) -> Question:
+        return Question(self.rows.layout, self.clip, which, self.points[which], **more)
 
-    def _round(self, which: np.ndarray, **more: Any) -> Sums:
-        ask = Question(self.layout, self.clip, which, self.points[which], **more)
+    def _round(self, which: np.ndarray, **more: Any) -> Answer:
         self.n_passes += 1
-        return self.rounds.total(_answer, _add, ask)
+        answer: Answer = self.rows.total(_answer, _add, self._ask(which, **more))
+        return answer
 
-    def _arrive(self, which: np.ndarray, sums: Sums) -> None:
+    def _arrive(self, which: np.ndarray, found: Answer) -> None:
         """Note that machines are at points with these sums."""
-        for mine, found in zip(self.here[:3], sums[:3], strict=True):
-            mine[which] = found
+        self.here.put(which, found)
         for machine in which:
             self.clip_here[machine] = self.clip
         self.curved = None
 
     def set_clip(self, clip: Clip) -> None:
-        """Change the loss."""
         if clip != self.clip:
             self.clip = clip
             self.curved = None
@@ -309,29 +357,28 @@ class DaskRows:
         """Return Hessians with every round, of all rows and in double: a saved round is worth more than a sketch."""
         self.with_hessians = True
 
-    def start(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Put machines at points; margins and gradients there. Takes no round if they are there already."""
+    def start(self, which: np.ndarray, points: np.ndarray) -> Sums:
+        """Put machines at points; sums there. Takes no round if they are there already."""
         known = all(self.clip_here[machine] == self.clip for machine in which)
         if not (known and np.array_equal(self.points[which], points)):
             self.points[which] = points
             first = not (self.started or self.with_hessians)
-            sums = self._round(which, hessians=self.with_hessians, diagonals=first)
+            found = self._round(which, hessians=self.with_hessians, diagonals=first)
             self.started = True
-            self._arrive(which, sums)
-            self.hessians |= _by_machine(which, sums.hessians)
-            self.diagonals = _by_machine(which, sums.diagonals)
-        return self.here.margins[which].copy(), self.here.gradient[which].copy()
+            self._arrive(which, found)
+            self.hessians |= _by_machine(which, found.hessians)
+            self.diagonals = _by_machine(which, found.diagonals)
+        return self.here.sums.take(which)
 
-    def aim(self, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Set the targets of machines; margins and gradients there. The round also returns slopes and Hessians."""
+    def aim(self, which: np.ndarray, points: np.ndarray) -> Sums:
+        """Set the targets of machines; sums there. The round also returns slopes and Hessians."""
         self.targets[which] = points
         deltas = np.tile(GRID, (len(which), 1))
-        sums = self._round(which, targets=points, deltas=deltas, hessians=self.with_hessians)
-        for mine, found in zip(self.there[:3], sums[:3], strict=True):
-            mine[which] = found
-        self._know_slopes(which, deltas, sums.slopes)
-        self.changes = _by_machine(which, sums.hessians)
-        return sums.margins, sums.gradient
+        found = self._round(which, targets=points, deltas=deltas, hessians=self.with_hessians)
+        self.there.put(which, found)
+        self._know_slopes(which, deltas, found.slopes)
+        self.changes = _by_machine(which, found.hessians)
+        return found.sums
 
     def _know_slopes(self, which: np.ndarray, deltas: np.ndarray, slopes: Any, *, more: bool = False) -> None:
         for q, machine in enumerate(which.tolist()):
@@ -349,8 +396,8 @@ class DaskRows:
             short = (deltas < ends[:, 0])[outside, np.newaxis]
             more = np.where(short, ends[outside, :1] * SHORTER, ends[outside, 1:] * LONGER)
             some = which[outside]
-            sums = self._round(some, targets=self.targets[some], deltas=more)
-            self._know_slopes(some, more, sums.slopes, more=True)
+            found = self._round(some, targets=self.targets[some], deltas=more)
+            self._know_slopes(some, more, found.slopes, more=True)
         out = np.empty((len(which), 2))
         for q, machine in enumerate(which.tolist()):
             x, slope = self.lines[machine]
@@ -360,32 +407,32 @@ class DaskRows:
         return out
 
     def move(
-        self, which: np.ndarray, deltas: np.ndarray, points: np.ndarray, hessians: list[Any]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self, which: np.ndarray, deltas: np.ndarray, points: np.ndarray, hessians: list[np.ndarray | None]
+    ) -> tuple[Sums, np.ndarray]:
         """Step towards the targets and update the Hessians; see Source. Full steps take no round."""
         share = deltas[:, np.newaxis]
-        mean = (1 - share) * self.here.gradient[which] + share * self.there.gradient[which]
+        mean = (1 - share) * self.here.sums.gradient[which] + share * self.there.sums.gradient[which]
         full = deltas == 1.0
         other = np.flatnonzero(~full & (deltas != 0))
         if len(other):
-            sums = self._round(which[other], targets=points[other], hessians=self.with_hessians)
-            self.changes |= _by_machine(which[other], sums.hessians)
+            found = self._round(which[other], targets=points[other], hessians=self.with_hessians)
+            self.changes |= _by_machine(which[other], found.hessians)
         for q in np.flatnonzero(deltas != 0):
-            machine = int(which[q])
+            machine, matrix = int(which[q]), hessians[q]
             if machine in self.hessians:
                 self.hessians[machine] += self.changes[machine]
-            if hessians[q] is not None:
-                hessians[q] += self.changes[machine]
-        self._arrive(which[full], Sums(*(of[which[full]] for of in self.there[:3])))
+            if matrix is not None:
+                matrix += self.changes[machine]
+        self._arrive(which[full], self.there.take(which[full]))
         if len(other):
-            self._arrive(which[other], sums)
+            self._arrive(which[other], found)
         self.points[which] = np.where((deltas != 0)[:, np.newaxis], points, self.points[which])
-        return self.here.margins[which].copy(), self.here.gradient[which] - mean, np.zeros(len(which), dtype=np.uint8)
+        sums = self.here.sums.take(which)
+        return sums._replace(gradient=sums.gradient - mean), np.zeros(len(which), dtype=np.uint8)
 
     def hessian(self, machine: int, matrix: np.ndarray) -> None:
-        """Add the lower triangle of a machine's Hessian at the current point."""
         if machine not in self.hessians:
-            which = np.arange(self.layout.n_machines)
+            which = np.arange(self.rows.n_machines)
             self.hessians = _by_machine(which, self._round(which, hessians=True).hessians)
         matrix += self.hessians[machine]
 
@@ -396,26 +443,24 @@ class DaskRows:
         """
         self.n_passes += 1
         if self.curved is None or not np.isin(which, self.curved[0]).all():
-            ask = literal(Question(self.layout, self.clip, which, self.points[which]))
-            self.curved = (which.copy(), self.rounds.each(_curved, ask))
+            self.curved = which.copy(), self.rows.each(_find_curved, literal(self._ask(which)))
         machines, bits = self.curved
         places = np.array([int(np.flatnonzero(machines == machine)[0]) for machine in which])
-        total, bits = self.rounds.products(bits, self.layout, (places, np.ascontiguousarray(directions)))
+        total, bits = self.rows.multiply(bits, (places, np.ascontiguousarray(directions)))
         self.curved = machines, bits
         return total
 
     def diagonal(self, machine: int) -> np.ndarray:
         """Diagonal of a machine's Hessian; the first round returns those of all machines."""
         if machine not in self.diagonals:
-            which = np.arange(self.layout.n_machines)
+            which = np.arange(self.rows.n_machines)
             self.diagonals = _by_machine(which, self._round(which, diagonals=True).diagonals)
         return self.diagonals.pop(machine)
 
     def violation(self, which: np.ndarray, points: np.ndarray, curved: bool) -> np.ndarray:
         """Violations of the dual's optimality conditions, in one round; `points` are those of the multipliers."""
-        ask = Question(self.layout, self.clip, which, self.points[which], made=points, curved=curved)
         self.n_passes += 1
-        return np.asarray(self.rounds.total(_violations, _largest, ask))
+        return np.asarray(self.rows.total(_violate, take_largest, self._ask(which, made=points, curved=curved)))
 
     def largest_output(self, machine: int) -> float:
         """Largest absolute decision value of the last round; only known for pairs of classes, which need it."""
