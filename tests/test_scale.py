@@ -128,6 +128,18 @@ def test_a_constant_column(learner):
     require_same(model, other, A, B)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [1e20, 1e30])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_huge_constant_column(learner, value, dtype):
+    """The unit suits the differences from the origin, not the origin."""
+    X, y = problem(1500, dtype)
+    m = rows_of(learner, 1500)
+    A, B = (np.hstack([X, np.full((len(X), 1), dtype(one))]) for one in (0.0, value))
+    model, other = (build(learner, gamma=0.3).fit(Z[:m], y[:m]) for Z in (A, B))
+    require_same(model, other, A, B)
+
+
 def test_small_features_are_as_good_as_with_scikit_learn():
     X, y = problem(2500)
     X = X * 1e-20
@@ -234,9 +246,10 @@ def test_rows_that_lose_their_digits_are_reported():
     """Two groups 1e9 apart: no origin serves both."""
     X, y = problem(300)
     X[::2, 3] += 1e9
-    for learner in (SVC, WorstViolatorSVC, LASVC):
-        with pytest.warns(UserWarning, match="Rounding errors spoil the RBF kernel"):
+    for learner in (*LEARNERS, NystroemMap):
+        with pytest.warns(UserWarning, match="Rounding errors spoil the RBF kernel") as caught:
             build(learner, gamma=0.3).fit(X, y)
+        assert caught[0].filename == __file__, learner  # the line that calls fit
     with pytest.warns(UserWarning, match="Pass X as a dense array"):
         SVC(gamma=0.3).fit(sp.csr_matrix(problem(300)[0] + 1e9), y)
 

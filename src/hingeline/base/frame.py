@@ -111,18 +111,17 @@ def choose_frame(X: Any, kernel: str, gamma: float, coef0: float, degree: float)
     largest = largest_entry(X)
     if not 0 < largest <= LARGEST or _is_moderate(X, largest, kernel, gamma, coef0, degree):
         return None
-    exponent = math.frexp(largest)[1]
     single = X.dtype == np.float32
     if kernel == "linear":
         return Frame(None, 1.0, True) if single else None
-    widest = 120 if single else 1000  # the unit itself must be in range
-    unit = 2.0 ** -max(-widest, min(exponent, widest)) if abs(exponent) > EXPONENT else 1.0
-    frame = Frame(None, unit, False)
-    steepness, norms = abs(frame.gamma(gamma)), _norms(X, frame)
-    if kernel == "rbf" and not sp.issparse(X) and steepness * norms.max() > _offset_bound(X):
+    frame = Frame(None, _unit(largest, X.dtype), False)
+    extent = _extent(X, frame, gamma)
+    if kernel == "rbf" and not sp.issparse(X) and extent > _offset_bound(X):
         frame.origin = _centre(X)
-        norms = norms if frame.origin is None else _norms(X, frame)
-    frame.wide = single and _bound(kernel, steepness * float(norms.max()), coef0, degree) > SINGLE_BOUND
+        if frame.origin is not None:  # differences from it may be far smaller
+            frame.unit = _unit(max(np.abs(rows - frame.origin).max() for rows in blocks(X)), X.dtype)
+            extent = _extent(X, frame, gamma)
+    frame.wide = single and _bound(kernel, extent, coef0, degree) > SINGLE_BOUND
     return None if frame.origin is None and frame.unit == 1 and not frame.wide else frame
 
 
@@ -138,13 +137,24 @@ def _offset_bound(X: Any) -> float:
     return SINGLE_OFFSET_BOUND if X.dtype == np.float32 else OFFSET_BOUND
 
 
+def _unit(largest: float, dtype: Any) -> float:
+    """Unit for rows with this largest entry; it is itself in the range of their precision."""
+    exponent, widest = math.frexp(largest)[1], 120 if dtype == np.float32 else 1000
+    return 2.0 ** -max(-widest, min(exponent, widest)) if abs(exponent) > EXPONENT else 1.0
+
+
+def _extent(X: Any, frame: Frame, gamma: float) -> float:
+    """Product of gamma and the largest squared norm of the rows in a frame."""
+    return abs(frame.gamma(gamma)) * float(_norms(X, frame).max())
+
+
 def largest_entry(X: Any) -> float:
     """Largest magnitude of an entry; NaN if there are NaNs."""
     values = X.data if sp.issparse(X) else X
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
-def warn_of_lost_digits(X: Any, frame: Frame | None, gamma: float) -> None:
+def warn_of_lost_digits(X: Any, frame: Frame | None, gamma: float, precision: Any = None) -> None:
     """Warn if rounding errors spoil the RBF kernel values of rows that are near one another.
 
     Parameters
@@ -155,9 +165,11 @@ def warn_of_lost_digits(X: Any, frame: Frame | None, gamma: float) -> None:
         Frame in which the core computes kernel values.
     gamma : float
         Parameter of the kernel for X.
+    precision : dtype, default=None
+        Precision of kernel values; None: that of the rows in the frame.
     """
     rows, steepness = (X, gamma) if frame is None else (frame.apply(X), frame.gamma(gamma))
-    if _loses_digits(rows, steepness, float(np.finfo(rows.dtype).eps)):
+    if _loses_digits(rows, steepness, float(np.finfo(precision or rows.dtype).eps)):
         warn(
             "Rounding errors spoil the RBF kernel on these rows: entries of X are too large for their differences. "
             + ("Pass X as a dense array, s" if sp.issparse(X) else "S")

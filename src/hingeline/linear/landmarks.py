@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 
 from .. import _core
 from .._registry import COMPUTED, KERNELS
-from ..base.frame import Frame, choose_frame
+from ..base.frame import Frame, choose_frame, warn_of_lost_digits
 
 #: Smallest eigenvalue of the landmarks' kernel matrix in the map, as in scikit-learn.
 CLIPPED = 1e-12
@@ -76,6 +76,12 @@ class LandmarkKernel:
         """The kernel with the frame that suits the rows X."""
         own = self._for_core(X.shape[1])
         return self if own is None else replace(self, frame=choose_frame(X, *own))
+
+    def warn_of_lost_digits(self, X: Any) -> None:
+        """Warn if rounding errors spoil kernel values in double on the rows X."""
+        own = self._for_core(X.shape[1])
+        if own is not None and own[0] == "rbf":
+            warn_of_lost_digits(X, self.frame, own[1], np.float64)
 
     def place(self, X: Any) -> Any:
         """Rows as the core takes them."""

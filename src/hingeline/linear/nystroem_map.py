@@ -231,6 +231,8 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         """Fitted attributes for given landmarks; X are the rows that decide on the precision of kernel values."""
         kernel = self._kernel().in_frame(X)
         single = single_suffices(kernel, X)
+        if not single:
+            kernel.warn_of_lost_digits(X)
         with one_blas_thread():
             found = decompose(Landmarks(kernel, components, np.float64), self._threads())
             normalization = found.normalization(np.float32 if X.dtype == np.float32 else np.float64)
