@@ -1,5 +1,7 @@
 """Scales and offsets: features times a power of two with gamma divided by its square, or plus a constant (RBF kernel).
 
+Or a column of a constant up to 1e35 is added (RBF kernel).
+
 The model of the moved rows gives the labels of the model of the original rows, except near ties, or it refuses the rows
 or warns. Rows are rounded first: the original rows are those that the moved rows stand for exactly. Learners that stop
 before the optimum may follow another path after one rounding error, so labels may differ as often as they do after a
@@ -50,6 +52,10 @@ def moved(rng, X, kernel, gamma):
         original = (Z.astype(np.float64) - float(offset)).astype(dtype)
         gamma = gamma / float(np.maximum(unit, dtype(1))) ** 2
         return original, Z, gamma, gamma
+    if kernel == "rbf" and rng.random() < 0.3:
+        columns = np.zeros((2, len(X), 1), dtype)
+        columns[1] = 10.0 ** rng.uniform(0, 35)
+        return np.hstack([X, columns[0]]), np.hstack([X, columns[1]]), gamma, gamma
     scale = 2.0 ** int(rng.integers(-100, 101))
     return X, X * dtype(scale), gamma, gamma / scale**2
 
