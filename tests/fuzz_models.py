@@ -9,6 +9,7 @@ Case k is made from the number k alone: ``--first k --count 1`` repeats it.
 """
 
 import argparse
+import contextlib
 import io
 import json
 import mmap
@@ -38,6 +39,8 @@ from hingeline.files import layout, libsvm, models
 
 from .estimators import MODELS
 
+#: Classes that are written as files of LIBSVM.
+LIBSVM = (SVC, IncrementalOneClassSVM)
 #: Seconds until a case counts as a hang; memory of a process; cases between two measurements of memory.
 LIMIT, MEMORY, MEASURED = 10.0, 4 << 30, 20
 rng = np.random.default_rng(0)
@@ -90,7 +93,21 @@ def valid_texts():
 
 NUMBERS = [0, 1, -1, 2, 3, 7, 255, 2**31 - 1, 2**31, -(2**31), 2**53, 2**62, 2**63, -(2**63), 10**30]
 REALS = [0.0, -0.0, 0.5, -1.0, 1e-300, 1e100, 1e308, -1e308, 5e-324]
-WORDS = ["", "rbf", "linear", "poly", "sigmoid", "precomputed", "nc", "SVC", "\0", "é" * 50, "a" * 1000, "__class__"]
+WORDS = [
+    "",
+    "rbf",
+    "linear",
+    "poly",
+    "sigmoid",
+    "precomputed",
+    "nc",
+    "SVC",
+    "\0",
+    "é" * 50,
+    "a" * 1000,
+    "__class__",
+    "\ud800",
+]
 SPECIAL = [None, True, False, [], {}, [[]], {"dict": {}}, {"array": "classes_"}, {"float": "nan"}, {"tuple": []}]
 BYTES = [b"\0", b"\xff", b"{", b"}", b'"', b"\\", b"9", b" ", b"\n", b":", b"-", b"e", b"nan", b"inf", b"1e999", b"0x1"]
 
@@ -289,8 +306,14 @@ def read(reader, content):
     return models.unpack(*layout.read(content), len(content), functions={"kernel": lambda A, B: A @ B.T})
 
 
+def refusable(call):
+    """Call what may be refused with a ValueError, or with the TypeError of a model of another kind."""
+    with contextlib.suppress(ValueError):
+        call()
+
+
 def use(model):
-    """Predict, learn and save."""
+    """Predict, learn, follow paths and save."""
     if hasattr(model, "n_jobs"):
         model.n_jobs = None
     width = vars(model).get("n_features_in_")
@@ -298,7 +321,7 @@ def use(model):
         return "accepted"
     rows = np.resize(X, (4, width))
     if not hasattr(model, "predict"):
-        model.transform(rows)
+        assert np.isfinite(model.transform(rows)).all(), "features are not finite"
         return "used"
     labels = model.predict(rows)
     assert len(labels) == 4
@@ -306,6 +329,16 @@ def use(model):
         decisions = model.decision_function(rows)
         allowed = np.isfinite(decisions) if not isinstance(model, OrdinalSVC) else ~np.isnan(decisions)
         assert allowed.all(), "decision values are not finite"
+    if hasattr(model, "predict_proba"):
+        assert np.isfinite(model.predict_proba(rows)).all(), "probabilities are not finite"
+    if type(model) in LIBSVM and model.kernel != "precomputed":
+        refusable(lambda: libsvm._read_model(model))
+    if hasattr(model, "leave_one_out"):
+        refusable(model.leave_one_out)
+    if hasattr(model, "set_C"):
+        refusable(lambda: model.set_C(2.0))
+    if hasattr(model, "set_nu"):
+        refusable(lambda: model.set_nu(0.5))
     if hasattr(model, "_model") and isinstance(model, LASVC | IncrementalSVC):
         model.partial_fit(rows, labels)
     if type(model) in map(class_of, ESTIMATORS):

@@ -362,6 +362,24 @@ def test_pointers_of_sparse_arrays_that_return_to_zero(name, tmp_path):
         loaded(rewritten(content, change), tmp_path)
 
 
+@pytest.mark.parametrize("place", [-1, 625, 2**31, 2**70, True, "1"])
+@pytest.mark.parametrize("n_words", [623, 624, 625])
+def test_the_state_of_a_generator(n_words, place, tmp_path):
+    """NumPy checks neither: it would read outside of its words."""
+    model = SVC(random_state=np.random.RandomState(3))
+
+    def change(texts, arrays):
+        if n_words != 624:
+            arrays["random_state"] = np.resize(arrays["random_state"], n_words)
+            return
+        parameters = json.loads(texts["parameters"])
+        parameters["dict"]["random_state"]["random_state"][2] = place
+        texts["parameters"] = json.dumps(parameters)
+
+    with pytest.raises(ValueError, match="field 'random_state': expected 624 words, and a place among them"):
+        loaded(rewritten(content_of(model), change), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

@@ -154,6 +154,7 @@ OTHERS = [
     (SVC(gamma=0.3), "_gamma", "scale"),
     (SVC(gamma=0.3), "n_features_in_", 2.5),
     (SVC(kernel="precomputed"), "support_", np.array([0.5])),
+    (SVC(gamma=0.3), "support_", np.array(5)),
     (WorstViolatorSVC(gamma=0.3), "decision_scale_", np.ones(1)),
     (LASVC(gamma=0.3), "_gamma", [0.3]),
     (LinearSVC(), "coef_", np.zeros((3, 2))),
@@ -165,6 +166,7 @@ OTHERS = [
     (NystroemSVC(n_components=9), "map_", SVC()),
     (NystroemSVC(n_components=9), "map_", NystroemMap(kernel="other")),
     (NystroemMap(n_components=9), "normalization_", np.zeros((9, 8))),
+    (NystroemMap(n_components=9), "normalization_", np.full((9, 9), np.nan)),
     (NystroemMap(n_components=9), "components_", np.zeros(9)),
     (NystroemMap(n_components=9), "_single", "yes"),
 ]
@@ -178,6 +180,34 @@ def test_attributes_that_do_not_fit_together_are_a_value_error(model, name, valu
     type(model)().__setstate__(state)
     with pytest.raises(ValueError, match=r"damaged|parameter of NystroemMap|group sizes must|must have shape"):
         type(model)().__setstate__({**state, name: value})
+
+
+def test_features_beyond_the_range_are_refused():
+    model = NystroemMap(n_components=9, gamma=0.3).fit(np.random.default_rng(0).standard_normal((30, 3)))
+    model.normalization_ = np.full((9, 9), 1.7e308)
+    with pytest.raises(ValueError, match="Features leave the range"):
+        model.transform(np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("field", ["kind", "other"])
+def test_half_of_a_surrogate_pair(name, field):
+    """Such a text has no bytes in UTF-8."""
+    model, _, _ = model_and_rows(name)
+    state = saved_state(model)
+    state["state"] = {**state["state"], "\ud800" if field == "other" else field: "\ud800"}
+    with pytest.raises(ValueError, match="damaged: a text holds half of a surrogate pair"):
+        with_saved_state(model, state)
+
+
+@pytest.mark.parametrize("shape", ["plane", "sphere"])
+def test_a_saved_state_without_the_parameters_that_are_fixed(shape):
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    for model in (IncrementalOneClassSVM(gamma=0.3, shape=shape).fit(X), IncrementalSVC(gamma=0.3).fit(X, X[:, 0] > 0)):
+        other = with_saved_state(model, {**saved_state(model), "frozen": {}})
+        assert other.set_C(0.5).C == 0.5
+        if hasattr(model, "set_nu"):
+            assert other.set_nu(0.5).nu == 0.5
 
 
 @pytest.mark.parametrize("name", ["dense", "own_ids"])

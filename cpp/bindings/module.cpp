@@ -90,8 +90,15 @@ template <class T> bool take(Record& record, const std::string& name, nb::handle
     return true;
 }
 
-/// A Python string. nanobind's own conversion terminates the program when an allocation fails.
-std::string text(nb::handle value) { return nb::borrow<nb::str>(value).c_str(); }
+/// A Python string of a saved state. nanobind's own conversion terminates the program when an allocation fails.
+std::string text(nb::handle value) {
+    Py_ssize_t size = 0;
+    const char* const bytes = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+    if (bytes) return {bytes, static_cast<std::size_t>(size)};
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) throw nb::python_error();
+    PyErr_Clear();
+    throw Damaged("a text holds half of a surrogate pair");
+}
 
 /// A value of a saved state as a T.
 template <class T> T sound(nb::handle value, const std::string& name) {

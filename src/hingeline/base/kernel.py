@@ -310,8 +310,7 @@ class KernelEstimator(RowEstimator):
             rows = own["support_vectors_"]
             _core.Matrix(rows)  # raises for other types
             require_sound(rows.shape == (n_support, own["n_features_in_"]), "support_vectors_ has another shape")
-        else:
-            require_array(self, "support_", (n_support,), "iu")
+        require_array(self, "support_", (n_support,), "iu")
         self._lines(self)  # raises if coefficients and intercepts do not fit together
 
     def __sklearn_tags__(self) -> Any:

@@ -25,8 +25,16 @@ LARGEST = 1e100
 #: Bytes of the decision values of pairs of classes that exist at a time if only their votes are wanted.
 BLOCK_BYTES = 32 << 20
 
-#: Fitted arrays that decision values are computed from.
-COEFFICIENTS = {"coef_", "intercept_", "landmark_coef_", "thresholds_", "dual_coef_", "support_vectors_"}
+#: Fitted arrays that decision values and features are computed from.
+COEFFICIENTS = {
+    "coef_",
+    "intercept_",
+    "landmark_coef_",
+    "thresholds_",
+    "dual_coef_",
+    "support_vectors_",
+    "normalization_",
+}
 
 
 def require_finite(decisions: np.ndarray) -> np.ndarray:

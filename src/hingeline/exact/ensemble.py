@@ -123,7 +123,7 @@ class ExactEnsemble(Ensemble):
     def require_frozen(self, frozen: dict[str, Any], free: Iterable[str] = ()) -> None:
         """Raise if a parameter has changed that cannot change between calls, except those named in `free`."""
         self.frozen |= self._bounds()
-        super().require_frozen({**frozen, **{name: self.frozen[name] for name in free}})
+        super().require_frozen({**frozen, **{name: self.frozen[name] for name in free if name in self.frozen}})
 
     def _bounds(self) -> dict[str, Any]:
         """Those of C and nu that are parameters, as the core has them."""

@@ -26,6 +26,8 @@ DEEPEST = 60
 MANY = 16
 #: Parts of the state of an object that it copies when it is restored; they may be views of the file.
 COPIED = ("rows", "state")
+#: Words of the state of the generator MT19937.
+N_WORDS = 624
 
 
 class Encoder:
@@ -263,10 +265,14 @@ class Decoder:
 
     def random(self, node: Any, path: str) -> np.random.RandomState:
         self.require(isinstance(node, list) and len(node) == 5 and node[0] == "MT19937", path, "expected MT19937")
-        _, keys, *rest = node
+        _, keys, position, *rest = node
+        words = self.array(keys, path)
+        sound = words.shape == (N_WORDS,) and words.dtype.kind == "u"
+        sound = sound and type(position) is int and 0 <= position <= N_WORDS  # NumPy reads at this place, unchecked
+        self.require(sound, path, f"expected {N_WORDS} words, and a place among them")
         state = np.random.RandomState(0)
         try:
-            state.set_state(("MT19937", self.array(keys, path), *rest))
+            state.set_state(("MT19937", words, position, *rest))
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"field {path!r}: {error}") from error
         return state

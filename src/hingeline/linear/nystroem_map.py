@@ -196,6 +196,8 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         X = self._check_rows(X, reset=False)
         with one_blas_thread():
             Z = self._landmarks(X.dtype).products(X, self.normalization_, self._threads())
+        if not np.isfinite(Z.sum()) and not np.isfinite(Z).all():  # the sum of finite values may overflow
+            raise ValueError("Features leave the range of floating-point numbers. Scale X.")
         return Z.astype(X.dtype, copy=False)
 
     # ---- shared with NystroemSVC ---------------------------------------------------------------------
