@@ -169,7 +169,7 @@ PLACES = {
     "base/fit.py run": (ended_early, ConvergenceWarning, "max_iter=3"),
     "base/duration.py warn_of_long_fit": (long_fit, UserWarning, "SVC to 120 rows may take minutes"),
     "base/kernel.py _resolve_gamma": (equal_entries, UserWarning, "gamma=1.0 is used"),
-    "base/kernel.py _warn_of_lost_digits": (lost_digits, UserWarning, "Rounding errors spoil"),
+    "base/frame.py warn_of_lost_digits": (lost_digits, UserWarning, "Rounding errors spoil"),
     "base/kernel.py _settle_gamma": (few_first_rows, UserWarning, "from now on"),
     "base/rows.py flatten_column": (column_of_labels, DataConversionWarning, "column-vector y"),
     "batch/platt.py _warn_of_probability": (probability, FutureWarning, "CalibratedClassifierCV"),
