@@ -21,9 +21,8 @@ INCLUDES = {
     "data": {"core", "vector"},
     "run": {"core"},
     "kernel": {"core", "vector", "data", "run"},
-    "loss": {"core"},
-    "algo": {"core", "vector", "data", "run", "kernel", "loss"},
-    "model": {"core", "vector", "data", "run", "kernel", "loss", "algo"},
+    "algo": {"core", "vector", "data", "run", "kernel"},
+    "model": {"core", "vector", "data", "run", "kernel", "algo"},
 }
 
 # Sub-packages and the modules of hingeline that they may import besides their own. Families do not import one another.

@@ -1,6 +1,6 @@
 // LASVM-NC: LASVM-G on the ramp loss, which is not convex.
 //
-// Problem. min 1/2 |w|^2 + C sum R_s(y f(x)), R_s the ramp loss (loss/ramp.hpp). The part -C H_s(z) is concave; at an
+// Problem. min 1/2 |w|^2 + C sum R_s(y f(x)), R_s the ramp loss (ramp.hpp). The part -C H_s(z) is concave; at an
 // example with z < s it is replaced by its tangent, which shifts the box of alpha by -C y: y alpha lies in [-C, 0], so
 // the example can no longer pull the decision towards its label. This is one step of CCCP, taken once, when the example
 // is first visited.

@@ -12,8 +12,8 @@
 #include <cmath>
 #include <utility>
 
+#include "hingeline/algo/lasvm/ramp.hpp"
 #include "hingeline/core/array.hpp"
-#include "hingeline/loss/ramp.hpp"
 #include "hingeline/run/stop.hpp"
 #include "hingeline/run/trace.hpp"
 #include "hingeline/vector/parallel.hpp"
