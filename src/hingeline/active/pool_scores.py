@@ -55,12 +55,12 @@ class PoolScores:
         n_terms = self.X.shape[1] + self._coef.shape[1]
         mass = np.abs(self._coef).sum(axis=1).max() + self._moved
         error = 4 * np.finfo(float).eps * n_terms * (64 + 4 * self._extent) * mass
-        values = self._sums + state._fitted().intercept_[:, np.newaxis]
+        values = self._sums + state._read_fitted().intercept_[:, np.newaxis]
         return (values[0] if len(values) == 1 else values.T), float(error)
 
     def _compute(self, state: Any) -> None:
         """Compute the sums from all support vectors."""
-        fitted = state._fitted()
+        fitted = state._read_fitted()
         self._sums = state._decide(self.X, fitted).T - fitted.intercept_[:, np.newaxis]
         self._coef = _by_number(fitted, self._n_seen())
         self._place = np.full(self._coef.shape[1], -1)  # row of the kernel values of a point, or -1
@@ -73,7 +73,7 @@ class PoolScores:
 
     def _update(self, state: Any) -> bool:
         """Add what has changed to the sums. False if they have to be computed from all support vectors."""
-        fitted = state._fitted()
+        fitted = state._read_fitted()
         n_seen = max(self._n_seen(), self._coef.shape[1])
         coef, old = _by_number(fitted, n_seen), self._coef
         if len(coef) != len(old):  # a label was new

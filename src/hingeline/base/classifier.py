@@ -26,7 +26,7 @@ from .labels import (
     vote_scale,
 )
 from .rows import LARGEST, require_array, require_finite, require_labels
-from .types import MatrixLike
+from .types import Rows
 
 CLASSIFIER_RULES = {
     **KERNEL_RULES,
@@ -47,7 +47,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     _scales_votes = True
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from training data.
 
         Ctrl-C ends training early and leaves a usable model behind.
@@ -147,7 +147,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             return groups.sum(keepdims=True), np.arange(n_machines)[np.newaxis]
         return groups, None
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: Rows) -> np.ndarray:
         """Decision values.
 
         Parameters
@@ -165,7 +165,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """
         self = self._snapshot()
         X = self._validate_predict(X)
-        fitted = self._fitted()
+        fitted = self._read_fitted()
         if is_by_pairs(fitted) and self.decision_function_shape == "ovr":
             return self._decide(X, fitted, self._votes(fitted, labels=False))
         return self._shape_decisions(self._decide(X, fitted), fitted)
@@ -185,7 +185,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """
         return _core.Votes(len(fitted.classes_), scale=vote_scale(fitted.decision_scale_), labels=labels)
 
-    def predict(self, X: MatrixLike) -> np.ndarray:
+    def predict(self, X: Rows) -> np.ndarray:
         """Class labels.
 
         Each pair of classes votes. A tie goes to the class with the larger sum of decision values, each divided by the
@@ -204,7 +204,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """
         self = self._snapshot()
         X = self._validate_predict(X)
-        fitted = self._fitted()
+        fitted = self._read_fitted()
         if is_by_pairs(fitted):
             codes = self._decide(X, fitted, self._votes(fitted, labels=True))
         else:
@@ -223,7 +223,7 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
             raise AttributeError("coef_ is only available with kernel='linear'")
         self = self._snapshot()
         check_is_fitted(self)
-        fitted = self._fitted()
+        fitted = self._read_fitted()
         return read_only(_core.feature_weights(self._lines(fitted), _core.Matrix(fitted.support_vectors_)))
 
 

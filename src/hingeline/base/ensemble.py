@@ -36,13 +36,13 @@ class ReadsEnsemble:
         """The estimator at one moment, for predictions while another thread learns."""
         copy = snapshot(self)
         if "_model" in vars(copy):
-            vars(copy).setdefault("_pinned", copy._model.fitted())
+            vars(copy).setdefault("_pinned", copy._model.read_fitted())
         return copy
 
-    def _fitted(self) -> Any:
+    def _read_fitted(self) -> Any:
         """Attributes of one state."""
         own = vars(self)
-        return own["_pinned"] if "_pinned" in own else own["_model"].fitted() if "_model" in own else self
+        return own["_pinned"] if "_pinned" in own else own["_model"].read_fitted() if "_model" in own else self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[misc]
@@ -69,7 +69,7 @@ class ReadsEnsemble:
             return object.__getattribute__(self, name)  # raises the original error of a property
         ensemble = vars(self).get("_model")
         if ensemble is not None and name.endswith("_") and not name.startswith("_") and name not in ASKED_ALWAYS:
-            brief = vars(self._fitted())
+            brief = vars(self._read_fitted())
             attributes = brief if name in brief else ensemble.attributes()
             if name in attributes:
                 return attributes[name]
@@ -245,7 +245,7 @@ class Ensemble:
             return taken
         return sp.csr_array(taken, shape=(len(rows), self.core.n_features))
 
-    def fitted(self) -> SimpleNamespace:
+    def read_fitted(self) -> SimpleNamespace:
         """Object with what decision values need of the current state; the same one until the core changes.
 
         A state that was read before is returned while another thread is changing the core.

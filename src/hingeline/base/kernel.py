@@ -214,7 +214,7 @@ class KernelEstimator(RowEstimator):
         self.__dict__.setdefault("_cache", {})
         return snapshot(self)
 
-    def _fitted(self) -> Any:
+    def _read_fitted(self) -> Any:
         """Object with the fitted attributes of one state."""
         return self
 
@@ -226,7 +226,7 @@ class KernelEstimator(RowEstimator):
         return require_finite(self._sums(X, fitted, votes))
 
     def _sums(self, X: Any, fitted: Any, votes: _core.Votes | None = None) -> np.ndarray:
-        lines, packed = self._packed(fitted)
+        lines, packed = self._pack(fitted)
         if packed is not None:
             threads = 1 if X.shape[0] == 1 else self._threads()  # asking joblib takes longer than one row
             return packed.decide(lines, self._matrix(X), threads, votes)
@@ -236,9 +236,11 @@ class KernelEstimator(RowEstimator):
         if self.kernel == "precomputed":
             columns = np.ascontiguousarray(fitted.support_, dtype=np.int64)
             return _core.decide_gathered(lines, _core.Matrix(X), columns, self._threads(), votes=votes)
-        return self._decide_called(X, lines, fitted.support_vectors_, votes)
+        return self._decide_in_blocks(X, lines, fitted.support_vectors_, votes)
 
-    def _decide_called(self, X: Any, lines: _core.Lines, support: Any, votes: _core.Votes | None = None) -> np.ndarray:
+    def _decide_in_blocks(
+        self, X: Any, lines: _core.Lines, support: Any, votes: _core.Votes | None = None
+    ) -> np.ndarray:
         """Decision values or votes by a kernel function, in blocks of rows."""
         everything = np.arange(support.shape[0], dtype=np.int64)
         block = max(1, CALLED_BLOCK_BYTES // (8 * max(support.shape[0], 1)))
@@ -248,7 +250,7 @@ class KernelEstimator(RowEstimator):
             parts.append(_core.decide_gathered(lines, _core.Matrix(values), everything, self._threads(), votes=votes))
         return np.concatenate(parts)
 
-    def _packed(self, fitted: Any) -> tuple[_core.Lines, _core.Packed | None]:
+    def _pack(self, fitted: Any) -> tuple[_core.Lines, _core.Packed | None]:
         """Coefficients and packed support vectors, built once and kept with `fitted` until the model changes.
 
         With a linear kernel the weights of the features are packed instead of the support vectors.

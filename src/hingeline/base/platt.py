@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from .. import _core
-from .types import MatrixLike
+from .types import Rows
 
 #: Most rounds of the coupling over all classes; with more classes, their number.
 N_SWEEPS = 100
@@ -43,7 +43,7 @@ class PlattClassifier:
         raise NotImplementedError
 
     @available_if(_has_probability)
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: Rows) -> np.ndarray:
         """Probabilities of the classes, with ``probability=True`` only.
 
         Parameters
@@ -59,7 +59,7 @@ class PlattClassifier:
         return self._probabilities(X)
 
     @available_if(_has_probability)
-    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_log_proba(self, X: Rows) -> np.ndarray:
         """Logarithms of :meth:`predict_proba`.
 
         Parameters

@@ -16,6 +16,8 @@ MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix
 Rows: TypeAlias = MatrixLike | Sequence[Any]
 #: Function of two sets of rows that returns the matrix of kernel values between them.
 KernelFunction: TypeAlias = Callable[[Any, Any], npt.ArrayLike]
+#: Kernel of an estimator.
+Kernel: TypeAlias = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"] | KernelFunction
 Gamma: TypeAlias = float | Literal["scale", "auto"]
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
 RandomState: TypeAlias = int | np.random.RandomState | None

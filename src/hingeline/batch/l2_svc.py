@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..base import params
@@ -14,6 +15,7 @@ from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.labels import multiply_weights
 from ..base.rows import LARGEST
+from ..base.types import ClassWeight, Gamma, Kernel, Rows
 from .start import read_start, set_start
 from .training import BatchTraining
 
@@ -166,16 +168,16 @@ class L2SVC(KernelClassifier):
         tol: float = 1e-3,
         max_iter: int = -1,
         fit_intercept: bool = True,
-        solver: str = "auto",
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
+        solver: Literal["auto", "min_norm", "min_norm_mdm", "nnisda"] = "auto",
+        kernel: Kernel = "rbf",
+        gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         cache_size: float = 200,
         n_jobs: int | None = None,
-        multi_class: str = "ovo",
-        decision_function_shape: str = "ovr",
+        multi_class: Literal["ovo", "all"] = "ovo",
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         warm_start: bool = False,
     ) -> None:
         params.assign(self, locals())
@@ -193,7 +195,13 @@ class L2SVC(KernelClassifier):
     }
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, dual_init: Any = None) -> L2SVC:
+    def fit(
+        self,
+        X: Rows,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        dual_init: KernelClassifier | None = None,
+    ) -> Self:
         """Learn from training data.
 
         Ctrl-C ends training early and leaves a usable model behind.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,6 +15,7 @@ from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
 from ..base.labels import pairs
 from ..base.rows import LARGEST
+from ..base.types import ClassWeight, Gamma, Kernel, RandomState
 from .training import BatchTraining
 
 
@@ -132,17 +133,17 @@ class WorstViolatorSVC(KernelClassifier):
         *,
         margin: float = 0.1,
         cap: float = 1.0,
-        learning_rate: str = "sqrt",
+        learning_rate: Literal["sqrt", "inverse"] = "sqrt",
         fit_intercept: bool = True,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
+        kernel: Kernel = "rbf",
+        gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         cache_size: float = 200,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
-        decision_function_shape: str = "ovr",
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
     ) -> None:
         params.assign(self, locals())
 

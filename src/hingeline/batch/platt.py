@@ -31,10 +31,10 @@ class SvcProbabilities(PlattClassifier):
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
         blocks = list(row_blocks(n_samples(X), COUPLED_ARRAYS * len(self.classes_) ** 2))
         if len(blocks) == 1:
-            return self._coupled(self._decide(X, self))
-        return np.concatenate([self._coupled(self._decide(X[some], self)) for some in blocks])
+            return self._couple(self._decide(X, self))
+        return np.concatenate([self._couple(self._decide(X[some], self)) for some in blocks])
 
-    def _coupled(self: Any, decisions: np.ndarray) -> np.ndarray:
+    def _couple(self: Any, decisions: np.ndarray) -> np.ndarray:
         """Probabilities of the classes from decision values."""
         n_classes = len(self.classes_)
         first = apply_sigmoids(-decisions if n_classes == 2 else decisions, self.sigmoids_)
@@ -49,14 +49,14 @@ class SvcProbabilities(PlattClassifier):
     @property
     def probA_(self) -> np.ndarray:
         """Slopes of the sigmoids of ``probability=True``; deprecated as in scikit-learn."""
-        return self._deprecated("probA_", 0)
+        return self._read_deprecated("probA_", 0)
 
     @property
     def probB_(self) -> np.ndarray:
         """Offsets of the sigmoids of ``probability=True``; deprecated as in scikit-learn."""
-        return self._deprecated("probB_", 1)
+        return self._read_deprecated("probB_", 1)
 
-    def _deprecated(self, name: str, which: int) -> np.ndarray:
+    def _read_deprecated(self, name: str, which: int) -> np.ndarray:
         warn(
             f"Attribute `{name}` was deprecated in scikit-learn 1.9 and will be removed in 1.11.",
             FutureWarning,
@@ -66,7 +66,7 @@ class SvcProbabilities(PlattClassifier):
         return values
 
 
-def shuffled_pairs(
+def shuffle_pairs(
     codes: np.ndarray, kept: np.ndarray, n_classes: int, random_state: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Samples of all pairs of classes in random order, whose stretches are the folds of cross-validation.

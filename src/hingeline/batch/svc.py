@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
@@ -20,8 +22,9 @@ from ..base.fit import run, with_callbacks
 from ..base.labels import choose_classes, multiply_weights, read_only
 from ..base.platt import wants_probability
 from ..base.rows import LARGEST
+from ..base.types import ClassWeight, Gamma, Kernel, RandomState, Rows
 from ..base.warn import warn
-from .platt import SvcProbabilities, shuffled_pairs
+from .platt import SvcProbabilities, shuffle_pairs
 from .start import read_start, set_start
 from .training import BatchTraining
 
@@ -161,20 +164,20 @@ class SVC(SvcProbabilities, KernelClassifier):
         self,
         *,
         C: float = 1.0,
-        kernel: Any = "rbf",
+        kernel: Kernel = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: Gamma = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
-        probability: Any = "deprecated",
+        probability: bool | Literal["deprecated"] = "deprecated",
         tol: float = 1e-3,
         cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: Any = False,
+        class_weight: ClassWeight = None,
+        verbose: bool | int = False,
         max_iter: int = -1,
-        decision_function_shape: str = "ovr",
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         break_ties: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -199,7 +202,13 @@ class SVC(SvcProbabilities, KernelClassifier):
     # ---- training ------------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, dual_init: Any = None) -> SVC:
+    def fit(
+        self,
+        X: Rows,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        dual_init: ClassifierMixin | None = None,
+    ) -> Self:
         """Learn from training data.
 
         Ctrl-C ends training early and leaves a usable model behind.
@@ -287,7 +296,7 @@ class SVC(SvcProbabilities, KernelClassifier):
         sums = not labels or self.break_ties
         return _core.Votes(len(fitted.classes_), zero_for_first=sums, sums=sums, labels=labels)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Rows) -> np.ndarray:
         """Class labels.
 
         Each pair of classes votes, as in LIBSVM. Among classes with equal votes the first wins, or with
@@ -383,7 +392,7 @@ class SvcTraining(BatchTraining):
         est = self.estimator
         if not wants_probability(est) or unfinished == "interrupted":
             return
-        rows, first, sizes = shuffled_pairs(self.codes, self.weights > 0, len(est.classes_), est.random_state)
+        rows, first, sizes = shuffle_pairs(self.codes, self.weights > 0, len(est.classes_), est.random_state)
         self.sigmoids = _core.svc_sigmoids(
             self.values,
             est._bounds(self.weights),

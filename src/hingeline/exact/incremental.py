@@ -378,7 +378,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
                 np.ascontiguousarray(intercept.ravel()),
             )
             if callable(self.kernel):
-                sums = self._decide_called(X, lines, points)
+                sums = self._decide_in_blocks(X, lines, points)
             else:
                 packed = _core.Packed(self._kernel(), self._matrix(points))
                 sums = packed.decide(lines, self._matrix(X), self._threads())
@@ -429,7 +429,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
 
     def _mark(self) -> Mark:
         """The current model without its rows, for :meth:`_predict_marked`."""
-        fitted = self._snapshot()._fitted()
+        fitted = self._snapshot()._read_fitted()
         return Mark(self._model, fitted.support_, fitted.dual_coef_, fitted.intercept_, fitted.classes_)
 
     @steady
@@ -463,7 +463,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
                 state = self._snapshot()
                 X = state._validate_predict(X)
                 sigmoids = self._fit_sigmoids()
-        positive = apply_sigmoids(state._decide(X, state._fitted()), sigmoids)
+        positive = apply_sigmoids(state._decide(X, state._read_fitted()), sigmoids)
         if positive.shape[1] == 1:
             return np.hstack([1.0 - positive, positive])
         return positive / positive.sum(axis=1, keepdims=True)
@@ -471,7 +471,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     def _sigmoids(self) -> np.ndarray | None:
         """Sigmoids of the machines, if they were fitted to the points held."""
         counts, sigmoids = self._model.calibration
-        return sigmoids if counts == self._fitted()._counts else None
+        return sigmoids if counts == self._read_fitted()._counts else None
 
     def _fit_sigmoids(self) -> np.ndarray:
         """Fit and keep a sigmoid for each machine. Points of weight zero do not take part."""
@@ -512,13 +512,13 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
             )
 
     def _require_machines(self, ensemble: ExactEnsemble) -> None:
-        if "dual_coef_" not in vars(ensemble.fitted()):
+        if "dual_coef_" not in vars(ensemble.read_fitted()):
             raise ValueError("The model has seen only one class; add points of another class first.")
 
     def _validate_predict(self, X: Any) -> Any:
         if "_model" not in vars(self):  # check_is_fitted takes long for one row
             check_is_fitted(self)
         self._require_machines(self._model)
-        if not self._fitted()._n_held:
+        if not self._read_fitted()._n_held:
             raise NotFittedError("The model holds no points, because all were forgotten; add points first.")
         return super()._validate_predict(X)

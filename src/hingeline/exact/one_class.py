@@ -292,7 +292,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         """
         self = self._snapshot()
         X = self._validate_predict(X)
-        fitted = self._fitted()
+        fitted = self._read_fitted()
         return require_finite(self._score_rows(X, fitted) - self._threshold(fitted))
 
     def score_samples(self, X: Rows) -> np.ndarray:
@@ -309,7 +309,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             ``sum_i dual_coef_[i] K(x_i, x)`` ('plane'), or minus the squared distance to the centre ('sphere').
         """
         self = self._snapshot()
-        return self._score_rows(self._validate_predict(X), self._fitted())
+        return self._score_rows(self._validate_predict(X), self._read_fitted())
 
     def predict(self, X: Rows) -> np.ndarray:
         """+1 for inliers, -1 for outliers.
@@ -385,7 +385,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     def _held_now(self) -> Any:
         self._held()  # raises if the estimator is not fitted
-        return self._fitted()
+        return self._read_fitted()
 
     def _score_rows(self, X: Any, fitted: Any) -> np.ndarray:
         """Scores of checked rows."""
@@ -432,7 +432,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self)
         ensemble = self._model
-        if not ensemble.fitted()._ready:
+        if not ensemble.read_fitted()._ready:
             needed = 1.0 if self.C is None else np.ceil(1.0 / ensemble.core.C - 1e-12)
             raise NotFittedError(
                 f"The model is defined by {needed:.0f} points or more; it holds {ensemble.core.n_rows}. Add points"

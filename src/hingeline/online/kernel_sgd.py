@@ -10,7 +10,7 @@ from .. import _core
 from ..base import params
 from ..base.duration import Work
 from ..base.rows import LARGEST
-from ..base.types import ClassWeight, Gamma, KernelFunction, RandomState
+from ..base.types import ClassWeight, Gamma, Kernel, RandomState
 from .ensemble import StreamEnsemble
 from .stream import STREAM_RULES, FitTraining, StreamClassifier
 
@@ -177,7 +177,7 @@ class KernelSGDClassifier(StreamClassifier):
         fit_intercept: bool = False,
         average: bool | Literal["all"] = False,
         truncate: float = 1e-12,
-        kernel: Literal["linear", "poly", "rbf", "sigmoid", "precomputed"] | KernelFunction = "rbf",
+        kernel: Kernel = "rbf",
         gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,

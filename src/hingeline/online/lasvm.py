@@ -11,7 +11,7 @@ from .. import _core
 from ..base import params
 from ..base.duration import Work
 from ..base.rows import LARGEST
-from ..base.types import ClassWeight, Gamma, KernelFunction, RandomState
+from ..base.types import ClassWeight, Gamma, Kernel, RandomState
 from .ensemble import StreamEnsemble
 from .stream import STREAM_RULES, FitTraining, StreamClassifier
 
@@ -222,7 +222,7 @@ class LASVC(StreamClassifier):
         tol: float | None = None,
         max_iter: int = -1,
         solver_options: dict[str, Any] | None = None,
-        kernel: Literal["linear", "poly", "rbf", "sigmoid", "precomputed"] | KernelFunction = "rbf",
+        kernel: Kernel = "rbf",
         gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,

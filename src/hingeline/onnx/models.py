@@ -141,7 +141,7 @@ def _by_pairs(graph: Graph, decisions: str, scale: np.ndarray, n_classes: int) -
 
 
 def _kernel_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
-    fitted = model._fitted()
+    fitted = model._read_fitted()
     classes, n_classes = fitted.classes_, len(fitted.classes_)
     bias = np.asarray(fitted.intercept_, dtype=np.float64)
     if n_classes > 2 and not is_one_vs_rest(fitted):
@@ -197,7 +197,7 @@ def _sigmoids(model: IncrementalSVC) -> np.ndarray:
 
 
 def _one_class(graph: Graph, model: IncrementalOneClassSVM, X: str) -> dict[str, str]:
-    fitted = model._fitted()
+    fitted = model._read_fitted()
     scores, offset = fitted._scores, float(model.offset_)
     sphere = model._held().problem == "sphere"
     factor, bias = (2.0, -float(fitted._square[0]) - offset) if sphere else (1.0, -offset)
