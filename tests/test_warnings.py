@@ -173,7 +173,7 @@ PLACES = {
     "base/kernel.py _set_kernel_once": (few_first_rows, UserWarning, "from now on"),
     "base/rows.py flatten_column": (column_of_labels, DataConversionWarning, "column-vector y"),
     "batch/svc.py _prepare": (probability, FutureWarning, "CalibratedClassifierCV"),
-    "batch/platt.py _deprecated": (platt_attribute, FutureWarning, "probA_"),
+    "batch/platt.py _read_deprecated": (platt_attribute, FutureWarning, "probA_"),
     "exact/estimator.py _warn_of_scale": (forgetting_with_scale, UserWarning, "Forgetting a row"),
     "exact/ensemble.py warn": (rounding_errors_of_exact_models, ConvergenceWarning, "not reached"),
     "linear/path.py fit_path": (path_ended_early, ConvergenceWarning, "machines"),
