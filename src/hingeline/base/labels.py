@@ -162,7 +162,9 @@ def multiply_weights(codes: np.ndarray, class_weight: np.ndarray, sample_weight:
             "than two classes. Give samples of two a weight > 0."
         )
     if weights.max() > LARGEST:
-        raise ValueError(f"sample_weight times class_weight must not exceed {LARGEST:g}. Got {weights.max():g}.")
+        raise ValueError(
+            f"sample_weight times class_weight must not exceed {LARGEST:g}. Got {weights.max():g}. Lower the weights."
+        )
     return weights
 
 

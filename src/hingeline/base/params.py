@@ -38,16 +38,16 @@ def real(
 
     def holds(value: Any) -> bool:
         try:
-            finite = math.isfinite(value)
+            number = float(value)  # NumPy compares a float32 with bounds in its own range
         except OverflowError:  # an integer beyond the range of a float
             return False
         return (
-            finite
+            math.isfinite(number)
             and not isinstance(value, bool)
-            and (above is None or value > above)
-            and (least is None or value >= least)
-            and value <= most
-            and value < below
+            and (above is None or number > above)
+            and (least is None or number >= least)
+            and number <= most
+            and number < below
         )
 
     words = "a finite number"
