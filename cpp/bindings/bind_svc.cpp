@@ -70,7 +70,7 @@ void bind_svc(nb::module_& m) {
             [](Locked<Svc>* self, Contiguous1<std::int64_t> codes, Contiguous1<double> bounds, Index classes,
                double tol, Index max_iter, bool shrinking, bool single, std::size_t cache_bytes) {
                 new (self) Locked<Svc>(
-                    start_svc({tol, max_iter, shrinking, cache_bytes}, listed(codes), classes, listed(bounds), single));
+                    Svc({tol, max_iter, shrinking, cache_bytes}, listed(codes), classes, listed(bounds), single));
             },
             nb::arg("codes"), nb::arg("bounds"), nb::arg("classes"), nb::kw_only(), nb::arg("tol"), nb::arg("max_iter"),
             nb::arg("shrinking"), nb::arg("single"), nb::arg("cache_bytes"))
@@ -92,22 +92,22 @@ void bind_svc(nb::module_& m) {
             },
             nb::arg("unfinished"), "Fitted attributes by name.")
         .def(
-            "solution", [](Locked<Svc>& l) { return l.read([&](Svc& model) { return to_dict(solution(model)); }); },
+            "solution", [](Locked<Svc>& l) { return l.read([&](Svc& model) { return to_dict(model.solution()); }); },
             "The attributes that predictions need, and the number of machines that have not reached the tolerance.")
         .def(
             "guess",
             [](Locked<Svc>& l, Index machine, Contiguous1<double> v) {
-                l.read([&](Svc& model) { guess(model, machine, v.data(), static_cast<Index>(v.size())); });
+                l.read([&](Svc& model) { model.guess(machine, v.data(), static_cast<Index>(v.size())); });
             },
             nb::arg("machine"), nb::arg("v"), "Starting values of a machine, by row.")
         .def(
             "raise_bounds",
             [](Locked<Svc>& l, Contiguous1<double> bounds, bool single) {
-                l.read([&](Svc& model) { raise_bounds(model, listed(bounds), single); });
+                l.read([&](Svc& model) { model.raise_bounds(listed(bounds), single); });
             },
             nb::arg("bounds"), nb::arg("single"), "Prepare for larger bounds, keeping results that do not change.")
         .def_prop_ro("n_machines",
-                     [](Locked<Svc>& l) { return l.read([](Svc& model) { return model.machines.size(); }); });
+                     [](Locked<Svc>& l) { return l.read([](Svc& model) { return model.n_machines(); }); });
 }
 
 }  // namespace hingeline::bindings

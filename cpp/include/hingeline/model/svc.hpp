@@ -67,112 +67,268 @@ template <class T> class Pool {
     std::vector<std::unique_ptr<T>> idle_;
 };
 
-struct SvcKind {
-    using Params = svc::Params;
-    using State = svc::State;
-    static Index size(const State& s) { return s.n(); }
-    template <class V> void learn(State& s, const Params& p, const V& values, const Stop& stop, int threads) {
-        std::get<Pool<svc::Workspace<V>>>(*pools).with(
-            [&](svc::Workspace<V>& work) { svc::learn(s, p, values, stop, threads, work); });
-    }
-    static void put(Record& out, const Array<State>& machines, const Array<Index>& order, const Array<Index>& codes,
-                    Index classes, const Params&) {
-        put_lines(out, machines, codes, classes);
-        Numeric<double> dual, gap;
-        for (const State& s : machines) {
-            const svc::Objectives found = objectives(s);
-            dual.values.push_back(found.dual);
-            gap.values.push_back(found.primal - found.dual);
+/// Buffers for machines of all kinds of sources.
+template <class... Sources> using SvcPoolsOf = std::tuple<Pool<svc::Workspace<Sources>>...>;
+using SvcPools = SvcPoolsOf<RowKernel<float>, RowKernel<double>, Gathered<float>, Gathered<double>>;
+
+/// Soft-margin machines of all class pairs. With many pairs, a machine exists only while it learns: what remains is its
+/// coefficients, in a table of all machines, and a few numbers.
+class Svc {
+  public:
+    svc::Params params;
+
+    /// `bounds` are C times the weights, by row. Rows of bound zero are left out. `single` asks for kernel values in
+    /// single precision.
+    Svc(const svc::Params& p, Array<Index> codes, Index classes, Array<double> bounds, bool single)
+        : params(p), classes_(classes), n_(codes.size()), bounds_(std::move(bounds)), single_(single) {
+        if (bounds_.size() != n_) throw std::invalid_argument("one bound per row expected");
+        rows_ = rows_by_class(codes.data(), n_, classes);
+        for (auto& some : rows_) std::erase_if(some, [&](Index row) { return !(bounds_[row] > 0); });
+        pairs_.reserve(classes * (classes - 1) / 2);
+        for (Index i = 0; i < classes; ++i)
+            for (Index j = i + 1; j < classes; ++j)
+                pairs_.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)});
+        states_.resize(pairs_.size());
+        sparing_ = pairs_.size() > most_kept;
+        if (sparing_) {
+            ended_.resize(pairs_.size());
+            coefficients_.assign(lines() * n_, 0.0);
+        } else {
+            for (Index k = 0; k < pairs_.size(); ++k) states_[k] = begin(k);
         }
-        put_each(out, "n_iter", machines, order, [](const State& s) { return s.steps; });
-        put_each(out, "kkt_violation", machines, order, [](const State& s) { return std::max(s.violation, 0.0); });
+    }
+
+    Index n_machines() const { return pairs_.size(); }
+
+    /// Solve up to `most` working sets of every machine. Returns whether steps are left.
+    bool learn(const RowValues& values, int threads, Index most, Interrupt* interrupt) {
+        if (values.size() != n_) throw std::invalid_argument("one label per row of the kernel matrix expected");
+        values.visit([&](const auto& v) {
+            using V = std::decay_t<decltype(v)>;
+            run_pairs(
+                pairs_.size(), threads, interrupt,
+                [&](Index k) { return rows_[pairs_[k].first].size() + rows_[pairs_[k].second].size(); },
+                [&](Index k, int team, int at_a_time) {
+                    if (reason(k) != Reason::running && reason(k) != Reason::interrupted) return;
+                    if (!states_[k]) states_[k] = begin(k);
+                    auto mine = params;
+                    mine.cache_bytes /= static_cast<std::size_t>(at_a_time);
+                    std::get<Pool<svc::Workspace<V>>>(*pools_).with([&](svc::Workspace<V>& work) {
+                        svc::learn(*states_[k], mine, v, Stop{most, interrupt}, team, work);
+                    });
+                    if (sparing_) put_away(k);
+                });
+        });
+        for (Index k = 0; k < pairs_.size(); ++k)
+            if (reason(k) == Reason::running || reason(k) == Reason::interrupted) return true;
+        return false;
+    }
+
+    /// Fitted attributes by name; `unfinished` is the stop reason of machines with steps left.
+    Record attributes(const std::string& unfinished) {
+        Record out;
+        put_coefficients(out);
+        Numeric<double> intercept, violation, dual, gap;
+        Numeric<Index> steps, machine;
+        std::vector<std::string> reasons;
+        const Trace empty = svc::State{}.trace;
+        const auto& columns = empty.columns();
+        Array<Numeric<double>> history(columns.size());
+        Index evals = 0;
+        for (const bool counts : {true, false}) {  // all lengths, then the values
+            Index records = 0;
+            for (Index k = 0; k < pairs_.size(); ++k) {
+                const auto put = [&](const Ended& e) {
+                    records += e.trace.size() / columns.size();
+                    if (counts) return;
+                    intercept.values.push_back(e.intercept + 0.0);  // no negative zeros
+                    violation.values.push_back(std::max(e.violation, 0.0));
+                    dual.values.push_back(e.value.dual), gap.values.push_back(e.value.primal - e.value.dual);
+                    steps.values.push_back(e.steps);
+                    evals += e.kernel_evals;
+                    reasons.push_back(e.reason == Reason::running ? unfinished : std::string(name(e.reason)));
+                    for (Index i = 0; i < e.trace.size(); ++i) history[i % columns.size()].values.push_back(e.trace[i]);
+                    machine.values.insert(machine.values.end(), e.trace.size() / columns.size(), k);
+                };
+                if (states_[k])
+                    put(summary(*states_[k]));
+                else
+                    put(ended_[k].reason == Reason::running ? summary(*begin(k)) : ended_[k]);
+            }
+            if (!counts) break;
+            for (Numeric<double>* one : {&intercept, &violation, &dual, &gap}) one->values.reserve(pairs_.size());
+            for (auto& column : history) column.values.reserve(records);
+            steps.values.reserve(pairs_.size()), machine.values.reserve(records), reasons.reserve(pairs_.size());
+        }
+        out.put("intercept", std::move(intercept));
+        out.put("n_iter", std::move(steps));
+        out.put("kkt_violation", std::move(violation));
         out.put("dual_objective", std::move(dual));
         out.put("duality_gap", std::move(gap));
+        out.put("stop_reason", std::move(reasons));
+        out.put("n_kernel_evals", evals);
+        Record table;
+        table.put("machine", std::move(machine));
+        for (Index c = 0; c < columns.size(); ++c) {
+            auto& values = history[c].values;
+            if (columns[c].whole)
+                table.put(columns[c].name, Numeric<Index>{{values.begin(), values.end()}});
+            else
+                table.put(columns[c].name, std::move(history[c]));
+            values = {};
+        }
+        if (!pairs_.empty()) out.put("history", std::vector<Record>{std::move(table)});
+        return out;
+    }
+    /// What predictions need, and the number of machines that have not reached the tolerance.
+    Record solution() {
+        Record out;
+        put_coefficients(out);
+        Numeric<double> intercept;
+        Index unfinished = 0;
+        for (Index k = 0; k < pairs_.size(); ++k) {
+            intercept.values.push_back((states_[k] ? states_[k]->intercept : ended_[k].intercept) + 0.0);
+            unfinished += reason(k) != Reason::tolerance;
+        }
+        out.put("intercept", std::move(intercept));
+        out.put("unfinished", unfinished);
+        return out;
     }
 
-    /// Support vectors, coefficients and intercepts.
-    static void put_lines(Record& out, const Array<State>& machines, const Array<Index>& codes, Index classes) {
-        Array<Terms> terms;
-        for (const State& s : machines) {
-            Terms& one = terms.emplace_back();
+    /// Prepare for larger bounds. Machines in which no coefficient has reached its bound have their result already; the
+    /// others start again from zero. The result is that of training with `bounds` from the start.
+    void raise_bounds(Array<double> bounds, bool single) {
+        if (bounds.size() != n_) throw std::invalid_argument("one bound per row expected");
+        for (const auto& some : rows_)
+            for (const Index row : some)
+                if (!(bounds[row] >= bounds_[row])) throw std::invalid_argument("bounds must not decrease");
+        bounds_ = std::move(bounds), single_ = single;
+        if (sparing_) {
+            for (auto& state : states_) state.reset();
+            std::fill(ended_.begin(), ended_.end(), Ended{});
+            std::fill(coefficients_.begin(), coefficients_.end(), 0.0);
+            return;
+        }
+        for (const auto& state : states_) {
+            svc::State& s = *state;
+            const auto endless = [&](Index row) { return std::isinf(bounds_[row]); };
+            if (!s.bounded && s.reason == Reason::tolerance && std::none_of(s.row.begin(), s.row.end(), endless)) {
+                for (Index i = 0; i < s.n(); ++i) s.bound[i] = bounds_[s.row[i]];
+                continue;
+            }
+            svc::restart(s, bounds_.data());
+            s.single = single && s.n() >= fewest_single;
+        }
+    }
+
+    /// Starting values of y beta, by row, of a machine that has made no step. They are clipped to the box, and those of
+    /// the class with the larger sum are scaled down until the sums agree.
+    void guess(Index machine, const double* v, Index n) {
+        if (machine < 0 || machine >= pairs_.size() || n != n_)
+            throw std::invalid_argument("a guess names a machine and has one value per row");
+        if (!states_[machine] && ended_[machine].reason == Reason::running) states_[machine] = begin(machine);
+        if (!states_[machine] || states_[machine]->outer > 0)
+            throw std::invalid_argument("a guess comes before the first step");
+        svc::State& s = *states_[machine];
+        double sum[2] = {0, 0};
+        for (Index i = 0; i < s.n(); ++i) {
+            const double value = v[s.row[i]];
+            const double size = value > 0 && std::isfinite(value) ? std::min(value, s.bound[i]) : 0.0;
+            s.beta[i] = s.y[i] * size;
+            sum[s.y[i] > 0] += size;
+        }
+        constexpr double rounding = 1e-12;
+        const double small = std::min(sum[0], sum[1]), large = std::max(sum[0], sum[1]);
+        if (large - small > rounding * large)
             for (Index i = 0; i < s.n(); ++i)
-                if (s.beta[i] != 0) one.add(s.row[i], s.row[i], codes[s.row[i]], s.beta[i]);
-            one.intercept = s.intercept;
-        }
-        put_joint(out, terms, classes, false);
+                if (sum[s.y[i] > 0] == large) s.beta[i] *= small / large;
+        s.stale = true;
     }
 
-    template <class... Sources> using PoolsOf = std::tuple<Pool<svc::Workspace<Sources>>...>;
-    using Pools = PoolsOf<RowKernel<float>, RowKernel<double>, Gathered<float>, Gathered<double>>;
-    std::shared_ptr<Pools> pools = std::make_shared<Pools>();
+  private:
+    static constexpr Index most_kept = 4096;    // pairs whose machines stay, for larger bounds
+    static constexpr Index fewest_single = 64;  // rows of a machine; to verify fewer takes longer than double precision
+
+    /// What remains of a machine, beside its coefficients.
+    struct Ended {
+        svc::Objectives value;
+        double violation = 0, intercept = 0;
+        Index steps = 0, kernel_evals = 0;
+        Reason reason = Reason::running;
+        Array<double> trace;  // row after row
+    };
+    static Ended summary(const svc::State& s) {
+        Ended out{svc::objectives(s), s.violation, s.intercept, s.steps, s.kernel_evals, s.reason, {}};
+        const auto& columns = s.trace.columns();
+        out.trace.reserve(columns.size() * s.trace.size());
+        for (Index i = 0; i < s.trace.size(); ++i)
+            for (const Trace::Column& c : columns) out.trace.push_back(c.values[i]);
+        return out;
+    }
+
+    std::unique_ptr<svc::State> begin(Index k) const {
+        const auto [i, j] = pairs_[k];
+        auto out = std::make_unique<svc::State>(svc::start(rows_[i], rows_[j], first_label(classes_), bounds_.data()));
+        out->single = single_ && out->n() >= fewest_single;
+        return out;
+    }
+    Reason reason(Index k) const {
+        return states_[k] ? states_[k]->reason : sparing_ ? ended_[k].reason : Reason::running;
+    }
+    /// Keep the result of a machine only, if it has ended.
+    void put_away(Index k) {
+        if (reason(k) == Reason::running || reason(k) == Reason::interrupted) return;
+        ended_[k] = summary(*states_[k]);
+        write(k);
+        states_[k].reset();
+    }
+
+    // ---- coefficients: line m of a row of class i belongs to the machine of i and the m-th other class --------------
+
+    Index lines() const { return std::max<Index>(classes_ - 1, 1); }
+    void write(Index k) {
+        const svc::State& s = *states_[k];
+        const auto [i, j] = pairs_[k];
+        const Index of_first = rows_[i].size();
+        for (Index p = 0; p < s.n(); ++p) coefficients_[(p < of_first ? j - 1 : i) * n_ + s.row[p]] = s.beta[p];
+    }
+    /// Fields 'support', 'row', 'n_support' and 'dual_coef'.
+    void put_coefficients(Record& out) {
+        coefficients_.resize(lines() * n_);
+        for (Index k = 0; k < pairs_.size(); ++k)
+            if (states_[k]) write(k);
+        Array<char> used(n_, 0);
+        for (Index line = 0; line < lines(); ++line)
+            for (Index row = 0; row < n_; ++row) used[row] |= coefficients_[line * n_ + row] != 0;
+        Numeric<Index> support, n_support;
+        for (const Array<Index>& some : rows_) {
+            const std::size_t before = support.values.size();
+            std::copy_if(some.begin(), some.end(), std::back_inserter(support.values),
+                         [&](Index r) { return used[r]; });
+            n_support.values.push_back(static_cast<Index>(support.values.size() - before));
+        }
+        const Index width = support.values.size();
+        Numeric<double> dual_coef{{}, shape(lines(), width)};
+        dual_coef.values.reserve(lines() * width);
+        for (Index line = 0; line < lines(); ++line)
+            for (const Index row : support.values)
+                dual_coef.values.push_back(coefficients_[line * n_ + row] + 0.0);  // no negative zeros
+        out.put("row", Numeric<Index>{support.values});
+        out.put("support", std::move(support));
+        out.put("n_support", std::move(n_support));
+        out.put("dual_coef", std::move(dual_coef));
+    }
+
+    Index classes_, n_;
+    Array<double> bounds_;
+    bool single_, sparing_ = false;
+    Array<Array<Index>> rows_;  // by class
+    Array<std::pair<std::int32_t, std::int32_t>> pairs_;
+    Array<std::unique_ptr<svc::State>> states_;
+    Array<Ended> ended_;          // if sparing
+    Array<double> coefficients_;  // a line after another, each with a value for each row
+    std::shared_ptr<SvcPools> pools_ = std::make_shared<SvcPools>();
 };
-using Svc = Batch<SvcKind>;
-
-/// Machines of all class pairs; `bounds` are C times the weights, by row. Rows of bound zero are left out. `single`
-/// asks for kernel values in single precision.
-inline Svc start_svc(const svc::Params& params, Array<Index> codes, Index classes, const Array<double>& bounds,
-                     bool single) {
-    if (bounds.size() != codes.size()) throw std::invalid_argument("one bound per row expected");
-    auto rows = rows_by_class(codes.data(), codes.size(), classes);
-    for (auto& some : rows) std::erase_if(some, [&](Index row) { return !(bounds[row] > 0); });
-    Svc out({}, params, std::move(codes), classes);
-    for (Index i = 0; i < classes; ++i)
-        for (Index j = i + 1; j < classes; ++j) {
-            out.machines.push_back(svc::start(rows[i], rows[j], first_label(classes), bounds.data()));
-            out.machines.back().single = single;
-        }
-    return out;
-}
-
-/// Prepare for larger bounds. Machines in which no coefficient has reached its bound have their result already; the
-/// others start again from zero. The result is that of training with `bounds` from the start.
-inline void raise_bounds(Svc& all, const Array<double>& bounds, bool single) {
-    if (bounds.size() != all.codes().size()) throw std::invalid_argument("one bound per row expected");
-    for (const svc::State& s : all.machines)
-        for (Index i = 0; i < s.n(); ++i)
-            if (!(bounds[s.row[i]] >= s.bound[i])) throw std::invalid_argument("bounds must not decrease");
-    for (svc::State& s : all.machines) {
-        const bool endless = std::any_of(s.row.begin(), s.row.end(), [&](Index r) { return std::isinf(bounds[r]); });
-        if (!s.bounded && s.reason == Reason::tolerance && !endless) {
-            for (Index i = 0; i < s.n(); ++i) s.bound[i] = bounds[s.row[i]];
-            continue;
-        }
-        svc::restart(s, bounds.data());
-        s.single = single;
-    }
-}
-
-/// What predictions need, and the number of machines that have not reached the tolerance.
-inline Record solution(const Svc& all) {
-    Record out;
-    SvcKind::put_lines(out, all.machines, all.codes(), all.classes());
-    out.put("unfinished",
-            static_cast<Index>(std::count_if(all.machines.begin(), all.machines.end(),
-                                             [](const svc::State& s) { return s.reason != Reason::tolerance; })));
-    return out;
-}
-
-/// Starting values of y beta, by row, of a machine that has made no step. They are clipped to the box, and those of the
-/// class with the larger sum are scaled down until the sums agree.
-inline void guess(Svc& all, Index machine, const double* v, Index n) {
-    if (machine < 0 || machine >= all.machines.size() || n != all.codes().size())
-        throw std::invalid_argument("a guess names a machine and has one value per row");
-    svc::State& s = all.machines[machine];
-    if (s.outer > 0) throw std::invalid_argument("a guess comes before the first step");
-    double sum[2] = {0, 0};
-    for (Index i = 0; i < s.n(); ++i) {
-        const double value = v[s.row[i]];
-        const double size = value > 0 && std::isfinite(value) ? std::min(value, s.bound[i]) : 0.0;
-        s.beta[i] = s.y[i] * size;
-        sum[s.y[i] > 0] += size;
-    }
-    constexpr double rounding = 1e-12;
-    const double small = std::min(sum[0], sum[1]), large = std::max(sum[0], sum[1]);
-    if (large - small > rounding * large)
-        for (Index i = 0; i < s.n(); ++i)
-            if (sum[s.y[i] > 0] == large) s.beta[i] *= small / large;
-    s.stale = true;
-}
 
 // ---- probabilities ---------------------------------------------------------------------------------------
 
@@ -209,7 +365,7 @@ class CrossValidated {
                     throw std::invalid_argument("row number out of range");
         Array<Array<double>> decisions;
         for (const Shuffled& pair : pairs) decisions.emplace_back(pair.rows.size(), 0.0);
-        SvcKind::Pools pools;
+        SvcPools pools;
         values.visit([&](const auto& v) {
             run_pairs(
                 pairs.size() * Shuffled::folds, threads, interrupt,
@@ -231,7 +387,7 @@ class CrossValidated {
   private:
     /// Decision values of the rows of a fold; if all other rows are of one class, that one is certain.
     template <class V> void leave_out(const V& values, const Shuffled& pair, Index fold, const svc::Params& params,
-                                      const Stop& stop, int threads, SvcKind::Pools& pools, double* decisions) const {
+                                      const Stop& stop, int threads, SvcPools& pools, double* decisions) const {
         const Index begin = pair.begin(fold), count = pair.begin(fold + 1) - begin;
         if (count == 0) return;
         const Array<Index> first = pair.others(fold, true), second = pair.others(fold, false);

@@ -46,9 +46,9 @@ template <class Source, class T> struct Tools {
 template <class Source> struct Workspace {
     Tools<Source, typename Lower<Source>::type> single;
     Tools<Source, double> twice;
-    Array<double> sums, change;
+    Array<double> sums, change, before;
     Aligned<double> products;
-    Array<Index> ids, positions;
+    Array<Index> ids, positions, rows, changed;
 };
 
 template <class Source> class Solver {
@@ -289,34 +289,38 @@ template <class Source> class Solver {
         const bool wide = error_of_coarse <= 0.1 * l_.gap() && s.effort < 3;
         const Index q = s.n() <= smallest_block ? s.n() : block_size(s.n(), s.active.size(), l_.free, s.filling, wide);
         const bool whole = q == s.n();
-        Working chosen = whole ? Working{s.active} : choose_working(s, l_, q);
-        w.positions = std::move(chosen.positions);
-        s.filling = chosen.random;
-        const double fraction = whole ? 0.0 : chosen.random ? 0.1 : 0.03;
+        if (whole) {
+            w.positions = s.active;
+            s.filling = false;
+        } else {
+            Working chosen = choose_working(s, l_, q);
+            w.positions = std::move(chosen.positions);
+            s.filling = chosen.random;
+        }
+        const double fraction = whole ? 0.0 : s.filling ? 0.1 : 0.03;
         const double finest = whole && !s.single ? p_.tol : 0.5 * p_.tol;
         const double inner_tol = std::max(finest, fraction * l_.gap());
-        Array<Index> rows;
-        for (const Index i : w.positions) rows.push_back(s.row[i]);
-        tools.local.take(source_, Ids::of(rows));
+        w.rows.clear();
+        for (const Index i : w.positions) w.rows.push_back(s.row[i]);
+        tools.local.take(source_, Ids::of(w.rows));
         prepare(tools);
-        const bool coarse = !whole && error_of_coarse <= (chosen.random ? 1.0 : 0.25) * inner_tol;
-        Array<double> before;
-        for (const Index i : w.positions) before.push_back(s.beta[i]);
+        const bool coarse = !whole && error_of_coarse <= (s.filling ? 1.0 : 0.25) * inner_tol;
+        w.before.clear();
+        for (const Index i : w.positions) w.before.push_back(s.beta[i]);
         const Index most = std::min(whole ? most_of_whole() : 20 * q, most_steps_ - s.steps);
         const Index steps_before = s.steps;
         const SmoEnd end = tools.smo.solve(s, w.positions, tools.local, l_.middle(), inner_tol, most, p_.cache_bytes,
                                            tools.scratch, stop_.interrupt, coarse);
         ++s.outer;
         s.effort = static_cast<double>(s.steps - steps_before) / static_cast<double>(q);
-        Array<Index> changed;
-        w.change.clear();
+        w.changed.clear(), w.change.clear();
         for (Index k = 0; k < w.positions.size(); ++k)
-            if (const Index i = w.positions[k]; s.beta[i] != before[k])
-                changed.push_back(i), w.change.push_back(s.beta[i] - before[k]);
+            if (const Index i = w.positions[k]; s.beta[i] != w.before[k])
+                w.changed.push_back(i), w.change.push_back(s.beta[i] - w.before[k]);
         s.length = std::sqrt(std::inner_product(w.change.begin(), w.change.end(), w.change.begin(), 0.0));
         double error = 0;  // of v in SMO
-        const bool complete = end != SmoEnd::interrupted && update(tools, whole, changed, error);
-        s.working = w.positions;
+        const bool complete = end != SmoEnd::interrupted && update(tools, whole, w.changed, error);
+        if (!whole) s.working = w.positions;
         if (!complete) {
             s.stale = true;
             keep_intercept(tools.smo);

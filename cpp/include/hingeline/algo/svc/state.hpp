@@ -90,6 +90,7 @@ inline State start(Array<Index> rows, Array<double> labels, const double* bounds
     State s;
     s.row = std::move(rows);
     s.y = std::move(labels);
+    s.bound.reserve(s.n());
     for (const Index row : s.row) s.bound.push_back(bounds[row]);
     s.beta.assign(s.n(), 0.0);
     s.v = s.y;
@@ -111,7 +112,9 @@ inline void restart(State& s, const double* bounds) {
     s = std::move(fresh);
 }
 inline State start(const Array<Index>& first, const Array<Index>& second, double first_label, const double* bounds) {
-    Array<Index> rows = first;
+    Array<Index> rows;
+    rows.reserve(first.size() + second.size());
+    rows.insert(rows.end(), first.begin(), first.end());
     rows.insert(rows.end(), second.begin(), second.end());
     Array<double> labels(rows.size(), -first_label);
     std::fill_n(labels.begin(), first.size(), first_label);
