@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from hingeline import (
@@ -19,6 +20,7 @@ from hingeline import (
     _core,
 )
 from hingeline.base.labels import n_pairs, pair_outputs, pairs
+from hingeline.model_selection import KernelSearchCV
 
 from .citizens import linear_function
 from .oracle.votes import most_votes, scaled_votes
@@ -141,6 +143,34 @@ def test_linear_votes_are_counted_in_blocks(monkeypatch):
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-12)
     assert sizes == [7, 7, 7, 7, 7, 1]
     assert (model.predict(X) == labels).all()
+
+
+def test_machines_that_are_put_away_have_the_bits_of_others():
+    """SVC keeps the machines of 4,096 pairs or fewer, and only the results of more."""
+    X, y = classes_problem(92, 4)
+    most, few = SVC(gamma=0.1).fit(X, y), SVC(gamma=0.1).fit(X[y < 90], y[y < 90])
+    second = pairs(92)[1]
+    common = np.flatnonzero(second < 90)  # first < second
+    for name in ("intercept_", "n_iter_", "kkt_violation_", "dual_objective_", "duality_gap_", "stop_reason_"):
+        np.testing.assert_array_equal(getattr(most, name)[common], getattr(few, name), err_msg=name)
+    dense = np.zeros((2, 91, len(y)))
+    for k, model in enumerate((most, few)):
+        support = model.support_ if k == 0 else np.flatnonzero(y < 90)[model.support_]
+        dense[k][: len(model.dual_coef_), support] = model.dual_coef_
+    np.testing.assert_array_equal(dense[0, :89, y < 90], dense[1, :89, y < 90])
+    own = np.isin(most.history_["machine"], common)
+    for name in ("step", "n_support", "kkt_violation", "kernel_evals"):
+        np.testing.assert_array_equal(most.history_[name][own], few.history_[name])
+    assert (np.diff(most.history_["machine"]) >= 0).all()
+
+
+def test_a_search_over_C_with_many_classes():
+    """Larger bounds start machines that were put away again."""
+    X, y = classes_problem(92, 4)
+    Cs = [0.01, 1.0, 100.0]
+    found = KernelSearchCV(SVC(gamma=0.1), {"C": Cs}, cv=2).fit(X, y)
+    expected = [cross_val_score(SVC(gamma=0.1, C=C), X, y, cv=2).mean() for C in Cs]
+    np.testing.assert_allclose(found.cv_results_["mean_test_score"], expected, atol=1e-12)
 
 
 # ---- memory ------------------------------------------------------------------------------------------

@@ -152,8 +152,10 @@ class Svc {
                 };
                 if (states_[k])
                     put(summary(*states_[k]));
+                else if (ended_[k].reason != Reason::running)
+                    put(ended_[k]);
                 else
-                    put(ended_[k].reason == Reason::running ? summary(*begin(k)) : ended_[k]);
+                    put(summary(*begin(k)));
             }
             if (!counts) break;
             for (Numeric<double>* one : {&intercept, &violation, &dual, &gap}) one->values.reserve(pairs_.size());
