@@ -38,6 +38,27 @@ test:
 test-python: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx
 	$(BIN)/python -m pytest -q -n auto --dist worksteal tests --pyargs hingeline
 
+# The oldest NumPy, SciPy, scikit-learn and joblib that pyproject.toml allows. They have wheels for Python 3.11 only:
+# make PYTHON=python3.11. Tests of what these versions lack are skipped.
+OLDEST := .venv-oldest
+.PHONY: test-oldest
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest -q -n auto --dist worksteal $(or $(ARGS),tests)
+
+$(OLDEST)/.group: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(OLDEST)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" | sed 's/>=/==/' > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --no-compile --requirement $(OLDEST)/oldest.txt --group test-oldest
+	@touch $@
+
+# The extension does not depend on these versions: it is compiled once.
+$(OLDEST)/.installed: $(INSTALLED) $(OLDEST)/.group
+	rm -rf build/oldest
+	$(PIP) wheel --quiet --no-build-isolation --no-deps --wheel-dir build/oldest .
+	$(OLDEST)/bin/python -m pip install --quiet --no-compile --force-reinstall --no-deps build/oldest/*.whl
+	@touch $@
+
 test-slow: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx $(GROUP)test-browser
 	$(BIN)/python -m pytest -q -m slow tests
 
@@ -117,7 +138,7 @@ format: $(GROUP)lint
 	$(BIN)/clang-format -i $(shell find cpp -name '*.hpp' -o -name '*.cpp')
 
 clean:
-	rm -rf $(VENV) build out
+	rm -rf $(VENV) $(OLDEST) build out
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

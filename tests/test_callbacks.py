@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from hingeline import LASVC, KernelSGDClassifier, WorstViolatorSVC
 
 from .citizens import MODELS, fingerprint, problem
-from .watching import Recorder
+from .watching import NO_CALLBACKS, Recorder
 
 
 class Breaker(Recorder):
@@ -58,7 +58,7 @@ def test_order_of_events():
 
 
 def test_scoring_monitor():
-    callback = pytest.importorskip("sklearn.callback")
+    callback = pytest.importorskip("sklearn.callback", reason=NO_CALLBACKS)
     X, y = problem(n=300)
     monitor = callback.ScoringMonitor(scoring="accuracy")
     model = WorstViolatorSVC().set_callbacks(monitor).fit(X, y)
@@ -73,7 +73,7 @@ def test_scoring_monitor():
 
 def test_progress_bar(capsys):
     pytest.importorskip("rich")
-    callback = pytest.importorskip("sklearn.callback")
+    callback = pytest.importorskip("sklearn.callback", reason=NO_CALLBACKS)
     X, y = problem()
     model = WorstViolatorSVC().set_callbacks(callback.ProgressBar()).fit(X, y)
     shown = capsys.readouterr().out
@@ -139,7 +139,7 @@ def test_callbacks_of_kernel_sgd(n_epochs, variant):
 @pytest.mark.parametrize("model", [LASVC(tol=1e-3), KernelSGDClassifier()], ids=["lasvc", "kernel sgd"])
 def test_progress_bar_of_streams(model, capsys):
     pytest.importorskip("rich")
-    callback = pytest.importorskip("sklearn.callback")
+    callback = pytest.importorskip("sklearn.callback", reason=NO_CALLBACKS)
     clone(model).set_callbacks(callback.ProgressBar()).fit(*problem())
     shown = capsys.readouterr().out
     assert f"{type(model).__name__} - fit" in shown
@@ -172,7 +172,7 @@ def test_callback_that_raises():
 
 
 def test_callbacks_reach_through_a_search():
-    callback = pytest.importorskip("sklearn.callback")
+    callback = pytest.importorskip("sklearn.callback", reason=NO_CALLBACKS)
     X, y = problem()
     monitor = callback.ScoringMonitor(scoring="accuracy")
     GridSearchCV(WorstViolatorSVC().set_callbacks(monitor), {"margin": [0.1, 0.5]}, cv=2).fit(X, y)

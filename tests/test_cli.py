@@ -24,6 +24,7 @@ from hingeline.cli.main import COMMANDS
 
 from .commands import command, svmlight, table  # noqa: F401
 from .data import blobs, noisy
+from .watching import needs_callbacks
 
 X, y = noisy(80)
 X3, y3 = blobs()
@@ -314,6 +315,7 @@ def test_help_of_all_commands(command):  # noqa: F811
     assert "usage" in command.err
 
 
+@needs_callbacks
 def test_a_bar_on_a_terminal(command, files, monkeypatch):  # noqa: F811
     seen = []
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)

@@ -27,6 +27,8 @@ from hingeline.linear import training  # noqa: E402
 from hingeline.linear.dask import reader, rounds  # noqa: E402
 from hingeline.linear.sums import Source  # noqa: E402
 
+from .watching import NO_CALLBACKS  # noqa: E402
+
 N, D, CHUNK = 1500, 6, 400
 
 
@@ -332,7 +334,7 @@ def test_ctrl_c_leaves_a_model(monkeypatch):
 
 
 def test_callbacks_watch():
-    pytest.importorskip("sklearn.callback", reason="this version of scikit-learn has no callbacks")
+    pytest.importorskip("sklearn.callback", reason=NO_CALLBACKS)
     X, score = rows()
     Z, y = chunked(X), chunked(labels(score, 2))
     seen = []

@@ -15,7 +15,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.callback import ProgressBar
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -38,6 +37,7 @@ from .estimators import MODELS
 from .fuzz_models import outcome
 from .golden.make import FIRST, X, learn_on, outputs, y
 from .private import bits
+from .watching import Recorder
 
 pytestmark = pytest.mark.filterwarnings("ignore:The `probability` parameter:FutureWarning")
 WORDS = np.array(["sepal", "päonie", "iris"])
@@ -216,7 +216,7 @@ def test_an_error_while_writing_leaves_the_older_file(tmp_path, monkeypatch):
 def test_what_is_left_out(tmp_path):
     with config_context(enable_metadata_routing=True):
         model = halfway(MODELS["SVC"]).set_fit_request(sample_weight=True)
-    model.set_callbacks(ProgressBar())
+    model.set_callbacks(Recorder())
     other = again(model, tmp_path)
     assert vars(model).keys() - vars(other).keys() == {"_metadata_request", "_skl_callbacks"}
     np.testing.assert_array_equal(other.predict(X), model.predict(X))

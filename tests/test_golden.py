@@ -1,14 +1,12 @@
 """Estimators that an earlier hingeline saved: they load, answer as they did, and streams go on."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 import hingeline
 
 from .estimators import ESTIMATORS, MODELS
-from .golden.make import FOLDER, learn_on, outputs, saved_names
+from .golden.make import FOLDER, learn_on, loads, outputs, saved_names
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 
@@ -23,9 +21,9 @@ def test_every_estimator_has_a_model():
 @pytest.mark.parametrize("form", ["pickle", "file"])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_saved_estimator_is_still_read(name, form):
-    golden = pickle.loads((FOLDER / f"{name}.pkl").read_bytes())
+    golden = loads((FOLDER / f"{name}.pkl").read_bytes())
     file = FOLDER / f"{name}.safetensors"
-    model = pickle.loads(golden["saved"]) if form == "pickle" else hingeline.load(file)
+    model = loads(golden["saved"]) if form == "pickle" else hingeline.load(file)
     np.testing.assert_allclose(outputs(model), golden["outputs"], rtol=1e-8, atol=1e-8)
     assert saved_names(model) == golden["names"], "the saved fields changed: raise their version, run tests.golden.make"
     if "after" in golden:
@@ -43,7 +41,7 @@ def test_a_saved_estimator_is_still_read(name, form):
     ],
 )
 def test_an_unknown_state_is_refused(name, field, value, message):
-    model = pickle.loads(pickle.loads((FOLDER / f"{name}.pkl").read_bytes())["saved"])
+    model = loads(loads((FOLDER / f"{name}.pkl").read_bytes())["saved"])
     core, state = model._model.core, model._model.core.save()
     before = outputs(model)
     if value is None:

@@ -30,6 +30,7 @@ from .exact import (
     stream,
 )
 from .oracle.equality_qp import classifier_box, equality_qp
+from .watching import NO_CALLBACKS
 
 # ---- the estimator -------------------------------------------------------------------------------------
 
@@ -168,7 +169,7 @@ def test_precomputed_has_a_remedy():
 
 
 def test_progress_of_a_fit():
-    callback = pytest.importorskip("sklearn.callback")
+    callback = pytest.importorskip("sklearn.callback", reason=NO_CALLBACKS)
     X, y = noisy(60)
     model = IncrementalSVC(**KERNELS["rbf"])
     model.set_callbacks(callback.ScoringMonitor(scoring="accuracy")).fit(X, y)

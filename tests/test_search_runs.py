@@ -20,6 +20,8 @@ from hingeline.files.log import line
 from hingeline.model_selection import KernelSearchCV, nested_cross_validate
 from tests.test_search import GRIDS, SCORES, assert_same, samples
 
+from .watching import needs_callbacks
+
 GRID = GRIDS[SVC]
 
 
@@ -252,6 +254,7 @@ class Watcher:
         self.tasks.append(context.task_name)
 
 
+@needs_callbacks
 def test_callbacks_see_every_cell():
     X, y = samples(60)
     seen = []

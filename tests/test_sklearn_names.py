@@ -20,8 +20,9 @@ from sklearn.svm import LinearSVC
 
 from hingeline import _sklearn
 
+from .watching import needs_callbacks
+
 X, y = make_moons(60, random_state=0)
-needs_callbacks = pytest.mark.skipif(not _sklearn.HAVE_CALLBACKS, reason="scikit-learn has callbacks since 1.9")
 
 
 class Counter:

@@ -21,6 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hingeline.cli.main import main
 
+from .watching import NO_CALLBACKS
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 
@@ -39,6 +41,8 @@ def missing(code):
     for library in ("onnx", "onnxruntime", "skl2onnx", "skops", "skactiveml"):
         if library in code and importlib.util.find_spec(library) is None:
             return f"needs {library}"
+    if "sklearn.callback" in code and importlib.util.find_spec("sklearn.callback") is None:
+        return NO_CALLBACKS
     if "sklearn.callback" in code and importlib.util.find_spec("rich") is None:
         return "needs rich"
     if "datasets.load(" in code and not Path(os.environ.get("HINGELINE_DATA", "")).joinpath("adult.npz").exists():

@@ -18,7 +18,7 @@ __all__ = ["g_mean_score", "prbep_score"]
 
 def _labels(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     """`values` as one column of class labels."""
-    column = column_or_1d(values, input_name=name)
+    column = column_or_1d(values)
     assert_all_finite(column, input_name=name)
     kind = type_of_target(column, input_name=name)
     if kind not in ("binary", "multiclass"):
@@ -70,7 +70,7 @@ def prbep_score(y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, pos_label: Any
     >>> scorer = make_scorer(prbep_score, response_method="decision_function")
     """
     labels = _labels(y_true, "y_true")
-    score = column_or_1d(y_score, dtype=np.float64, input_name="y_score")
+    score = column_or_1d(y_score, dtype=np.float64)
     check_consistent_length(labels, score)
     assert_all_finite(score, input_name="y_score")
     classes = np.unique(labels)

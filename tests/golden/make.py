@@ -4,6 +4,7 @@ Run ``python -m tests.golden.make`` after a change of the saved fields, which mu
 estimator give its name: ``python -m tests.golden.make SVC``.
 """
 
+import io
 import pickle
 import sys
 from pathlib import Path
@@ -22,6 +23,19 @@ order = np.random.RandomState(0).permutation(len(X))
 X, y = X[order], y[order]
 #: Rows that are learnt before saving; the next ones are learnt after loading.
 FIRST, NEXT = slice(0, 60), slice(60, 90)
+
+
+class Reader(pickle.Unpickler):
+    """Reads pickles of NumPy 2 with older versions, too."""
+
+    def find_class(self, module, name):
+        module = module.replace("numpy._core", "numpy.core") if np.__version__.startswith("1.") else module
+        return super().find_class(module, name)
+
+
+def loads(content):
+    """Object from a golden pickle."""
+    return Reader(io.BytesIO(content)).load()
 
 
 def outputs(model):

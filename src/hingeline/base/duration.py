@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from .._sklearn import HAVE_CALLBACKS
 from .warn import warn
 
 #: Estimated seconds from which a fit warns: fits to strongly overlapping classes then take about two minutes.
@@ -65,7 +66,8 @@ def warn_of_long_fit(estimator: Any, X: Any) -> None:
     warn(
         f"Fitting {type(estimator).__name__} to {n:,} rows may take minutes: about {duration} for an average problem, "
         "several times as long if classes overlap much and C is large. Faster: NystroemSVC, fewer rows, or n_jobs. "
-        "Ctrl-C leaves a usable model; callbacks such as sklearn.callback.ProgressBar show the progress."
+        "Ctrl-C leaves a usable model"
+        + ("; callbacks such as sklearn.callback.ProgressBar show the progress." if HAVE_CALLBACKS else ".")
     )
 
 

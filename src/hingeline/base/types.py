@@ -11,9 +11,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 #: Rows of numbers: anything that NumPy makes an array of, or a sparse matrix or array.
-MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix
+MatrixLike: TypeAlias = "npt.ArrayLike | sp.sparray | sp.spmatrix"  # SciPy has sparray since 1.11
 #: Samples: rows of numbers, or with a callable kernel a sequence of anything.
-Rows: TypeAlias = MatrixLike | Sequence[Any]
+Rows: TypeAlias = "MatrixLike | Sequence[Any]"
 #: Function of two sets of rows that returns the matrix of kernel values between them.
 KernelFunction: TypeAlias = Callable[[Any, Any], npt.ArrayLike]
 #: Kernel of an estimator.
