@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -76,10 +77,12 @@ def test_the_page_makes_an_estimator_and_a_kernel(tmp_path):
     row, public, model, kernel = blocks("python")
     line, kernel_map = blocks("cpp")
     registry = tmp_path / "src/hingeline/_registry.py"
-    insert(registry, '        Estimator(\n            "LASVC"', row)
-    insert(registry, '        Kernel("precomputed"', kernel)
+    insert(registry, '        Estimator(\n            "LASVC"', f"{row.rstrip()},\n")
+    insert(registry, '        Kernel("precomputed"', f"{kernel.rstrip()},\n")
+    runpy.run_path(str(registry))  # the tables are sound: the build takes minutes
     insert(tmp_path / "src/hingeline/__init__.py", "    from .batch.svc import", "    " + public)
-    insert(tmp_path / "tests/estimators.py", '    "SVC":', model)
+    with open(tmp_path / "tests/estimators.py", "a") as estimators:
+        estimators.write(model)
     insert(tmp_path / KERNELS, "    X(sigmoid, Sigmoid)", line.rstrip() + " \\\n")
     insert(tmp_path / KERNELS, "/// Call f with the map of a kernel.", kernel_map)
     content = (tmp_path / KERNELS).read_text()

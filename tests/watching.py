@@ -1,10 +1,11 @@
-"""A callback that keeps what it is told. Tests that use it are skipped where scikit-learn has no callbacks."""
+"""A callback that keeps what it is told. Tests that set callbacks are skipped where scikit-learn has none."""
 
 import pytest
 
 from hingeline._sklearn import HAVE_CALLBACKS
 
-NO_CALLBACKS = "scikit-learn has callbacks since 1.9"
+from .conftest import NO_CALLBACKS
+
 needs_callbacks = pytest.mark.skipif(not HAVE_CALLBACKS, reason=NO_CALLBACKS)
 
 
@@ -12,8 +13,6 @@ class Recorder:
     """Counts the ends of tasks and asks to stop at the given one."""
 
     def __init__(self, stop_at=None):
-        if not HAVE_CALLBACKS:
-            pytest.skip(NO_CALLBACKS)
         self.stop_at = stop_at
         self.events = []
         self.models = []
