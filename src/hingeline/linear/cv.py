@@ -14,9 +14,9 @@ from ..base import params
 from ..base.fit import Training, run, with_callbacks
 from .estimator import require_memory
 from .finite_newton import CLASSIFIER_RULES, LinearClassifier, LinearSVC
-from .path import checked_Cs
+from .path import check_Cs
 from .problem import MemoryRows, Problem
-from .training import explained, one_blas_thread
+from .training import computing
 
 #: Fitted attributes that come from the fit to all rows.
 FITTED = ("coef_", "intercept_", "n_iter_", "duality_gap_", "objective_", "decision_scale_")
@@ -60,7 +60,7 @@ class Search(Training):
         return bool(self.found)
 
     def advance(self, steps: int | None) -> bool:
-        with one_blas_thread(), explained(self.X, type(self.estimator).__name__):
+        with computing(self.X, type(self.estimator).__name__):
             for _ in self.steps if steps is None else islice(self.steps, steps):
                 pass
         return not self.found
@@ -78,9 +78,9 @@ class Search(Training):
         """Means over the folds for the last C, or the result."""
         return {"classes_": self.estimator.classes_, **(self.found or self._means(self.last))}
 
-    def _work(self, problems: list[Any]) -> Iterator[None]:
+    def _work(self, problems: list[Problem]) -> Iterator[None]:
         est, n_folds = self.estimator, len(self.folds)
-        for k, of, minimiser in est._walk(self._with_folds(problems), self.values):
+        for k, of, minimiser in est._walk(self._add_folds(problems), self.values):
             own = slice(of.start // n_folds, of.stop // n_folds)
             self.points[k, :, own] = minimiser.points.reshape(n_folds, -1, self.points.shape[-1])
             self.scales[k, :, own] = minimiser.largest_outputs().reshape(n_folds, -1)
@@ -89,7 +89,7 @@ class Search(Training):
         self.found = self._result(est._scores(self.X, self.y, self.folds, self.values, self.points, self.scales))
         yield
 
-    def _with_folds(self, problems: list[Any]) -> list[Any]:
+    def _add_folds(self, problems: list[Problem]) -> list[Problem]:
         """Problems whose machines are those of all folds, with weight zero for the rows held out."""
         train = np.zeros((len(self.folds), len(self.y)))
         for line, (rows, _) in zip(train, self.folds, strict=True):
@@ -239,7 +239,7 @@ class LinearSVCCV(LinearClassifier):
     def _values(self) -> np.ndarray:
         """Values of C to compare."""
         if not isinstance(self.Cs, Integral) or isinstance(self.Cs, bool):
-            return checked_Cs(self.Cs)
+            return check_Cs(self.Cs)
         if self.Cs < 1:
             raise ValueError(f"Cs must be at least 1. Got {self.Cs}.")
         return np.logspace(-4, 4, int(self.Cs))

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._sklearn import callbacks_of
 from ..base import params
+from ..base.fit import run, with_callbacks
 from ..base.labels import WeightedLabels, label_column, require_two
 from ..base.rows import LARGEST, RowEstimator, require_labels
 from ..base.state import snapshot
+from ..base.types import MatrixLike
 from .dual import DualMinimiser, prefers_dual
 from .layout import Layout
 from .minimiser import Minimiser
 from .problem import Problem, training_matrix
 from .training import LinearTraining, in_partitions
 
+
+class Collection(Protocol):
+    """Dask array, dataframe or series."""
+
+    def __dask_graph__(self) -> Any:
+        """Tasks."""
+
+
+#: Rows, or one value for each row: in memory, or in partitions.
+Table: TypeAlias = MatrixLike | Collection
+Column: TypeAlias = npt.ArrayLike | Collection
 #: Weight of the losses in the core, in units of C: the core halves the squared ones.
 LOSS_WEIGHTS = {"squared_hinge": 2.0, "huber": 2.0, "squared": 2.0, "hinge": 1.0}
 LINEAR_RULES = {
@@ -55,59 +69,11 @@ def by_partition(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     def call(self: Any, X: Any) -> Any:
         if not in_partitions(X):
             return method(snapshot(self), X)  # one state, while another thread learns
-        from .dask.prediction import mapped
+        from .dask.prediction import map_partitions
 
-        return mapped(self, method.__name__, X)
+        return map_partitions(self, method.__name__, X)
 
     return call
-
-
-class PartitionedClassifierMixin(ClassifierMixin):
-    """scikit-learn's mixin, with predictions and a score for Dask collections."""
-
-    @by_partition
-    def predict(self, X: Any) -> np.ndarray:
-        """Class labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
-            Samples; Dask input returns a lazy Dask array.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of ``classes_``.
-        """
-        X = self._validate_predict(X)
-        return self.classes_[self._chosen(X)]
-
-    def _chosen(self, X: Any) -> np.ndarray:
-        """Indices of the predicted classes, for checked rows."""
-        raise NotImplementedError
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
-            Samples.
-        y : array-like or dask array or series of shape (n_samples,)
-            Labels.
-        sample_weight : array-like or dask array or series of shape (n_samples,), default=None
-            Weights of the samples.
-
-        Returns
-        -------
-        float
-            Share of the samples, by weight, that are predicted correctly.
-        """
-        if not in_partitions(X):
-            return float(super().score(X, y, sample_weight))
-        from .dask.prediction import accuracy
-
-        return accuracy(self, X, y, sample_weight)
 
 
 #: Largest `coef_` in bytes. Training needs several arrays of its size.
@@ -150,8 +116,8 @@ def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes.astype(np.int64)
 
 
-class LinearEstimator(WeightedLabels, RowEstimator):
-    """Base of the estimators that a :class:`~hingeline.linear.minimiser.Minimiser` trains.
+class LinearEstimator(WeightedLabels, ClassifierMixin, RowEstimator):
+    """Base of the classifiers that a :class:`~hingeline.linear.minimiser.Minimiser` trains, also on Dask collections.
 
     A subclass says which machines its labels make (:meth:`_encode`, :meth:`_layout`) and what their weight vectors mean
     (:meth:`_fitted_attributes`, :meth:`_points`).
@@ -163,6 +129,76 @@ class LinearEstimator(WeightedLabels, RowEstimator):
     _publishes_multipliers = False
     #: KKT violation to reach as well; a parameter of some estimators.
     kkt_tol: float | None = None
+
+    @with_callbacks
+    def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
+        """Learn from training data.
+
+        Ctrl-C ends training early and leaves a usable model behind.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Training samples, float32 or float64. Sums are in double, except Hessians, which may be in single precision.
+            Dask partitions stay where they are.
+        y : array-like or dask array or series of shape (n_samples,)
+            Labels.
+        sample_weight : array-like or dask array or series of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+        """
+        run(self, type(self)._prepare, X, y, sample_weight)
+        return self
+
+    @by_partition
+    def predict(self, X: Table) -> np.ndarray:
+        """Class labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Samples; Dask input returns a lazy Dask array.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of ``classes_``.
+        """
+        X = self._validate_predict(X)
+        return self.classes_[self._choose(X)]
+
+    def _choose(self, X: Any) -> np.ndarray:
+        """Indices of the predicted classes, for checked rows."""
+        raise NotImplementedError
+
+    def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
+        """Accuracy.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
+            Samples.
+        y : array-like or dask array or series of shape (n_samples,)
+            Labels.
+        sample_weight : array-like or dask array or series of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            Share of the samples, by weight, that are predicted correctly.
+        """
+        if not in_partitions(X):
+            return float(super().score(X, y, sample_weight))
+        from .dask.prediction import compute_accuracy
+
+        return compute_accuracy(self, X, y, sample_weight)
+
+    # ---- what subclasses say --------------------------------------------------------------------------
 
     def _encode(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Classes in their order, and the index of each label's class."""
@@ -214,15 +250,14 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         shape = (sum(problem.n_machines for problem in problems), problems[0].length)
         if points is None and before and before[1].shape == shape and np.array_equal(before[0], self.classes_):
             points = before[1]
-        minimisers = []
-        for problem in problems:
-            own = None if points is None else points[: problem.n_machines]
-            points = None if points is None else points[problem.n_machines :]
-            minimisers.append(self._minimiser(problem, 1.0 / self._loss_weight, own))
+        ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
+        starts = [None] * len(problems) if points is None else np.split(points, ends)
+        lam = 1.0 / self._loss_weight
+        minimisers = [self._minimiser(problem, lam, own) for problem, own in zip(problems, starts, strict=True)]
         bar = None if in_partitions(X) and not callbacks_of(self) else False
         return LinearTraining(self, X, y, minimisers, bar)
 
-    def _start(self, problems: list[Any]) -> np.ndarray | None:
+    def _start(self, problems: list[Problem]) -> np.ndarray | None:
         """Starting points from the arguments of fit."""
         return None
 
@@ -233,7 +268,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         solver = "cg" if self.solver == "dual" else self.solver
         return Minimiser(problem, lam, points, many=many, solver=solver, **options)
 
-    def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:
+    def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Problem]]:
         """Checked X and labels, and the problems of the machines."""
         if in_partitions(X):
             from .dask.fitting import build_problem
@@ -251,7 +286,7 @@ class LinearEstimator(WeightedLabels, RowEstimator):
         self._set_classes(classes, np.bincount(codes, minlength=len(classes)))
         return X, codes, weights
 
-    def _local_problems(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> list[Any]:
+    def _local_problems(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> list[Problem]:
         """One problem for all machines over the same rows: all classes against the rest, or one pair of classes."""
         layout = self._layout(X.shape[1])
         require_room(layout)

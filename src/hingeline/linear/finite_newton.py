@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.extmath import safe_sparse_dot
 
 from .. import _core
@@ -13,9 +14,10 @@ from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import choose_classes, n_pairs, read_only, vote_scale
 from ..base.rows import require_array, require_finite, row_blocks
-from .estimator import LINEAR_RULES, LOSS_WEIGHTS, LinearEstimator, PartitionedClassifierMixin, by_partition
+from .estimator import LINEAR_RULES, LOSS_WEIGHTS, Column, LinearEstimator, Table, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scale_guess
+from .problem import Problem
 
 CLASSIFIER_RULES = {
     **LINEAR_RULES,
@@ -27,7 +29,7 @@ CLASSIFIER_RULES = {
 }
 
 
-class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
+class LinearClassifier(LinearEstimator):
     """Base of the linear classifiers: from labels to machines, from weights to decisions."""
 
     _needed = (*LinearEstimator._needed, "intercept_")
@@ -43,7 +45,7 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
         offset = float(self.intercept_scaling) if self.fit_intercept else 1.0
         return Layout(kind, len(self.classes_), n_features, int(self.fit_intercept), offset, self.class_weight_)
 
-    def _joined(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    def _join(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """Weight vectors in the core's form: the threshold is -intercept / intercept_scaling."""
         if not self.fit_intercept:
             return np.array(coef, dtype=np.float64)
@@ -55,7 +57,7 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
             return read_only(points.copy()), np.zeros(len(points))
         return read_only(points[:, :-1].copy()), -self.intercept_scaling * points[:, -1]
 
-    def _walk(self, problems: list[Any], Cs: np.ndarray) -> Iterator[tuple[int, slice, Minimiser]]:
+    def _walk(self, problems: list[Problem], Cs: np.ndarray) -> Iterator[tuple[int, slice, Minimiser]]:
         """Minimise for all values of C; yields the index of C, the machines, and the minimiser at their minima."""
         weights = Cs * LOSS_WEIGHTS[self.loss]
         first = 0
@@ -75,7 +77,7 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
     # ---- decisions -----------------------------------------------------------------------------------
 
     @by_partition
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Table) -> np.ndarray:
         """Decision values.
 
         Parameters
@@ -92,17 +94,17 @@ class LinearClassifier(PartitionedClassifierMixin, LinearEstimator):
         """
         X = self._validate_predict(X)
         if self._by_pairs and self.decision_function_shape == "ovr":
-            return self._counted(X, labels=False)
+            return self._count_votes(X, labels=False)
         decisions = self._decisions(X)
         return decisions.ravel() if len(self.classes_) == 2 else decisions
 
     def _decisions(self, X: Any) -> np.ndarray:
         return require_finite(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
 
-    def _chosen(self, X: Any) -> np.ndarray:
-        return self._counted(X, labels=True) if self._by_pairs else choose_classes(self._decisions(X), None)
+    def _choose(self, X: Any) -> np.ndarray:
+        return self._count_votes(X, labels=True) if self._by_pairs else choose_classes(self._decisions(X), None)
 
-    def _counted(self, X: Any, *, labels: bool) -> np.ndarray:
+    def _count_votes(self, X: Any, *, labels: bool) -> np.ndarray:
         """Votes of the pairs for each class, or with `labels` the class with most, counted in blocks of rows."""
         votes = _core.Votes(len(self.classes_), scale=vote_scale(self.decision_scale_), labels=labels)
         blocks = row_blocks(X.shape[0], len(self.decision_scale_))
@@ -247,8 +249,13 @@ class LinearSVC(LinearClassifier):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None
-    ) -> LinearSVC:
+        self,
+        X: Table,
+        y: Column,
+        sample_weight: Column | None = None,
+        coef_init: npt.ArrayLike | None = None,
+        intercept_init: npt.ArrayLike | None = None,
+    ) -> Self:
         """Learn from training data.
 
         Ctrl-C ends training early and leaves a usable model behind.
@@ -278,9 +285,9 @@ class LinearSVC(LinearClassifier):
         return self
 
     def _points(self) -> np.ndarray:
-        return self._joined(self.coef_, self.intercept_)
+        return self._join(self.coef_, self.intercept_)
 
-    def _start(self, problems: list[Any], coef_init: Any = None, intercept_init: Any = None) -> np.ndarray | None:
+    def _start(self, problems: list[Problem], coef_init: Any = None, intercept_init: Any = None) -> np.ndarray | None:
         if coef_init is None:
             if intercept_init is not None:
                 raise ValueError("intercept_init needs coef_init as well.")
@@ -302,7 +309,7 @@ class LinearSVC(LinearClassifier):
             raise ValueError(
                 f"intercept_init must hold finite numbers in shape {(n_machines,)}. Got shape {intercept.shape}."
             )
-        return self._joined(coef, intercept)
+        return self._join(coef, intercept)
 
     def _fitted_attributes(
         self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -109,6 +109,33 @@ def _scale_again(
     return best
 
 
+class Minima(NamedTuple):
+    """Results of machines, one entry or line each. Objectives and gaps are in units of the penalty."""
+
+    points: np.ndarray
+    #: Largest absolute outputs in training, or none.
+    largest: np.ndarray
+    objective: np.ndarray
+    gap: np.ndarray
+    n_iter: np.ndarray
+    reason: np.ndarray
+
+    @classmethod
+    def join(cls, parts: Iterable[Minima]) -> Minima:
+        """Results of all machines from those of several minimisers."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def attributes(self, weight: float, unfinished: str = "") -> dict[str, np.ndarray]:
+        """Fitted attributes; `unfinished` is the stop reason of machines that could go on."""
+        reasons = self.reason.astype(str)
+        return {
+            "objective_": weight * self.objective,
+            "duality_gap_": weight * self.gap,
+            "n_iter_": self.n_iter,
+            "stop_reason_": np.where(reasons == "running", unfinished or "running", reasons),
+        }
+
+
 def finish(stages: Iterable[Newton]) -> None:
     """Iterate stage after stage to its end."""
     for newton in stages:
@@ -203,6 +230,11 @@ class Minimiser:
         """Passes over the rows."""
         passes: float = self.source.n_passes + self.other_passes
         return passes
+
+    def read(self, by_pairs: bool) -> Minima:
+        """Results at the current points; `by_pairs`: with the largest outputs."""
+        largest = self.largest_outputs() if by_pairs else np.empty(0)
+        return Minima(self.points.copy(), largest, self.objective(), self.gap(), self.newton.n_iter.copy(), self.reason)
 
     def largest_outputs(self) -> np.ndarray:
         """Largest absolute output of each machine over the rows."""

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils import assert_all_finite
 
 from ..base import params
-from ..base.fit import run, with_callbacks
 from ..base.kernel import entry_variance
 from ..base.labels import read_only
 from ..base.rows import require_array, require_finite, require_sound
@@ -177,27 +176,6 @@ class NystroemSVC(LinearClassifier):
         n_jobs: int | None = None,
     ) -> None:
         params.assign(self, locals())
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NystroemSVC:
-        """Learn from all training data. Ctrl-C ends training, keeps the model and raises KeyboardInterrupt.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
-            Training samples.
-        y : array-like or dask array or series of shape (n_samples,)
-            Labels.
-        sample_weight : array-like or dask array or series of shape (n_samples,), default=None
-            Weights of the samples.
-
-        Returns
-        -------
-        NystroemSVC
-            The fitted estimator.
-        """
-        run(self, type(self)._prepare, X, y, sample_weight)
-        return self
 
     # ---- from data to machines -----------------------------------------------------------------------
 

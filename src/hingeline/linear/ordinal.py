@@ -8,15 +8,14 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ..base import params
-from ..base.fit import run, with_callbacks
 from ..base.labels import read_only
 from ..base.rows import require_array, require_finite
 from ..base.warn import warn
-from .estimator import LinearEstimator, PartitionedClassifierMixin, by_partition, class_codes
+from .estimator import LinearEstimator, Table, by_partition, class_codes
 from .layout import Layout
 
 
-class OrdinalSVC(PartitionedClassifierMixin, LinearEstimator):
+class OrdinalSVC(LinearEstimator):
     """Linear classifier for ordered classes: one direction, and thresholds on it.
 
     Minimises ``(|w|^2 + |b|^2) / 2 + C sum_i s_i sum_r L(1 - t_ir (w.x_i - b_r))`` over weights w and thresholds
@@ -111,28 +110,6 @@ class OrdinalSVC(PartitionedClassifierMixin, LinearEstimator):
     ) -> None:
         params.assign(self, locals())
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OrdinalSVC:
-        """Learn from training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array or dataframe} of shape (n_samples, n_features)
-            Training samples, float32 or float64. Sums are in double, except Hessians, which may be in single precision.
-            Dask partitions stay where they are.
-        y : array-like or dask array or series of shape (n_samples,)
-            Labels.
-        sample_weight : array-like or dask array or series of shape (n_samples,), default=None
-            Weights of the samples.
-
-        Returns
-        -------
-        OrdinalSVC
-            The fitted estimator.
-        """
-        run(self, type(self)._prepare, X, y, sample_weight)
-        return self
-
     def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:
         self._categories = _ordered_categories(y)
         return super()._problems(X, y, sample_weight)
@@ -189,7 +166,7 @@ class OrdinalSVC(PartitionedClassifierMixin, LinearEstimator):
         return require_finite(np.asarray(safe_sparse_dot(X, self.coef_)).ravel())
 
     @by_partition
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Table) -> np.ndarray:
         """Distance of samples to the ends of the classes' intervals.
 
         Parameters
@@ -210,7 +187,7 @@ class OrdinalSVC(PartitionedClassifierMixin, LinearEstimator):
         ends = np.full((len(above), 1), np.inf)
         return np.minimum(np.hstack([ends, above]), np.hstack([-above, ends]))
 
-    def _chosen(self, X: Any) -> np.ndarray:
+    def _choose(self, X: Any) -> np.ndarray:
         return np.searchsorted(self.thresholds_, self._scores(X), side="left")
 
     def _check_weights(self, n_classes: int, width: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from ..base import params
 from ..base.rows import LARGEST
 from ..base.warn import warn
-from .estimator import LOSS_WEIGHTS, require_memory
+from .estimator import require_memory
 from .finite_newton import LinearClassifier, LinearSVC
-from .minimiser import Minimiser
-from .training import explained, large_gaps, one_blas_thread
+from .minimiser import Minima
+from .training import computing, explain_gaps
 
 T = TypeVar("T", bound=LinearClassifier)
 
@@ -60,71 +60,27 @@ def fit_path(
 ) -> list[T]:
     """Fitted models of a class for each value of C; `name` is that of the public function."""
     require_memory(X, name)
-    values = checked_Cs(Cs)
+    values = check_Cs(Cs)
     model = learner(**parameters)
     params.check(model, model._rules)
-    with one_blas_thread(), explained(X, name):
+    found: list[list[Minima]] = [[] for _ in values]
+    with computing(X, name):
         X, _, problems = model._problems(X, y, sample_weight)
-        results = PathResults(values * LOSS_WEIGHTS[model.loss], problems, model._by_pairs)
-        for k, of, minimiser in model._walk(problems, values):
-            results.record(k, of, minimiser)
-    for text in results.complaints(model):
-        warn(text, ConvergenceWarning)
+        for k, _, minimiser in model._walk(problems, values):
+            found[k].append(minimiser.read(model._by_pairs))
     shared = {key: value for key, value in vars(model).items() if key.endswith("_")}
     models = []
-    for k, C in enumerate(values):
-        own = learner(**{**parameters, "C": float(C)})
-        fitted = model._fitted_attributes(results.points[k], results.attributes(k), results.scales[k])
+    for C, parts in zip(values.tolist(), found, strict=True):
+        own, minima = learner(**{**parameters, "C": C}), Minima.join(parts)
+        fitted = model._fitted_attributes(minima.points, minima.attributes(own._loss_weight), minima.largest)
         own.__dict__.update(shared | fitted)
         models.append(own)
+    for text in explain_gaps(model, models):
+        warn(text, ConvergenceWarning)
     return models
 
 
-class PathResults:
-    """Attributes of the machines for all values of C: arrays of shape (n_Cs, n_machines).
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_Cs,)
-        Weight of the losses of the core for each value of C.
-    problems : list of Problem
-        Problems of the machines.
-    by_pairs : bool
-        Whether the largest outputs are recorded.
-    """
-
-    def __init__(self, weights: np.ndarray, problems: list[Any], by_pairs: bool) -> None:
-        self.weights = weights
-        self.shape = len(weights), sum(problem.n_machines for problem in problems)
-        self.points = np.empty((*self.shape, problems[0].length))
-        self.scales = np.empty(self.shape if by_pairs else (len(weights), 0))
-        self.objective_, self.duality_gap_ = np.empty((2, *self.shape))
-        self.n_iter_ = np.empty(self.shape, dtype=np.int64)
-        self.stop_reason_ = np.empty(self.shape, dtype=object)
-
-    def record(self, k: int, of: slice, minimiser: Minimiser) -> None:
-        """Record what a minimiser found for machines `of` and the value of C with index `k`."""
-        self.n_iter_[k, of] = minimiser.newton.n_iter
-        self.duality_gap_[k, of] = self.weights[k] * minimiser.gap()
-        self.objective_[k, of] = self.weights[k] * minimiser.objective()
-        self.points[k, of] = minimiser.points
-        if self.scales.size:
-            self.scales[k, of] = minimiser.largest_outputs()
-        self.stop_reason_[k, of] = minimiser.reason
-
-    def attributes(self, k: int) -> dict[str, np.ndarray]:
-        """Fitted attributes of the model with the value of C with index `k`."""
-        found = {"objective_": self.objective_[k], "duality_gap_": self.duality_gap_[k], "n_iter_": self.n_iter_[k]}
-        return found | {"stop_reason_": self.stop_reason_[k].astype(str)}
-
-    def complaints(self, model: LinearClassifier) -> Iterator[str]:
-        """Texts of warnings about machines that stopped early."""
-        return large_gaps(
-            self.stop_reason_.ravel(), self.duality_gap_, self.objective_, model.tol, kkt_tol=model.kkt_tol
-        )
-
-
-def checked_Cs(Cs: Any) -> np.ndarray:
+def check_Cs(Cs: Any) -> np.ndarray:
     """Values of C as an array."""
     try:
         values = np.asarray(Cs, dtype=np.float64)

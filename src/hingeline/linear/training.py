@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..base.fit import Training
 from ..base.progress import progress
-from .minimiser import Minimiser
+from .minimiser import Minima, Minimiser
 from .newton import Newton
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def one_blas_thread() -> Iterator[None]:
 
 
 @contextmanager
-def explained(X: Any, name: str) -> Iterator[None]:
-    """Turn numbers that leave the range of a double into a ValueError about X."""
+def computing(X: Any, name: str) -> Iterator[None]:
+    """Limit BLAS to one thread, and turn numbers that leave the range of a double into a ValueError about X."""
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             yield
     except FloatingPointError:
         if not in_partitions(X):  # partitions were checked in the first pass
@@ -57,22 +57,22 @@ def explained(X: Any, name: str) -> Iterator[None]:
         ) from None
 
 
-def large_gaps(
-    reasons: np.ndarray, gaps: Any, objectives: Any, tol: float, kkt_tol: float | None = None
-) -> Iterator[str]:
-    """Texts of warnings about machines that stopped early."""
-    late = np.flatnonzero((reasons == "max_iter") | (reasons == "precision"))
-    if not len(late):
+def explain_gaps(estimator: LinearEstimator, models: list[Any]) -> Iterator[str]:
+    """Texts of warnings about machines of fitted models, with the parameters of `estimator`, that stopped early."""
+    names = ("stop_reason_", "duality_gap_", "objective_")
+    reasons, gaps, objectives = (np.hstack([getattr(model, name) for model in models]) for name in names)
+    late = (reasons == "max_iter") | (reasons == "precision")
+    if not late.any():
         return
-    gap = np.ravel(gaps)[late] / np.ravel(objectives)[late]
+    tol, kkt_tol = estimator.tol, estimator.kkt_tol
     other = "" if kkt_tol is None else f" and the KKT violation at most kkt_tol={kkt_tol:g}"
-    names = "tol" if kkt_tol is None else "tol and kkt_tol"
-    advice = (
-        f"Raise max_iter or {names}." if (reasons == "max_iter").any() else f"Scale the features, or raise {names}."
-    )
+    parameters = "tol" if kkt_tol is None else "tol and kkt_tol"
+    advice = "Raise max_iter or" if (reasons == "max_iter").any() else "Scale the features, or raise"
+    largest = (gaps[late] / objectives[late]).max()
     yield (
-        f"{len(late)} of {len(reasons)} machines stopped ({', '.join(sorted(set(reasons[late])))}) before the "
-        f"duality gap was below tol={tol:g} of the objective (largest {gap.max():.3g}){other}. {advice}"
+        f"{late.sum()} of {len(reasons)} machines stopped ({', '.join(sorted(set(reasons[late])))}) before the "
+        f"duality gap was below tol={tol:g} of the objective (largest {largest:.3g}){other}. "
+        f"{advice} {parameters}."
     )
 
 
@@ -107,11 +107,7 @@ class LinearTraining(Training):
 
     def advance(self, steps: int | None) -> bool:
         """Make at most `steps` Newton iterations (None: all). True if iterations are left."""
-        with (
-            one_blas_thread(),
-            explained(self.X, type(self.estimator).__name__),
-            progress(self.show_progress, 100, "fit") as tell,
-        ):
+        with computing(self.X, type(self.estimator).__name__), progress(self.show_progress, 100, "fit") as tell:
             done = 0
             while steps is None or done < steps:
                 if self.stage is not None and self.stage.iterate():
@@ -137,7 +133,7 @@ class LinearTraining(Training):
     def end(self, unfinished: str) -> None:
         """Multipliers after a stop by a callback; attributes of an earlier fit that this one may lack are removed."""
         if unfinished == "stopped":
-            with one_blas_thread(), explained(self.X, type(self.estimator).__name__):
+            with computing(self.X, type(self.estimator).__name__):
                 for minimiser in self.minimisers:
                     minimiser.settle()
                 self._find_dual()
@@ -146,30 +142,20 @@ class LinearTraining(Training):
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         """Fitted attributes; `unfinished` is the stop reason of machines that could go on."""
-        weight, minimisers = self.estimator._loss_weight, self.minimisers
-        reasons = np.concatenate([m.reason for m in minimisers]).astype(str)
-        attributes = {
-            "objective_": weight * np.concatenate([m.objective() for m in minimisers]),
-            "duality_gap_": weight * np.concatenate([m.gap() for m in minimisers]),
-            "n_iter_": np.concatenate([m.newton.n_iter for m in minimisers]),
-            "stop_reason_": np.where(reasons == "running", unfinished or "running", reasons),
-        }
+        minima = Minima.join(minimiser.read(self.estimator._by_pairs) for minimiser in self.minimisers)
+        attributes = minima.attributes(self.estimator._loss_weight, unfinished)
         if self.violation is not None:
             attributes["kkt_violation_"] = self.violation
-        points = np.concatenate([m.points for m in minimisers])
-        scales = [m.largest_outputs() for m in minimisers] if self.estimator._by_pairs else [np.empty(0)]
-        return self.estimator._fitted_attributes(points, attributes, np.concatenate(scales)) | {
-            "solver_": minimisers[0].solver_name,
-            "n_passes_": float(sum(m.n_passes for m in minimisers)),
+        return self.estimator._fitted_attributes(minima.points, attributes, minima.largest) | {
+            "solver_": self.minimisers[0].solver_name,
+            "n_passes_": float(sum(m.n_passes for m in self.minimisers)),
             "history_": self._history(),
             **self.dual,
         }
 
     def complaints(self) -> Iterator[str]:
         """Machines that stopped early."""
-        fitted = self.estimator
-        reasons = np.atleast_1d(fitted.stop_reason_)
-        return large_gaps(reasons, fitted.duality_gap_, fitted.objective_, fitted.tol, fitted.kkt_tol)
+        return explain_gaps(self.estimator, [self.estimator])
 
     def _history(self) -> dict[str, np.ndarray]:
         """Columns of the record of iterations, in order of time within a problem."""

@@ -12,7 +12,7 @@ from ..._sklearn import forget_callbacks
 from .partitions import Partitions, add_arrays, compute, da, delayed, literal, tree
 
 
-def _light(estimator: Any) -> Any:
+def _strip(estimator: Any) -> Any:
     """A copy to send to the workers, without large attributes that prediction does not need."""
     model = copy.copy(estimator)
     forget_callbacks(model)
@@ -28,11 +28,11 @@ def _call(model: Any, method: str, block: Any, like: np.ndarray) -> np.ndarray:
     return out
 
 
-def mapped(estimator: Any, method: str, X: Any) -> Any:
+def map_partitions(estimator: Any, method: str, X: Any) -> Any:
     """Apply a method that takes rows to all partitions: a lazy Dask array."""
     check_is_fitted(estimator)
     parts = Partitions(X)
-    model = _light(estimator)
+    model = _strip(estimator)
     plain = copy.copy(model)
     vars(plain).pop("feature_names_in_", None)
     if parts.n_features != model.n_features_in_:
@@ -53,7 +53,7 @@ def mapped(estimator: Any, method: str, X: Any) -> Any:
     return da.concatenate(blocks, axis=0, allow_unknown_chunksizes=True)
 
 
-def _right(model: Any, X: Any, y: Any, sample_weight: Any, number: int) -> np.ndarray:
+def _count_right(model: Any, X: Any, y: Any, sample_weight: Any, number: int) -> np.ndarray:
     n_rows = X.shape[0]
     if n_rows != len(y) or (sample_weight is not None and len(sample_weight) != n_rows):
         raise ValueError(f"X, y and sample_weight have different numbers of rows in partition {number}.")
@@ -64,11 +64,11 @@ def _right(model: Any, X: Any, y: Any, sample_weight: Any, number: int) -> np.nd
     return np.array([weights[right].sum(), weights.sum()])
 
 
-def accuracy(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def compute_accuracy(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Share of the rows, by weight, that are predicted correctly, in one pass."""
     check_is_fitted(estimator)
     parts = Partitions(X, y=y, sample_weight=sample_weight)
-    model = literal(_light(estimator))
-    tasks = [delayed(_right)(model, *part) for part in parts.each()]
+    model = literal(_strip(estimator))
+    tasks = [delayed(_count_right)(model, *part) for part in parts.each()]
     right, total = compute(tree(add_arrays, tasks))[0]
     return float(right / total) if total else float("nan")
