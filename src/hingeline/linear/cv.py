@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ..base import params
 from ..base.fit import Training, run, with_callbacks
-from .estimator import require_memory
-from .finite_newton import CLASSIFIER_RULES, LinearClassifier, LinearSVC
+from ..base.types import ClassWeight
+from .estimator import Column, Table, require_memory
+from .finite_newton import CLASSIFIER_RULES, LinearClassifier, LinearSolver, LinearSVC
 from .path import check_Cs
 from .problem import MemoryRows, Problem
-from .training import computing
+from .sums import Loss
+from .training import guard_sums
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
 
 #: Fitted attributes that come from the fit to all rows.
 FITTED = ("coef_", "intercept_", "n_iter_", "duality_gap_", "objective_", "decision_scale_")
@@ -44,7 +50,7 @@ class Search(Training):
 
         self.estimator, self.X, self.y = estimator, X, estimator.classes_[codes]
         self.sample_weight = sample_weight
-        self.values = estimator._values()
+        self.values = estimator._choose_values()
         self.folds = list(check_cv(estimator.cv, self.y, classifier=True).split(X, self.y))
         problems = estimator._local_problems(X, codes, weights)
         n_machines = sum(problem.n_machines for problem in problems)
@@ -54,13 +60,13 @@ class Search(Training):
         self.last = 0
         self.found: dict[str, Any] = {}
         self.n_steps = len(self.values) * len(problems) + 1
-        self.steps = self._work(problems)
+        self.steps = self._search(problems)
 
     def learnt(self) -> bool:
         return bool(self.found)
 
     def advance(self, steps: int | None) -> bool:
-        with computing(self.X, type(self.estimator).__name__):
+        with guard_sums(self.X, type(self.estimator).__name__):
             for _ in self.steps if steps is None else islice(self.steps, steps):
                 pass
         return not self.found
@@ -76,9 +82,9 @@ class Search(Training):
 
     def snapshot(self) -> dict[str, Any]:
         """Means over the folds for the last C, or the result."""
-        return {"classes_": self.estimator.classes_, **(self.found or self._means(self.last))}
+        return {"classes_": self.estimator.classes_, **(self.found or self._average(self.last))}
 
-    def _work(self, problems: list[Problem]) -> Iterator[None]:
+    def _search(self, problems: list[Problem]) -> Iterator[None]:
         est, n_folds = self.estimator, len(self.folds)
         for k, of, minimiser in est._walk(self._add_folds(problems), self.values):
             own = slice(of.start // n_folds, of.stop // n_folds)
@@ -86,7 +92,7 @@ class Search(Training):
             self.scales[k, :, own] = minimiser.largest_outputs().reshape(n_folds, -1)
             self.last = k
             yield
-        self.found = self._result(est._scores(self.X, self.y, self.folds, self.values, self.points, self.scales))
+        self.found = self._finish(est._score_folds(self.X, self.y, self.folds, self.values, self.points, self.scales))
         yield
 
     def _add_folds(self, problems: list[Problem]) -> list[Problem]:
@@ -102,7 +108,7 @@ class Search(Training):
             together.append(Problem(replace(rows, weights=planes.reshape(-1, rows.n_rows))))
         return together
 
-    def _result(self, scores: np.ndarray) -> dict[str, Any]:
+    def _finish(self, scores: np.ndarray) -> dict[str, Any]:
         est, values, means = self.estimator, self.values, scores.mean(axis=0)
         if np.isnan(means).any():
             raise ValueError(f"scoring={est.scoring!r} returned NaN.")
@@ -110,11 +116,11 @@ class Search(Training):
         at = best[values[best].argmin()]
         found = {"Cs_": values, "scores_": scores, "C_": float(values[at]), "best_score_": float(means[at])}
         if not est.refit:
-            return found | self._means(at)
-        model = est._model(found["C_"]).fit(self.X, self.y, self.sample_weight)
+            return found | self._average(at)
+        model = est._make_model(found["C_"]).fit(self.X, self.y, self.sample_weight)
         return found | {name: getattr(model, name) for name in FITTED if hasattr(model, name)}
 
-    def _means(self, at: int) -> dict[str, Any]:
+    def _average(self, at: int) -> dict[str, Any]:
         """Weights of the features, intercepts and largest outputs for one C: means over the folds."""
         coef, intercept = self.estimator._split(self.points[at].mean(axis=0))
         return {"coef_": coef, "intercept_": intercept, "decision_scale_": self.scales[at].mean(axis=0)}
@@ -189,26 +195,26 @@ class LinearSVCCV(LinearClassifier):
     def __init__(
         self,
         *,
-        Cs: Any = 10,
-        cv: Any = None,
-        scoring: Any = None,
+        Cs: int | npt.ArrayLike = 10,
+        cv: int | BaseCrossValidator | Iterable[Any] | None = None,
+        scoring: str | Callable[..., float] | None = None,
         refit: bool = True,
-        loss: str = "squared_hinge",
+        loss: Loss = "squared_hinge",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         tol: float = 1e-4,
         kkt_tol: float | None = None,
         max_iter: int = 1000,
-        class_weight: Any = None,
-        multi_class: str = "ovr",
-        solver: str = "auto",
-        decision_function_shape: str = "ovr",
+        class_weight: ClassWeight = None,
+        multi_class: Literal["ovr", "ovo"] = "ovr",
+        solver: LinearSolver = "auto",
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         n_jobs: int | None = None,
     ) -> None:
         params.assign(self, locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVCCV:
+    def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
         """Choose C, and learn from all training data. Ctrl-C leaves the estimator as it was.
 
         Callbacks are invoked after each value of C; they cannot end the search early.
@@ -232,11 +238,11 @@ class LinearSVCCV(LinearClassifier):
 
     def _prepare_search(self, X: Any, y: Any, sample_weight: Any) -> Search:
         require_memory(X, type(self).__name__)
-        self._values()  # raises before the rows are read
+        self._choose_values()  # raises before the rows are read
         X, codes, weights = self._validate_fit(X, y, sample_weight)
         return Search(self, X, codes, weights, sample_weight)
 
-    def _values(self) -> np.ndarray:
+    def _choose_values(self) -> np.ndarray:
         """Values of C to compare."""
         if not isinstance(self.Cs, Integral) or isinstance(self.Cs, bool):
             return check_Cs(self.Cs)
@@ -244,21 +250,21 @@ class LinearSVCCV(LinearClassifier):
             raise ValueError(f"Cs must be at least 1. Got {self.Cs}.")
         return np.logspace(-4, 4, int(self.Cs))
 
-    def _model(self, C: float) -> LinearSVC:
+    def _make_model(self, C: float) -> LinearSVC:
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in LinearSVC().get_params(deep=False) if name in own}
         return LinearSVC(C=C, **shared)
 
-    def _scores(
+    def _score_folds(
         self, X: Any, labels: np.ndarray, folds: list[Any], values: np.ndarray, points: np.ndarray, scales: np.ndarray
     ) -> np.ndarray:
         """Scores of all folds and values of C on the rows held out."""
         from sklearn.metrics import check_scoring
 
-        scorer = check_scoring(self._model(1.0), self.scoring)
+        scorer = check_scoring(self._make_model(1.0), self.scoring)
         scores = np.empty((len(folds), len(values)))
         for k, C in enumerate(values):
-            model = self._model(float(C))
+            model = self._make_model(float(C))
             model.classes_, model.n_features_in_ = self.classes_, X.shape[1]
             for f, (_, test) in enumerate(folds):
                 model.coef_, model.intercept_ = self._split(points[k, f])

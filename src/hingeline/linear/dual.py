@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .minimiser import Minimiser, cheaper_solver
+from .minimiser import Minimiser, choose_solver
 from .problem import Problem
 from .sums import MemorySource
 
@@ -29,7 +29,7 @@ def prefers_dual(problem: Problem, points: np.ndarray | None, solver: str, max_i
     if points is not None or many or max_iter == 0 or problem.rows.ordered or not problem.in_memory:
         return False
     if solver == "auto":
-        return problem.n_rows < problem.length and cheaper_solver(problem) == "cg"
+        return problem.n_rows < problem.length and choose_solver(problem) == "cg"
     return solver == "dual"
 
 
@@ -69,10 +69,10 @@ class Descent:
             active = int(np.count_nonzero(source.descended_pulls(machine)))
             row = (int(newton.n_iter[machine]), seconds, self.objective[machine], self.gap[machine], active)
             newton.history.append((machine, *row))
-        self.left = which[~self._met(which)]
+        self.left = which[~self._is_met(which)]
         return True
 
-    def _met(self, which: np.ndarray) -> np.ndarray:
+    def _is_met(self, which: np.ndarray) -> np.ndarray:
         """Whether machines have the gap and the violation wanted; otherwise the next epochs go to a smaller gap."""
         m = self.minimiser
         met = self.gap[which] <= m.tol * self.objective[which]

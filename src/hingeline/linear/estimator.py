@@ -21,7 +21,7 @@ from ..base.types import MatrixLike
 from .dual import DualMinimiser, prefers_dual
 from .layout import Layout
 from .minimiser import Minimiser
-from .problem import Problem, training_matrix
+from .problem import Problem, make_matrix
 from .training import LinearTraining, in_partitions
 
 
@@ -94,7 +94,7 @@ def require_room(layout: Layout) -> None:
 # ---- labels ----------------------------------------------------------------------------------------
 
 
-def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
+def encode_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Classes in ascending order, and the index of each label's class.
 
     Two classes, the common case, need no sorting of all labels.
@@ -202,7 +202,7 @@ class LinearEstimator(WeightedLabels, ClassifierMixin, RowEstimator):
 
     def _encode(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Classes in their order, and the index of each label's class."""
-        return class_codes(y)
+        return encode_classes(y)
 
     def _layout(self, n_features: int) -> Layout:
         """The machines, given ``classes_`` and ``class_weight_``."""
@@ -291,7 +291,7 @@ class LinearEstimator(WeightedLabels, ClassifierMixin, RowEstimator):
         layout = self._layout(X.shape[1])
         require_room(layout)
         which = np.arange(layout.n_machines)
-        return [Problem(rows) for _, rows in layout.split(training_matrix(X), codes, weights, which, self._threads())]
+        return [Problem(rows) for _, rows in layout.split(make_matrix(X), codes, weights, which, self._threads())]
 
     def _set_classes(self, classes: np.ndarray, counts: np.ndarray) -> None:
         """Set ``classes_`` and, from the numbers of samples, ``class_weight_``."""

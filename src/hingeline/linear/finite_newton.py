@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,18 @@ from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import choose_classes, n_pairs, read_only, vote_scale
 from ..base.rows import require_array, require_finite, row_blocks
+from ..base.types import ClassWeight
 from .estimator import LINEAR_RULES, LOSS_WEIGHTS, Column, LinearEstimator, Table, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scale_guess
 from .problem import Problem
+from .sums import Loss
 
+#: Solvers of the classifiers.
+LinearSolver: TypeAlias = Literal["auto", "gram", "cg", "dual", "paper", "plain"]
 CLASSIFIER_RULES = {
     **LINEAR_RULES,
-    "solver": params.one_of("auto", "gram", "cg", "dual", "paper", "plain"),
+    "solver": params.one_of(*get_args(LinearSolver)),
     "fit_intercept": params.boolean(),
     "intercept_scaling": params.real(above=0.0, most=1e50),
     "multi_class": params.one_of("ovr", "ovo"),
@@ -232,17 +236,17 @@ class LinearSVC(LinearClassifier):
         self,
         *,
         C: float = 1.0,
-        loss: str = "squared_hinge",
+        loss: Loss = "squared_hinge",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         tol: float = 1e-4,
         kkt_tol: float | None = None,
         max_iter: int = 1000,
-        class_weight: Any = None,
-        multi_class: str = "ovr",
-        solver: str = "auto",
+        class_weight: ClassWeight = None,
+        multi_class: Literal["ovr", "ovo"] = "ovr",
+        solver: LinearSolver = "auto",
         warm_start: bool = False,
-        decision_function_shape: str = "ovr",
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         n_jobs: int | None = None,
     ) -> None:
         params.assign(self, locals())
@@ -287,7 +291,12 @@ class LinearSVC(LinearClassifier):
     def _points(self) -> np.ndarray:
         return self._join(self.coef_, self.intercept_)
 
-    def _start(self, problems: list[Problem], coef_init: Any = None, intercept_init: Any = None) -> np.ndarray | None:
+    def _start(
+        self,
+        problems: list[Problem],
+        coef_init: npt.ArrayLike | None = None,
+        intercept_init: npt.ArrayLike | None = None,
+    ) -> np.ndarray | None:
         if coef_init is None:
             if intercept_init is not None:
                 raise ValueError("intercept_init needs coef_init as well.")

@@ -8,15 +8,16 @@ are ``(B^T w) k``, gradients ``B`` times sums over k, and Hessians ``B H B^T`` w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from .. import _core
-from .._registry import COMPUTED, KERNELS
+from .._registry import COMPUTED, kernel_parameters
 from ..base.frame import Frame, choose_frame, warn_of_lost_digits
 
 #: Smallest eigenvalue of the landmarks' kernel matrix in the map, as in scikit-learn.
@@ -32,8 +33,11 @@ BLOCK_BYTES = 64 << 20
 
 # ---- kernel values ---------------------------------------------------------------------------------
 
-#: Kernels of scikit-learn and their parameters.
-KERNEL_PARAMS = {row.name: row.parameters for row in KERNELS.values() if row.name != "precomputed"}
+#: Kernels of scikit-learn, and a kernel by its name or as a function of two rows.
+KernelName: TypeAlias = Literal[
+    "additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"
+]
+LandmarkMetric: TypeAlias = KernelName | Callable[..., float]
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,12 @@ class LandmarkKernel:
     params: dict[str, Any]
     frame: Frame | None = None
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Parameters that the kernel takes."""
+        known = kernel_parameters(self.metric) if isinstance(self.metric, str) else self.params
+        return {name: value for name, value in self.params.items() if name in known}
+
     def in_core(self, n_features: int) -> _core.Kernel | None:
         """The kernel as the core computes it, or None if the core does not know it."""
         own = self._for_core(n_features)
@@ -65,9 +75,11 @@ class LandmarkKernel:
     def _for_core(self, n_features: int) -> tuple[str, float, float, int] | None:
         """Name, gamma, coef0 and degree, or None if the core does not know the kernel."""
         name = "poly" if self.metric == "polynomial" else self.metric
-        own = {key: value for key, value in self.params.items() if key in KERNEL_PARAMS.get(self.metric, ())}
+        if not isinstance(name, str) or name not in COMPUTED:
+            return None
+        own = self.options
         degree = own.get("degree", 3)
-        if not isinstance(name, str) or name not in COMPUTED or degree != int(degree) or degree > 2**31 - 1:
+        if degree != int(degree) or degree > 2**31 - 1:
             return None
         gamma = 1.0 / n_features if own.get("gamma") is None else own["gamma"]
         return name, gamma, own.get("coef0", 1.0), int(degree)
@@ -89,14 +101,10 @@ class LandmarkKernel:
 
     def values(self, A: Any, B: Any, n_jobs: int | None) -> np.ndarray:
         """Kernel values between two sets of rows by scikit-learn."""
-        known = self.metric in KERNEL_PARAMS if isinstance(self.metric, str) else False
-        options = (
-            self.params if not known else {k: v for k, v in self.params.items() if k in KERNEL_PARAMS[self.metric]}
-        )
         from sklearn.metrics.pairwise import pairwise_kernels  # when needed: it imports much
 
         A, B = narrow(A), narrow(B)
-        values: np.ndarray = pairwise_kernels(A, B, metric=self.metric, n_jobs=n_jobs, **options)
+        values: np.ndarray = pairwise_kernels(A, B, metric=self.metric, n_jobs=n_jobs, **self.options)
         if values.dtype.kind != "f" or not np.isfinite(values).all():
             raise ValueError(f"The kernel {self.metric!r} returned NaN, infinity or values that are not real numbers.")
         return values
@@ -215,8 +223,7 @@ def choose_far_apart(X: Any, count: int, random: np.random.RandomState) -> np.nd
     """Numbers of rows, each drawn with a probability proportional to its squared distance from those drawn before."""
     from sklearn.cluster import kmeans_plusplus
 
-    numbers: np.ndarray = kmeans_plusplus(X, count, random_state=random)[1]
-    return numbers
+    return kmeans_plusplus(X, count, random_state=random)[1]
 
 
 class Coordinates(NamedTuple):

@@ -70,7 +70,7 @@ def map_rows(rows: MemoryRows, spectrum: Spectrum) -> Problem:
 
     def coarsen(problem: Problem, solver: str) -> Sample | None:
         """The machines over the first landmarks, in coordinates of their own."""
-        count = coarser(rows.n_rows, rows.n_features, solver)
+        count = count_coarse(rows.n_rows, rows.n_features, solver)
         if not count:
             return None
         first = spectrum.lead(count)
@@ -91,7 +91,7 @@ def map_rows(rows: MemoryRows, spectrum: Spectrum) -> Problem:
 def lead(problem: Problem, solver: str) -> Sample | None:
     """The machines over the coordinates with the largest eigenvalues: the last ones."""
     rows, r = problem.rows, problem.n_features
-    count = coarser(rows.n_rows, r, solver)
+    count = count_coarse(rows.n_rows, r, solver)
     if not count or not isinstance(rows, MemoryRows):
         return None
 
@@ -102,7 +102,7 @@ def lead(problem: Problem, solver: str) -> Sample | None:
     return Sample(np.arange(rows.n_machines), small, 1.0, solver, None, lift, count / r, COARSE_TOL)
 
 
-def coarser(n_rows: int, width: int, solver: str) -> int:
+def count_coarse(n_rows: int, width: int, solver: str) -> int:
     """Number of landmarks, or coordinates, of the problem that is solved first; 0 if there is none."""
     few = width // COARSER
     pays = n_rows < FEW_ROWS * width and n_rows * width >= FEW_ENTRIES

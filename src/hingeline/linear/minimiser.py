@@ -35,7 +35,7 @@ SKETCHED_ROWS, MOST_SKETCHED = 1000, 4
 DEAR_HESSIAN, MOST_THIN = 25, 8
 
 
-def cheaper_solver(problem: Problem) -> str:
+def choose_solver(problem: Problem) -> str:
     """The solver that is faster according to the costs above."""
     entries, dense = problem.entries_per_row, problem.dense
     length, rows = problem.length, problem.n_rows
@@ -188,7 +188,7 @@ class Minimiser:
         self.kkt_tol = kkt_tol
         self.max_iter = max_iter
         self.seeded = points is not None
-        self.solver_name = cheaper_solver(problem) if solver == "auto" else solver
+        self.solver_name = choose_solver(problem) if solver == "auto" else solver
         self.true_lam = np.broadcast_to(np.asarray(lam, dtype=np.float64), (problem.n_machines,)).copy()
         start = np.zeros((problem.n_machines, problem.length)) if points is None else points
         self.tau = np.zeros(problem.n_machines)
@@ -215,10 +215,10 @@ class Minimiser:
         reason = self.newton.reason.copy()
         if self.loss == "hinge":
             met = np.flatnonzero((reason == "gap") | (reason == "kkt"))
-            reason[met[~self._met(met)]] = "running"
+            reason[met[~self._is_met(met)]] = "running"
         return reason
 
-    def _met(self, which: np.ndarray) -> np.ndarray:
+    def _is_met(self, which: np.ndarray) -> np.ndarray:
         """Whether machines have the gap and the violation wanted."""
         met = self.gap()[which] <= self.tol * self.objective()[which]
         if self.kkt_tol is not None and len(which):
@@ -228,8 +228,7 @@ class Minimiser:
     @property
     def n_passes(self) -> float:
         """Passes over the rows."""
-        passes: float = self.source.n_passes + self.other_passes
-        return passes
+        return self.source.n_passes + self.other_passes
 
     def read(self, by_pairs: bool) -> Minima:
         """Results at the current points; `by_pairs`: with the largest outputs."""
@@ -350,13 +349,13 @@ class Minimiser:
     def _tests(self) -> list[GapTest]:
         """Stopping rules, one after the other."""
         if self.solver_name in ("gram", "cg"):
-            return [self._with_violation(GapTest(self.tol), self.kkt_tol)]
-        last = self._with_violation(ResidualTest(self.tol), self.kkt_tol)
+            return [self._add_violation(GapTest(self.tol), self.kkt_tol)]
+        last = self._add_violation(ResidualTest(self.tol), self.kkt_tol)
         if self.solver_name == "paper" and not self.seeded and self.tol < FIRST_ROUND:
             return [ResidualTest(FIRST_ROUND), last]
         return [last]
 
-    def _with_violation(self, test: GapTest, most: float | None) -> GapTest:
+    def _add_violation(self, test: GapTest, most: float | None) -> GapTest:
         """The test together with a limit of the KKT violation, if there is one."""
         return test if most is None else KktTest(test, most, self.violation, self.problem.n_machines)
 
@@ -419,7 +418,7 @@ class Minimiser:
             left = self.max_iter - int(count.max())
             # At the minimum for one width the violation is up to the width.
             most = None if self.kkt_tol is None else max(self.kkt_tol, 2 * tau)
-            test = self._with_violation(HingeTest(self.tol, tau, self.true_lam), most)
+            test = self._add_violation(HingeTest(self.tol, tau, self.true_lam), most)
             newton.begin(which, solver, test, min(max(left, 0), MOST_SHARPENING))
             yield newton
             ended = newton.points[which].copy()
@@ -434,7 +433,7 @@ class Minimiser:
                 self._put(which[back], kept[back], float(old), solver)
             newton.record(which[worse | vain])  # the last row of the history is the result
             wanted = self.tol * self.objective()[which]
-            small = ~worse & self._met(which)
+            small = ~worse & self._is_met(which)
             late = ~small & (newton.n_iter[which] >= self.max_iter)
             newton.reason[which[worse]] = "precision"
             newton.reason[which[late]] = "max_iter"

@@ -41,18 +41,18 @@ class GapTest:
     def __init__(self, tol: float) -> None:
         self.tol = tol
 
-    def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+    def find_target(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         """Duality gaps to reach."""
         return self.tol * newton.value[which]
 
-    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+    def is_met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         """Whether machines meet the test."""
-        return newton.gap[which] <= self.wanted(newton, which)
+        return newton.gap[which] <= self.find_target(newton, which)
 
     def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         """Norm of the residual to which Newton's systems are solved."""
         # Half of the norm that meets the test: the gradient after the step may be longer than the system's residual.
-        return 0.5 * np.sqrt(2 * newton.lam[which] * self.wanted(newton, which))
+        return 0.5 * np.sqrt(2 * newton.lam[which] * self.find_target(newton, which))
 
 
 class HingeTest(GapTest):
@@ -62,7 +62,7 @@ class HingeTest(GapTest):
         super().__init__(tol)
         self.tau, self.lam = tau, lam
 
-    def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+    def find_target(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         value = 0.5 * self.lam[which] * inner(newton.points[which], newton.points[which])
         value += newton.sums.hinge[which]
         smooth = newton.value[which] / (2 * self.tau)
@@ -74,7 +74,7 @@ class ResidualTest(GapTest):
 
     reason = "residual"
 
-    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+    def is_met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
         return np.linalg.norm(newton.gradient[which], axis=1) <= self.goal(newton, which)
 
     def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
@@ -108,11 +108,11 @@ class KktTest(GapTest):
         self.test, self.most, self.violation = test, most, violation
         self.longest = np.full(n_machines, np.inf)  # gradients that are expected to meet the test
 
-    def wanted(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return np.minimum(self.test.wanted(newton, which), self.longest[which] ** 2 / (2 * newton.lam[which]))
+    def find_target(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        return np.minimum(self.test.find_target(newton, which), self.longest[which] ** 2 / (2 * newton.lam[which]))
 
-    def met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        met = self.test.met(newton, which)
+    def is_met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
+        met = self.test.is_met(newton, which)
         if met.any():
             near = which[met]
             violation = self.violation(near)
@@ -203,7 +203,7 @@ class Newton:
 
     def iterate(self) -> bool:
         """One Newton iteration of the machines that have not met the test; False if there are none."""
-        which = self.left = self._unfinished(self.left)
+        which = self.left = self._drop_finished(self.left)
         if len(which) == 0:
             self.record(self._look_again(self.begun))
             return False
@@ -211,14 +211,14 @@ class Newton:
         self.solver.begin(self, which)
         direction = self.solver.directions(which, self.lam[which], gradient, self.test.goal(self, which))
         target = points + direction
-        stuck = self._step(which, direction, target, self.solver.following(which))
+        stuck = self._step(which, direction, target, self.solver.list_hessians(which))
         self.n_iter[which] += 1
         back = stuck & (self.gap[which] > gap)
         if back.any():
             self.put(which[back], points[back])
             self.solver.forget(which[back])
         self.solver.learn(self, which, gap)
-        self.reason[which[stuck]] = np.where(self.test.met(self, which[stuck]), self.test.reason, "precision")
+        self.reason[which[stuck]] = np.where(self.test.is_met(self, which[stuck]), self.test.reason, "precision")
         self.record(which[stuck])
         self.left = which[~stuck]
         return True
@@ -227,11 +227,11 @@ class Newton:
         """Move all machines to the minima along directions."""
         self._step(self.all, direction, self.points + direction, [None] * len(self.all))
 
-    def _unfinished(self, which: np.ndarray) -> np.ndarray:
+    def _drop_finished(self, which: np.ndarray) -> np.ndarray:
         """Record the state of machines, and note which of them stop; the others."""
-        met = self.test.met(self, which)
+        met = self.test.is_met(self, which)
         if len(self._look_again(which[met])):
-            met = self.test.met(self, which)
+            met = self.test.is_met(self, which)
         self.record(which)
         self.reason[which[met]] = self.test.reason
         late = ~met & (self.n_iter[which] >= self.last_iter[which])

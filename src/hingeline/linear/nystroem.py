@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import assert_all_finite
 
 from ..base import params
 from ..base.kernel import entry_variance
 from ..base.labels import read_only
 from ..base.rows import require_array, require_finite, require_sound
+from ..base.types import ClassWeight, Gamma, MatrixLike, RandomState
 from .estimator import LINEAR_RULES, require_room
 from .finite_newton import LinearClassifier
+from .landmarks import LandmarkMetric
 from .mapped import build_problems
 from .minimiser import Minimiser
-from .nystroem_map import MAP_RULES, NystroemMap
+from .nystroem_map import MAP_RULES, Choice, NystroemMap
 from .path import fit_path
+from .sums import Loss
 from .training import in_partitions, one_blas_thread
 
 #: Rows per coordinate from which a sketch of the Hessian pays.
@@ -157,22 +160,22 @@ class NystroemSVC(LinearClassifier):
         self,
         *,
         C: float = 1.0,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
+        kernel: LandmarkMetric = "rbf",
+        gamma: Gamma = "scale",
         coef0: float = 0.0,
         degree: float = 3,
         kernel_params: dict[str, Any] | None = None,
         n_components: int = 500,
-        landmarks: str = "balanced",
-        loss: str = "squared_hinge",
+        landmarks: Choice = "balanced",
+        loss: Loss = "squared_hinge",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         tol: float = 1e-3,
         max_iter: int = 1000,
-        class_weight: Any = None,
-        solver: str = "auto",
+        class_weight: ClassWeight = None,
+        solver: Literal["auto", "gram", "cg"] = "auto",
         cache_size: float = 4096,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         params.assign(self, locals())
@@ -190,7 +193,7 @@ class NystroemSVC(LinearClassifier):
         scaled = self.gamma == "scale" and not callable(self.kernel)
         variance = entry_variance(X, None if sample_weight is None else weights) if scaled else None
         self._new_map(variance, X.shape[1])
-        attributes, found = self.map_._found(X, codes, some)
+        attributes, found = self.map_._find(X, codes, some)
         self._set_map(attributes, found)
         landmarks = self.map_._landmarks(np.float32)
         layout = self._layout(landmarks.rows.shape[0])
@@ -256,7 +259,12 @@ class NystroemSVC(LinearClassifier):
 
 
 def nystroem_path(
-    X: Any, y: Any, *, Cs: Sequence[float] | np.ndarray, sample_weight: Any = None, **parameters: Any
+    X: MatrixLike,
+    y: npt.ArrayLike,
+    *,
+    Cs: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    **parameters: Any,
 ) -> list[NystroemSVC]:
     """Fit :class:`NystroemSVC` for many values of C, each fit starting from the result of the last.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,11 +16,13 @@ from ..base.fit import Training, run, with_callbacks
 from ..base.frame import Frame
 from ..base.rows import RowEstimator, require_array, require_sound
 from ..base.state import snapshot
+from ..base.types import MatrixLike, RandomState
 from ..base.warn import warn
-from .estimator import class_codes
+from .estimator import encode_classes
 from .landmarks import (
-    KERNEL_PARAMS,
+    KernelName,
     LandmarkKernel,
+    LandmarkMetric,
     Landmarks,
     Spectrum,
     choose_far_apart,
@@ -29,14 +32,16 @@ from .landmarks import (
 )
 from .training import one_blas_thread
 
+#: Ways to choose the landmarks.
+Choice: TypeAlias = Literal["uniform", "balanced", "kmeans++"]
 MAP_RULES = {
-    "kernel": params.one_of(*KERNEL_PARAMS) | params.function(),
+    "kernel": params.one_of(*get_args(KernelName)) | params.function(),
     "gamma": params.real(least=0.0) | params.nothing(),
     "coef0": params.real() | params.nothing(),
     "degree": params.real(least=1.0) | params.nothing(),
     "kernel_params": params.mapping() | params.nothing(),
     "n_components": params.integer(least=1),
-    "landmarks": params.one_of("uniform", "balanced", "kmeans++"),
+    "landmarks": params.one_of(*get_args(Choice)),
     "n_jobs": params.jobs(),
 }
 
@@ -53,7 +58,7 @@ class MapTraining(Training):
 
     def advance(self, steps: int | None) -> bool:
         """Choose landmarks and decompose their kernel matrix."""
-        self.found = self.estimator._found(self.X, self.codes, None)[0]
+        self.found = self.estimator._find(self.X, self.codes, None)[0]
         return False
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
@@ -131,21 +136,21 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
 
     def __init__(
         self,
-        kernel: Any = "rbf",
+        kernel: LandmarkMetric = "rbf",
         *,
         gamma: float | None = None,
         coef0: float | None = None,
         degree: float | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_components: int = 100,
-        landmarks: str = "uniform",
-        random_state: Any = None,
+        landmarks: Choice = "uniform",
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         params.assign(self, locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> NystroemMap:
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None) -> Self:
         """Choose samples and compute the normalization.
 
         Parameters
@@ -170,14 +175,14 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
             if y is None:
                 raise ValueError("landmarks='balanced' needs the labels y in fit. Pass them, or use 'uniform'.")
             X, y = self._check_rows(X, y, reset=True)
-            codes = class_codes(y)[1]
+            codes = encode_classes(y)[1]
         else:
             X = self._check_rows(X, reset=True)
         if self.n_components > X.shape[0]:
             warn(f"n_components={self.n_components} is more than the {X.shape[0]} samples; all samples are used.")
         return MapTraining(self, X, codes)
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: MatrixLike) -> np.ndarray:
         """Map samples to features.
 
         Parameters
@@ -206,15 +211,11 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         """Kernel and parameters by the rules of scikit-learn's Nystroem."""
         given = dict(self.kernel_params or {})
         own = {name: getattr(self, name) for name in ("gamma", "coef0", "degree") if getattr(self, name) is not None}
-        if callable(self.kernel):
-            if own:
-                raise ValueError("gamma, coef0 and degree must be None with a callable kernel. Use kernel_params.")
-            return LandmarkKernel(self.kernel, given)
-        return LandmarkKernel(self.kernel, given | {k: v for k, v in own.items() if k in KERNEL_PARAMS[self.kernel]})
+        if callable(self.kernel) and own:
+            raise ValueError("gamma, coef0 and degree must be None with a callable kernel. Use kernel_params.")
+        return LandmarkKernel(self.kernel, given | own)
 
-    def _found(
-        self, X: Any, codes: np.ndarray | None, candidates: np.ndarray | None
-    ) -> tuple[dict[str, Any], Spectrum]:
+    def _find(self, X: Any, codes: np.ndarray | None, candidates: np.ndarray | None) -> tuple[dict[str, Any], Spectrum]:
         """Fitted attributes, with landmarks out of the rows `candidates` (None: all), and the spectrum behind them.
 
         `codes` are the classes of the rows, for balanced landmarks.

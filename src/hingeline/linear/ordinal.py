@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ..base import params
 from ..base.labels import read_only
 from ..base.rows import require_array, require_finite
+from ..base.types import ClassWeight
 from ..base.warn import warn
-from .estimator import LinearEstimator, Table, by_partition, class_codes
+from .estimator import LinearEstimator, Table, by_partition, encode_classes
 from .layout import Layout
+from .sums import Loss
 
 
 class OrdinalSVC(LinearEstimator):
@@ -86,6 +89,7 @@ class OrdinalSVC(LinearEstimator):
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> import numpy as np
+    import numpy.typing as npt
     >>> from hingeline import OrdinalSVC
     >>> X, y = load_diabetes(return_X_y=True)
     >>> grade = np.digitize(y, [100, 200])
@@ -98,13 +102,13 @@ class OrdinalSVC(LinearEstimator):
         self,
         *,
         C: float = 1.0,
-        loss: str = "squared_hinge",
-        classes: Any = None,
+        loss: Loss = "squared_hinge",
+        classes: npt.ArrayLike | None = None,
         tol: float = 1e-4,
         kkt_tol: float | None = None,
         max_iter: int = 1000,
-        class_weight: Any = None,
-        solver: str = "auto",
+        class_weight: ClassWeight = None,
+        solver: Literal["auto", "gram", "cg", "paper", "plain"] = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -115,7 +119,7 @@ class OrdinalSVC(LinearEstimator):
         return super()._problems(X, y, sample_weight)
 
     def _encode(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        found, codes = class_codes(y)
+        found, codes = encode_classes(y)
         order = self._order(found)
         if order is None:
             return found, codes

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import params
 from ..base.rows import LARGEST
+from ..base.types import MatrixLike
 from ..base.warn import warn
 from .estimator import require_memory
 from .finite_newton import LinearClassifier, LinearSVC
 from .minimiser import Minima
-from .training import computing, explain_gaps
+from .training import explain_gaps, guard_sums
 
 T = TypeVar("T", bound=LinearClassifier)
 
 
 def linear_svc_path(
-    X: Any, y: Any, *, Cs: Sequence[float] | np.ndarray, sample_weight: Any = None, **parameters: Any
+    X: MatrixLike,
+    y: npt.ArrayLike,
+    *,
+    Cs: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    **parameters: Any,
 ) -> list[LinearSVC]:
     """Fit :class:`LinearSVC` for many values of C, each fit starting from the result of the last.
 
@@ -46,6 +52,7 @@ def linear_svc_path(
     Examples
     --------
     >>> import numpy as np
+    import numpy.typing as npt
     >>> from sklearn.datasets import load_iris
     >>> from hingeline import linear_svc_path
     >>> X, y = load_iris(return_X_y=True)
@@ -64,7 +71,7 @@ def fit_path(
     model = learner(**parameters)
     params.check(model, model._rules)
     found: list[list[Minima]] = [[] for _ in values]
-    with computing(X, name):
+    with guard_sums(X, name):
         X, _, problems = model._problems(X, y, sample_weight)
         for k, _, minimiser in model._walk(problems, values):
             found[k].append(minimiser.read(model._by_pairs))

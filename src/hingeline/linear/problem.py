@@ -143,7 +143,7 @@ def _is_mapped(X: Any) -> bool:
     return False
 
 
-def training_matrix(X: Any) -> _core.Matrix:
+def make_matrix(X: Any) -> _core.Matrix:
     """The rows in the core's form: a CSR copy of dense rows that are mostly zeros."""
     matrix = _core.Matrix(X)
     if _is_mapped(X):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from .. import _core
+
+#: Losses of the estimators.
+Loss: TypeAlias = Literal["squared_hinge", "huber", "hinge", "squared"]
 
 
 class Clip(NamedTuple):

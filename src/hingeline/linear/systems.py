@@ -51,8 +51,7 @@ def _factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
 
 
 def _solve(factor: Any, right: np.ndarray) -> np.ndarray:
-    solution: np.ndarray = cho_solve(factor, right, check_finite=False)
-    return solution
+    return cho_solve(factor, right, check_finite=False)
 
 
 def power_of_two(most: int) -> int:
@@ -133,7 +132,7 @@ class Exact:
         else:
             settled = np.abs(active - self.active[which]) <= SETTLED * active
             self.active[which] = active
-            slow = newton.gap[which] > np.maximum(SKETCHED_FALL * before, newton.test.wanted(newton, which))
+            slow = newton.gap[which] > np.maximum(SKETCHED_FALL * before, newton.test.find_target(newton, which))
             if not self.precise and (settled & slow).any():
                 self._take_all()
                 self.known[:] = False
@@ -164,7 +163,7 @@ class Exact:
         self.poor[machine] = extra > POOR_FACTOR
         return factor
 
-    def following(self, which: np.ndarray) -> list[Any]:
+    def list_hessians(self, which: np.ndarray) -> list[Any]:
         """The Hessians, unless they are thin."""
         return [None if self.thin else self.hessians[machine] for machine in which]
 
@@ -224,7 +223,7 @@ class Conjugate:
         if (newton.gap[which] > POOR_FALL * before).any():
             self.forcing *= POOR_FORCING
 
-    def following(self, which: np.ndarray) -> list[Any]:
+    def list_hessians(self, which: np.ndarray) -> list[Any]:
         """There are no matrices to update."""
         return [None] * len(which)
 

@@ -43,7 +43,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 @contextmanager
-def computing(X: Any, name: str) -> Iterator[None]:
+def guard_sums(X: Any, name: str) -> Iterator[None]:
     """Limit BLAS to one thread, and turn numbers that leave the range of a double into a ValueError about X."""
     try:
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
@@ -107,7 +107,7 @@ class LinearTraining(Training):
 
     def advance(self, steps: int | None) -> bool:
         """Make at most `steps` Newton iterations (None: all). True if iterations are left."""
-        with computing(self.X, type(self.estimator).__name__), progress(self.show_progress, 100, "fit") as tell:
+        with guard_sums(self.X, type(self.estimator).__name__), progress(self.show_progress, 100, "fit") as tell:
             done = 0
             while steps is None or done < steps:
                 if self.stage is not None and self.stage.iterate():
@@ -133,7 +133,7 @@ class LinearTraining(Training):
     def end(self, unfinished: str) -> None:
         """Multipliers after a stop by a callback; attributes of an earlier fit that this one may lack are removed."""
         if unfinished == "stopped":
-            with computing(self.X, type(self.estimator).__name__):
+            with guard_sums(self.X, type(self.estimator).__name__):
                 for minimiser in self.minimisers:
                     minimiser.settle()
                 self._find_dual()

@@ -19,7 +19,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from ...base.labels import WeightedLabels
 from ...base.rows import flatten_column, require_sound_rows
-from ..estimator import class_codes
+from ..estimator import encode_classes
 from ..problem import ROWS_PER_WEIGHT, THIN
 
 try:
@@ -74,7 +74,7 @@ def as_rows(block: Any) -> Any:
     )
 
 
-def _labels(block: Any, n_rows: int, number: int) -> np.ndarray:
+def _check_labels(block: Any, n_rows: int, number: int) -> np.ndarray:
     y: np.ndarray = column_or_1d(flatten_column(np.asarray(block)))
     if len(y) != n_rows:
         raise ValueError(f"y has {len(y)} rows in partition {number}, where X has {n_rows}.")
@@ -83,7 +83,7 @@ def _labels(block: Any, n_rows: int, number: int) -> np.ndarray:
     return y
 
 
-def _weights(block: Any, X: Any, number: int) -> np.ndarray | None:
+def _check_weights(block: Any, X: Any, number: int) -> np.ndarray | None:
     if block is None:
         return None
     try:
@@ -97,11 +97,11 @@ def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_b
     """Check a partition, encode its labels, and sample its rows."""
     X = as_rows(X)
     n_rows = X.shape[0]
-    y = _labels(y, n_rows, number)
-    weights = _weights(sample_weight, X, number)
+    y = _check_labels(y, n_rows, number)
+    weights = _check_weights(sample_weight, X, number)
     sparse = sp.issparse(X)
     assert_all_finite(X.data if sparse else X, input_name=f"X (partition {number})")
-    found, codes = class_codes(y) if n_rows else (y, np.zeros(0, dtype=np.int64))
+    found, codes = encode_classes(y) if n_rows else (y, np.zeros(0, dtype=np.int64))
     small = np.min_scalar_type(max(len(found) - 1, 0))
     entries = int(X.nnz if sparse else X.size)
     row_bytes = (X.itemsize if not sparse else X.data.itemsize + X.indices.itemsize) * entries / max(n_rows, 1)
@@ -123,7 +123,7 @@ def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_b
     return Kept(codes.astype(small), weights), look
 
 
-def _count(block: Any) -> int:
+def _count_rows(block: Any) -> int:
     return int(block.shape[0])
 
 
@@ -175,7 +175,7 @@ def _is_frame(collection: Any) -> bool:
     return hasattr(collection, "npartitions") and hasattr(collection, "to_delayed") and hasattr(collection, "_meta")
 
 
-def _blocks(collection: Any, name: str) -> tuple[list[Delayed], list[int | None]]:
+def _list_blocks(collection: Any, name: str) -> tuple[list[Delayed], list[int | None]]:
     """Partitions and their numbers of rows, None where these are not known."""
     if isinstance(collection, da.Array):
         if collection.ndim == 2 and collection.numblocks[1] > 1:
@@ -213,8 +213,8 @@ class Partitions:
         if self.n_features < 0:
             raise ValueError("X must have a known number of features; give Dask its `meta` or `shape`.")
         self.names = X._meta if _is_frame(X) else None
-        self.blocks, self.sizes = _blocks(X, "X")
-        self.others = {name: self._aligned(name, value) for name, value in others.items()}
+        self.blocks, self.sizes = _list_blocks(X, "X")
+        self.others = {name: self._align(name, value) for name, value in others.items()}
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -231,14 +231,14 @@ class Partitions:
     def _know(self) -> None:
         """Count the rows with a pass over X, unless their numbers are known."""
         if not self.known:
-            self.sizes = list(compute(*[delayed(_count)(block) for block in self.blocks]))
+            self.sizes = list(compute(*[delayed(_count_rows)(block) for block in self.blocks]))
 
     def _require_total(self, name: str, rows: int) -> None:
         total = sum(size for size in self.sizes if size is not None)
         if rows != total:
             raise ValueError(f"X and {name} have different numbers of rows: {total} and {rows}.")
 
-    def _aligned(self, name: str, value: Any) -> list[Any]:
+    def _align(self, name: str, value: Any) -> list[Any]:
         """Partitions of a value that go with those of X."""
         if value is None:
             return [None] * len(self)
@@ -247,14 +247,14 @@ class Partitions:
             self._know()
             self._require_total(name, len(array))
             return [literal(part) for part in np.split(array, np.cumsum([size or 0 for size in self.sizes])[:-1])]
-        blocks, sizes = _blocks(value, name)
+        blocks, sizes = _list_blocks(value, name)
         if None not in sizes and isinstance(value, da.Array):
             if not self.known and len(blocks) != len(self):
                 self._know()
             if self.known:
                 self._require_total(name, sum(size or 0 for size in sizes))
                 if sizes != self.sizes:
-                    blocks, sizes = _blocks(value.rechunk({0: tuple(self.sizes)}), name)
+                    blocks, sizes = _list_blocks(value.rechunk({0: tuple(self.sizes)}), name)
         if len(blocks) != len(self):
             raise ValueError(
                 f"X has {len(self)} partitions and {name} has {len(blocks)}. Take both from the same collection, or "

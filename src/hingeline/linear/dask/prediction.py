@@ -24,8 +24,7 @@ def _strip(estimator: Any) -> Any:
 def _call(model: Any, method: str, block: Any, like: np.ndarray) -> np.ndarray:
     if block.shape[0] == 0:
         return like[:0]
-    out: np.ndarray = getattr(model, method)(block)
-    return out
+    return getattr(model, method)(block)
 
 
 def map_partitions(estimator: Any, method: str, X: Any) -> Any:

@@ -10,9 +10,10 @@ import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
@@ -38,12 +39,12 @@ def read_libsvm(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     n_features: int | None = None,
-    zero_based: bool | str = "auto",
-    dtype: Any = np.float64,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: npt.DTypeLike = np.float64,
     blocksize: int | str = "64MiB",
     cache: str | os.PathLike[str] | None = None,
     show_progress: bool | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[da.Array, da.Array]:
     """Read rows and labels from files in LIBSVM format, which may be larger than the memory.
 
     Parameters
@@ -94,7 +95,7 @@ def read_libsvm(
     dtype = np.dtype(dtype)
     if dtype not in (np.float64, np.float32):
         raise ValueError(f"dtype must be float64 or float32. Got {dtype}.")
-    blocks = _blocks(_files(path), _bytes(blocksize))
+    blocks = _cut(_find_files(path), _parse_size(blocksize))
     folder = None if cache is None else os.path.abspath(os.fspath(cache))
     sizes: list[Any] = [np.nan] * len(blocks)
     if n_features is None or zero_based == "auto":
@@ -115,7 +116,7 @@ def read_libsvm(
     meta = sp.csr_matrix((0, 0), dtype=dtype)
     X, y = [], []
     for block, size in zip(blocks, sizes, strict=True):
-        both = delayed(_decoded, nout=2)(block, dtype, folder, int(n_features), first)
+        both = delayed(_decode, nout=2)(block, dtype, folder, int(n_features), first)
         X.append(da.from_delayed(both[0], shape=(size, int(n_features)), meta=meta))
         y.append(da.from_delayed(both[1], shape=(size,), dtype=np.float64))
     return (
@@ -124,7 +125,7 @@ def read_libsvm(
     )
 
 
-def _bytes(size: int | str) -> int:
+def _parse_size(size: int | str) -> int:
     from dask.utils import parse_bytes
 
     number = int(parse_bytes(size))
@@ -133,7 +134,7 @@ def _bytes(size: int | str) -> int:
     return number
 
 
-def _files(path: Any) -> list[str]:
+def _find_files(path: Any) -> list[str]:
     found = []
     for one in [path] if isinstance(path, str | os.PathLike) else path:
         name = os.fspath(one)
@@ -146,7 +147,7 @@ def _files(path: Any) -> list[str]:
     return found
 
 
-def _blocks(files: list[str], blocksize: int) -> list[Block]:
+def _cut(files: list[str], blocksize: int) -> list[Block]:
     blocks = []
     for path in files:
         status = os.stat(path)
@@ -162,20 +163,20 @@ def _blocks(files: list[str], blocksize: int) -> list[Block]:
 # ---- tasks -----------------------------------------------------------------------------------------
 
 
-def _raw(block: Block, dtype: np.dtype, folder: str | None) -> tuple[Any, np.ndarray]:
+def _read(block: Block, dtype: np.dtype, folder: str | None) -> tuple[Any, np.ndarray]:
     """Rows, with features numbered as in the file, and labels; from the cache if possible."""
     if folder is None:
-        return _parsed(block, dtype)
+        return _parse(block, dtype)
     mark = hashlib.sha256(repr((tuple(block), dtype.str)).encode()).hexdigest()[:24]
     place = Path(folder) / mark
     if not place.is_dir():
-        _store(place, *_parsed(block, dtype))
+        _store(place, *_parse(block, dtype))
     arrays = [np.load(place / f"{name}.npy", mmap_mode="r") for name in ARRAYS]
     data, indices, indptr, labels = arrays
     return sp.csr_matrix((data, indices, indptr), shape=(len(labels), ANY_FEATURES), copy=False), labels
 
 
-def _parsed(block: Block, dtype: np.dtype) -> tuple[Any, np.ndarray]:
+def _parse(block: Block, dtype: np.dtype) -> tuple[Any, np.ndarray]:
     X, y = load_svmlight_file(
         block.path,
         n_features=ANY_FEATURES,
@@ -207,14 +208,14 @@ def _store(place: Path, X: Any, y: np.ndarray) -> None:
 
 def _look(block: Block, dtype: np.dtype, folder: str | None) -> tuple[int, int, int]:
     """Number of rows, smallest and largest feature number of a block."""
-    X, y = _raw(block, dtype, folder)
+    X, y = _read(block, dtype, folder)
     first = int(X.indices.min(initial=ANY_FEATURES))
     return len(y), first, int(X.indices.max(initial=0))
 
 
-def _decoded(block: Block, dtype: np.dtype, folder: str | None, n_features: int, first: int) -> tuple[Any, np.ndarray]:
+def _decode(block: Block, dtype: np.dtype, folder: str | None, n_features: int, first: int) -> tuple[Any, np.ndarray]:
     """Rows and labels of a block whose features are numbered from `first`."""
-    X, y = _raw(block, dtype, folder)
+    X, y = _read(block, dtype, folder)
     if X.nnz and not (first <= X.indices.min() and X.indices.max() - first < n_features):
         raise ValueError(
             f"n_features={n_features} with zero_based={first == 0} is too small for {block.path}, whose features are "

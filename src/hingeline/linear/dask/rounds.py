@@ -337,8 +337,7 @@ class PartitionSource:
 
     def _round(self, which: np.ndarray, **more: Any) -> Answer:
         self.n_passes += 1
-        answer: Answer = self.rows.total(_answer, _add, self._ask(which, **more))
-        return answer
+        return self.rows.total(_answer, _add, self._ask(which, **more))
 
     def _arrive(self, which: np.ndarray, found: Answer) -> None:
         """Note that machines are at points with these sums."""
