@@ -113,12 +113,10 @@ class DualMinimiser(Minimiser):
 
     @property
     def points(self) -> np.ndarray:
-        """Current weights and thresholds."""
         return super().points if self.descent is None else self.descent.points
 
     @property
     def reason(self) -> np.ndarray:
-        """Why machines stopped; 'running' for those that did not."""
         if self.descent is None:
             return super().reason
         reason = np.full(len(self.points), "gap" if self.kkt_tol is None else "kkt", dtype=object)
@@ -128,21 +126,17 @@ class DualMinimiser(Minimiser):
         return reason
 
     def objective(self) -> np.ndarray:
-        """Values of the objectives, times the penalty."""
         return super().objective() if self.descent is None else self.descent.objective
 
     def gap(self) -> np.ndarray:
-        """Duality gaps, times the penalty."""
         return super().gap() if self.descent is None else self.descent.gap
 
     def multipliers(self, machine: int) -> np.ndarray:
-        """Multipliers of the rows times labels, times the penalty."""
         if self.descent is None:
             return super().multipliers(machine)
         return cast(MemorySource, self.source).descended_pulls(machine)
 
     def violation(self, which: np.ndarray | None = None) -> np.ndarray:
-        """Violations of the optimality conditions of the dual by the multipliers, one per machine (None: of all)."""
         if self.descent is None:
             return super().violation(which)
         return self.descent.violation if which is None else self.descent.violation[which]

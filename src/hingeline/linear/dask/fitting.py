@@ -15,7 +15,7 @@ from ...base import params
 from ..estimator import require_room
 from ..landmarks import choose_far_apart, draw_landmarks
 from ..problem import Problem
-from .partitions import Kept, Survey, as_rows, compute, delayed
+from .partitions import Kept, Survey, as_rows, compute, delayed, stack_rows
 from .rounds import PartitionRows
 
 if TYPE_CHECKING:
@@ -68,9 +68,8 @@ def _take_rows(survey: Survey, numbers: np.ndarray) -> Any:
     first = np.concatenate([[0], ends[:-1]])[part]
     used = np.unique(part)
     found = compute(*[delayed(_take)(survey.blocks[p], (numbers - first)[part == p]) for p in used.tolist()])
-    rows = sp.vstack(found, format="csr") if any(map(sp.issparse, found)) else np.concatenate(found)
     order = np.concatenate([np.flatnonzero(part == p) for p in used.tolist()])
-    return rows[np.argsort(order)]
+    return stack_rows(found)[np.argsort(order)]
 
 
 def _compute_variance(survey: Survey) -> float:

@@ -74,6 +74,11 @@ def as_rows(block: Any) -> Any:
     )
 
 
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """Rows of several parts, dense only if all are."""
+    return sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.concatenate(parts)
+
+
 def _check_labels(block: Any, n_rows: int, number: int) -> np.ndarray:
     y: np.ndarray = column_or_1d(flatten_column(np.asarray(block)))
     if len(y) != n_rows:
@@ -84,13 +89,10 @@ def _check_labels(block: Any, n_rows: int, number: int) -> np.ndarray:
 
 
 def _check_weights(block: Any, X: Any, number: int) -> np.ndarray | None:
-    if block is None:
-        return None
     try:
-        weights: np.ndarray = WeightedLabels()._sample_weights(block, X, all_zero=True)
+        return None if block is None else WeightedLabels()._sample_weights(block, X, all_zero=True)
     except ValueError as error:
         raise ValueError(f"sample_weight in partition {number}: {error}") from None
-    return weights
 
 
 def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_bytes: float) -> tuple[Kept, Look]:
@@ -123,10 +125,6 @@ def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_b
     return Kept(codes.astype(small), weights), look
 
 
-def _count_rows(block: Any) -> int:
-    return int(block.shape[0])
-
-
 # ---- collections -----------------------------------------------------------------------------------
 
 
@@ -141,15 +139,13 @@ def quietly() -> Iterator[None]:
 def compute(*values: Delayed) -> tuple[Any, ...]:
     """Results, from the active client if there is one, otherwise from Dask's scheduler in this process."""
     with quietly():
-        results: tuple[Any, ...] = dask.compute(*values, traverse=False)
-    return results
+        return dask.compute(*values, traverse=False)
 
 
 def persist(*values: Delayed) -> tuple[Delayed, ...]:
     """Values that stay with the workers that computed them while references exist."""
     with quietly():
-        results: tuple[Delayed, ...] = dask.persist(*values, traverse=False)
-    return results
+        return dask.persist(*values, traverse=False)
 
 
 def literal(value: Any) -> Delayed:
@@ -190,11 +186,6 @@ def _list_blocks(collection: Any, name: str) -> tuple[list[Delayed], list[int | 
     )
 
 
-def is_dask(value: Any) -> bool:
-    """Whether a value is a Dask collection."""
-    return bool(dask.is_dask_collection(value))
-
-
 class Partitions:
     """X with labels and weights, partition by partition.
 
@@ -231,7 +222,7 @@ class Partitions:
     def _know(self) -> None:
         """Count the rows with a pass over X, unless their numbers are known."""
         if not self.known:
-            self.sizes = list(compute(*[delayed(_count_rows)(block) for block in self.blocks]))
+            self.sizes = [shape[0] for shape in compute(*[delayed(np.shape)(block) for block in self.blocks])]
 
     def _require_total(self, name: str, rows: int) -> None:
         total = sum(size for size in self.sizes if size is not None)
@@ -242,7 +233,7 @@ class Partitions:
         """Partitions of a value that go with those of X."""
         if value is None:
             return [None] * len(self)
-        if not is_dask(value):
+        if not dask.is_dask_collection(value):
             array = column_or_1d(flatten_column(np.asarray(value), name))
             self._know()
             self._require_total(name, len(array))
@@ -271,17 +262,15 @@ class Survey:
     ----------
     X, y, sample_weight : dask collections
         As in ``fit``; y and weights may be NumPy arrays.
-    thresholds : int
-        Approximate number of thresholds per machine.
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, thresholds: int = 1) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None.")
         self.parts = parts = Partitions(X, y=y, sample_weight=sample_weight)
         stride = THIN
         if parts.known:  # with few rows per weight the sample is a larger share of them
-            wanted = ROWS_PER_WEIGHT * (parts.n_features + thresholds)
+            wanted = ROWS_PER_WEIGHT * (parts.n_features + 1)
             stride = min(sum(size or 0 for size in parts.sizes) // wanted, THIN)
         share = SAMPLE_BYTES / max(len(parts), 1) if stride > 1 else 0.0
         pairs = [delayed(look_at, nout=2)(*part, stride, share) for part in parts.each()]
@@ -325,7 +314,9 @@ class Survey:
         self.looks = []
         if not some:
             return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64), np.zeros(0)
-        rows = [look.sample for look, _ in some]
-        X = sp.vstack(rows, format="csr") if any(map(sp.issparse, rows)) else np.concatenate(rows)
         codes = np.concatenate([place[look.sample_codes] for look, place in some])
-        return X, codes, np.concatenate([look.sample_weights for look, _ in some])
+        return (
+            stack_rows([look.sample for look, _ in some]),
+            codes,
+            np.concatenate([look.sample_weights for look, _ in some]),
+        )
