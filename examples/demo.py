@@ -142,7 +142,8 @@ def linear_rows() -> Iterator[tuple[str, ...]]:
         for clf in (LinearSVC(), svm.LinearSVC(max_iter=100_000)):
             _, train = timed(partial(clf.fit, X, y))
             what = f"{name}, {X.shape[0]} x {X.shape[1]}"
-            yield what, type(clf).__name__, f"{clf.score(X_test, y_test):.3f}", f"{train:.1f}"
+            library = type(clf).__module__.partition(".")[0]
+            yield what, f"{library}.{type(clf).__name__}", f"{clf.score(X_test, y_test):.3f}", f"{train:.1f}"
 
 
 def ordinal_line() -> str:

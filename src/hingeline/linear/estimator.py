@@ -33,7 +33,7 @@ class Collection(Protocol):
 
 
 #: Rows, or one value for each row: in memory, or in partitions.
-Table: TypeAlias = MatrixLike | Collection
+Table: TypeAlias = "MatrixLike | Collection"
 Column: TypeAlias = npt.ArrayLike | Collection
 #: Weight of the losses in the core, in units of C: the core halves the squared ones.
 LOSS_WEIGHTS = {"squared_hinge": 2.0, "huber": 2.0, "squared": 2.0, "hinge": 1.0}
