@@ -89,7 +89,6 @@ class OrdinalSVC(LinearEstimator):
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from hingeline import OrdinalSVC
     >>> X, y = load_diabetes(return_X_y=True)
     >>> grade = np.digitize(y, [100, 200])

@@ -52,7 +52,6 @@ def linear_svc_path(
     Examples
     --------
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from sklearn.datasets import load_iris
     >>> from hingeline import linear_svc_path
     >>> X, y = load_iris(return_X_y=True)
