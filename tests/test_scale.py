@@ -29,6 +29,9 @@ from hingeline import (
 from hingeline.base.frame import choose_frame
 from hingeline.model_selection import KernelSearchCV
 
+from .torture import scale
+from .torture.worker import generator
+
 LEARNERS = (
     SVC,
     WorstViolatorSVC,
@@ -292,3 +295,9 @@ def test_linear_machines(scale, dtype):
     model = LinearSVC(C=1.0).fit(X, y)
     other = LinearSVC(C=1.0 / scale**2).fit(X * dtype(scale), y)
     assert (model.predict(X) == other.predict(X * dtype(scale))).mean() > 0.98
+
+
+@pytest.mark.parametrize(("case", "number"), [("NystroemSVC", 22), ("KernelSGDClassifier-olsvm", 534)])
+def test_an_offset_of_single_precision_rows(case, number):
+    """Trials of the campaign that failed while offsets of float32 rows were kept up to gamma |x|^2 = 256."""
+    assert scale.trial(case, generator("scale", 28, case, number), number) == "works"

@@ -84,7 +84,7 @@ def _violation(v, t, beta, bound):
 def squared_hinge(K, same, c, v, intercept, sided, eps=EPS):
     """L2-SVM with a penalised intercept: `same` are products of the labels of two rows, `v` unsigned coefficients.
 
-    `sided`: only margins that are too small count as violations (the stopping rule of L2SVC, but for solver='nnisda').
+    `sided`: only margins that are too small count as violations (stopping rule of L2SVC, except with solver='nnisda').
     """
     margins, rounding = _outputs(same * (K + float(intercept)), v, eps)
     r = 1 - margins - v / c
