@@ -16,9 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from .. import _core
-from .._sklearn import check_sample_weight
 from . import params
-from .rows import LARGEST, flatten_column, require_finite
+from .rows import LARGEST, WeightedSamples, flatten_column, require_finite
 
 
 def n_pairs(n_classes: int) -> int:
@@ -92,23 +91,11 @@ def choose_classes(decisions: np.ndarray, votes: _core.Votes | None) -> np.ndarr
     return (decisions.ravel() > 0).astype(np.intp) if decisions.shape[1] == 1 else decisions.argmax(axis=1)
 
 
-class WeightedLabels:
+class WeightedLabels(WeightedSamples):
     """Weights of samples and classes. A subclass has the constructor parameter ``class_weight``."""
 
     class_weight: Any
     classes_: np.ndarray
-    #: Whether weights may be negative: such samples and classes are left out, as in LIBSVM.
-    _takes_negative_weights = False
-
-    def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
-        """Checked weights of the samples. `all_zero` says whether all may be zero."""
-        if sample_weight is None:
-            return np.ones(X.shape[0])
-        negative = self._takes_negative_weights
-        weights = check_sample_weight(sample_weight, X, all_zero=all_zero or negative, negative=negative)
-        if weights.max(initial=0.0) > LARGEST:
-            raise ValueError(f"sample_weight must not exceed {LARGEST:g}. Got {weights.max():g}; scale the weights.")
-        return weights
 
     def _check_class_weight(self) -> None:
         given = list(self.class_weight.values()) if isinstance(self.class_weight, Mapping) else []

@@ -15,6 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from .. import _core
+from .._sklearn import check_sample_weight
 from . import params
 from .fit import CallbackSupportMixin
 from .warn import warn
@@ -86,6 +87,23 @@ def blocks(values: np.ndarray) -> Iterator[np.ndarray]:
     step = max(1, (1 << 20) // (values.shape[1] if values.ndim == 2 else 1))
     for at in range(0, len(values), step):
         yield np.ascontiguousarray(values[at : at + step], dtype=np.float64)
+
+
+class WeightedSamples:
+    """Weights of samples."""
+
+    #: Whether weights may be negative: such samples are left out, as in LIBSVM.
+    _takes_negative_weights = False
+
+    def _sample_weights(self, sample_weight: Any, X: Any, *, all_zero: bool = False) -> np.ndarray:
+        """Checked weights of the samples. `all_zero` says whether all may be zero."""
+        if sample_weight is None:
+            return np.ones(X.shape[0])
+        negative = self._takes_negative_weights
+        weights = check_sample_weight(sample_weight, X, all_zero=all_zero or negative, negative=negative)
+        if weights.max(initial=0.0) > LARGEST:
+            raise ValueError(f"sample_weight must not exceed {LARGEST:g}. Got {weights.max():g}; scale the weights.")
+        return weights
 
 
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
