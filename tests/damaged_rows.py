@@ -149,7 +149,7 @@ def function_calls():
     svc = hingeline.SVC()
     return {
         "linear_svc_path": lambda X: hingeline.linear_svc_path(X, y, Cs=[1.0]),
-        "nystroem_path": lambda X: hingeline.nystroem_path(X, y, Cs=[1.0]),
+        "nystroem_svc_path": lambda X: hingeline.nystroem_svc_path(X, y, Cs=[1.0]),
         "KernelSearchCV.fit": lambda X: KernelSearchCV(svc, {"C": [1.0]}, cv=2).fit(X, y),
         "nested_cross_validate": lambda X: nested_cross_validate(svc, X, y, {"C": [1.0]}),
         "default_param_grid": lambda X: default_param_grid(svc, X),

@@ -1,4 +1,4 @@
-"""NystroemMap, NystroemSVC and nystroem_path: equality with scikit-learn and LinearSVC, laws, errors."""
+"""NystroemMap, NystroemSVC and nystroem_svc_path: equality with scikit-learn and LinearSVC, laws, errors."""
 
 import pickle
 import warnings
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import pairwise
 
-from hingeline import LinearSVC, NystroemMap, NystroemSVC, nystroem_path
+from hingeline import LinearSVC, NystroemMap, NystroemSVC, nystroem_svc_path
 from hingeline.linear.sums import CLIPS
 
 from .signals import interrupt
@@ -230,7 +230,7 @@ def test_starts_from_fewer_landmarks(loss, transforms, monkeypatch):
     np.testing.assert_allclose(coarse.objective_, plain.objective_, rtol=1e-7)
     if loss == "squared_hinge":
         assert coarse.n_iter_.sum() < plain.n_iter_.sum()
-    models = nystroem_path(X, Y3, Cs=[0.5, 5.0], random_state=0, gamma=0.3, **{**options, "C": 1.0})
+    models = nystroem_svc_path(X, Y3, Cs=[0.5, 5.0], random_state=0, gamma=0.3, **{**options, "C": 1.0})
     np.testing.assert_allclose(models[1].objective_, plain.objective_, rtol=1e-7)
 
 
@@ -289,7 +289,7 @@ def test_class_weights_move_the_boundary():
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_a_path_is_many_fits(loss):
     Cs = [1.0, 0.1, 10.0]
-    models = nystroem_path(X, Y3, Cs=Cs, n_components=40, gamma=0.3, random_state=0, tol=1e-9, loss=loss)
+    models = nystroem_svc_path(X, Y3, Cs=Cs, n_components=40, gamma=0.3, random_state=0, tol=1e-9, loss=loss)
     assert [model.C for model in models] == Cs
     for model in models:
         alone = fitted(C=model.C, tol=1e-9, loss=loss).fit(X, Y3)
@@ -389,7 +389,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="features"):
         fitted().fit(X, Y2).predict(X[:, :3])
     with pytest.raises(ValueError, match="Cs must be a list of numbers"):
-        nystroem_path(X, Y2, Cs=[-1.0])
+        nystroem_svc_path(X, Y2, Cs=[-1.0])
     with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol"):
         fitted(max_iter=0).fit(X, Y2)
 
@@ -440,5 +440,5 @@ def test_few_rows_in_partitions():
     np.testing.assert_allclose(there.decision_function(X), here.decision_function(X), atol=1e-4)
     sparse = da.from_array(X, chunks=(150, 6)).map_blocks(sp.csr_matrix)
     assert fitted().fit(sparse, Y2).score(X, Y2) == fitted().fit(X, Y2).score(X, Y2)
-    with pytest.raises(TypeError, match="nystroem_path needs X in memory"):
-        nystroem_path(da.from_array(X), Y2, Cs=[1.0])
+    with pytest.raises(TypeError, match="nystroem_svc_path needs X in memory"):
+        nystroem_svc_path(da.from_array(X), Y2, Cs=[1.0])

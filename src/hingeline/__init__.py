@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from .linear.cv import LinearSVCCV as LinearSVCCV
     from .linear.finite_newton import LinearSVC as LinearSVC
     from .linear.nystroem import NystroemSVC as NystroemSVC
-    from .linear.nystroem import nystroem_path as nystroem_path
+    from .linear.nystroem import nystroem_svc_path as nystroem_svc_path
     from .linear.nystroem_map import NystroemMap as NystroemMap
     from .linear.ordinal import OrdinalSVC as OrdinalSVC
     from .linear.path import linear_svc_path as linear_svc_path

@@ -91,7 +91,7 @@ ESTIMATORS = {
             "linear.nystroem",
             guide="nystroem",
             task="batch, kernel, up to millions of rows",
-            gives="approximate kernel, minimum to a relative duality gap; also with Dask; `nystroem_path` for many C",
+            gives="approximate kernel, minimum to a relative duality gap; also with Dask; `nystroem_svc_path`: many C",
             onnx="linear_classifier",
             libsvm="",
         ),
@@ -176,7 +176,7 @@ ESTIMATORS = {
 #: Other public names by module.
 FUNCTIONS = {
     "files": ("TRUSTED_TYPES", "Checkpoint", "load", "load_libsvm", "save", "save_libsvm"),
-    "linear.nystroem": ("nystroem_path",),
+    "linear.nystroem": ("nystroem_svc_path",),
     "linear.path": ("linear_svc_path",),
 }
 

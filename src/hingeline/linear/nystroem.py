@@ -125,7 +125,7 @@ class NystroemSVC(LinearClassifier):
     See Also
     --------
     SVC : The exact solution.
-    nystroem_path : Models for many values of C.
+    nystroem_svc_path : Models for many values of C.
 
     Notes
     -----
@@ -258,7 +258,7 @@ class NystroemSVC(LinearClassifier):
         return state
 
 
-def nystroem_path(
+def nystroem_svc_path(
     X: MatrixLike,
     y: npt.ArrayLike,
     *,
@@ -291,9 +291,9 @@ def nystroem_path(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from hingeline import nystroem_path
+    >>> from hingeline import nystroem_svc_path
     >>> X, y = load_iris(return_X_y=True)
-    >>> [round(model.score(X, y), 1) for model in nystroem_path(X, y, Cs=[1.0, 10.0])]
+    >>> [round(model.score(X, y), 1) for model in nystroem_svc_path(X, y, Cs=[1.0, 10.0])]
     [1.0, 1.0]
     """
-    return fit_path("nystroem_path", NystroemSVC, parameters, X, y, Cs, sample_weight)
+    return fit_path("nystroem_svc_path", NystroemSVC, parameters, X, y, Cs, sample_weight)
