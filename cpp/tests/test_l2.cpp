@@ -106,29 +106,27 @@ CASE_ONCE(newton_holds_or_computes_kernel_values) {
     Clouds<double> clouds(n, 0.3);
     for (Index i = 0; i < n; ++i) clouds.x[2 * i] *= 1e3;
     const Gram<double> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(clouds.x, n, 2), 0);
-    for (const Kind kind : {one_datum, imdm}) {
-        const Params held{true, 1e-4, Index{1} << 40, std::size_t{1} << 26};
-        Params computed = held;
-        computed.most_held = 0;
-        State first = clouds.start(), second = clouds.start();
-        learn(kind, first, held, gram), learn(kind, second, computed, gram);
-        for (const State* s : {&first, &second}) {
-            const auto found = solution(kind, *s);
-            CHECK(s->reason == Reason::tolerance && s->steps < 100000, kind, s->steps, name(s->reason));
-            CHECK(found.primal - found.dual >= 0 && found.primal - found.dual < 1e-3 * found.dual, kind);
-        }
-        const double one = solution(kind, first).dual, other = solution(kind, second).dual;
-        CHECK(std::abs(one - other) < 1e-3 * one, kind, one, other);
-        Index evals[2];
-        for (Params p : {held, computed}) {
-            p.cache_bytes = 0;
-            State s = clouds.start();
-            learn(kind, s, p, gram);
-            CHECK(same(s, p.most_held ? first : second), kind, p.most_held);
-            evals[p.most_held > 0] = s.kernel_evals - s.steps * n;  // less those of the other steps
-        }
-        CHECK(evals[false] > evals[true], kind, evals[false], evals[true]);
+    const Params held{true, 1e-4, Index{1} << 40, std::size_t{1} << 26};
+    Params computed = held;
+    computed.most_held = 0;
+    State first = clouds.start(), second = clouds.start();
+    learn(imdm, first, held, gram), learn(imdm, second, computed, gram);
+    for (const State* s : {&first, &second}) {
+        const auto found = solution(imdm, *s);
+        CHECK(s->reason == Reason::tolerance && s->steps < 100000, s->steps, name(s->reason));
+        CHECK(found.primal - found.dual >= 0 && found.primal - found.dual < 1e-3 * found.dual);
     }
+    const double one = solution(imdm, first).dual, other = solution(imdm, second).dual;
+    CHECK(std::abs(one - other) < 1e-3 * one, one, other);
+    Index evals[2];
+    for (Params p : {held, computed}) {
+        p.cache_bytes = 0;
+        State s = clouds.start();
+        learn(imdm, s, p, gram);
+        CHECK(same(s, p.most_held ? first : second), p.most_held);
+        evals[p.most_held > 0] = s.kernel_evals - s.steps * n;  // less those of the other steps
+    }
+    CHECK(evals[false] > evals[true], evals[false], evals[true]);
 }
 
 CASE(cholesky_drops_pivots_that_are_rounding_errors) {
@@ -189,16 +187,15 @@ State noisy_line(Index n, double penalty, Array<double>& x) {
 }
 CASE(newton_runs_where_steps_left_cost_more) {
     constexpr Index n = 1200;
-    for (const Kind kind : {one_datum, imdm})
-        for (const bool hard : {false, true}) {
-            Array<double> x;
-            State s = noisy_line(n, hard ? 1000.0 : 1.0, x);
-            const Gram<double> gram({KernelKind::rbf, hard ? 0.1 : 3.0, 0.0, 3}, dense_view(x, n, 2), 0);
-            learn(kind, s, {}, gram);
-            CHECK(s.reason == Reason::tolerance && s.steps > 2048, kind, hard, s.steps);
-            CHECK(std::isfinite(s.pace.best) == hard, kind, hard, s.steps);  // whether Newton's method ran
-            CHECK(!hard || s.steps < 5 * n, kind, s.steps);
-        }
+    for (const bool hard : {false, true}) {
+        Array<double> x;
+        State s = noisy_line(n, hard ? 1000.0 : 1.0, x);
+        const Gram<double> gram({KernelKind::rbf, hard ? 0.1 : 3.0, 0.0, 3}, dense_view(x, n, 2), 0);
+        learn(imdm, s, {}, gram);
+        CHECK(s.reason == Reason::tolerance && s.steps > 2048, hard, s.steps);
+        CHECK(std::isfinite(s.pace.best) == hard, hard, s.steps);  // whether Newton's method ran
+        CHECK(!hard || s.steps < 5 * n, s.steps);
+    }
 }
 
 /// Newton's method comes after a few steps. Kernel values that it holds or computes again give the same solution; the
@@ -208,29 +205,27 @@ CASE(large_machines_begin_with_newton) {
     Array<double> x;
     const State start = noisy_line(n, 10.0, x);
     const Gram<double> gram({KernelKind::rbf, 1.0, 0.0, 3}, dense_view(x, n, 2), 0);
-    for (const Kind kind : {one_datum, imdm}) {
-        double duals[2];
-        Index evals[2];
-        for (const bool held : {false, true}) {
-            Params p;
-            p.most_held = held ? n : 0;
-            State s = start, other = start;
-            learn(kind, s, p, gram);
-            CHECK(s.reason == Reason::tolerance && s.steps < few + 10, kind, s.steps);
-            const auto found = solution(kind, s);
-            CHECK(found.primal - found.dual < 1e-3 * found.dual, kind, found.primal, found.dual);
-            duals[held] = found.dual, evals[held] = s.kernel_evals;
-            p.cache_bytes = 0;
-            learn(kind, other, p, gram, {few, nullptr});
-            Interrupt now([] { return true; });
-            learn(kind, other, p, gram, {Index{1} << 40, &now});
-            CHECK(other.reason == Reason::interrupted && other.steps == few, kind, name(other.reason), other.steps);
-            learn(kind, other, p, gram);
-            CHECK(same(s, other), kind, held, s.steps, other.steps);
-        }
-        CHECK(std::abs(duals[0] - duals[1]) < 1e-3 * duals[0], kind, duals[0], duals[1]);
-        CHECK(evals[0] != evals[1], kind, evals[0], evals[1]);
+    double duals[2];
+    Index evals[2];
+    for (const bool held : {false, true}) {
+        Params p;
+        p.most_held = held ? n : 0;
+        State s = start, other = start;
+        learn(imdm, s, p, gram);
+        CHECK(s.reason == Reason::tolerance && s.steps < few + 10, s.steps);
+        const auto found = solution(imdm, s);
+        CHECK(found.primal - found.dual < 1e-3 * found.dual, found.primal, found.dual);
+        duals[held] = found.dual, evals[held] = s.kernel_evals;
+        p.cache_bytes = 0;
+        learn(imdm, other, p, gram, {few, nullptr});
+        Interrupt now([] { return true; });
+        learn(imdm, other, p, gram, {Index{1} << 40, &now});
+        CHECK(other.reason == Reason::interrupted && other.steps == few, name(other.reason), other.steps);
+        learn(imdm, other, p, gram);
+        CHECK(same(s, other), held, s.steps, other.steps);
     }
+    CHECK(std::abs(duals[0] - duals[1]) < 1e-3 * duals[0], duals[0], duals[1]);
+    CHECK(evals[0] != evals[1], evals[0], evals[1]);
 }
 
 // A narrow kernel is far from low rank: conjugate gradients need many products. If each computes its kernel values
@@ -245,11 +240,11 @@ CASE(large_machines_decline_newton_where_steps_are_faster) {
             Params p;
             p.most_held = held ? n : 0;
             State s = start;
-            learn(one_datum, s, p, gram);
+            learn(imdm, s, p, gram);
             const bool declined = !held && gamma == 1000.0;
             CHECK(s.reason == Reason::tolerance && (s.pace.cost > 0) == declined, gamma, held, s.pace.cost);
             CHECK(std::isfinite(s.pace.best) == !declined && (s.steps > 1000) == declined, gamma, held, s.steps);
-            const auto found = solution(one_datum, s);
+            const auto found = solution(imdm, s);
             CHECK(found.primal - found.dual < 2e-3 * found.dual, gamma, held, found.primal, found.dual);
         }
 }
@@ -264,7 +259,7 @@ CASE(a_smaller_set_is_held_rather_than_none) {
         Params p;
         p.most_held = most_held, p.cache_bytes = 0;
         s = start;
-        learn(one_datum, s, p, gram);
+        learn(imdm, s, p, gram);
         CHECK(s.reason == Reason::tolerance && s.steps < l2::detail::few_steps + 10, most_held, s.steps);
         return s.kernel_evals;
     };
@@ -287,7 +282,7 @@ CASE(few_products_where_full_steps_lead_to_the_solution) {
         const Gram<double> gram({KernelKind::rbf, 0.3, 0.0, 3}, dense_view(x, n, 2), 0);
         Params p;
         p.most_held = 0;
-        learn(one_datum, s, p, gram);
+        learn(imdm, s, p, gram);
         CHECK(s.reason == Reason::tolerance && s.kernel_evals < 3 * n * n, penalty, s.kernel_evals);
     }
 }
@@ -331,8 +326,9 @@ CASE(no_rows) {
 }
 
 /// Every second call is interrupted at its first poll: the state can always go on, to the same end.
-void goes_on_after_interrupts(const Clouds<double>& clouds, const Gram<double>& gram, Index slice) {
-    for (const Kind kind : {one_datum, mdm, imdm}) {
+void goes_on_after_interrupts(const Clouds<double>& clouds, const Gram<double>& gram, Index slice,
+                              const Array<Kind>& kinds) {
+    for (const Kind kind : kinds) {
         const Params p{true, 1e-4, Index{1} << 40, std::size_t{1} << 26};
         State whole = clouds.start(), s = clouds.start();
         learn(kind, whole, p, gram);
@@ -354,18 +350,19 @@ void goes_on_after_interrupts(const Clouds<double>& clouds, const Gram<double>& 
 
 CASE(interrupts_leave_it_able_to_go_on) {
     const Clouds<double> clouds(700, 1.3);
-    goes_on_after_interrupts(clouds, {{KernelKind::rbf, 0.2, 0.0, 3}, dense_view(clouds.x, 700, 2), 0}, 53);
+    goes_on_after_interrupts(clouds, {{KernelKind::rbf, 0.2, 0.0, 3}, dense_view(clouds.x, 700, 2), 0}, 53,
+                             {one_datum, mdm, imdm});
 }
 
 CASE(interrupts_of_newton_leave_it_able_to_go_on) {
     Clouds<double> clouds(400, 0.3);
     for (Index i = 0; i < clouds.n(); ++i) clouds.x[2 * i] *= 1e3;
     const Gram<double> gram({KernelKind::linear, 1.0, 0.0, 3}, dense_view(clouds.x, clouds.n(), 2), 0);
-    goes_on_after_interrupts(clouds, gram, 1000);
+    goes_on_after_interrupts(clouds, gram, 1000, {mdm, imdm});
     // An interrupted run changes nothing.
     const Params p{true, 1e-4, Index{1} << 40, std::size_t{1} << 26};
     State ready = clouds.start();
-    learn(one_datum, ready, p, gram, {2000, nullptr});
+    learn(imdm, ready, p, gram, {2000, nullptr});
     Interrupt now([] { return true; });
     l2::Walk<Gram<double>> walk(ready, true, p.cache_bytes, gram, &now);
     const Array<double> v(ready.v), r(ready.r);

@@ -30,7 +30,8 @@
 namespace hingeline::min_norm {
 
 struct Rule {
-    static constexpr double start = 0.0, steps_per_row = 10.0;
+    static constexpr double start = 0.0;
+    static constexpr bool newton = true;
 
     template <class Source> l2::Step begin(l2::Walk<Source>& walk) const {
         l2::State& s = walk.s;

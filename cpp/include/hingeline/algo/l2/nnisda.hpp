@@ -22,7 +22,8 @@
 namespace hingeline::nnisda {
 
 struct Rule {
-    static constexpr double start = 1.0, steps_per_row = 16.0;
+    static constexpr double start = 1.0;
+    static constexpr bool newton = false;
 
     template <class Source> l2::Step begin(l2::Walk<Source>& walk) const {
         l2::State& s = walk.s;
@@ -45,8 +46,6 @@ struct Rule {
     double dual(const l2::State& s) const { return s.value; }
     /// r of a row with v = 0 and this violation.
     double level(const l2::State&, double violation) const { return violation; }
-    void to_dual(l2::State&) const {}
-    void from_dual(l2::State& s) const { measure(s); }
     /// Whether the value is possible.
     bool sound(const l2::State&) const { return true; }
     /// Whether the value has improved by more than rounding errors.

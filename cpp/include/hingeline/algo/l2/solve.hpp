@@ -2,7 +2,7 @@
 //
 // Rule. `begin(walk)` prepares v and r, `step(walk)` takes one step; `violation`, `measure` (sets value), `dual`,
 // `level` (r of a row with v = 0 and a given violation), `sound` and `better` (value compared with an earlier one)
-// describe the objective; `start` is r at v = 0; `steps_per_row` tells the cost of Newton's method.
+// describe the objective; `start` is r at v = 0. `newton` says whether Newton's method may come between the steps; then
 // `to_dual` and `from_dual` convert v and r to the form r = 1 - Qv.
 //
 // Shrinking. Rows with v = 0 that are far from a violation are left out for a while: an inner machine over the other
@@ -60,10 +60,10 @@ constexpr double shrink_fraction = 0.02;
 
 /// Fewest steps between two runs of Newton's method: in small machines steps cost nothing.
 inline Index fewest_steps(const State& s) { return std::clamp<Index>((1 << 22) / s.n(), 2048, 32768); }
-/// A run of Newton's method on m of n rows takes as long as m^2 / n * Rule::steps_per_row + m * steps_per_column steps
+/// A run of Newton's method on m of n rows takes as long as m^2 / n * steps_per_row + m * steps_per_column steps
 /// (measured), or Pace::cost if m rows are too many to hold their kernel values. Such a run comes after least_spent
 /// times as many steps, since the first of them tell little; any run comes after most_spent times as many.
-constexpr double steps_per_column = 10.0, least_spent = 0.25, most_spent = 4.0;
+constexpr double steps_per_row = 10.0, steps_per_column = 10.0, least_spent = 0.25, most_spent = 4.0;
 /// A run that does not halve the violation doubles `patience`; after this many of them in a row, rounding errors
 /// prevent progress.
 constexpr Index most_failures = 5;
@@ -157,9 +157,14 @@ template <class Rule> class Run {
         State& s = walk.s;
         if (book_.steps >= p_.max_steps) return Reason::steps;
         const Index columns = book_.kernel_evals;
-        const bool at_once = p_.newton && newton_at_once(s);
-        const bool newton_now = at_once || (p_.newton && newton_is_due(walk));
-        const Step step = newton_now ? newton(walk, at_once) : rule_.step(walk);
+        bool newton_now = false;
+        Step step = Step::interrupted;
+        if constexpr (Rule::newton) {
+            const bool at_once = p_.newton && newton_at_once(s);
+            newton_now = at_once || (p_.newton && newton_is_due(walk));
+            if (newton_now) step = newton(walk, at_once);
+        }
+        if (!newton_now) step = rule_.step(walk);
         s.pace.tried = s.pace.tried || (newton_now && step != Step::interrupted);
         if (newton_now && s.pace.failures > most_failures && s.violation > p_.tol) return Reason::precision;
         if (newton_now && (step == Step::stuck || step == Step::declined)) return Reason::running;
@@ -197,7 +202,7 @@ template <class Rule> class Run {
         if (!std::isinf(s.pace.best)) return s.pace.rest >= s.pace.patience * supports;
         if (2 * s.pace.rest < 3 * supports) return false;
         const auto m = static_cast<double>(rows), n = static_cast<double>(s.n());
-        const double held = Rule::steps_per_row * m * m / n + steps_per_column * m;
+        const double held = steps_per_row * m * m / n + steps_per_column * m;
         const double computed = rows > p_.most_held ? s.pace.cost : 0.0;
         const auto spent = static_cast<double>(s.pace.rest);
         const double cost = std::max(held, computed);  // of a run, in steps
@@ -220,11 +225,15 @@ template <class Rule> class Run {
     template <class Source> double rounding(const Walk<Source>& walk) const {
         return rounding_of<typename Source::Value>(walk.s);
     }
-    /// Steps on one or two rows do not help any more, r is fresh: Newton's method. If it does not help either and what
-    /// is left may be due to rounding errors, training ends.
+    /// Steps on one or two rows do not help any more, r is fresh: Newton's method, or the end.
     template <class Source> Reason last_resort(Walk<Source>& walk) {
+        if constexpr (Rule::newton)
+            if (p_.newton) return newton_at_last(walk);
+        return Reason::precision;
+    }
+    /// If Newton's method does not help either and what is left may be due to rounding errors, training ends.
+    template <class Source> Reason newton_at_last(Walk<Source>& walk) {
         State& s = walk.s;
-        if (!p_.newton) return Reason::precision;
         const Step step = newton(walk, false);
         if (step == Step::interrupted) return Reason::interrupted;
         if (step == Step::taken) ++book_.steps, ++s.since;

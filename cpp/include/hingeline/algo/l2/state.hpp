@@ -35,7 +35,7 @@ struct Params {
     double tol = 1e-3;
     Index max_steps = std::numeric_limits<Index>::max();  // of one machine, over all calls
     std::size_t cache_bytes = std::size_t{200} << 20;
-    bool newton = true;      // false: only the steps of the papers
+    bool newton = true;      // where the rule allows it; false: only the steps of the papers
     Index most_held = 8192;  // rows between which Newton's method holds kernel values, in single precision
 };
 
