@@ -420,9 +420,9 @@ def test_finished_is_the_qp_of_what_is_left(variant):
     np.testing.assert_allclose(K[:, m.ids] @ m.alpha, K[:, ids] @ alpha, atol=2e-4)
 
 
-@pytest.mark.parametrize(("seed", "C", "rounds"), [(0, 2.0, 1), (1, 0.3, 1), (2, 10.0, 3)])
-def test_with_bias_finished_is_svc(seed, C, rounds):
-    # Where C is large two epochs may evict an example too many; the next round brings it back.
+@pytest.mark.parametrize(("seed", "C"), [(0, 2.0), (1, 0.3), (2, 10.0)])
+def test_with_bias_finished_is_svc(seed, C):
+    # Two epochs may evict an example too many, depending on rounding; the next round brings it back.
     n = 120
     K, y = noisy(n, 20 + seed)
     rng = np.random.default_rng(seed)
@@ -432,7 +432,7 @@ def test_with_bias_finished_is_svc(seed, C, rounds):
     alpha[svc.support_] = svc.dual_coef_[0]
     best = dual_value(K, y, alpha)
     m = NaiveLasvm(K, y, C * weight, variant="lasvm", C=C)
-    for _ in range(rounds):
+    for _ in range(3):
         m.learn([*rng.permutation(n), *rng.permutation(n)])
         m.finish(1e-11)
         assert m.dual <= best * (1 + 1e-10)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -102,7 +103,7 @@ def test_damaged_lines_are_computed_again(tmp_path):
     search = KernelSearchCV(SVC(), GRID, cv=3, checkpoint=file)
     expected = search.fit(X, y).cv_results_["mean_test_score"]
     lines = lines_of(file)
-    damaged = [lines[0], lines[1], lines[2].replace(b"1", b"2"), *lines[3:]]
+    damaged = [lines[0], lines[1], re.sub(rb"\d", lambda m: b"%d" % (9 - int(m[0])), lines[2]), *lines[3:]]
     file.write_bytes(b"".join(damaged))
     with pytest.warns(UserWarning, match="1 damaged line"):
         np.testing.assert_array_equal(search.fit(X, y).cv_results_["mean_test_score"], expected)

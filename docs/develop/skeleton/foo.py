@@ -48,7 +48,7 @@ class FooSVC(KernelClassifier):
 
     def _prepare(self, X: Any, y: Any) -> BatchTraining:
         X, self.classes_, codes = self._validate_fit(X, y)
-        self._gamma = self._resolve_gamma(X)
+        self._set_kernel(X)
         training = BatchTraining(self, X, codes)
         training.core = _core.Foo(codes, len(self.classes_), C=float(self.C), cache_bytes=training.cache_bytes)
         training.n_steps = training.largest_pair

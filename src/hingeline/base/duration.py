@@ -39,12 +39,15 @@ class Work(NamedTuple):
         The same for work on an inverse matrix, as a multiple of n m².
     grows : bool
         Whether updates grow with C; then as its cube root.
+    most_held : int or None
+        Largest m; None: all samples are held.
     """
 
     values: float
     updates: float
     cubic: float = 0.0
     grows: bool = True
+    most_held: int | None = None
 
 
 def warn_of_long_fit(estimator: Any, X: Any) -> None:
@@ -53,11 +56,11 @@ def warn_of_long_fit(estimator: Any, X: Any) -> None:
     Parameters
     ----------
     estimator : estimator
-        Estimator with checked parameters, and the expected work in ``_work``; without it there is no estimate.
+        Estimator with checked parameters, and the expected work in ``_work``; if it is None, there is no estimate.
     X : {array-like, sparse matrix}
         Training samples, or the kernel matrix.
     """
-    if getattr(estimator, "_work", None) is None:
+    if estimator._work is None:
         return  # X may be a lazy collection
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if n < MANY_ROWS or (seconds := estimate_seconds(estimator, X, n)) < LONG:
@@ -73,10 +76,10 @@ def warn_of_long_fit(estimator: Any, X: Any) -> None:
 
 def estimate_seconds(estimator: Any, X: Any, n: int) -> float:
     """Expected seconds of a fit to n rows like those of X; 0 if the work of the estimator is not known."""
-    work: Work | None = getattr(estimator, "_work", None)
+    work: Work | None = estimator._work
     if work is None:
         return 0.0
-    held, value = min(n, getattr(estimator, "window", None) or n), 0.0
+    held, value = min(n, work.most_held or n), 0.0
     if work.values and isinstance(estimator.kernel, str) and estimator.kernel != "precomputed":
         value = measure_value(estimator, X) / estimator._training_threads()  # steps depend on one another
     growth = min(max(estimator.C, 1.0), LARGEST_C) ** (1 / 3) if work.grows else 1.0

@@ -13,7 +13,6 @@ from .. import _core
 from .._registry import COMPUTED, KERNELS, kernel_parameters
 from .._sklearn import n_samples
 from . import params
-from .duration import Work
 from .frame import Frame, choose_frame, warn_of_lost_digits
 from .labels import read_only
 from .objects import as_objects, is_objects
@@ -46,11 +45,6 @@ class KernelEstimator(RowEstimator):
     _needed: tuple[str, ...] = ("dual_coef_", "support_vectors_", "intercept_", "_gamma")
     #: Coordinates of rows in the core; None: those of the user.
     _frame: Frame | None = None
-
-    @property
-    def _work(self) -> Work | None:
-        """Expected work of a fit; None: unknown."""
-        return None
 
     def _check_rows(
         self, X: Any, y: Any = "no_validation", *, reset: bool, finite: bool = True, sparse: bool = True
@@ -123,14 +117,14 @@ class KernelEstimator(RowEstimator):
 
     def _set_frame(self, X: Any) -> None:
         """Set the frame in which the core computes kernel values. Warn if rounding errors spoil them in any frame."""
-        self._frame = self._choose_frame(X)
+        self._frame = self._choose_frame(X, self._gamma)
         if self.kernel == "rbf":
             warn_of_lost_digits(X, self._frame, self._gamma)
 
-    def _choose_frame(self, X: Any) -> Frame | None:
+    def _choose_frame(self, X: Any, gamma: float) -> Frame | None:
         if self.kernel not in COMPUTED:
             return None
-        return choose_frame(X, self.kernel, self._gamma, float(self.coef0), int(self.degree))
+        return choose_frame(X, self.kernel, gamma, float(self.coef0), int(self.degree))
 
     def _matrix(self, X: Any) -> _core.Matrix:
         """Rows as the core takes them; for objects as many rows, whose entries have no meaning."""

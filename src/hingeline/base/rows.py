@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from .. import _core
 from .._sklearn import check_sample_weight
 from . import params
+from .duration import Work
 from .fit import CallbackSupportMixin
 from .warn import warn
 
@@ -116,6 +117,11 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     _needed: tuple[str, ...] = ()
     #: Whether fitted attributes are read from the ensemble ``_model``.
     _reads_ensemble = False
+
+    @property
+    def _work(self) -> Work | None:
+        """Expected work of a fit; None: unknown, and no fit is announced."""
+        return None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Saved by an earlier version, the estimator gets the defaults of parameters that did not exist then."""

@@ -179,7 +179,6 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     ) -> None:
         params.assign(self, locals())
 
-    _work = Work(values=0.5, updates=0.0, cubic=0.008)
     _rules = {
         "C": params.real(above=0.0, most=LARGEST),
         **INCREMENTAL_RULES,
@@ -187,6 +186,10 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
         "probability": params.boolean(),
     }
+
+    @property
+    def _work(self) -> Work:
+        return Work(values=0.5, updates=0.0, cubic=0.008, most_held=self.window)
 
     # ---- learning ------------------------------------------------------------------------------------
 

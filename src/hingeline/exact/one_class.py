@@ -143,13 +143,16 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     ) -> None:
         params.assign(self, locals())
 
-    _work = Work(values=0.5, updates=50.0, grows=False)
     _rules = {
         "nu": params.real(least=1 / LARGEST, most=1.0),
         "C": params.real(least=1 / LARGEST, most=LARGEST) | params.nothing(),
         "shape": params.one_of("plane", "sphere"),
         **INCREMENTAL_RULES,
     }
+
+    @property
+    def _work(self) -> Work:
+        return Work(values=0.5, updates=50.0, grows=False, most_held=self.window)
 
     # ---- learning ------------------------------------------------------------------------------------
 

@@ -224,10 +224,10 @@ class SharedKernel:
             return None
         if estimator.kernel == "precomputed":
             return PRECOMPUTED
-        estimator._gamma = estimator._resolve_gamma(self.X) if estimator.kernel != "linear" else 0.0
-        if estimator._choose_frame(self.X) is not None:  # each split has a frame of its own
+        gamma = estimator._resolve_gamma(self.X) if estimator.kernel != "linear" else 0.0
+        if estimator._choose_frame(self.X, gamma) is not None:  # each split has a frame of its own
             return None
-        return (estimator.kernel, estimator._gamma, float(estimator.coef0), int(estimator.degree))
+        return (estimator.kernel, gamma, float(estimator.coef0), int(estimator.degree))
 
     # ---- training ------------------------------------------------------------------------------------
 
@@ -447,6 +447,8 @@ class Gathered:
         self.matrix, decided = shared._matrices(run)
         self.decided = _core.Matrix(decided)
         self.linear = estimator.kernel == "linear"
+        if self.linear:  # decision values are computed from rows, see `decide`
+            estimator._gamma = 0.0
 
     def training(self, weights: np.ndarray | None) -> BatchTraining:
         return self.estimator._training(self.matrix, self.codes, weights, self.place[self.rows])
