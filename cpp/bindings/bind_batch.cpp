@@ -1,30 +1,8 @@
 // Batch machines for Python: OLLAWV and the solvers of the L2-SVM.
-#include "arrays.hpp"
 #include "hingeline/model/batch.hpp"
+#include "machines.hpp"
 
 namespace hingeline::bindings {
-
-namespace {
-
-template <class M> void define(nb::class_<Locked<M>>& c) {
-    c.def(
-         "learn",
-         [](Locked<M>& l, const PyValues& values, int threads, Index most) {
-             return l.change(
-                 [&](M& model, Interrupt* interrupt) { return model.learn(values.values, threads, most, interrupt); });
-         },
-         nb::arg("values"), nb::arg("threads"), nb::arg("most"),
-         "Make up to `most` steps of every machine. Returns whether steps are left.")
-        .def(
-            "attributes",
-            [](Locked<M>& l, const std::string& unfinished) {
-                return l.read([&](M& model) { return to_dict(model.attributes(unfinished)); });
-            },
-            nb::arg("unfinished"), "Fitted attributes by name.")
-        .def_prop_ro("n_machines", [](Locked<M>& l) { return l.read([](M& model) { return model.machines.size(); }); });
-}
-
-}  // namespace
 
 void bind_batch(nb::module_& m) {
     nb::class_<Locked<Ollawv>> ollawv(m, "Ollawv", "Worst-violator learning of all class pairs.");
@@ -42,7 +20,7 @@ void bind_batch(nb::module_& m) {
         "raise_margin",
         [](Locked<Ollawv>& l, double margin) { l.read([&](Ollawv& all) { raise_margin(all, margin); }); },
         nb::arg("margin"), "Go on from the result for a smaller margin.");
-    define(ollawv);
+    define_machines<PyValues>(ollawv);
 
     nb::class_<Locked<L2Machines>> l2(m, "L2Machines", "L2-SVM of all class pairs, or of all classes at once.");
     l2.def(
@@ -66,7 +44,7 @@ void bind_batch(nb::module_& m) {
                 l.read([&](L2Machines& model) { guess(model, machine, v.data(), static_cast<Index>(v.size())); });
             },
             nb::arg("machine"), nb::arg("v"), "Starting values of a machine, by row.");
-    define(l2);
+    define_machines<PyValues>(l2);
 }
 
 }  // namespace hingeline::bindings

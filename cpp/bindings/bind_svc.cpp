@@ -1,6 +1,6 @@
 // Soft-margin SVMs for Python.
-#include "arrays.hpp"
 #include "hingeline/model/svc.hpp"
+#include "machines.hpp"
 
 namespace hingeline::bindings {
 
@@ -64,33 +64,16 @@ void bind_svc(nb::module_& m) {
         nb::arg("values"), nb::arg("bounds"), nb::arg("rows"), nb::arg("first"), nb::arg("sizes"), nb::kw_only(),
         nb::arg("tol"), nb::arg("max_iter"), nb::arg("shrinking"), nb::arg("single_rows"), nb::arg("cache_bytes"),
         nb::arg("threads"), "Slopes and offsets of all pairs of classes, from rows left out of training.");
-    nb::class_<Locked<Svc>>(m, "Svc", "Soft-margin SVMs of all class pairs.")
-        .def(
-            "__init__",
-            [](Locked<Svc>* self, Contiguous1<std::int64_t> codes, Contiguous1<double> bounds, Index classes,
-               double tol, Index max_iter, bool shrinking, bool single, std::size_t cache_bytes) {
-                new (self) Locked<Svc>(
-                    Svc({tol, max_iter, shrinking, cache_bytes}, listed(codes), classes, listed(bounds), single));
-            },
-            nb::arg("codes"), nb::arg("bounds"), nb::arg("classes"), nb::kw_only(), nb::arg("tol"), nb::arg("max_iter"),
-            nb::arg("shrinking"), nb::arg("single"), nb::arg("cache_bytes"))
-        .def(
-            "learn",
-            [](Locked<Svc>& l, const PyRowValues& values, int threads, Index most) {
-                bool more = false;
-                l.change([&](Svc& model, Interrupt* interrupt) {
-                    more = model.learn(values.values, threads, most, interrupt);
-                });
-                return more;
-            },
-            nb::arg("values"), nb::arg("threads"), nb::arg("most"),
-            "Solve up to `most` working sets of every machine. Returns whether steps are left.")
-        .def(
-            "attributes",
-            [](Locked<Svc>& l, const std::string& unfinished) {
-                return l.read([&](Svc& model) { return to_dict(model.attributes(unfinished)); });
-            },
-            nb::arg("unfinished"), "Fitted attributes by name.")
+    nb::class_<Locked<Svc>> svc(m, "Svc", "Soft-margin SVMs of all class pairs.");
+    svc.def(
+           "__init__",
+           [](Locked<Svc>* self, Contiguous1<std::int64_t> codes, Contiguous1<double> bounds, Index classes, double tol,
+              Index max_iter, bool shrinking, bool single, std::size_t cache_bytes) {
+               new (self) Locked<Svc>(
+                   Svc({tol, max_iter, shrinking, cache_bytes}, listed(codes), classes, listed(bounds), single));
+           },
+           nb::arg("codes"), nb::arg("bounds"), nb::arg("classes"), nb::kw_only(), nb::arg("tol"), nb::arg("max_iter"),
+           nb::arg("shrinking"), nb::arg("single"), nb::arg("cache_bytes"))
         .def(
             "solution", [](Locked<Svc>& l) { return l.read([&](Svc& model) { return to_dict(model.solution()); }); },
             "The attributes that predictions need, and the number of machines that have not reached the tolerance.")
@@ -105,9 +88,8 @@ void bind_svc(nb::module_& m) {
             [](Locked<Svc>& l, Contiguous1<double> bounds, bool single) {
                 l.read([&](Svc& model) { model.raise_bounds(listed(bounds), single); });
             },
-            nb::arg("bounds"), nb::arg("single"), "Prepare for larger bounds, keeping results that do not change.")
-        .def_prop_ro("n_machines",
-                     [](Locked<Svc>& l) { return l.read([](Svc& model) { return model.n_machines(); }); });
+            nb::arg("bounds"), nb::arg("single"), "Prepare for larger bounds, keeping results that do not change.");
+    define_machines<PyRowValues>(svc);
 }
 
 }  // namespace hingeline::bindings

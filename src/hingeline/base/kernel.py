@@ -226,7 +226,7 @@ class KernelEstimator(RowEstimator):
             return packed.decide(lines, self._matrix(X), threads, votes)
         if fitted.dual_coef_.shape[1] == 0:  # no support vector yet
             alike = _bias(fitted)[np.newaxis]
-            return np.repeat(alike if votes is None else votes.count(alike), X.shape[0], axis=0)
+            return np.repeat(alike if votes is None else votes.count(alike), n_samples(X), axis=0)
         if self.kernel == "precomputed":
             columns = np.ascontiguousarray(fitted.support_, dtype=np.int64)
             return _core.decide_gathered(lines, _core.Matrix(X), columns, self._threads(), votes=votes)
@@ -270,7 +270,8 @@ class KernelEstimator(RowEstimator):
 
     def _lines(self, fitted: Any) -> _core.Lines:
         """Coefficients of the support vectors as the core takes them."""
-        return _core.Lines(np.ascontiguousarray(fitted.dual_coef_), *self._layout(fitted), _bias(fitted))
+        coef = fitted.dual_coef_.toarray() if sp.issparse(fitted.dual_coef_) else fitted.dual_coef_
+        return _core.Lines(np.ascontiguousarray(coef), *self._layout(fitted), _bias(fitted))
 
     def _layout(self, fitted: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """Sizes of the groups of support vectors, and the machine that each line of a group belongs to.

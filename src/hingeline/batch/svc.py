@@ -262,10 +262,6 @@ class SVC(SvcProbabilities, KernelClassifier):
     #: A callable kernel computes all values before training, which therefore may use several threads.
     _training_threads = KernelClassifier._threads
 
-    def _bounds(self, weights: np.ndarray) -> np.ndarray:
-        """C times the weights of the samples; C may be infinite."""
-        return np.multiply(self.C, weights, out=np.zeros(len(weights)), where=weights > 0)
-
     @staticmethod
     def _as_objects(X: Any, *, always: bool) -> Any:
         """Samples of any form are passed to a callable kernel as they are, as scikit-learn does."""
@@ -279,17 +275,13 @@ class SVC(SvcProbabilities, KernelClassifier):
             raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
         return super()._validate_predict(X)
 
-    def _decide(self, X: Any, fitted: Any, votes: _core.Votes | None = None) -> np.ndarray:
-        if not callable(self.kernel):
-            return super()._decide(X, fitted, votes)
-        columns = np.ascontiguousarray(fitted.support_, dtype=np.int64)
-        matrix = _core.Matrix(self._call_kernel(X, fitted.X_fit_))
-        return _core.decide_gathered(self._lines(fitted), matrix, columns, self._threads(), votes=votes)
-
-    def _lines(self, fitted: Any) -> _core.Lines:
-        coef = fitted.dual_coef_.toarray() if sp.issparse(fitted.dual_coef_) else fitted.dual_coef_
-        bias = np.ascontiguousarray(fitted.intercept_, dtype=np.float64)
-        return _core.Lines(np.ascontiguousarray(coef), *self._layout(fitted), bias)
+    def _decide_in_blocks(
+        self, X: Any, lines: _core.Lines, support: Any, votes: _core.Votes | None = None
+    ) -> np.ndarray:
+        """Decision values or votes by one call of the kernel function, for all training samples."""
+        columns = np.ascontiguousarray(self.support_, dtype=np.int64)
+        matrix = _core.Matrix(self._call_kernel(X, self.X_fit_))
+        return _core.decide_gathered(lines, matrix, columns, self._threads(), votes=votes)
 
     def _votes(self, fitted: Any, *, labels: bool) -> _core.Votes:
         """Votes by scikit-learn's formula, which does not scale the decision values; labels by LIBSVM's."""
@@ -331,6 +323,11 @@ class SVC(SvcProbabilities, KernelClassifier):
         return read_only(type(self.support_vectors_)(dense))
 
 
+def bound_coefficients(C: float, weights: np.ndarray) -> np.ndarray:
+    """C times the weights of the samples; C may be infinite."""
+    return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
+
+
 class SvcTraining(BatchTraining):
     """One fit of SVC.
 
@@ -370,7 +367,7 @@ class SvcTraining(BatchTraining):
         #: Whether kernel values are in single precision at first.
         self.single = len(codes) >= self.single_rows
         self.core = _core.Svc(
-            codes, estimator._bounds(weights), len(estimator.classes_), single=self.single, **self.limits
+            codes, bound_coefficients(estimator.C, weights), len(estimator.classes_), single=self.single, **self.limits
         )
 
     def _make_values(self) -> Any:
@@ -381,8 +378,7 @@ class SvcTraining(BatchTraining):
         return _core.RowValues(_core.Source(matrix, self.rows) if given else _core.Source(est._kernel()), matrix)
 
     def follow(self, value: float) -> None:
-        self.estimator.C = value
-        self.core.raise_bounds(self.estimator._bounds(self.weights), self.single)
+        self.core.raise_bounds(bound_coefficients(value, self.weights), self.single)
 
     def solution(self) -> dict[str, Any]:
         found = self.core.solution()
@@ -395,7 +391,7 @@ class SvcTraining(BatchTraining):
         rows, first, sizes = shuffle_pairs(self.codes, self.weights > 0, len(est.classes_), est.random_state)
         self.sigmoids = _core.svc_sigmoids(
             self.values,
-            est._bounds(self.weights),
+            bound_coefficients(est.C, self.weights),
             rows,
             first,
             sizes,

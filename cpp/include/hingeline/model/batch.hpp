@@ -57,6 +57,7 @@ template <class Kind> class Batch {
     }
     const Array<Index>& codes() const { return codes_; }
     Index classes() const { return classes_; }
+    Index n_machines() const { return machines.size(); }
 
   private:
     Kind kind_;
