@@ -12,7 +12,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import pairwise
 
 from hingeline import LinearSVC, NystroemMap, NystroemSVC, nystroem_svc_path
-from hingeline.linear.sums import CLIPS
+from hingeline.linear.sums import SHAPES
 
 from .signals import interrupt
 from .watching import Recorder
@@ -256,7 +256,7 @@ def test_points_of_fewer_landmarks_are_points_of_all(transforms, monkeypatch):
     assert sample.problem.length < problem.length / 3
     point = RNG.normal(size=(1, sample.problem.length))
     losses = [
-        own.source(CLIPS["squared_hinge"]).start(np.arange(1), np.ascontiguousarray(at)).loss[0]
+        own.source(SHAPES["squared_hinge"].clip).start(np.arange(1), np.ascontiguousarray(at)).loss[0]
         for own, at in ((sample.problem, point), (problem, sample.lift(point)))
     ]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)

@@ -7,19 +7,26 @@ namespace {
 
 namespace fn = finite_newton;
 using Which = Contiguous1<std::int64_t>;
+using Loss = std::tuple<double, double, double, bool>;  // fields of a Clip
+
+Clip clip_of(const Loss& fields) {
+    return std::apply([](auto... of) { return Clip{of...}; }, fields);
+}
 
 /// A Part of either precision, the matrix that it refers to, and the number of threads of its passes.
 struct LinearRows {
     nb::object matrix, landmarks;
     Contiguous2<double> weights;
+    std::optional<Contiguous1<double>> targets;
     std::variant<std::unique_ptr<fn::Part<float>>, std::unique_ptr<fn::Part<double>>> part;
     int threads;
     std::vector<hingeline::dual_descent::State> descents;  // by machine, once `descend` was called
 
     LinearRows(nb::object x, Contiguous2<double> signed_weights, Contiguous1<std::int64_t> plane_of, Index thresholds,
-               double offset, std::tuple<double, double, double> clip, std::optional<Contiguous1<std::int64_t>> rows,
-               std::optional<Contiguous1<std::int32_t>> codes, nb::object packed, int threads_)
-        : matrix(x), landmarks(packed), weights(signed_weights), threads(threads_) {
+               double offset, Loss clip, std::optional<Contiguous1<std::int64_t>> rows,
+               std::optional<Contiguous1<std::int32_t>> codes, std::optional<Contiguous1<double>> targets_,
+               nb::object packed, int threads_)
+        : matrix(x), landmarks(packed), weights(signed_weights), targets(targets_), threads(threads_) {
         fn::Machines machines;
         machines.planes = weights.data();
         machines.plane_count = static_cast<Index>(weights.shape(0));
@@ -33,7 +40,10 @@ struct LinearRows {
         std::vector<Index> ids;
         if (rows && rows->shape(0) == 0) throw std::invalid_argument("no rows");
         if (rows) ids.assign(rows->data(), rows->data() + rows->size());
-        const Clip shape{std::get<0>(clip), std::get<1>(clip), std::get<2>(clip)};
+        if (targets) machines.targets = targets->data();
+        if (targets && targets->shape(0) != weights.shape(1))
+            throw std::invalid_argument("one target per row expected");
+        const Clip shape = clip_of(clip);
         const auto make = [&]<class V>(const auto& form) {
             part = std::make_unique<fn::Part<V>>(form, std::move(ids), std::move(machines), shape);
         };
@@ -132,22 +142,23 @@ auto diagonal(LinearRows& x, Index machine) {
     x.machine(machine);
     return to_numpy(x.run([&](auto& part, Interrupt* i) { return part.diagonal(machine, i); }));
 }
-auto violation(LinearRows& x, Which which, Contiguous2<double> b, bool curved) {
+auto violation(LinearRows& x, Which which, Contiguous2<double> b, double margin, bool curved) {
     const Ids machines = x.machines(which, b);
-    return to_numpy(
-        x.run([&](auto& part, Interrupt* i) { return part.violation(machines, b.data(), 1.0, curved, x.threads, i); }));
+    return to_numpy(x.run(
+        [&](auto& part, Interrupt* i) { return part.violation(machines, b.data(), margin, curved, x.threads, i); }));
 }
 auto pulls(LinearRows& x, Index machine) {
     x.machine(machine);
     return to_numpy(x.visit([&](auto& part) { return part.pulls(machine); }));
 }
-auto descend(LinearRows& x, Which which, Writable2<double> points, bool hinge, double lam, double tol, Index epochs) {
+auto descend(LinearRows& x, Which which, Writable2<double> points, Loss clip, bool curved, double lam, double tol,
+             Index epochs) {
     if (static_cast<Index>(points.shape(1)) != x.visit([](auto& p) { return p.length(); }))
         throw std::invalid_argument("a weight for every feature and threshold expected");
     const Ids machines = x.machines(which, points.shape(0));
+    const dual_descent::Loss loss{clip_of(clip), curved};
     Session().run([&](Interrupt* i) {
-        x.visit(
-            [&](auto& p) { p.descend(machines, points.data(), x.descents, hinge, lam, tol, epochs, x.threads, i); });
+        x.visit([&](auto& p) { p.descend(machines, points.data(), x.descents, loss, lam, tol, epochs, x.threads, i); });
     });
     std::vector<double> out;
     for (Index q = 0; q < machines.count; ++q) {
@@ -172,19 +183,16 @@ double largest_output(LinearRows& x, Index machine) {
 void bind_finite_newton(nb::module_& m) {
     nb::class_<LinearRows>(m, "LinearRows",
                            "Rows in memory with the state of their linear machines (hingeline.linear.sums).")
-        .def(nb::init<nb::object, Contiguous2<double>, Contiguous1<std::int64_t>, Index, double,
-                      std::tuple<double, double, double>, std::optional<Contiguous1<std::int64_t>>,
-                      std::optional<Contiguous1<std::int32_t>>, nb::object, int>(),
+        .def(nb::init<nb::object, Contiguous2<double>, Contiguous1<std::int64_t>, Index, double, Loss,
+                      std::optional<Contiguous1<std::int64_t>>, std::optional<Contiguous1<std::int32_t>>,
+                      std::optional<Contiguous1<double>>, nb::object, int>(),
              nb::arg("matrix"), nb::arg("weights"), nb::arg("plane_of"), nb::kw_only(), nb::arg("thresholds"),
              nb::arg("offset"), nb::arg("clip"), nb::arg("rows") = nb::none(), nb::arg("codes") = nb::none(),
-             nb::arg("landmarks") = nb::none(), nb::arg("threads") = 1,
+             nb::arg("targets") = nb::none(), nb::arg("landmarks") = nb::none(), nb::arg("threads") = 1,
              "With `landmarks` (Packed) the rows of `matrix` stand for their kernel values against these.")
         .def_prop_ro("n_passes", [](LinearRows& x) { return x.visit([](auto& part) { return part.passes(); }); })
         .def(
-            "set_clip",
-            [](LinearRows& x, std::tuple<double, double, double> clip) {
-                x.visit([&](auto& p) { p.set_clip({std::get<0>(clip), std::get<1>(clip), std::get<2>(clip)}); });
-            },
+            "set_clip", [](LinearRows& x, Loss clip) { x.visit([&](auto& p) { p.set_clip(clip_of(clip)); }); },
             nb::arg("clip"))
         .def(
             "use_hessians",
@@ -197,10 +205,10 @@ void bind_finite_newton(nb::module_& m) {
         .def("hessian", &hessian, nb::arg("machine"), nb::arg("matrix"))
         .def("curvature", &curvature, nb::arg("which"), nb::arg("directions"))
         .def("diagonal", &diagonal, nb::arg("machine"))
-        .def("violation", &violation, nb::arg("which"), nb::arg("points"), nb::arg("curved"))
+        .def("violation", &violation, nb::arg("which"), nb::arg("points"), nb::arg("margin"), nb::arg("curved"))
         .def("pulls", &pulls, nb::arg("machine"))
-        .def("descend", &descend, nb::arg("which"), nb::arg("points"), nb::kw_only(), nb::arg("hinge"), nb::arg("lam"),
-             nb::arg("tol"), nb::arg("epochs"),
+        .def("descend", &descend, nb::arg("which"), nb::arg("points"), nb::kw_only(), nb::arg("clip"),
+             nb::arg("curved"), nb::arg("lam"), nb::arg("tol"), nb::arg("epochs"),
              "Dual coordinate descent. Returns epochs, objective, gap and violation of each machine.")
         .def("descended_pulls", &descended_pulls, nb::arg("machine"))
         .def("largest_output", &largest_output, nb::arg("machine"));

@@ -191,17 +191,21 @@ void sparse_tile_add(const SparseRow<T, I>* rows, Index n, const double* tile, i
 
 // ---- outputs and margins -------------------------------------------------------------------------
 
-/// Registers or single values: sign and size of a signed weight, the residual xi, and its clipped value.
-template <class V> struct Residual {
+/// Registers or single values: sign and size of a signed weight, the residual xi, and its clipped value. The sign of a
+/// folded loss is that of its output.
+template <bool Folded, class V> struct Residual {
     V sign, weight, xi, pull;
     HL_INLINE Residual(const Clip& clip, V output, V v) {
-        sign = v > V{} ? splat<V>(1.0) : splat<V>(-1.0);
-        weight = v * sign;
+        const V label = Folded ? -output : v;
+        sign = label > V{} ? splat<V>(1.0) : splat<V>(-1.0);
+        weight = Folded ? v : v * sign;
         xi = clip.margin - sign * output;
         pull = smaller(larger(xi, splat<V>(clip.low)), splat<V>(clip.high));
     }
     /// The weight where the loss is curved, 0 elsewhere.
     HL_INLINE V curved(const Clip& clip) const { return xi > clip.low ? (xi < clip.high ? weight : V{}) : V{}; }
+    /// The pull, with its sign where the signed weight does not have it.
+    HL_INLINE V turned() const { return Folded ? pull * sign : pull; }
 };
 
 /// Runs body(V{}, i) over registers, then body(double{}, i) over the remaining values.
@@ -226,36 +230,46 @@ struct Sum {
 /// The terms of MarginSums at one output.
 struct Terms {
     Sum loss, pull, weighted, squares, active, hinge;
-    template <class V> HL_INLINE void see(const Clip& clip, const Residual<V>& r) {
+    template <bool Folded, class V> HL_INLINE void see(const Clip& clip, const Residual<Folded, V>& r) {
         loss.add(r.weight * r.pull * (r.xi - 0.5 * r.pull));
-        pull.add(r.weight * r.pull);
+        pull.add(Folded ? r.weight * r.pull * r.xi : r.weight * r.pull);
         weighted.add(r.weight * r.pull * r.sign);
         const V curved = r.curved(clip);
         squares.add(curved * r.xi * r.xi);
         active.add(curved > V{} ? splat<V>(1.0) : V{});
-        hinge.add(r.weight * larger(r.xi + (1.0 - clip.margin), V{}));
+        hinge.add(r.weight * larger(Folded ? r.xi : r.xi + (1.0 - clip.margin), V{}));
     }
     HL_INLINE MarginSums sums() const {
         return {loss.value(), pull.value(), weighted.value(), squares.value(), active.value(), hinge.value()};
     }
 };
 
-MarginSums margins(const double* y, const double* v, Index n, double offset, const Clip& clip, double* pull) {
+template <bool Folded>
+MarginSums margins_of(const double* y, const double* v, Index n, double offset, const Clip& clip, double* pull) {
     Terms terms;
     over(n, [&](auto kind, Index i) HL_LAMBDA_INLINE {
         using V = decltype(kind);
-        const Residual<V> r(clip, load<V>(y + i) - offset, load<V>(v + i));
+        const Residual<Folded, V> r(clip, load<V>(y + i) - offset, load<V>(v + i));
         terms.see(clip, r);
         store(pull + i, load<V>(pull + i) + r.weight * r.pull * r.sign);
     });
     return terms.sums();
 }
 
-void weights(const double* y, const double* v, Index n, double offset, const Clip& clip, double* h) {
+MarginSums margins(const double* y, const double* v, Index n, double offset, const Clip& clip, double* pull) {
+    return (clip.folded ? margins_of<true> : margins_of<false>)(y, v, n, offset, clip, pull);
+}
+
+template <bool Folded>
+void weights_of(const double* y, const double* v, Index n, double offset, const Clip& clip, double* h) {
     over(n, [&](auto kind, Index i) HL_LAMBDA_INLINE {
         using V = decltype(kind);
-        store(h + i, Residual<V>(clip, load<V>(y + i) - offset, load<V>(v + i)).curved(clip));
+        store(h + i, Residual<Folded, V>(clip, load<V>(y + i) - offset, load<V>(v + i)).curved(clip));
     });
+}
+
+void weights(const double* y, const double* v, Index n, double offset, const Clip& clip, double* h) {
+    (clip.folded ? weights_of<true> : weights_of<false>)(y, v, n, offset, clip, h);
 }
 
 HL_INLINE void most_of(Vec<double>& lanes_, double&, Vec<double> x) { lanes_ = larger(lanes_, x); }
@@ -263,17 +277,18 @@ HL_INLINE void most_of(Vec<double>& lanes_, double&, Vec<double> x) { lanes_ = l
 HL_INLINE void most_of(Vec<double>&, double& rest, double x) { rest = larger(rest, x); }
 #endif
 
-double violation(const double* y, const double* made, const double* v, Index n, const double* offsets, const Clip& clip,
-                 double margin, double curved) {
+template <bool Folded> double violation_of(const double* y, const double* made, const double* v, Index n,
+                                           const double* offsets, const Clip& clip, double margin, double curved) {
     Vec<double> most{};
     double rest = 0;
     over(n, [&](auto kind, Index i) HL_LAMBDA_INLINE {
         using V = decltype(kind);
         const V weight = load<V>(v + i);
-        const Residual<V> r(clip, load<V>(y + i) - offsets[0], weight);
-        const V g = r.sign * (load<V>(made + i) - offsets[1]) + curved * r.pull - margin;
-        const V inside = magnitude(g);
-        const V bad = r.pull > clip.low ? (r.pull < clip.high ? inside : g) : -g;
+        const Residual<Folded, V> r(clip, load<V>(y + i) - offsets[0], weight);
+        const V there = load<V>(made + i) - offsets[1];
+        const V g = r.sign * there + curved * r.pull - margin;
+        const V inside = magnitude(g), below = Folded ? magnitude(there) + margin : -g;
+        const V bad = r.pull > clip.low ? (r.pull < clip.high ? inside : g) : below;
         most_of(most, rest, r.weight > V{} ? bad : V{});
     });
     double lane[lanes<double>];
@@ -282,39 +297,56 @@ double violation(const double* y, const double* made, const double* v, Index n, 
     return rest;
 }
 
-Slope slope(const double* y, const double* target, const double* v, Index n, double offset, double target_offset,
-            const Clip& clip, double delta) {
+double violation(const double* y, const double* made, const double* v, Index n, const double* offsets, const Clip& clip,
+                 double margin, double curved) {
+    return (clip.folded ? violation_of<true> : violation_of<false>)(y, made, v, n, offsets, clip, margin, curved);
+}
+
+template <bool Folded> Slope slope_of(const double* y, const double* target, const double* v, Index n, double offset,
+                                      double target_offset, const Clip& clip, double delta) {
     Sum first, second;
     over(n, [&](auto kind, Index i) HL_LAMBDA_INLINE {
         using V = decltype(kind);
         const V from = load<V>(y + i) - offset;
         const V change = (load<V>(target + i) - target_offset) - from;
-        const Residual<V> r(clip, from + delta * change, load<V>(v + i));
+        const Residual<Folded, V> r(clip, from + delta * change, load<V>(v + i));
         first.add(r.weight * r.pull * r.sign * change);
         second.add(r.curved(clip) * change * change);
     });
     return {-first.value(), second.value()};
 }
 
-MarginSums shift(const double* y, const double* target, const double* moved, const double* v, Index n,
-                 const double* offsets, const Clip& clip, double delta, double* bend, double* turn) {
+Slope slope(const double* y, const double* target, const double* v, Index n, double offset, double target_offset,
+            const Clip& clip, double delta) {
+    return (clip.folded ? slope_of<true> : slope_of<false>)(y, target, v, n, offset, target_offset, clip, delta);
+}
+
+template <bool Folded> MarginSums shift_of(const double* y, const double* target, const double* moved, const double* v,
+                                           Index n, const double* offsets, const Clip& clip, double delta, double* bend,
+                                           double* turn) {
     Terms terms;
     over(n, [&](auto kind, Index i) HL_LAMBDA_INLINE {
         using V = decltype(kind);
         const V weight = load<V>(v + i);
-        const Residual<V> before(clip, load<V>(y + i) - offsets[0], weight);
-        const Residual<V> ahead(clip, load<V>(target + i) - offsets[1], weight);
-        const Residual<V> now(clip, load<V>(moved + i) - offsets[2], weight);
+        const Residual<Folded, V> before(clip, load<V>(y + i) - offsets[0], weight);
+        const Residual<Folded, V> ahead(clip, load<V>(target + i) - offsets[1], weight);
+        const Residual<Folded, V> now(clip, load<V>(moved + i) - offsets[2], weight);
         terms.see(clip, now);
         const V was = before.curved(clip), is = now.curved(clip), will = ahead.curved(clip);
         // Within one piece of the loss the pull is linear in the step; elsewhere the line between its ends is off.
-        const V straight = before.pull + delta * (ahead.pull - before.pull);
-        const V off = weight * (now.pull - straight);
-        const auto same = (was == will) & (was == is) & (was > V{});  // the step may lead beyond the target
+        const V straight = before.turned() + delta * (ahead.turned() - before.turned());
+        const V off = weight * (now.turned() - straight);
+        auto same = (was == will) & (was == is) & (was > V{});  // the step may lead beyond the target
+        if (Folded && clip.margin != 0) same &= (before.sign == ahead.sign) & (before.sign == now.sign);
         store(bend + i, load<V>(bend + i) + (same ? V{} : off));
         store(turn + i, load<V>(turn + i) + (is - was));
     });
     return terms.sums();
+}
+MarginSums shift(const double* y, const double* target, const double* moved, const double* v, Index n,
+                 const double* offsets, const Clip& clip, double delta, double* bend, double* turn) {
+    const auto of = clip.folded ? shift_of<true> : shift_of<false>;
+    return of(y, target, moved, v, n, offsets, clip, delta, bend, turn);
 }
 
 }  // namespace

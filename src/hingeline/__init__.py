@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from .linear.nystroem_map import NystroemMap as NystroemMap
     from .linear.ordinal import OrdinalSVC as OrdinalSVC
     from .linear.path import linear_svc_path as linear_svc_path
+    from .linear.svr import LinearSVR as LinearSVR
     from .online.kernel_sgd import KernelSGDClassifier as KernelSGDClassifier
     from .online.lasvm import LASVC as LASVC
 

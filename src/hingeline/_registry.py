@@ -153,6 +153,16 @@ ESTIMATORS = {
             libsvm="",
         ),
         Estimator(
+            "LinearSVR",
+            "linear.svr",
+            guide="finite_newton",
+            task="linear regression, many rows, also with Dask",
+            gives="`sklearn.svm.LinearSVR`, faster: minimum to a relative duality gap",
+            command_line=False,
+            onnx="linear_regressor",
+            libsvm="",
+        ),
+        Estimator(
             "LinearSVCCV",
             "linear.cv",
             guide="finite_newton",

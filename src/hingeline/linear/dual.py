@@ -57,7 +57,8 @@ class Descent:
             return False
         points = self.points[which]
         source, lam = cast(MemorySource, m.source), float(m.true_lam[0])
-        found = source.descend(which, points, hinge=m.loss == "hinge", lam=lam, tol=self.tol, epochs=epochs)
+        clip, curved = m.shape
+        found = source.descend(which, points, clip=clip, curved=curved, lam=lam, tol=self.tol, epochs=epochs)
         if not np.isfinite(found).all():
             raise FloatingPointError("numbers beyond the range of a double")
         # Only after the call: an interrupt must not leave the values of one point beside another point.
@@ -84,12 +85,13 @@ class Descent:
 
 
 class DualMinimiser(Minimiser):
-    """A minimiser that starts with dual coordinate descent, and continues with Newton's method if that takes long."""
+    """A minimiser that starts with dual coordinate descent, and continues with Newton's method if that takes long.
 
-    def __init__(
-        self, problem: Problem, lam: float, *, loss: str, tol: float, max_iter: int, kkt_tol: float | None = None
-    ) -> None:
-        super().__init__(problem, lam, loss=loss, tol=tol, max_iter=max_iter, solver="cg", kkt_tol=kkt_tol)
+    `options` are those of :class:`~hingeline.linear.minimiser.Minimiser` without `solver`.
+    """
+
+    def __init__(self, problem: Problem, lam: float, **options: Any) -> None:
+        super().__init__(problem, lam, solver="cg", **options)
         self.descent: Descent | None = Descent(self)
         self.solver_name = "dual"
 

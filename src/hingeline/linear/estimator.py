@@ -1,4 +1,4 @@
-"""Shared by the linear estimators: validation, labels and weights, problems, Dask collections."""
+"""Shared by the linear estimators: validation, labels, targets and weights, problems, Dask collections."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from .dual import DualMinimiser, prefers_dual
 from .layout import Layout
 from .minimiser import Minimiser
 from .problem import Problem, make_matrix
+from .sums import SHAPES, loss_weight
 from .training import LinearTraining, in_partitions
 
 
@@ -35,18 +36,27 @@ class Collection(Protocol):
 #: Rows, or one value for each row: in memory, or in partitions.
 Table: TypeAlias = "MatrixLike | Collection"
 Column: TypeAlias = npt.ArrayLike | Collection
-#: Weight of the losses in the core, in units of C: the core halves the squared ones.
-LOSS_WEIGHTS = {"squared_hinge": 2.0, "huber": 2.0, "squared": 2.0, "hinge": 1.0}
-LINEAR_RULES = {
+#: Rules of classifiers and regressors, and of classifiers.
+COMMON_RULES = {
     "C": params.real(least=1 / LARGEST, most=LARGEST),
-    "loss": params.one_of(*LOSS_WEIGHTS),
     "tol": params.real(least=0.0, most=1.0),
     "kkt_tol": params.real(least=0.0) | params.nothing(),
     "max_iter": params.integer(least=0),
-    "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
-    "solver": params.one_of("auto", "gram", "cg", "paper", "plain"),
     "warm_start": params.boolean(),
     "n_jobs": params.jobs(),
+}
+#: Rules of the parameters that estimators of scikit-learn's names have in common.
+DROP_IN_RULES = {
+    "fit_intercept": params.boolean(),
+    "intercept_scaling": params.real(above=0.0, most=1e50),
+    "dual": params.one_of("auto") | params.boolean(),
+    "verbose": params.integer(least=0) | params.boolean(),
+}
+LINEAR_RULES = {
+    **COMMON_RULES,
+    "loss": params.one_of(*SHAPES),
+    "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
+    "solver": params.one_of("auto", "gram", "cg", "paper", "plain"),
 }
 
 
@@ -116,19 +126,25 @@ def encode_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes.astype(np.int64)
 
 
-class LinearEstimator(WeightedLabels, ClassifierMixin, RowEstimator):
-    """Base of the classifiers that a :class:`~hingeline.linear.minimiser.Minimiser` trains, also on Dask collections.
+class LinearEstimator(RowEstimator):
+    """Base of the estimators that a :class:`~hingeline.linear.minimiser.Minimiser` trains, also on Dask collections.
 
-    A subclass says which machines its labels make (:meth:`_encode`, :meth:`_layout`) and what their weight vectors mean
+    A subclass says which machines there are (:meth:`_problems`, :meth:`_layout`) and what their weight vectors mean
     (:meth:`_fitted_attributes`, :meth:`_points`).
     """
 
-    _rules: dict[str, params.Rule] = LINEAR_RULES
-    _needed: tuple[str, ...] = ("coef_", "classes_")
+    _rules: dict[str, params.Rule]
+    _needed: tuple[str, ...] = ("coef_",)
     #: Whether ``support_`` and ``dual_coef_``, and ``kkt_violation_`` also without `kkt_tol`, are attributes.
     _publishes_multipliers = False
     #: KKT violation to reach as well; a parameter of some estimators.
     kkt_tol: float | None = None
+    #: Width without loss; a parameter of the regressors.
+    epsilon: float = 0.0
+    #: Whether to show a progress bar; a parameter of some estimators.
+    verbose: int = 0
+    #: Whether y holds targets rather than labels.
+    _regresses = False
 
     @with_callbacks
     def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
@@ -142,7 +158,7 @@ class LinearEstimator(WeightedLabels, ClassifierMixin, RowEstimator):
             Training samples, float32 or float64. Sums are in double, except Hessians, which may be in single precision.
             Dask partitions stay where they are.
         y : array-like or dask array or series of shape (n_samples,)
-            Labels.
+            Labels of a classifier, targets of a regressor.
         sample_weight : array-like or dask array or series of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -153,6 +169,98 @@ class LinearEstimator(WeightedLabels, ClassifierMixin, RowEstimator):
         """
         run(self, type(self)._prepare, X, y, sample_weight)
         return self
+
+    # ---- what subclasses say --------------------------------------------------------------------------
+
+    def _layout(self, n_features: int) -> Layout:
+        """The machines; of classifiers given ``classes_`` and ``class_weight_``."""
+        raise NotImplementedError
+
+    def _fitted_attributes(
+        self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray
+    ) -> dict[str, Any]:
+        """Weights and thresholds as attributes, together with `attributes` of one value per machine.
+
+        `scales` are the largest absolute outputs of the machines in training, or empty if no machine has a pair.
+        """
+        raise NotImplementedError
+
+    def _points(self) -> np.ndarray:
+        """Weight vectors of the machines of the fitted model."""
+        raise NotImplementedError
+
+    # ---- from data to a training ---------------------------------------------------------------------
+
+    @property
+    def _by_pairs(self) -> bool:
+        """Whether there is a machine for each pair of classes."""
+        return False
+
+    @property
+    def _loss_weight(self) -> float:
+        """Weight of the losses of the core."""
+        return float(self.C) * loss_weight(self.loss)
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, *guess: Any) -> LinearTraining:
+        """Validate and encode; `guess` are the estimator's own arguments of fit that determine the start."""
+        before = (self._classes(), self._points()) if self.warm_start and hasattr(self, "coef_") else None
+        X, y, problems = self._problems(X, y, sample_weight)
+        points = self._start(problems, *guess)
+        shape = (sum(problem.n_machines for problem in problems), problems[0].length)
+        if points is None and before and before[1].shape == shape and np.array_equal(before[0], self._classes()):
+            points = before[1]
+        ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
+        starts = [None] * len(problems) if points is None else np.split(points, ends)
+        lam = 1.0 / self._loss_weight
+        minimisers = [self._minimiser(problem, lam, own) for problem, own in zip(problems, starts, strict=True)]
+        bar = True if self.verbose else None if in_partitions(X) and not callbacks_of(self) else False
+        return LinearTraining(self, X, y, minimisers, bar)
+
+    def _classes(self) -> np.ndarray:
+        """Labels of a classifier; none of a regressor."""
+        return getattr(self, "classes_", np.empty(0))
+
+    def _start(self, problems: list[Problem]) -> np.ndarray | None:
+        """Starting points from the arguments of fit."""
+        return None
+
+    def _minimiser(self, problem: Problem, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
+        options = {name: getattr(self, name) for name in ("loss", "epsilon", "tol", "max_iter", "kkt_tol")}
+        if prefers_dual(problem, points, self.solver, self.max_iter, many):
+            return DualMinimiser(problem, lam, **options)
+        solver = "cg" if self.solver == "dual" else self.solver
+        return Minimiser(problem, lam, points, many=many, solver=solver, **options)
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Problem]]:
+        """Checked X and labels or targets, and the problems of the machines."""
+        if in_partitions(X):
+            from .dask.fitting import build_problem
+
+            return X, y, [build_problem(self, X, y, sample_weight)]
+        X, codes, weights = self._validate_fit(X, y, sample_weight)
+        return X, self._decode(codes), self._local_problems(X, codes, weights)
+
+    def _validate_fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Checked X, labels as indices into ``classes_`` or targets, weights of the samples."""
+        raise NotImplementedError
+
+    def _decode(self, codes: np.ndarray) -> np.ndarray:
+        """Labels from indices; targets are themselves."""
+        return codes
+
+    def _local_problems(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> list[Problem]:
+        """One problem for all machines over the same rows: all classes against the rest, or one pair of classes."""
+        layout = self._layout(X.shape[1])
+        require_room(layout)
+        which = np.arange(layout.n_machines)
+        return [Problem(rows) for _, rows in layout.split(make_matrix(X), codes, weights, which, self._threads())]
+
+
+class LabelEstimator(WeightedLabels, ClassifierMixin, LinearEstimator):
+    """Base of the classifiers; a subclass may give its labels another order (:meth:`_encode`)."""
+
+    _rules: dict[str, params.Rule] = LINEAR_RULES
+    _needed: tuple[str, ...] = (*LinearEstimator._needed, "classes_")
 
     @by_partition
     def predict(self, X: Table) -> np.ndarray:
@@ -198,28 +306,9 @@ class LinearEstimator(WeightedLabels, ClassifierMixin, RowEstimator):
 
         return compute_accuracy(self, X, y, sample_weight)
 
-    # ---- what subclasses say --------------------------------------------------------------------------
-
     def _encode(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Classes in their order, and the index of each label's class."""
         return encode_classes(y)
-
-    def _layout(self, n_features: int) -> Layout:
-        """The machines, given ``classes_`` and ``class_weight_``."""
-        raise NotImplementedError
-
-    def _fitted_attributes(
-        self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray
-    ) -> dict[str, Any]:
-        """Weights and thresholds as attributes, together with `attributes` of one value per machine.
-
-        `scales` are the largest absolute outputs of the machines in training, or empty if no machine has a pair.
-        """
-        raise NotImplementedError
-
-    def _points(self) -> np.ndarray:
-        """Weight vectors of the machines of the fitted model."""
-        raise NotImplementedError
 
     def _check_saved(self) -> None:
         super()._check_saved()
@@ -230,53 +319,6 @@ class LinearEstimator(WeightedLabels, ClassifierMixin, RowEstimator):
         """Raise ValueError if weights that were saved do not fit together."""
         raise NotImplementedError
 
-    # ---- from data to a training ---------------------------------------------------------------------
-
-    @property
-    def _by_pairs(self) -> bool:
-        """Whether there is a machine for each pair of classes."""
-        return False
-
-    @property
-    def _loss_weight(self) -> float:
-        """Weight of the losses of the core."""
-        return float(self.C) * LOSS_WEIGHTS[self.loss]
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, *guess: Any) -> LinearTraining:
-        """Validate and encode; `guess` are the estimator's own arguments of fit that determine the start."""
-        before = (self.classes_, self._points()) if self.warm_start and hasattr(self, "coef_") else None
-        X, y, problems = self._problems(X, y, sample_weight)
-        points = self._start(problems, *guess)
-        shape = (sum(problem.n_machines for problem in problems), problems[0].length)
-        if points is None and before and before[1].shape == shape and np.array_equal(before[0], self.classes_):
-            points = before[1]
-        ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
-        starts = [None] * len(problems) if points is None else np.split(points, ends)
-        lam = 1.0 / self._loss_weight
-        minimisers = [self._minimiser(problem, lam, own) for problem, own in zip(problems, starts, strict=True)]
-        bar = None if in_partitions(X) and not callbacks_of(self) else False
-        return LinearTraining(self, X, y, minimisers, bar)
-
-    def _start(self, problems: list[Problem]) -> np.ndarray | None:
-        """Starting points from the arguments of fit."""
-        return None
-
-    def _minimiser(self, problem: Problem, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
-        options = {name: getattr(self, name) for name in ("loss", "tol", "max_iter", "kkt_tol")}
-        if prefers_dual(problem, points, self.solver, self.max_iter, many):
-            return DualMinimiser(problem, lam, **options)
-        solver = "cg" if self.solver == "dual" else self.solver
-        return Minimiser(problem, lam, points, many=many, solver=solver, **options)
-
-    def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Problem]]:
-        """Checked X and labels, and the problems of the machines."""
-        if in_partitions(X):
-            from .dask.fitting import build_problem
-
-            return X, y, [build_problem(self, X, y, sample_weight)]
-        X, codes, weights = self._validate_fit(X, y, sample_weight)
-        return X, self.classes_[codes], self._local_problems(X, codes, weights)
-
     def _validate_fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """Checked X, labels as indices into ``classes_``, weights of the samples."""
         # Infinity and NaN in X are detected during the first pass over the rows at no extra cost.
@@ -286,12 +328,8 @@ class LinearEstimator(WeightedLabels, ClassifierMixin, RowEstimator):
         self._set_classes(classes, np.bincount(codes, minlength=len(classes)))
         return X, codes, weights
 
-    def _local_problems(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> list[Problem]:
-        """One problem for all machines over the same rows: all classes against the rest, or one pair of classes."""
-        layout = self._layout(X.shape[1])
-        require_room(layout)
-        which = np.arange(layout.n_machines)
-        return [Problem(rows) for _, rows in layout.split(make_matrix(X), codes, weights, which, self._threads())]
+    def _decode(self, codes: np.ndarray) -> np.ndarray:
+        return self.classes_[codes]
 
     def _set_classes(self, classes: np.ndarray, counts: np.ndarray) -> None:
         """Set ``classes_`` and, from the numbers of samples, ``class_weight_``."""

@@ -15,11 +15,11 @@ from ..base.fit import run, with_callbacks
 from ..base.labels import choose_classes, n_pairs, read_only, vote_scale
 from ..base.rows import require_array, require_finite, row_blocks
 from ..base.types import ClassWeight
-from .estimator import LINEAR_RULES, LOSS_WEIGHTS, Column, LinearEstimator, Table, by_partition
+from .estimator import LINEAR_RULES, Column, LabelEstimator, Table, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scale_guess
 from .problem import Problem
-from .sums import Loss
+from .sums import Loss, loss_weight
 
 #: Solvers of the classifiers.
 LinearSolver: TypeAlias = Literal["auto", "gram", "cg", "dual", "paper", "plain"]
@@ -33,10 +33,10 @@ CLASSIFIER_RULES = {
 }
 
 
-class LinearClassifier(LinearEstimator):
+class LinearClassifier(LabelEstimator):
     """Base of the linear classifiers: from labels to machines, from weights to decisions."""
 
-    _needed = (*LinearEstimator._needed, "intercept_")
+    _needed = (*LabelEstimator._needed, "intercept_")
 
     # ---- machines ------------------------------------------------------------------------------------
 
@@ -63,7 +63,7 @@ class LinearClassifier(LinearEstimator):
 
     def _walk(self, problems: list[Problem], Cs: np.ndarray) -> Iterator[tuple[int, slice, Minimiser]]:
         """Minimise for all values of C; yields the index of C, the machines, and the minimiser at their minima."""
-        weights = Cs * LOSS_WEIGHTS[self.loss]
+        weights = Cs * loss_weight(self.loss)
         first = 0
         for problem in problems:
             minimiser = self._minimiser(problem, 1.0, None, many=True)

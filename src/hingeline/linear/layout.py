@@ -1,4 +1,4 @@
-"""From labels to linear machines: one class against the rest, pairs of classes, or ordered classes."""
+"""From labels to linear machines: one class against the rest, pairs of classes, ordered classes; and from targets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Layout:
 
     Parameters
     ----------
-    kind : {'rest', 'pairs', 'ordinal'}
-        A class against the rest, pairs of classes, or one machine with several thresholds.
+    kind : {'rest', 'pairs', 'ordinal', 'targets'}
+        A class against the rest, pairs of classes, one machine with several thresholds, or regression.
     n_classes, n_features : int
         Numbers of classes and features.
     thresholds, offset : int, float
@@ -38,7 +38,7 @@ class Layout:
     @property
     def n_machines(self) -> int:
         """Number of machines."""
-        if self.kind == "ordinal" or self.n_classes == 2:
+        if self.kind in ("ordinal", "targets") or self.n_classes == 2:
             return 1
         return len(pairs(self.n_classes)[0]) if self.kind == "pairs" else self.n_classes
 
@@ -50,10 +50,16 @@ class Layout:
     def split(
         self, matrix: _core.Matrix, codes: np.ndarray, weights: np.ndarray, which: np.ndarray, threads: int
     ) -> Iterator[tuple[np.ndarray, MemoryRows]]:
-        """Rows in memory for the machines `which`, by problems, each with the places in `which` of its machines."""
-        weights, everyone = weights * self.class_weight[codes], np.arange(len(which))
-        common = (self.thresholds, self.offset, threads)
+        """Rows in memory for the machines `which`, by problems, each with the places in `which` of its machines.
+
+        `codes` are the classes of the rows, or their targets.
+        """
+        everyone, common = np.arange(len(which)), (self.thresholds, self.offset, threads)
         if len(codes) == 0:
+            return
+        weights = self.weigh(codes, weights)
+        if self.kind == "targets":
+            yield everyone, MemoryRows(matrix, weights[np.newaxis], *common, targets=codes)
             return
         if self.kind == "ordinal":
             yield everyone, MemoryRows(matrix, weights[np.newaxis], *common, codes.astype(np.int32))
@@ -67,8 +73,14 @@ class Layout:
             planes = np.concatenate([self.signs(codes, machine) for machine in which]) * weights
             yield everyone, MemoryRows(matrix, planes, *common)
 
+    def weigh(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Weights of rows times those of their classes."""
+        return weights if self.kind == "targets" else weights * self.class_weight[codes]
+
     def signs(self, codes: np.ndarray, machine: int) -> np.ndarray:
-        """Labels of the rows for a machine, one line per threshold; 0 where a row has no part."""
+        """Labels of the rows for a machine, one line per threshold; 0 where a row has no part. Targets have none."""
+        if self.kind == "targets":
+            return np.ones((1, len(codes)))
         if self.kind == "ordinal":
             return np.where(codes > np.arange(self.thresholds)[:, np.newaxis], 1.0, -1.0)
         if self.n_classes == 2:

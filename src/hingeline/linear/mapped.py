@@ -188,8 +188,8 @@ class MappedSource:
     def curvature(self, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
         return self._up(self.inner.curvature(which, self._down(directions)))
 
-    def violation(self, which: np.ndarray, points: np.ndarray, curved: bool) -> np.ndarray:
-        return self.inner.violation(which, self._down(points), curved)
+    def violation(self, which: np.ndarray, points: np.ndarray, margin: float, curved: bool) -> np.ndarray:
+        return self.inner.violation(which, self._down(points), margin, curved)
 
     def diagonal(self, machine: int) -> np.ndarray:
         """Approximate diagonal of a machine's Hessian: as if its rows were distributed like the landmarks.

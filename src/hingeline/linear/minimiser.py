@@ -9,7 +9,7 @@ import numpy as np
 
 from .newton import GapTest, HingeTest, KktTest, Newton, ResidualTest
 from .problem import MemoryRows, Problem, Sample
-from .sums import CLIPS, Clip, MemorySource
+from .sums import SHAPES, MemorySource, shape_of
 from .systems import THIN_ROWS, Conjugate, Exact, Solver, inner, power_of_two
 
 #: Conjugate gradient steps of the first Newton system at most (heuristic 1 of the paper).
@@ -54,7 +54,7 @@ def scale_guess(problem: Problem, coef: np.ndarray, lam: float, loss: str) -> np
     First over all rows; then, in memory and if the loss is not squared itself, over the rows with a loss.
     """
     rows, which, d = problem.rows, np.arange(problem.n_machines), problem.n_features
-    source = rows.source(CLIPS["squared"])
+    source = rows.source(SHAPES["squared"].clip)
     ahead = np.zeros((problem.n_machines, problem.length))
     gradient = source.start(which, ahead).gradient
     ahead[:, :d] = coef
@@ -155,7 +155,7 @@ class Minimiser:
     points : ndarray of shape (n_machines, length) or None
         Starting points; None: zero, or the minima over a sample of the rows.
     loss : str
-        'squared_hinge', 'huber', 'squared' or 'hinge'.
+        Loss of a classifier or of a regressor.
     tol : float
         Duality gap to reach, relative to the objective.
     max_iter : int
@@ -166,6 +166,8 @@ class Minimiser:
         KKT violation to reach as well.
     many : bool, default=False
         Whether other penalties will follow: a Hessian of all rows is then worth its cost.
+    epsilon : float, default=0.0
+        Width without loss, for regression.
     """
 
     def __init__(
@@ -180,10 +182,11 @@ class Minimiser:
         solver: str = "auto",
         kkt_tol: float | None = None,
         many: bool = False,
+        epsilon: float = 0.0,
     ) -> None:
         self.problem = problem
         self.many = many
-        self.loss = loss
+        self.loss, self.epsilon, self.shape = loss, epsilon, shape_of(loss, epsilon)
         self.tol = tol
         self.kkt_tol = kkt_tol
         self.max_iter = max_iter
@@ -192,9 +195,9 @@ class Minimiser:
         self.true_lam = np.broadcast_to(np.asarray(lam, dtype=np.float64), (problem.n_machines,)).copy()
         start = np.zeros((problem.n_machines, problem.length)) if points is None else points
         self.tau = np.zeros(problem.n_machines)
-        self.source = problem.source(CLIPS.get(loss, Clip(2.0, 0.0, 2.0)))
+        self.source = problem.source(self.shape.clip if self.shape.curved else self.shape.widen(problem.rows.scale))
         self.newton = Newton(self.source, self.true_lam, start)
-        if loss == "hinge":
+        if not self.shape.curved:
             self.newton.measures = lambda: (self.objective(), self.gap())
         self.other_passes = problem.rows.setup_passes
         self._sample: tuple[Minimiser, Sample] | None = None  # while it is being solved
@@ -213,7 +216,7 @@ class Minimiser:
     def reason(self) -> np.ndarray:
         """Why machines stopped; 'running' for those that did not, also between two widths of the smoothed hinge."""
         reason = self.newton.reason.copy()
-        if self.loss == "hinge":
+        if not self.shape.curved:
             met = np.flatnonzero((reason == "gap") | (reason == "kkt"))
             reason[met[~self._is_met(met)]] = "running"
         return reason
@@ -241,17 +244,21 @@ class Minimiser:
 
     def objective(self) -> np.ndarray:
         """Values of the objectives, times the penalty."""
-        if self.loss != "hinge":
+        if self.shape.curved:
             return self.newton.value
         points = self.newton.points
         return 0.5 * self.true_lam * inner(points, points) + self.newton.sums.hinge
 
     def gap(self) -> np.ndarray:
         """Duality gaps, times the penalty."""
-        if self.loss != "hinge":
+        if self.shape.curved:
             return self.newton.gap
         width = 2 * np.where(self.tau > 0, self.tau, 1.0)
         made = self.newton.sums.gradient / (width * self.true_lam)[:, None]
+        if self.shape.clip.folded:  # by rows: the losses, and what the multipliers make of the residuals
+            apart = self.newton.points + made
+            gap = self.newton.sums.hinge - np.minimum(self.newton.sums.dual, 1e300) / width
+            return np.maximum(gap + 0.5 * self.true_lam * inner(apart, apart), 0.0)
         dual = np.minimum(self.newton.sums.dual, 1e300) / width - 0.5 * self.true_lam * inner(made, made)
         return np.maximum(self.objective() - dual, 0.0)
 
@@ -259,26 +266,25 @@ class Minimiser:
         """Multipliers of the rows times labels, times the penalty."""
         self._set_clip_of(machine)
         pulls = cast(MemorySource, self.source).pulls(machine)
-        if self.loss == "hinge":
+        if not self.shape.curved:
             pulls /= 2 * self.tau[machine]
         return pulls
 
     def violation(self, which: np.ndarray | None = None) -> np.ndarray:
         """Violations of the optimality conditions of the dual by the multipliers, one per machine (None: of all)."""
-        newton, hinge = self.newton, self.loss == "hinge"
+        newton = self.newton
         which = newton.all if which is None else which
         made = -newton.sums.gradient[which] / newton.lam[which, None]
         out = np.zeros(len(which))
         for tau in np.unique(self.tau[which]):
             own = self.tau[which] == tau
             self._set_clip_of(int(which[own][0]))
-            out[own] = self.source.violation(which[own], made[own], not hinge)
+            out[own] = self.source.violation(which[own], made[own], self.shape.clip.margin, self.shape.curved)
         return out
 
     def _set_clip_of(self, machine: int) -> None:
-        if self.loss == "hinge":
-            tau = self.tau[machine]
-            self.source.set_clip(Clip(1 + tau, 0.0, 2 * tau))
+        if not self.shape.curved:
+            self.source.set_clip(self.shape.widen(self.tau[machine]))
 
     # ---- minimisation --------------------------------------------------------------------------------
 
@@ -287,7 +293,7 @@ class Minimiser:
         if not self.seeded and self.solver_name in ("gram", "cg") and not self._sketch()[1]:
             yield from self._solve_samples()
         solver = self._make_solver()
-        if self.loss != "hinge":
+        if self.shape.curved:
             self.newton.put(self.newton.all, self.newton.points)
         yield from self._descend(solver)
         if not self.many:
@@ -297,8 +303,8 @@ class Minimiser:
         """After a stop between two iterations: measure machines that have not started, and record where all are."""
         if not np.isfinite(self.newton.sums.loss).all():
             points, self._sample = self.points.copy(), None
-            if self.loss == "hinge":
-                self._put(self.newton.all, points, 1.0)
+            if not self.shape.curved:
+                self._put(self.newton.all, points, self.problem.rows.scale)
             else:
                 self.newton.put(self.newton.all, points)
         self.newton.record(np.flatnonzero(self.reason == "running"))
@@ -326,7 +332,7 @@ class Minimiser:
             self._trail = [*self._trail[-2:], (np.log(self._last), self.newton.points.copy())]
         if (self._last == self.true_lam).any():
             return
-        if len(self._trail) < 2 or self.solver_name != "cg" or self.loss == "hinge":
+        if len(self._trail) < 2 or self.solver_name != "cg" or not self.shape.curved:
             return
         at = np.log(self.true_lam)
         ahead = np.zeros_like(self.newton.points)
@@ -339,7 +345,7 @@ class Minimiser:
         self.newton.go(ahead - self.newton.points)
 
     def _descend(self, solver: Solver) -> Iterator[Newton]:
-        if self.loss == "hinge":
+        if not self.shape.curved:
             yield from self._sharpen(solver)
             return
         for test in self._tests():
@@ -364,7 +370,7 @@ class Minimiser:
         if self._solver is None and self.solver_name == "gram":
             # A narrow hinge amplifies rounding errors of products; where products are few, double costs little.
             length, rows = self.problem.length, self.problem.n_rows
-            precise = self.loss == "hinge" or rows * length**2 < FEW_PRODUCTS or self.problem.precise
+            precise = not self.shape.curved or rows * length**2 < FEW_PRODUCTS or self.problem.precise
             self._solver = Exact(self.source, self.problem.n_machines, length, *self._sketch(), precise=precise)
         elif self._solver is None:
             cap = None if self.seeded or self.solver_name == "plain" else FIRST_CAP
@@ -375,7 +381,7 @@ class Minimiser:
     def _sketch(self) -> tuple[int, bool]:
         """One row in how many makes up the Hessian, and whether such a sketch only preconditions (it is thin)."""
         problem, rows_per_weight = self.problem, self.problem.n_rows // self.problem.length
-        if self.loss == "hinge" or self.many or not problem.in_memory:
+        if not self.shape.curved or self.many or not problem.in_memory:
             return 1, False
         passes = problem.entries_per_row / 2
         passes *= DENSE_PAIR_NS / DENSE_ENTRY_NS if problem.dense else PAIR_NS / ENTRY_NS
@@ -393,6 +399,7 @@ class Minimiser:
                 sample.problem,
                 self.true_lam[sample.machines] * sample.share,
                 loss=self.loss,
+                epsilon=self.epsilon,
                 tol=max(sample.tol, self.tol),
                 max_iter=self.max_iter if sample.max_iter is None else min(sample.max_iter, self.max_iter),
                 solver=sample.solver,
@@ -408,7 +415,8 @@ class Minimiser:
 
     def _sharpen(self, solver: Solver) -> Iterator[Newton]:
         """The hinge as the limit of smooth losses of decreasing width, each started from the minimum of the last."""
-        newton, which, tau = self.newton, self.newton.all, SEEDED_TAU if self.seeded else 1.0
+        newton, which = self.newton, self.newton.all
+        tau = self.problem.rows.scale * (SEEDED_TAU if self.seeded else 1.0)
         best = np.full(len(newton.points), np.inf)
         start = newton.points.copy()
         while len(which):
@@ -456,7 +464,7 @@ class Minimiser:
 
     def _put(self, which: np.ndarray, points: np.ndarray, tau: float, solver: Solver | None = None) -> None:
         """Put machines at points, with the hinge smoothed over this width."""
-        self.source.set_clip(Clip(1 + tau, 0.0, 2 * tau))
+        self.source.set_clip(self.shape.widen(tau))
         self.newton.put(which, points, 2 * tau * self.true_lam[which])
         self.tau[which] = tau
         if solver is not None:

@@ -13,12 +13,12 @@ from ..base.labels import read_only
 from ..base.rows import require_array, require_finite
 from ..base.types import ClassWeight
 from ..base.warn import warn
-from .estimator import LinearEstimator, Table, by_partition, encode_classes
+from .estimator import LabelEstimator, Table, by_partition, encode_classes
 from .layout import Layout
 from .sums import Loss
 
 
-class OrdinalSVC(LinearEstimator):
+class OrdinalSVC(LabelEstimator):
     """Linear classifier for ordered classes: one direction, and thresholds on it.
 
     Minimises ``(|w|^2 + |b|^2) / 2 + C sum_i s_i sum_r L(1 - t_ir (w.x_i - b_r))`` over weights w and thresholds

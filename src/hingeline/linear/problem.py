@@ -69,6 +69,8 @@ class Rows:
     setup_passes: float
     #: Numbers of the rows that take part; None: all.
     numbers: np.ndarray | None = None
+    #: Typical size of the outputs: 1 for labels, the mean magnitude of targets.
+    scale = 1.0
 
     @property
     def length(self) -> int:
@@ -143,6 +145,12 @@ def _is_mapped(X: Any) -> bool:
     return False
 
 
+def scale_of(magnitudes: float, weights: float) -> float:
+    """Mean magnitude of targets from two sums; 1 if there is none."""
+    mean = magnitudes / weights if weights > 0 else 0.0
+    return mean if mean > 0 else 1.0
+
+
 def make_matrix(X: Any) -> _core.Matrix:
     """The rows in the core's form: a CSR copy of dense rows that are mostly zeros."""
     matrix = _core.Matrix(X)
@@ -176,6 +184,8 @@ class MemoryRows(Rows):
         The rows behind `matrix`, for :meth:`columns` and `landmarks`.
     landmarks : Landmarks, default=None
         The rows stand for their kernel values against these, which are computed in every pass.
+    targets : ndarray of float64, default=None
+        Targets of regression; `weights` are unsigned then.
     """
 
     matrix: _core.Matrix
@@ -187,6 +197,7 @@ class MemoryRows(Rows):
     numbers: np.ndarray | None = None
     X: Any = None
     landmarks: Landmarks | None = None
+    targets: np.ndarray | None = None
 
     in_memory, hessian_bytes, setup_passes = True, 1 << 30, 0.0
 
@@ -195,6 +206,8 @@ class MemoryRows(Rows):
         self.ordered = self.codes is not None
         self.n_features, self.dense = self.matrix.shape[1], self.matrix.is_dense
         self.entries_per_row = self.matrix.entries / self.matrix.shape[0]
+        if self.targets is not None:
+            self.scale = scale_of(np.abs(self.targets) @ self.weights[0], self.weights[0].sum())
         if self.landmarks is not None:
             self.n_features, self.dense = self.landmarks.rows.shape[0], True
             self.entries_per_row = float(self.n_features)
@@ -209,6 +222,7 @@ class MemoryRows(Rows):
             clip=clip,
             rows=self.numbers,
             codes=self.codes,
+            targets=self.targets,
             landmarks=None if self.landmarks is None else self.landmarks.packed,
             threads=self.threads,
         )
@@ -232,7 +246,8 @@ class MemoryRows(Rows):
         places = np.arange(count) * thin + np.random.default_rng(0).integers(0, thin, size=count)
         codes = None if self.codes is None else self.codes[places]
         numbers = places if self.numbers is None else self.numbers[places]
-        small = replace(self, weights=self.weights[:, places], numbers=numbers, codes=codes)
+        targets = None if self.targets is None else self.targets[places]
+        small = replace(self, weights=self.weights[:, places], numbers=numbers, codes=codes, targets=targets)
         if self.landmarks is not None:
             values = self.landmarks.values(self.X[numbers], self.threads)
             small = replace(small, X=values, matrix=_core.Matrix(values), numbers=None, landmarks=None)

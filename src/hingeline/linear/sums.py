@@ -8,23 +8,57 @@ import numpy as np
 
 from .. import _core
 
-#: Losses of the estimators.
+#: Losses of the classifiers and of the regressors.
 Loss: TypeAlias = Literal["squared_hinge", "huber", "hinge", "squared"]
+TargetLoss: TypeAlias = Literal["epsilon_insensitive", "squared_epsilon_insensitive"]
 
 
 class Clip(NamedTuple):
-    """A loss, defined by its slope ``clip(margin - t f, low, high)``."""
+    """A loss, defined by its slope ``clip(margin - t f, low, high)``.
+
+    A `folded` loss is that of regression: f is the output less the target, and t the sign that makes ``-t f`` positive.
+    """
 
     margin: float
     low: float
     high: float
+    folded: bool = False
 
 
-CLIPS = {
-    "squared_hinge": Clip(1.0, 0.0, np.inf),
-    "huber": Clip(1.0, 0.0, 2.0),
-    "squared": Clip(1.0, -np.inf, np.inf),
+class Shape(NamedTuple):
+    """A loss of an estimator: half of a squared loss, or a loss with a kink, whose slopes are 0 and 1."""
+
+    clip: Clip
+    #: Whether it has curvature; otherwise it is the limit of smooth losses.
+    curved: bool
+
+    def widen(self, tau: float) -> Clip:
+        """The loss with its kink smoothed over a width of 2 tau, times that width."""
+        margin, _, _, folded = self.clip
+        return Clip(margin if folded else margin + tau, 0.0, 2 * tau, folded)
+
+
+#: Losses of the classifiers.
+SHAPES = {
+    "squared_hinge": Shape(Clip(1.0, 0.0, np.inf), True),
+    "huber": Shape(Clip(1.0, 0.0, 2.0), True),
+    "squared": Shape(Clip(1.0, -np.inf, np.inf), True),
+    "hinge": Shape(Clip(1.0, 0.0, 1.0), False),
 }
+TARGET_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
+
+
+def shape_of(loss: str, epsilon: float) -> Shape:
+    """A loss by its name; `epsilon` is the width without loss of the losses for regression."""
+    if loss in SHAPES:
+        return SHAPES[loss]
+    curved = loss.startswith("squared")
+    return Shape(Clip(-epsilon, 0.0, np.inf if curved else 1.0, True), curved)
+
+
+def loss_weight(loss: str) -> float:
+    """Weight of a loss in the core, in units of C: the core halves the squared ones."""
+    return 2.0 if shape_of(loss, 0.0).curved else 1.0
 
 
 class Sums(NamedTuple):
@@ -32,12 +66,13 @@ class Sums(NamedTuple):
 
     #: Losses.
     loss: np.ndarray
-    #: Terms of the dual without the square of the point that the multipliers make up.
+    #: Terms of the dual without the square of the point that the multipliers make up; for regression slopes of the
+    #: losses times residuals.
     dual: np.ndarray
     #: Squared residuals of the rows with curvature, and the number of these rows.
     squares: np.ndarray
     active: np.ndarray
-    #: Losses of the hinge itself.
+    #: Losses of the hinge itself; for regression those of the loss with a kink.
     hinge: np.ndarray
     #: Gradients, without the penalty.
     gradient: np.ndarray
@@ -101,8 +136,11 @@ class Source(Protocol):
     def diagonal(self, machine: int) -> np.ndarray:
         """Diagonal of a machine's Hessian."""
 
-    def violation(self, which: np.ndarray, points: np.ndarray, curved: bool) -> np.ndarray:
-        """Violations of the dual's optimality conditions; `points` are those that the multipliers make up."""
+    def violation(self, which: np.ndarray, points: np.ndarray, margin: float, curved: bool) -> np.ndarray:
+        """Violations of the dual's optimality conditions; `points` are those that the multipliers make up.
+
+        `margin` is that of the loss, and `curved` says whether the dual has the square of the multipliers.
+        """
 
     def largest_output(self, machine: int) -> float:
         """Largest absolute decision value of a machine among the rows with a weight (at most one threshold)."""

@@ -142,7 +142,8 @@ class LinearTraining(Training):
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         """Fitted attributes; `unfinished` is the stop reason of machines that could go on."""
-        minima = Minima.join(minimiser.read(self.estimator._by_pairs) for minimiser in self.minimisers)
+        with np.errstate(over="ignore", invalid="ignore"):  # the gap of large numbers may be infinite
+            minima = Minima.join(minimiser.read(self.estimator._by_pairs) for minimiser in self.minimisers)
         attributes = minima.attributes(self.estimator._loss_weight, unfinished)
         if self.violation is not None:
             attributes["kkt_violation_"] = self.violation

@@ -114,7 +114,7 @@ def _describe(name: str, model: Any) -> Any:
     """Type and shape of an output."""
     classes = getattr(model, "classes_", np.array([1]))
     if name != "label":
-        single = name == "scores" and len(classes) <= 2
+        single = name == "prediction" or (name == "scores" and len(classes) <= 2)
         return helper.make_tensor_value_info(name, TensorProto.DOUBLE, ["n"] if single else ["n", name])
     kind = TensorProto.STRING if classes.dtype.kind in "OU" else helper.np_dtype_to_tensor_dtype(classes.dtype)
     if classes.dtype.kind == "f":

@@ -32,7 +32,10 @@ ROUNDING = 1e-12
 
 
 def outputs(graph: Graph, model: Any, X: str) -> dict[str, str]:
-    """Names of the outputs: 'label', 'scores' (decision_function) and perhaps 'probabilities'; or 'features'."""
+    """Names of the outputs.
+
+    'label', 'scores' (decision_function) and perhaps 'probabilities'; 'prediction' of a regressor; or 'features'.
+    """
     check_is_fitted(model)
     if hasattr(model, "_snapshot"):  # one state, while another thread learns
         model = model._snapshot()
@@ -238,6 +241,12 @@ def _linear_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
     return {"label": _largest(graph, model.classes_, shaped), "scores": scores}
 
 
+def _linear_regressor(graph: Graph, model: Any, X: str) -> dict[str, str]:
+    column = graph.add("MatMul", X, np.asarray(model.coef_, dtype=np.float64)[:, np.newaxis])
+    column = graph.add("Add", column, np.asarray(model.intercept_, dtype=np.float64))
+    return {"prediction": graph.add("Reshape", column, np.array([-1], dtype=np.int64))}
+
+
 def _landmark_values(graph: Graph, model: NystroemMap, X: str) -> str:
     kernel = model._kernel()
     usual = KERNELS[kernel.metric].gamma if kernel.metric in KERNELS else None
@@ -270,5 +279,6 @@ def _ordinal(graph: Graph, model: OrdinalSVC, X: str) -> dict[str, str]:
 
 #: How estimators are built, by the names in the registry.
 BUILDERS: dict[str, Callable[[Graph, Any, str], dict[str, str]]] = {
-    build.__name__[1:]: build for build in (_kernel_classifier, _linear_classifier, _map, _one_class, _ordinal)
+    build.__name__[1:]: build
+    for build in (_kernel_classifier, _linear_classifier, _linear_regressor, _map, _one_class, _ordinal)
 }

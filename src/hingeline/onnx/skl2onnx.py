@@ -65,7 +65,7 @@ def _shape(operator: Any) -> None:
     """Set the shapes of the outputs."""
     rows, model = operator.inputs[0].get_first_dimension(), operator.raw_operator
     for output in operator.outputs:
-        single = output.raw_name == "label" or (
+        single = output.raw_name in ("label", "prediction") or (
             output.raw_name == "scores" and len(getattr(model, "classes_", "")) <= 2
         )
         output.type.shape = [rows] if single else [rows, None]

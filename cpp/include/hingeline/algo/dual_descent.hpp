@@ -14,9 +14,12 @@
 // The duality gap is a sum over the rows, s_i times loss(u_i) + a_i u_i - (margin a_i - curved a_i^2 / 2) >= 0. It is
 // estimated during an epoch and computed for all rows when the estimate is small enough.
 //
+// Regression (a folded loss): t_i = 1, beta.x_i is less the target, a_i lies in [-high, high], and its absolute value
+// takes its place in D. The step is then that of a function with a kink at zero.
+//
 // Papers. Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for large-scale linear SVM", ICML
 // 2008, with its shrinking: a row at a bound is left out while its gradient points beyond the extremes of the last
-// epoch.
+// epoch. Regression: Ho and Lin, "Large-scale linear support vector regression", JMLR 13, 2012.
 //
 // The order of the rows depends on the machine and the epoch only. Machines run in parallel; each is sequential.
 #pragma once
@@ -35,12 +38,27 @@ struct Loss {
 
     /// The loss at t f(x) = u.
     double at(double u) const {
-        const double xi = clip.margin - u;
+        const double xi = clip.margin - (clip.folded ? -std::abs(u) : u);
         if (!curved) return clip.high * std::max(0.0, xi);
         const double c = std::clamp(xi, clip.low, clip.high);
         return c * (xi - c / 2);
     }
-    double dual(double a) const { return a * (clip.margin - (curved ? a / 2 : 0.0)); }
+    double dual(double a) const {
+        if (clip.folded) a = std::abs(a);
+        return a * (clip.margin - (curved ? a / 2 : 0.0));
+    }
+    /// Sign of a multiplier at t f(x) = u: that which it has, or would get; 1 unless the loss is folded.
+    double sign(double u, double a) const {
+        if (!clip.folded) return 1.0;
+        return a != 0 ? (a < 0 ? -1.0 : 1.0) : (u < 0 ? 1.0 : -1.0);
+    }
+    /// Minimum along a multiplier from a, where the second derivative is `bend`.
+    double step(double u, double a, double bend) const {
+        const double pull = u + (curved ? a : 0.0);
+        if (!clip.folded) return std::clamp(a - (pull - clip.margin) / bend, clip.low, clip.high);
+        const double z = a - pull / bend;
+        return std::copysign(std::clamp(std::abs(z) + clip.margin / bend, 0.0, clip.high), z);
+    }
 };
 
 /// One machine: its multipliers, and what `run` has reached.
@@ -107,21 +125,23 @@ template <class T> class Descent {
             const double weight = std::abs(weights[i]), t = weights[i] < 0 ? -1.0 : 1.0;
             if (weight == 0) continue;
             double& a = s.a[size(i)];
-            const double u = t * output(i, beta), g = slope(u, a), loss = loss_.at(u);
+            const double u = t * output(i, beta), sign = loss_.sign(u, a), size_of_a = sign * a;
+            const double g = slope(sign * u, size_of_a), loss = loss_.at(u);
             losses += weight * loss;
             gap += weight * std::max(0.0, loss + a * u - loss_.dual(a));
-            if ((a <= loss_.clip.low && g > s.high) || (a >= loss_.clip.high && g < s.low)) continue;
+            if ((size_of_a <= loss_.clip.low && g > s.high) || (size_of_a >= loss_.clip.high && g < s.low)) continue;
             s.rows[kept++] = i;
-            const double inside = projected(a, g);
+            const double inside = projected(size_of_a, g);
             high = std::max(high, inside), low = std::min(low, inside);
             if (inside == 0) continue;
             const double bend = (loss_.curved ? 1.0 : 0.0) + weight * norms_[size(i)] / lambda_;
-            const double next = bend > 0 ? std::clamp(a - g / bend, loss_.clip.low, loss_.clip.high) : loss_.clip.high;
+            const double next = bend > 0 ? loss_.step(u, a, bend) : sign * loss_.clip.high;
             if (next != a) add(i, weights[i] * (next - a) / lambda_, beta);
             a = next;
         }
         s.rows.resize(kept);
         ++s.epochs;
+        if (loss_.clip.folded) high = std::max(high, -low), low = -high;
         s.high = high > 0 ? high : infinity, s.low = low < 0 ? low : -infinity;
         s.gap = gap, s.objective = losses;
         return true;
@@ -137,7 +157,8 @@ template <class T> class Descent {
             const double u = (weights[i] < 0 ? -1.0 : 1.0) * output(i, beta), a = s.a[size(i)];
             losses += std::abs(weights[i]) * loss_.at(u);
             gap += std::abs(weights[i]) * std::max(0.0, loss_.at(u) + a * u - loss_.dual(a));
-            s.violation = std::max(s.violation, std::abs(projected(a, slope(u, a))));
+            const double sign = loss_.sign(u, a);
+            s.violation = std::max(s.violation, std::abs(projected(sign * a, slope(sign * u, sign * a))));
         }
         s.objective = losses + lambda_ / 2 * inner(beta), s.gap = gap;
         return true;
@@ -167,7 +188,8 @@ template <class T> class Descent {
     double output(Index i, const double* beta) const {
         double out = 0;
         std::visit([&](const auto& rows) { dot(rows, number(i), beta, out); }, data_.rows);
-        return data_.m.thresholds ? out - data_.m.offset * beta[data_.d] : out;
+        if (data_.m.thresholds) out -= data_.m.offset * beta[data_.d];
+        return data_.m.targets ? out - data_.m.targets[i] : out;
     }
     void add(Index i, double factor, double* beta) const {
         std::visit([&](const auto& rows) { add(rows, number(i), factor, beta); }, data_.rows);

@@ -115,11 +115,9 @@ template <class T> class Part {
     }
 
     /// At most `epochs` epochs of dual coordinate descent of machines `which`, from the points b that their `states`
-    /// made up (zero at first) to a gap of tol times the objective. `hinge`: the hinge loss, otherwise that of the
-    /// clip.
-    void descend(Ids which, double* b, std::vector<dual_descent::State>& states, bool hinge, double lambda, double tol,
-                 Index epochs, int threads, Interrupt* interrupt) {
-        const dual_descent::Loss loss{hinge ? Clip{1.0, 0.0, 1.0} : clip_, !hinge};
+    /// made up (zero at first) to a gap of tol times the objective.
+    void descend(Ids which, double* b, std::vector<dual_descent::State>& states, dual_descent::Loss loss, double lambda,
+                 double tol, Index epochs, int threads, Interrupt* interrupt) {
         const dual_descent::Descent<T> descent(data_, loss, lambda);
         states.resize(size(machines()));
         std::vector<double> made(size(which.count), 0.0);

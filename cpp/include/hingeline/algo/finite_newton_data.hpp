@@ -11,17 +11,20 @@ namespace hingeline::finite_newton {
 inline std::size_t size(Index n) { return static_cast<std::size_t>(n); }
 
 /// Machines over the same rows: signed weights s t of the rows (planes of n values, machine k has plane `plane_of[k]`);
-/// with `codes` the weights are unsigned and t follows from the code and the threshold.
+/// with `codes` the weights are unsigned and t follows from the code and the threshold. With `targets` (regression)
+/// they are unsigned too, and outputs are less the target of the row.
 struct Machines {
     const double* planes = nullptr;  // kept alive by the owner
     Index plane_count = 0;
     std::vector<Index> plane_of;
     std::vector<std::int32_t> codes;
+    const double* targets = nullptr;  // a value per row, kept alive by the owner
     Index thresholds = 1;
     double offset = 1.0;
 };
 
-/// Outputs w.x of every machine for every row at one point per machine, and offset * b of its thresholds.
+/// Outputs w.x (less the target) of every machine for every row at one point per machine, and offset * b of its
+/// thresholds.
 struct Outputs {
     Outputs(Index machines, Index rows, Index lines)
         : y(size(machines * rows), 0.0), offsets(size(machines * lines), 0.0), rows_(rows), lines_(lines) {}
@@ -88,6 +91,11 @@ template <class T> struct Data {
         if (m.codes.empty()) return weights;
         for (Index i = 0; i < some; ++i) scratch[size(i)] = m.codes[size(from + i)] > r ? weights[i] : -weights[i];
         return scratch.data();
+    }
+    /// Subtract the targets, if there are any, from outputs of `some` rows.
+    void subtract_targets(Index from, Index some, double* y) const {
+        if (!m.targets) return;
+        for (Index i = 0; i < some; ++i) y[i] -= m.targets[from + i];
     }
     /// offset * b of a weight vector's thresholds; 0 without thresholds.
     void read_offsets(const double* b, double* offsets) const {

@@ -22,15 +22,20 @@ struct Sums {
 };
 
 /// Outputs of a group's machines for a block of rows.
-template <class L> void project(L& lines, const Groups& groups, const Groups::Group& g, Ids which, Index from,
-                                std::vector<double>& tile, Outputs& outputs) {
-    if (!g.vectors) return lines.dots(groups.panel(g), outputs.of(which[g.first]) + from);
+template <class T, class L> void project(const Data<T>& data, L& lines, const Groups& groups, const Groups::Group& g,
+                                         Ids which, Index from, std::vector<double>& tile, Outputs& outputs) {
     const Index w = Groups::lanes_of(g), some = lines.count();
+    if (!g.vectors) {
+        double* y = outputs.of(which[g.first]) + from;
+        lines.dots(groups.panel(g), y);
+        return data.subtract_targets(from, some, y);
+    }
     tile.resize(size((some + row_step) * w));
     lines.tile_dots(groups.panel(g), g.vectors, tile.data());
     for (Index q = 0; q < g.count; ++q) {
         double* y = outputs.of(which[g.first + q]) + from;
         for (Index i = 0; i < some; ++i) y[i] = tile[size(i * w + q)];
+        data.subtract_targets(from, some, y);
     }
 }
 
@@ -50,7 +55,7 @@ template <class T, class Form> void pass_piece(const Data<T>& data, const Form& 
         lines.gather(data.numbers(from, some));
         for (const auto& g : groups.list) {
             const Index w = Groups::lanes_of(g);
-            project(lines, groups, g, which, from, tile, outputs);
+            project(data, lines, groups, g, which, from, tile, outputs);
             for (Index q = 0; q < g.count; ++q) {
                 const Index k = which[g.first + q];
                 std::fill_n(pull.data(), some, 0.0);
@@ -155,7 +160,7 @@ template <class T, class Form> void violation_piece(const Data<T>& data, const F
     data.blocks(piece, pieces, lines.block(), interrupt, [&](Index from, Index some) {
         lines.gather(data.numbers(from, some));
         for (const auto& g : groups.list) {
-            project(lines, groups, g, which, from, tile, made);
+            project(data, lines, groups, g, which, from, tile, made);
             for (Index q = g.first; q < g.first + g.count; ++q)
                 for (Index r = 0; r < data.lines; ++r) {
                     const Index k = which[q];

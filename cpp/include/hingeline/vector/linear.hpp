@@ -7,12 +7,14 @@
 namespace hingeline {
 
 /// A loss of the residual xi = margin - t f(x) whose slope is clip(xi, low, high): with c that slope the loss is
-/// c (xi - c / 2).
+/// c (xi - c / 2). For regression the loss is `folded`: f is the output less the target, its label t is the sign that
+/// it should have, so that xi = margin + |f|, low = 0, and -margin is the width without loss.
 struct Clip {
     double margin, low, high;
+    bool folded = false;
 };
-/// Over outputs with weights s: sums of s * loss, s c, s c t; of s xi^2 and 1 where the loss is curved
-/// (low < xi < high); of s max(0, 1 - t f).
+/// Over outputs with weights s: sums of s * loss, s c (folded: s c xi), s c t; of s xi^2 and 1 where the loss is curved
+/// (low < xi < high); of s max(0, 1 - t f) (folded: s max(0, xi)).
 struct MarginSums {
     double loss, pull, weighted, squares, active, hinge;
     MarginSums& operator+=(const MarginSums& o) {
@@ -59,7 +61,8 @@ struct MarginOps {
     /// h[i] = s where the loss is curved, 0 elsewhere.
     void (*weights)(const double* y, const double* v, Index n, double offset, const Clip&, double* h);
     /// The largest violation of the dual's conditions by multipliers c at y - offsets[0], which make up outputs
-    /// made - offsets[1]: g = t made + curved c - margin is 0 for low < c < high, >= 0 at low, <= 0 at high.
+    /// made - offsets[1]: g = t made + curved c - margin is 0 for low < c < high, >= 0 at low, <= 0 at high (where t is
+    /// the label of `made` for a folded loss).
     double (*violation)(const double* y, const double* made, const double* v, Index n, const double* offsets,
                         const Clip&, double margin, double curved);
     /// Derivatives at y - offset + delta ((target - target_offset) - (y - offset)).

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...base import params
-from ..estimator import require_room
+from ..estimator import LabelEstimator, require_room
 from ..landmarks import choose_far_apart, draw_landmarks
 from ..problem import Problem
 from .partitions import Kept, Survey, as_rows, compute, delayed, stack_rows
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 def _survey(estimator: LinearEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Survey, np.ndarray]:
     """Survey the data and set ``classes_``, ``class_weight_`` and the like; also the class of each label found."""
-    survey = Survey(X, y, sample_weight)
+    survey = Survey(X, y, sample_weight, targets=estimator._regresses)
     survey.describe(estimator)
+    if not isinstance(estimator, LabelEstimator):
+        return survey, np.zeros(0, dtype=np.int64)
     classes, places = estimator._encode(survey.labels)
     estimator._set_classes(classes, np.bincount(places, weights=survey.counts, minlength=len(classes)))
     return survey, places

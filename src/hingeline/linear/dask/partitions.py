@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from ...base.labels import WeightedLabels
-from ...base.rows import flatten_column, require_sound_rows
+from ...base.regressor import check_targets
+from ...base.rows import WeightedSamples, flatten_column, require_sound_rows
 from ..estimator import encode_classes
-from ..problem import ROWS_PER_WEIGHT, THIN
+from ..problem import ROWS_PER_WEIGHT, THIN, scale_of
 
 try:
     import dask
@@ -36,7 +36,7 @@ SPLIT_EVERY = 8
 
 
 class Kept(NamedTuple):
-    """Labels, as indices into those found in the partition, and weights of a partition."""
+    """Labels, as indices into those found in the partition, or targets, and weights of a partition."""
 
     codes: np.ndarray
     weights: np.ndarray | None
@@ -52,6 +52,7 @@ class Look(NamedTuple):
     found: np.ndarray
     counts: np.ndarray
     weight_sum: float
+    magnitude: float  # sum of |target|, by weight
     sample: Any
     sample_codes: np.ndarray
     sample_weights: np.ndarray
@@ -90,21 +91,33 @@ def _check_labels(block: Any, n_rows: int, number: int) -> np.ndarray:
 
 def _check_weights(block: Any, X: Any, number: int) -> np.ndarray | None:
     try:
-        return None if block is None else WeightedLabels()._sample_weights(block, X, all_zero=True)
+        return None if block is None else WeightedSamples()._sample_weights(block, X, all_zero=True)
     except ValueError as error:
         raise ValueError(f"sample_weight in partition {number}: {error}") from None
 
 
-def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_bytes: float) -> tuple[Kept, Look]:
-    """Check a partition, encode its labels, and sample its rows."""
+def _encode(y: np.ndarray, targets: bool, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of a partition and the index of each, in few bytes; with `targets` no labels, and the targets."""
+    if targets:
+        try:
+            return np.zeros(0), check_targets(y)
+        except ValueError as error:
+            raise ValueError(f"y in partition {number}: {error}") from None
+    found, codes = encode_classes(y) if len(y) else (y, np.zeros(0, dtype=np.int64))
+    return found, codes.astype(np.min_scalar_type(max(len(found) - 1, 0)))
+
+
+def look_at(
+    X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_bytes: float, targets: bool
+) -> tuple[Kept, Look]:
+    """Check a partition, encode its labels (check its `targets`), and sample its rows."""
     X = as_rows(X)
     n_rows = X.shape[0]
     y = _check_labels(y, n_rows, number)
     weights = _check_weights(sample_weight, X, number)
     sparse = sp.issparse(X)
     assert_all_finite(X.data if sparse else X, input_name=f"X (partition {number})")
-    found, codes = encode_classes(y) if n_rows else (y, np.zeros(0, dtype=np.int64))
-    small = np.min_scalar_type(max(len(found) - 1, 0))
+    found, codes = _encode(y, targets, number)
     entries = int(X.nnz if sparse else X.size)
     row_bytes = (X.itemsize if not sparse else X.data.itemsize + X.indices.itemsize) * entries / max(n_rows, 1)
     stride = max(stride, int(np.ceil(row_bytes * n_rows / max(most_bytes, 1.0))))
@@ -116,13 +129,14 @@ def look_at(X: Any, y: Any, sample_weight: Any, number: int, stride: int, most_b
         entries=entries,
         dense=not sparse,
         found=found,
-        counts=np.bincount(codes, minlength=len(found)),
+        counts=np.zeros(0, dtype=np.int64) if targets else np.bincount(codes, minlength=len(found)),
         weight_sum=float(n_rows if weights is None else weights.sum()),
+        magnitude=float((np.abs(codes) * (1.0 if weights is None else weights)).sum()) if targets else 0.0,
         sample=X[places],
         sample_codes=codes[places],
         sample_weights=np.ones(count) if weights is None else weights[places],
     )
-    return Kept(codes.astype(small), weights), look
+    return Kept(codes, weights), look
 
 
 # ---- collections -----------------------------------------------------------------------------------
@@ -262,9 +276,11 @@ class Survey:
     ----------
     X, y, sample_weight : dask collections
         As in ``fit``; y and weights may be NumPy arrays.
+    targets : bool
+        Whether y holds targets; there are no ``labels`` then.
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any, *, targets: bool) -> None:
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None.")
         self.parts = parts = Partitions(X, y=y, sample_weight=sample_weight)
@@ -273,7 +289,7 @@ class Survey:
             wanted = ROWS_PER_WEIGHT * (parts.n_features + 1)
             stride = min(sum(size or 0 for size in parts.sizes) // wanted, THIN)
         share = SAMPLE_BYTES / max(len(parts), 1) if stride > 1 else 0.0
-        pairs = [delayed(look_at, nout=2)(*part, stride, share) for part in parts.each()]
+        pairs = [delayed(look_at, nout=2)(*part, stride, share, targets) for part in parts.each()]
         both = persist(*[kept for kept, _ in pairs], *[look for _, look in pairs])
         looks: list[Look] = list(compute(*both[len(pairs) :]))
         self.n_features = parts.n_features
@@ -284,6 +300,8 @@ class Survey:
         self.n_rows = sum(look.n_rows for look in looks)
         self.dense = all(look.dense for look in self.looks)
         self.entries_per_row = sum(look.entries for look in looks) / self.n_rows
+        magnitude = sum(look.magnitude for look in self.looks)
+        self.targets, self.scale = targets, scale_of(magnitude, sum(look.weight_sum for look in self.looks))
         self.labels = np.unique(np.concatenate([look.found for look in self.looks]))
         self.places = [np.searchsorted(self.labels, look.found) for look in self.looks]
         self.counts = np.zeros(len(self.labels), dtype=np.int64)
@@ -309,14 +327,14 @@ class Survey:
         estimator.n_features_in_ = self.n_features
 
     def sample(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Rows, indices into ``labels``, weights. Frees the samples: a second call returns no rows."""
+        """Rows, indices into ``labels`` (or targets), weights. Frees the samples: a second call returns no rows."""
         some = [(look, place) for look, place in zip(self.looks, self.places, strict=False) if len(look.sample_codes)]
         self.looks = []
         if not some:
             return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64), np.zeros(0)
-        codes = np.concatenate([place[look.sample_codes] for look, place in some])
+        codes = [look.sample_codes if self.targets else place[look.sample_codes] for look, place in some]
         return (
             stack_rows([look.sample for look, _ in some]),
-            codes,
+            np.concatenate(codes),
             np.concatenate([look.sample_weights for look, _ in some]),
         )

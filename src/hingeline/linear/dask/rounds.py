@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,8 @@ from .partitions import Delayed, Kept, Survey, add_arrays, as_rows, compute, del
 GRID = np.concatenate([2.0 ** np.arange(-12, -3), np.arange(2, 17) / 16, [1.25, 1.5, 2, 3, 4, 6, 8, 12, 16]])
 #: Further steps if the one wanted is shorter or longer than all these, relative to the shortest or longest known.
 SHORTER, LONGER = 2.0 ** -np.arange(1, 33), 2.0 ** np.arange(1, 33)
+#: Classes of the labels found in a partition; None: it has targets.
+Lookup: TypeAlias = "np.ndarray | None"
 #: Rows per block in products with dense partitions.
 BLOCK_ROWS = 2048
 
@@ -48,11 +50,13 @@ class Question:
     deltas: np.ndarray | None = None
     hessians: bool = False
     diagonals: bool = False
-    #: Points that the multipliers make up, and whether the dual has the term of the curvature, for violations.
+    #: Points that the multipliers make up, margin of the loss, and whether the dual has the term of the curvature, for
+    #: violations.
     made: np.ndarray | None = None
+    margin: float = 1.0
     curved: bool = False
 
-    def split(self, X: Any, kept: Kept, lookup: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, MemorySource]]:
+    def split(self, X: Any, kept: Kept, lookup: Lookup) -> Iterator[tuple[np.ndarray, np.ndarray, MemorySource]]:
         """The rows of a partition, by problems: places of their machines in `which`, numbers of these, and sums."""
         codes, weights = _codes_and_weights(kept, lookup)
         for places, rows in self.layout.split(_core.Matrix(X), codes, weights, self.which, threads=1):
@@ -95,12 +99,13 @@ def _compute_values(block: Any, kernel: LandmarkKernel, rows: Any, dtype: Any) -
     return Landmarks(kernel, rows, dtype).values(as_rows(block), 1)
 
 
-def _codes_and_weights(kept: Kept, lookup: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    codes = lookup[kept.codes]
+def _codes_and_weights(kept: Kept, lookup: Lookup) -> tuple[np.ndarray, np.ndarray]:
+    """Classes, or without `lookup` targets, and weights of a partition."""
+    codes = kept.codes if lookup is None else lookup[kept.codes]
     return codes, np.ones(len(codes)) if kept.weights is None else kept.weights
 
 
-def _answer(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> Answer:
+def _answer(X: Any, kept: Kept, lookup: Lookup, ask: Question) -> Answer:
     """Sums over a partition: at the points, or at the targets with the way there."""
     some, length = ask.points.shape
     hessians = np.zeros((some, length, length)) if ask.hessians else None
@@ -160,13 +165,13 @@ def _add_changes(
             hessians[places[k]] += sign * matrices[k]
 
 
-def _violate(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.ndarray:
+def _violate(X: Any, kept: Kept, lookup: Lookup, ask: Question) -> np.ndarray:
     """Violations of the dual's optimality conditions by the rows of a partition."""
     assert ask.made is not None
     out = np.zeros(len(ask.which))
     for places, machines, source in ask.split(as_rows(X), kept, lookup):
         source.start(machines, np.ascontiguousarray(ask.points[places]))
-        out[places] = source.violation(machines, np.ascontiguousarray(ask.made[places]), ask.curved)
+        out[places] = source.violation(machines, np.ascontiguousarray(ask.made[places]), ask.margin, ask.curved)
     return out
 
 
@@ -185,9 +190,9 @@ def _split_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
         yield rows, np.asarray(X[rows], dtype=np.float64)
 
 
-def _find_curved(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.ndarray:
+def _find_curved(X: Any, kept: Kept, lookup: Lookup, ask: Question) -> np.ndarray:
     """Where the losses of the machines have curvature, as bits: [machine, threshold, row]."""
-    layout, codes = ask.layout, lookup[kept.codes]
+    layout, (codes, _) = ask.layout, _codes_and_weights(kept, lookup)
     lines = max(layout.thresholds, 1) if layout.kind == "ordinal" else 1
     out = np.zeros((len(ask.which), lines, len(codes)), dtype=bool)
     w, b = ask.points[:, : layout.n_features], ask.points[:, layout.n_features :]
@@ -196,16 +201,17 @@ def _find_curved(X: Any, kept: Kept, lookup: np.ndarray, ask: Question) -> np.nd
         for q, machine in enumerate(ask.which):
             signs = layout.signs(codes[rows], machine)
             shift = layout.offset * b[q][:, np.newaxis] if layout.thresholds else 0.0
-            xi = ask.clip.margin - signs * (outputs[:, q] - shift)
+            values = outputs[:, q] - shift - (codes[rows] if layout.kind == "targets" else 0.0)
+            xi = ask.clip.margin - (-np.abs(values) if ask.clip.folded else signs * values)
             out[q, :, rows] = (xi > ask.clip.low) & (xi < ask.clip.high) & (signs != 0)
     return np.packbits(out, axis=2)
 
 
-def _multiply(X: Any, kept: Kept, lookup: np.ndarray, bits: np.ndarray, layout: Layout, directions: Any) -> np.ndarray:
+def _multiply(X: Any, kept: Kept, lookup: Lookup, bits: np.ndarray, layout: Layout, directions: Any) -> np.ndarray:
     """Products of the machines' Hessians with `directions`: places in `bits`, and one line for each."""
     X, d = as_rows(X), layout.n_features
     codes, weights = _codes_and_weights(kept, lookup)
-    weights = weights * layout.class_weight[codes]
+    weights = layout.weigh(codes, weights)
     places, p = directions
     curved = np.unpackbits(bits[places], axis=2, count=len(codes))
     out = np.zeros_like(p)
@@ -253,7 +259,8 @@ class PartitionRows(Rows):
         self.n_rows, self.entries_per_row, self.dense = survey.n_rows, survey.entries_per_row, survey.dense
         self.n_machines, self.n_features = layout.n_machines, layout.n_features
         self.thresholds, self.ordered = layout.thresholds, layout.kind == "ordinal"
-        self.blocks, self.lookups = survey.blocks, [places[place] for place in survey.places]
+        self.blocks, self.scale = survey.blocks, survey.scale
+        self.lookups = [None if survey.targets else places[place] for place in survey.places]
         self.landmarks = landmarks
         if landmarks is not None:
             self.entries_per_row, self.dense = float(layout.n_features), True
@@ -273,7 +280,8 @@ class PartitionRows(Rows):
             return []
         X = X if self.landmarks is None else self.landmarks.values(X, self.threads)
         which = np.arange(self.n_machines)
-        small = self.layout.split(_core.Matrix(X), self.places[found], weights, which, self.threads)
+        codes = found if self.survey.targets else self.places[found]
+        small = self.layout.split(_core.Matrix(X), codes, weights, which, self.threads)
         return [
             Sample(machines, Problem(rows), rows.n_rows / max(rows.n_rows, self._count_rows(machines)), "auto", None)
             for machines, rows in small
@@ -456,10 +464,12 @@ class PartitionSource:
             self.diagonals = _by_machine(which, self._round(which, diagonals=True).diagonals)
         return self.diagonals.pop(machine)
 
-    def violation(self, which: np.ndarray, points: np.ndarray, curved: bool) -> np.ndarray:
+    def violation(self, which: np.ndarray, points: np.ndarray, margin: float, curved: bool) -> np.ndarray:
         """Violations of the dual's optimality conditions, in one round; `points` are those of the multipliers."""
         self.n_passes += 1
-        return np.asarray(self.rows.total(_violate, take_largest, self._ask(which, made=points, curved=curved)))
+        return np.asarray(
+            self.rows.total(_violate, take_largest, self._ask(which, made=points, margin=margin, curved=curved))
+        )
 
     def largest_output(self, machine: int) -> float:
         """Largest absolute decision value of the last round; only known for pairs of classes, which need it."""
