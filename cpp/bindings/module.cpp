@@ -90,6 +90,17 @@ template <class T> bool take(Record& record, const std::string& name, nb::handle
     return true;
 }
 
+/// Python strings; equal ones in a row are one object.
+nb::list words(const std::vector<std::string>& all) {
+    nb::list out;
+    nb::object last;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+        if (k == 0 || all[k] != all[k - 1]) last = nb::cast(all[k]);
+        out.append(last);
+    }
+    return out;
+}
+
 /// A Python string of a saved state. nanobind's own conversion terminates the program when an allocation fails.
 std::string text(nb::handle value) {
     Py_ssize_t size = 0;
@@ -119,6 +130,8 @@ nb::dict to_dict(Record record) {
                     nb::list all;
                     for (Record& one : v) all.append(to_dict(std::move(one)));
                     d[name.c_str()] = all;
+                } else if constexpr (std::is_same_v<V, std::vector<std::string>>) {
+                    d[name.c_str()] = words(v);
                 } else if constexpr (requires { v.shape; }) {
                     put(d, name, std::move(v));
                 } else {

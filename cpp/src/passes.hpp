@@ -357,7 +357,8 @@ template <class T, class K, int Parts> Top rise_pass(T* g, const K* k, const K* 
     for (Index from = 0; from < n; from += pass_step) {
         V rise[pass_group];
         for (int u = 0; u < pass_group; ++u) rise[u] = splat<V>(-infinity);
-        for (Index i = from; i < from + pass_step; i += pass_group * W)
+        const Index end = n - from < pass_step ? n : from + pass_step;  // the padding beyond it stays zero
+        for (Index i = from; i < end; i += pass_group * W)
             for (int u = 0; u < pass_group; ++u) {
                 const Index j = i + u * W;
                 V x = load<V>(g + j);

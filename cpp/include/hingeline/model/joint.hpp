@@ -128,8 +128,9 @@ void put_each(Record& record, const char* name, const Machines& machines, const 
 /// Field 'history': the traces of the machines one after another, with a column 'machine'.
 template <class Machines, class F>
 void put_history(Record& record, const Machines& machines, const Array<Index>& order, F&& trace_of) {
-    Record out;
     if (order.empty()) return;
+    std::vector<Record> tables(1);  // a list in braces would be copied
+    Record& out = tables[0];
     Numeric<Index> which;
     for (Index k = 0; k < std::ssize(order); ++k)
         which.values.insert(which.values.end(), trace_of(machines[order[k]]).size(), static_cast<Index>(k));
@@ -146,7 +147,7 @@ void put_history(Record& record, const Machines& machines, const Array<Index>& o
         else
             out.put(columns[c].name, Numeric<double>{{values.begin(), values.end()}});
     }
-    record.put("history", std::vector<Record>{std::move(out)});
+    record.put("history", std::move(tables));
 }
 
 }  // namespace hingeline

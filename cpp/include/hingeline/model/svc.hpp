@@ -1,11 +1,13 @@
 // Soft-margin SVMs as models: the machines of all class pairs over rows owned by the caller.
 #pragma once
 
+#include <array>
 #include <mutex>
 
 #include "hingeline/algo/platt.hpp"
 #include "hingeline/algo/svc/solve.hpp"
 #include "hingeline/model/batch.hpp"
+#include "hingeline/model/small_pairs.hpp"
 
 namespace hingeline {
 
@@ -105,11 +107,12 @@ class Svc {
         if (values.size() != n_) throw std::invalid_argument("one label per row of the kernel matrix expected");
         values.visit([&](const auto& v) {
             using V = std::decay_t<decltype(v)>;
+            if (sparing_) learn_small(v, threads, most, interrupt);
+            const Array<Index> left = unfinished();
             run_pairs(
-                pairs_.size(), threads, interrupt,
-                [&](Index k) { return rows_[pairs_[k].first].size() + rows_[pairs_[k].second].size(); },
-                [&](Index k, int team, int at_a_time) {
-                    if (reason(k) != Reason::running && reason(k) != Reason::interrupted) return;
+                left.size(), threads, interrupt, [&](Index at) { return pair_size(left[at]); },
+                [&](Index at, int team, int at_a_time) {
+                    const Index k = left[at];
                     if (!states_[k]) states_[k] = begin(k);
                     auto mine = params;
                     mine.cache_bytes /= static_cast<std::size_t>(at_a_time);
@@ -119,9 +122,7 @@ class Svc {
                     if (sparing_) put_away(k);
                 });
         });
-        for (Index k = 0; k < pairs_.size(); ++k)
-            if (reason(k) == Reason::running || reason(k) == Reason::interrupted) return true;
-        return false;
+        return !unfinished().empty();
     }
 
     /// Fitted attributes by name; `unfinished` is the stop reason of machines with steps left.
@@ -134,12 +135,12 @@ class Svc {
         const Trace empty = svc::State{}.trace;
         const auto& columns = empty.columns();
         Array<Numeric<double>> history(columns.size());
-        Index evals = 0;
+        Index evals = own_evals_;
         for (const bool counts : {true, false}) {  // all lengths, then the values
             Index records = 0;
             for (Index k = 0; k < pairs_.size(); ++k) {
                 const auto put = [&](const Ended& e) {
-                    records += e.trace.size() / columns.size();
+                    records += e.records();
                     if (counts) return;
                     intercept.values.push_back(e.intercept + 0.0);  // no negative zeros
                     violation.values.push_back(std::max(e.violation, 0.0));
@@ -147,8 +148,9 @@ class Svc {
                     steps.values.push_back(e.steps);
                     evals += e.kernel_evals;
                     reasons.push_back(e.reason == Reason::running ? unfinished : std::string(name(e.reason)));
-                    for (Index i = 0; i < e.trace.size(); ++i) history[i % columns.size()].values.push_back(e.trace[i]);
-                    machine.values.insert(machine.values.end(), e.trace.size() / columns.size(), k);
+                    for (Index record = 0; record < e.records(); ++record)
+                        for (Index c = 0; c < columns.size(); ++c) history[c].values.push_back(e.record(record)[c]);
+                    machine.values.insert(machine.values.end(), e.records(), k);
                 };
                 if (states_[k])
                     put(summary(*states_[k]));
@@ -169,17 +171,17 @@ class Svc {
         out.put("duality_gap", std::move(gap));
         out.put("stop_reason", std::move(reasons));
         out.put("n_kernel_evals", evals);
-        Record table;
-        table.put("machine", std::move(machine));
+        if (pairs_.empty()) return out;
+        std::vector<Record> tables(1);  // a list in braces would be copied
+        tables[0].put("machine", std::move(machine));
         for (Index c = 0; c < columns.size(); ++c) {
-            auto& values = history[c].values;
             if (columns[c].whole)
-                table.put(columns[c].name, Numeric<Index>{{values.begin(), values.end()}});
+                tables[0].put(columns[c].name, Numeric<Index>{{history[c].values.begin(), history[c].values.end()}});
             else
-                table.put(columns[c].name, std::move(history[c]));
-            values = {};
+                tables[0].put(columns[c].name, std::move(history[c]));
+            history[c] = Numeric<double>{};
         }
-        if (!pairs_.empty()) out.put("history", std::vector<Record>{std::move(table)});
+        out.put("history", std::move(tables));
         return out;
     }
     /// What predictions need, and the number of machines that have not reached the tolerance.
@@ -207,7 +209,7 @@ class Svc {
         bounds_ = std::move(bounds), single_ = single;
         if (sparing_) {
             for (auto& state : states_) state.reset();
-            std::fill(ended_.begin(), ended_.end(), Ended{});
+            for (Ended& one : ended_) one = {};
             std::fill(coefficients_.begin(), coefficients_.end(), 0.0);
             return;
         }
@@ -249,6 +251,7 @@ class Svc {
 
   private:
     static constexpr Index most_kept = 4096;    // pairs whose machines stay, for larger bounds
+    using Line = std::array<double, 5>;         // of a trace
     static constexpr Index fewest_single = 64;  // rows of a machine; to verify fewer takes longer than double precision
 
     /// What remains of a machine, beside its coefficients.
@@ -256,15 +259,38 @@ class Svc {
         svc::Objectives value;
         double violation = 0, intercept = 0;
         Index steps = 0, kernel_evals = 0;
+        double seconds = 0;
+        std::int32_t support = 0;
         Reason reason = Reason::running;
-        Array<double> trace;  // row after row
+        std::unique_ptr<Array<Line>> trace;  // null after a single working set: two records that the other fields give
+
+        Index records() const { return trace ? trace->size() : 2; }
+        Line record(Index i) const {
+            if (trace) return (*trace)[i];
+            return {1.0, seconds, static_cast<double>(support), std::max(violation, 0.0),
+                    static_cast<double>(kernel_evals)};
+        }
     };
     static Ended summary(const svc::State& s) {
-        Ended out{svc::objectives(s), s.violation, s.intercept, s.steps, s.kernel_evals, s.reason, {}};
+        Ended out{svc::objectives(s), s.violation, s.intercept, s.steps, s.kernel_evals};
+        out.reason = s.reason;
         const auto& columns = s.trace.columns();
-        out.trace.reserve(columns.size() * s.trace.size());
-        for (Index i = 0; i < s.trace.size(); ++i)
-            for (const Trace::Column& c : columns) out.trace.push_back(c.values[i]);
+        const Index records = s.trace.size();
+        const auto line = [&](Index i) {
+            Line values{};
+            for (Index c = 0; c < columns.size(); ++c) values[c] = columns[c].values[i];
+            return values;
+        };
+        bool plain = records == 2;
+        if (plain) {
+            out.seconds = line(1)[1], out.support = static_cast<std::int32_t>(line(1)[2]);
+            for (Index c = 0; c < columns.size(); ++c)
+                plain &= c == 1 || (line(0)[c] == line(1)[c] && line(1)[c] == out.record(1)[c]);
+        }
+        if (plain) return out;
+        out.trace = std::make_unique<Array<Line>>();
+        out.trace->reserve(records);
+        for (Index i = 0; i < records; ++i) out.trace->push_back(line(i));
         return out;
     }
 
@@ -281,24 +307,117 @@ class Svc {
     void put_away(Index k) {
         if (reason(k) == Reason::running || reason(k) == Reason::interrupted) return;
         ended_[k] = summary(*states_[k]);
-        write(k);
+        write(k, states_[k]->beta);
         states_[k].reset();
+    }
+    /// Machines with steps left.
+    Array<Index> unfinished() const {
+        Array<Index> out;
+        for (Index k = 0; k < pairs_.size(); ++k)
+            if (reason(k) == Reason::running || reason(k) == Reason::interrupted) out.push_back(k);
+        return out;
+    }
+    Index pair_size(Index k) const { return rows_[pairs_[k].first].size() + rows_[pairs_[k].second].size(); }
+
+    // ---- pairs of small classes -------------------------------------------------------------------------------------
+
+    /// Buffers of a thread.
+    struct SmallPairs {
+        svc::State state;
+        svc::Workspace<PairValues> work;
+        Array<Index> rows, seconds;
+    };
+    /// Whether a machine has not begun, and kernel values of its pair are best computed together with those of others.
+    bool is_small(Index k) const {
+        const Index first = rows_[pairs_[k].first].size(), second = rows_[pairs_[k].second].size();
+        return !states_[k] && ended_[k].reason == Reason::running && std::min(first, second) > 0 &&
+               first + second < fewest_single;
+    }
+    /// Machines of pairs of small classes. Those with steps left begin again as others do.
+    template <class V> void learn_small(const V& values, int threads, Index most, Interrupt* interrupt) {
+        constexpr Index at_once = 2048;  // rows of other classes whose kernel values are computed together
+        Index first = 0;
+        while (first < pairs_.size() && !is_small(first)) ++first;
+        if (first == pairs_.size()) return;
+        auto& workspaces = std::get<Pool<svc::Workspace<V>>>(*pools_);
+        Array<Array<double>> own(classes_);  // kernel values of each small class
+        run_tasks(classes_, threads, interrupt, [&](Index c, int) {
+            const Index n = rows_[c].size();
+            if (n == 0 || n >= fewest_single) return;
+            workspaces.with([&](svc::Workspace<V>& work) {
+                RowBlock<V> block;
+                block.compute(values, rows_[c], n, work);
+                own[c].reserve(n * n);
+                for (Index i = 0; i < n; ++i) own[c].insert(own[c].end(), block.line(i), block.line(i) + n);
+            });
+        });
+        for (const Array<double>& block : own) own_evals_ += block.size();
+        run_tasks(classes_ - 1, threads, interrupt, [&](Index i, int) {
+            workspaces.with([&](svc::Workspace<V>& work) {
+                small_->with([&](SmallPairs& mine) {
+                    RowBlock<V> block;
+                    const Index n = rows_[i].size();
+                    for (Index j = i + 1; j < classes_;) {
+                        mine.rows = rows_[i], mine.seconds.clear();
+                        for (; j < classes_ && mine.rows.size() < n + at_once; ++j) {
+                            if (!is_small(pair(i, j))) continue;
+                            mine.rows.insert(mine.rows.end(), rows_[j].begin(), rows_[j].end());
+                            mine.seconds.push_back(j);
+                        }
+                        if (mine.seconds.empty()) return;
+                        block.compute(values, mine.rows, n, work);
+                        Index at = n;
+                        for (const Index second : mine.seconds) {
+                            if (interrupt && interrupt->requested()) return;
+                            const Index m = rows_[second].size();
+                            learn_small({own[i].data(), own[second].data(), block.line(0) + at, n, m, block.pitch()},
+                                        pair(i, second), Stop{most, interrupt}, mine);
+                            at += m;
+                        }
+                    }
+                });
+            });
+        });
+    }
+    void learn_small(const PairValues& values, Index k, const Stop& stop, SmallPairs& mine) {
+        static const svc::State blank;
+        const auto [i, j] = pairs_[k];
+        svc::State& s = mine.state;
+        s = blank;  // its arrays keep their memory
+        const Index n = values.size();
+        s.row.resize(n), s.active.resize(n);
+        std::iota(s.row.begin(), s.row.end(), Index{0});
+        std::iota(s.active.begin(), s.active.end(), Index{0});
+        s.y.assign(n, -first_label(classes_));
+        std::fill_n(s.y.begin(), values.n_first, first_label(classes_));
+        for (const Index c : {i, j})
+            for (const Index row : rows_[c]) s.bound.push_back(bounds_[row]);
+        s.beta.assign(n, 0.0);
+        s.v = s.y;
+        svc::learn(s, params, values, stop, 1, mine.work);
+        if (s.reason == Reason::running || s.reason == Reason::interrupted) return;
+        s.kernel_evals = values.n_first * values.n_second;  // SMO has counted values that it has read
+        for (double& evals : s.trace.columns().back().values) evals = static_cast<double>(s.kernel_evals);
+        ended_[k] = summary(s);
+        write(k, s.beta);
     }
 
     // ---- coefficients: line m of a row of class i belongs to the machine of i and the m-th other class --------------
 
     Index lines() const { return std::max<Index>(classes_ - 1, 1); }
-    void write(Index k) {
-        const svc::State& s = *states_[k];
+    void write(Index k, const Array<double>& beta) {
         const auto [i, j] = pairs_[k];
         const Index of_first = rows_[i].size();
-        for (Index p = 0; p < s.n(); ++p) coefficients_[(p < of_first ? j - 1 : i) * n_ + s.row[p]] = s.beta[p];
+        for (Index p = 0; p < of_first; ++p) coefficients_[(j - 1) * n_ + rows_[i][p]] = beta[p];
+        for (Index p = of_first; p < beta.size(); ++p) coefficients_[i * n_ + rows_[j][p - of_first]] = beta[p];
     }
+    /// Number of the machine of two classes, i < j.
+    Index pair(Index i, Index j) const { return i * classes_ - i * (i + 1) / 2 + j - i - 1; }
     /// Fields 'support', 'row', 'n_support' and 'dual_coef'.
     void put_coefficients(Record& out) {
         coefficients_.resize(lines() * n_);
         for (Index k = 0; k < pairs_.size(); ++k)
-            if (states_[k]) write(k);
+            if (states_[k]) write(k, states_[k]->beta);
         Array<char> used(n_, 0);
         for (Index line = 0; line < lines(); ++line)
             for (Index row = 0; row < n_; ++row) used[row] |= coefficients_[line * n_ + row] != 0;
@@ -328,8 +447,10 @@ class Svc {
     Array<std::pair<std::int32_t, std::int32_t>> pairs_;
     Array<std::unique_ptr<svc::State>> states_;
     Array<Ended> ended_;          // if sparing
+    Index own_evals_ = 0;         // kernel values within small classes
     Array<double> coefficients_;  // a line after another, each with a value for each row
     std::shared_ptr<SvcPools> pools_ = std::make_shared<SvcPools>();
+    std::shared_ptr<Pool<SmallPairs>> small_ = std::make_shared<Pool<SmallPairs>>();
 };
 
 // ---- probabilities ---------------------------------------------------------------------------------------
