@@ -10,14 +10,13 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_classifier
 
 import hingeline
 from hingeline import NystroemMap
 from hingeline.active import ActiveLearner
 from hingeline.model_selection import KernelSearchCV, default_param_grid, nested_cross_validate
 from tests.data import blobs
-from tests.estimators import ESTIMATORS, MODELS
+from tests.estimators import ESTIMATORS, MODELS, needs_y
 
 N, D = 60, 6
 
@@ -119,7 +118,7 @@ LABELLED = ["fit", "partial_fit", "add", "score"]
 def calls_of(model, fitted):
     """Functions of X by name."""
     y = problem()[1]
-    takes_labels = is_classifier(model)
+    takes_labels = needs_y(model)
     found = {}
     for name in LABELLED:
         if hasattr(fitted, name):

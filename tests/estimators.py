@@ -1,6 +1,7 @@
 """All estimators of the package, and a small model of each: the one list for tests that go through all of them."""
 
 from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 
 from hingeline import (
     L2SVC,
@@ -45,3 +46,8 @@ MODELS = {
     "OrdinalSVC": OrdinalSVC(C=10.0),
     "NystroemSVC": NystroemSVC(gamma=0.5, C=10.0, n_components=20),
 }
+
+
+def needs_y(model):
+    """Whether ``fit`` takes labels or targets."""
+    return get_tags(model).target_tags.required

@@ -18,6 +18,7 @@ import sklearn.svm
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import hingeline
+from hingeline._registry import estimators
 from hingeline.cli import console
 from hingeline.cli import main as entry
 from hingeline.cli.main import COMMANDS
@@ -102,7 +103,7 @@ def test_cross_validation(command, files):  # noqa: F811
     command("train", "-v", 1, "three", code=2)
 
 
-@pytest.mark.parametrize("name", [name for name in hingeline.__all__ if hasattr(getattr(hingeline, name), "predict")])
+@pytest.mark.parametrize("name", estimators("command_line"))
 def test_every_estimator_trains_and_predicts(command, files, name):  # noqa: F811
     found = command.json("train", "--estimator", name, "two", "model")
     assert found["estimator"] == name and found["rows"] == 80

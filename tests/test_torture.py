@@ -111,7 +111,7 @@ def test_numbers_notice_a_silent_violation(monkeypatch):
 
 
 def test_scale_notices_a_model_without_a_frame(monkeypatch):
-    monkeypatch.setattr(KernelEstimator, "_choose_frame", lambda model, X: None)
+    monkeypatch.setattr(KernelEstimator, "_choose_frame", lambda model, X, gamma: None)
     assert any("of the labels differ" in fault for fault in faults(scale, "scale", "WorstViolatorSVC", 20))
 
 

@@ -104,11 +104,11 @@ class Stream:
         return (np.asarray, sp.csr_matrix, wide_indices)[self.form](X)
 
     def data(self, n):
-        """Rows, labels if the estimator takes them, and weights."""
+        """Rows, labels or targets if the estimator takes them, and weights."""
         y = self.rng.integers(0, self.rng.choice([1, 2, 2, 2, 3]), n)
         labels = self.subject.labels(y)
         more = {}
-        if self.subject.labelled and self.rng.random() < 0.4 and self._takes_weights():
+        if self.subject.needs_y and self.rng.random() < 0.4 and self._takes_weights():
             more["sample_weight"] = nasty_weights(self.rng, n)
             self.weight = max(self.weight, float(more["sample_weight"].max(initial=0.0)))
         return (self.rows(n), *labels), more

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier
 from hingeline.base.kernel import KernelEstimator
 from tests.data import wide_indices
-from tests.estimators import MODELS
+from tests.estimators import MODELS, needs_y
 from tests.online import SOON
 
 from .faults import require
@@ -57,6 +57,7 @@ class Subject:
         self.name = name
         self.estimator = ESTIMATORS[name]
         self.labelled = is_classifier(self.estimator)
+        self.needs_y = needs_y(self.estimator)
         self.stream = hasattr(self.estimator, "partial_fit")
         self.exact = hasattr(self.estimator, "forget")
         self.kernel = isinstance(self.estimator, KernelEstimator)
@@ -65,7 +66,8 @@ class Subject:
         return copy.deepcopy(self.estimator).set_params(**parameters)
 
     def labels(self, y):
-        return (y,) if self.labelled else ()
+        """Labels, or targets with the same values, as arguments."""
+        return (y,) if self.needs_y else ()
 
     def fit(self, model, task, some=slice(None)):
         return model.fit(task.rows(some), *self.labels(task.y[some]))
