@@ -28,7 +28,7 @@ def _uses_grid_search(test):
     return "GridSearchCV" in inspect.getsource(test) or "KernelSearchCV" in marks
 
 
-MODULE = module_with(NAME, sklearn.model_selection, "GridSearchCV", KernelSearchCV)
+MODULE = module_with(NAME, sklearn.model_selection, {"GridSearchCV": KernelSearchCV})
 for _name, _test in vars(MODULE).items():
     if _name.startswith("test_") and inspect.isfunction(_test) and _uses_grid_search(_test):
         globals()[_name] = pytest.mark.skip(reason=EXCEPTIONS[_name])(_test) if _name in EXCEPTIONS else _test

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from . import datasets as datasets
     from . import metrics as metrics
     from . import model_selection as model_selection
+    from . import svm as svm
     from .batch.l2_svc import L2SVC as L2SVC
     from .batch.ollawv import WorstViolatorSVC as WorstViolatorSVC
     from .batch.svc import SVC as SVC
@@ -46,7 +47,7 @@ _HOMES = {row.name: row.module for row in ESTIMATORS.values()} | {
     name: module for module, names in FUNCTIONS.items() for name in names
 }
 
-__all__ = sorted([*_HOMES, "__version__", "active", "compare", "datasets", "metrics", "model_selection"])
+__all__ = sorted([*_HOMES, "__version__", "active", "compare", "datasets", "metrics", "model_selection", "svm"])
 
 
 def __getattr__(name: str) -> Any:
