@@ -2,7 +2,7 @@
 // at a time. Kernel values have the same bits wherever they are computed, and so have the machines.
 #pragma once
 
-#include "hingeline/algo/svc/solve.hpp"
+#include "hingeline/algo/engine/solve.hpp"
 #include "hingeline/kernel/local.hpp"
 
 namespace hingeline {
@@ -56,7 +56,7 @@ template <> class Local<PairValues, double> {
 template <class Source> class RowBlock {
   public:
     /// Values between the first `queries` of the rows and all of them.
-    void compute(const Source& source, const Array<Index>& rows, Index queries, svc::Workspace<Source>& work) {
+    void compute(const Source& source, const Array<Index>& rows, Index queries, engine::Workspace<Source>& work) {
         auto& tools = work.twice;
         tools.local.take(source, Ids::of(rows));
         if (tools.scratch.empty()) tools.scratch.resize(1);

@@ -4,8 +4,8 @@
 #include <array>
 #include <mutex>
 
+#include "hingeline/algo/engine/solve.hpp"
 #include "hingeline/algo/platt.hpp"
-#include "hingeline/algo/svc/solve.hpp"
 #include "hingeline/model/batch.hpp"
 #include "hingeline/model/small_pairs.hpp"
 
@@ -70,18 +70,18 @@ template <class T> class Pool {
 };
 
 /// Buffers for machines of all kinds of sources.
-template <class... Sources> using SvcPoolsOf = std::tuple<Pool<svc::Workspace<Sources>>...>;
+template <class... Sources> using SvcPoolsOf = std::tuple<Pool<engine::Workspace<Sources>>...>;
 using SvcPools = SvcPoolsOf<RowKernel<float>, RowKernel<double>, Gathered<float>, Gathered<double>>;
 
 /// Soft-margin machines of all class pairs. With many pairs, a machine exists only while it learns: what remains is its
 /// coefficients, in a table of all machines, and a few numbers.
 class Svc {
   public:
-    svc::Params params;
+    engine::Params params;
 
     /// `bounds` are C times the weights, by row. Rows of bound zero are left out. `single` asks for kernel values in
     /// single precision.
-    Svc(const svc::Params& p, Array<Index> codes, Index classes, Array<double> bounds, bool single)
+    Svc(const engine::Params& p, Array<Index> codes, Index classes, Array<double> bounds, bool single)
         : params(p), classes_(classes), n_(codes.size()), bounds_(std::move(bounds)), single_(single) {
         if (bounds_.size() != n_) throw std::invalid_argument("one bound per row expected");
         rows_ = rows_by_class(codes.data(), n_, classes);
@@ -116,8 +116,8 @@ class Svc {
                     if (!states_[k]) states_[k] = begin(k);
                     auto mine = params;
                     mine.cache_bytes /= static_cast<std::size_t>(at_a_time);
-                    std::get<Pool<svc::Workspace<V>>>(*pools_).with([&](svc::Workspace<V>& work) {
-                        svc::learn(*states_[k], mine, v, Stop{most, interrupt}, team, work);
+                    std::get<Pool<engine::Workspace<V>>>(*pools_).with([&](engine::Workspace<V>& work) {
+                        engine::learn(*states_[k], mine, v, Stop{most, interrupt}, team, work);
                     });
                     if (sparing_) put_away(k);
                 });
@@ -132,7 +132,7 @@ class Svc {
         Numeric<double> intercept, violation, dual, gap;
         Numeric<Index> steps, machine;
         std::vector<std::string> reasons;
-        const Trace empty = svc::State{}.trace;
+        const Trace empty = engine::State{}.trace;
         const auto& columns = empty.columns();
         Array<Numeric<double>> history(columns.size());
         Index evals = own_evals_;
@@ -214,13 +214,13 @@ class Svc {
             return;
         }
         for (const auto& state : states_) {
-            svc::State& s = *state;
+            engine::State& s = *state;
             const auto endless = [&](Index row) { return std::isinf(bounds_[row]); };
             if (!s.bounded && s.reason == Reason::tolerance && std::none_of(s.row.begin(), s.row.end(), endless)) {
                 for (Index i = 0; i < s.n(); ++i) s.bound[i] = bounds_[s.row[i]];
                 continue;
             }
-            svc::restart(s, bounds_.data());
+            engine::restart(s, bounds_.data());
             s.single = single && s.n() >= fewest_single;
         }
     }
@@ -233,7 +233,7 @@ class Svc {
         if (!states_[machine] && ended_[machine].reason == Reason::running) states_[machine] = begin(machine);
         if (!states_[machine] || states_[machine]->outer > 0)
             throw std::invalid_argument("a guess comes before the first step");
-        svc::State& s = *states_[machine];
+        engine::State& s = *states_[machine];
         double sum[2] = {0, 0};
         for (Index i = 0; i < s.n(); ++i) {
             const double value = v[s.row[i]];
@@ -256,7 +256,7 @@ class Svc {
 
     /// What remains of a machine, beside its coefficients.
     struct Ended {
-        svc::Objectives value;
+        engine::Objectives value;
         double violation = 0, intercept = 0;
         Index steps = 0, kernel_evals = 0;
         double seconds = 0;
@@ -271,8 +271,8 @@ class Svc {
                     static_cast<double>(kernel_evals)};
         }
     };
-    static Ended summary(const svc::State& s) {
-        Ended out{svc::objectives(s), s.violation, s.intercept, s.steps, s.kernel_evals};
+    static Ended summary(const engine::State& s) {
+        Ended out{engine::objectives(s), s.violation, s.intercept, s.steps, s.kernel_evals};
         out.reason = s.reason;
         const auto& columns = s.trace.columns();
         const Index records = s.trace.size();
@@ -294,9 +294,10 @@ class Svc {
         return out;
     }
 
-    std::unique_ptr<svc::State> begin(Index k) const {
+    std::unique_ptr<engine::State> begin(Index k) const {
         const auto [i, j] = pairs_[k];
-        auto out = std::make_unique<svc::State>(svc::start(rows_[i], rows_[j], first_label(classes_), bounds_.data()));
+        auto out =
+            std::make_unique<engine::State>(engine::start(rows_[i], rows_[j], first_label(classes_), bounds_.data()));
         out->single = single_ && out->n() >= fewest_single;
         return out;
     }
@@ -323,8 +324,8 @@ class Svc {
 
     /// Buffers of a thread.
     struct SmallPairs {
-        svc::State state;
-        svc::Workspace<PairValues> work;
+        engine::State state;
+        engine::Workspace<PairValues> work;
         Array<Index> rows, seconds;
     };
     /// Whether a machine has not begun, and kernel values of its pair are best computed together with those of others.
@@ -339,12 +340,12 @@ class Svc {
         Index first = 0;
         while (first < pairs_.size() && !is_small(first)) ++first;
         if (first == pairs_.size()) return;
-        auto& workspaces = std::get<Pool<svc::Workspace<V>>>(*pools_);
+        auto& workspaces = std::get<Pool<engine::Workspace<V>>>(*pools_);
         Array<Array<double>> own(classes_);  // kernel values of each small class
         run_tasks(classes_, threads, interrupt, [&](Index c, int) {
             const Index n = rows_[c].size();
             if (n == 0 || n >= fewest_single) return;
-            workspaces.with([&](svc::Workspace<V>& work) {
+            workspaces.with([&](engine::Workspace<V>& work) {
                 RowBlock<V> block;
                 block.compute(values, rows_[c], n, work);
                 own[c].reserve(n * n);
@@ -353,7 +354,7 @@ class Svc {
         });
         for (const Array<double>& block : own) own_evals_ += block.size();
         run_tasks(classes_ - 1, threads, interrupt, [&](Index i, int) {
-            workspaces.with([&](svc::Workspace<V>& work) {
+            workspaces.with([&](engine::Workspace<V>& work) {
                 small_->with([&](SmallPairs& mine) {
                     RowBlock<V> block;
                     const Index n = rows_[i].size();
@@ -380,9 +381,9 @@ class Svc {
         });
     }
     void learn_small(const PairValues& values, Index k, const Stop& stop, SmallPairs& mine) {
-        static const svc::State blank;
+        static const engine::State blank;
         const auto [i, j] = pairs_[k];
-        svc::State& s = mine.state;
+        engine::State& s = mine.state;
         s = blank;  // its arrays keep their memory
         const Index n = values.size();
         s.row.resize(n), s.active.resize(n);
@@ -394,7 +395,7 @@ class Svc {
             for (const Index row : rows_[c]) s.bound.push_back(bounds_[row]);
         s.beta.assign(n, 0.0);
         s.v = s.y;
-        svc::learn(s, params, values, stop, 1, mine.work);
+        engine::learn(s, params, values, stop, 1, mine.work);
         if (s.reason == Reason::running || s.reason == Reason::interrupted) return;
         s.kernel_evals = values.n_first * values.n_second;  // SMO has counted values that it has read
         for (double& evals : s.trace.columns().back().values) evals = static_cast<double>(s.kernel_evals);
@@ -445,7 +446,7 @@ class Svc {
     bool single_, sparing_ = false;
     Array<Array<Index>> rows_;  // by class
     Array<std::pair<std::int32_t, std::int32_t>> pairs_;
-    Array<std::unique_ptr<svc::State>> states_;
+    Array<std::unique_ptr<engine::State>> states_;
     Array<Ended> ended_;          // if sparing
     Index own_evals_ = 0;         // kernel values within small classes
     Array<double> coefficients_;  // a line after another, each with a value for each row
@@ -476,7 +477,7 @@ struct Shuffled {
 /// positive for the first class. `bounds` by row; machines of `single_rows` or more begin in single precision.
 class CrossValidated {
   public:
-    CrossValidated(const svc::Params& params, Array<double> bounds, Index single_rows)
+    CrossValidated(const engine::Params& params, Array<double> bounds, Index single_rows)
         : params_(params), bounds_(std::move(bounds)), single_rows_(single_rows) {}
 
     /// Without meaning when interrupted.
@@ -509,7 +510,7 @@ class CrossValidated {
 
   private:
     /// Decision values of the rows of a fold; if all other rows are of one class, that one is certain.
-    template <class V> void leave_out(const V& values, const Shuffled& pair, Index fold, const svc::Params& params,
+    template <class V> void leave_out(const V& values, const Shuffled& pair, Index fold, const engine::Params& params,
                                       const Stop& stop, int threads, SvcPools& pools, double* decisions) const {
         const Index begin = pair.begin(fold), count = pair.begin(fold + 1) - begin;
         if (count == 0) return;
@@ -518,15 +519,15 @@ class CrossValidated {
             std::fill_n(decisions + begin, count, first.empty() ? (second.empty() ? 0.0 : -1.0) : 1.0);
             return;
         }
-        svc::State state = svc::start(second, first, -1.0, bounds_.data());
+        engine::State state = engine::start(second, first, -1.0, bounds_.data());
         state.single = state.n() >= single_rows_;
-        std::get<Pool<svc::Workspace<V>>>(pools).with([&](svc::Workspace<V>& work) {
-            svc::learn(state, params, values, stop, threads, work);
-            svc::outputs(state, values, Ids::of(pair.rows).part(begin, count), work, decisions + begin);
+        std::get<Pool<engine::Workspace<V>>>(pools).with([&](engine::Workspace<V>& work) {
+            engine::learn(state, params, values, stop, threads, work);
+            engine::outputs(state, values, Ids::of(pair.rows).part(begin, count), work, decisions + begin);
         });
     }
 
-    svc::Params params_;
+    engine::Params params_;
     Array<double> bounds_;
     Index single_rows_;
 };

@@ -1,9 +1,9 @@
 // Choice of the active set and of the working set of the block solver (solve.hpp).
 #pragma once
 
-#include "hingeline/algo/svc/state.hpp"
+#include "hingeline/algo/engine/state.hpp"
 
-namespace hingeline::svc {
+namespace hingeline::engine {
 
 /// splitmix64: the choice of violators must be the same everywhere.
 inline std::uint64_t draw(std::uint64_t& state) {
@@ -118,4 +118,4 @@ inline Working choose_working(State& s, const Look& l, Index q) {
     return out;
 }
 
-}  // namespace hingeline::svc
+}  // namespace hingeline::engine

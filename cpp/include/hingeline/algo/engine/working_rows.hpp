@@ -9,7 +9,7 @@
 #include "hingeline/run/team.hpp"
 #include "hingeline/vector/passes.hpp"
 
-namespace hingeline::svc {
+namespace hingeline::engine {
 
 template <class T> class WorkingRows {
   public:
@@ -172,4 +172,4 @@ template <class T> class WorkingRows {
     Array<std::uint64_t> used_;
 };
 
-}  // namespace hingeline::svc
+}  // namespace hingeline::engine

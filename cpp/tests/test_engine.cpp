@@ -4,7 +4,7 @@
 #include "data.hpp"
 #include "hingeline/model/svc.hpp"
 
-namespace hingeline::svc {
+namespace hingeline::engine {
 namespace {
 
 using namespace testing;
@@ -27,7 +27,7 @@ template <class T> struct Clouds {
     }
     Index n() const { return bound.size(); }
     State start(bool single) const {
-        State s = svc::start(rows[0], rows[1], -1.0, bound.data());
+        State s = engine::start(rows[0], rows[1], -1.0, bound.data());
         s.single = single;
         return s;
     }
@@ -36,8 +36,8 @@ template <class T> struct Clouds {
 
 template <class Source>
 State solved(State s, const Source& source, const Params& p, int threads = 1, Index slice = 1 << 30) {
-    svc::Workspace<Source> work;
-    while (s.reason == Reason::running) svc::learn(s, p, source, Stop{slice, nullptr}, threads, work);
+    engine::Workspace<Source> work;
+    while (s.reason == Reason::running) engine::learn(s, p, source, Stop{slice, nullptr}, threads, work);
     return s;
 }
 
@@ -61,7 +61,7 @@ void recompute(State& s, const Array<double>& K) {
 State naive(State s, const Array<double>& K, double tol) {
     const Index n = s.n();
     for (;;) {
-        const svc::Look l = look(s, s.active);
+        const engine::Look l = look(s, s.active);
         if (l.gap() <= tol) break;
         const Index i = l.top_at, j = l.bottom_at;
         const double curve = K[i * n + i] + K[j * n + j] - 2 * K[i * n + j];
@@ -79,10 +79,10 @@ State naive(State s, const Array<double>& K, double tol) {
 CASE(two_points_by_hand) {
     const Array<double> x{-1, 1};
     const RowKernel<double> source{{KernelKind::linear, 1.0, 0.0, 3}, dense_view(x, 2, 1)};
-    for (const double C : {1.0, 0.25, svc::infinity}) {
+    for (const double C : {1.0, 0.25, engine::infinity}) {
         const double beta = std::min(0.5, C);
         const Array<double> bounds{C, C};
-        const State s = solved(svc::start({0}, {1}, -1.0, bounds.data()), source, {});
+        const State s = solved(engine::start({0}, {1}, -1.0, bounds.data()), source, {});
         CHECK(s.reason == Reason::tolerance);
         CHECK(s.beta[0] == -beta && s.beta[1] == beta && s.intercept == 0, C, s.beta[1]);
         CHECK(objectives(s).dual == 2 * beta - 2 * beta * beta);
@@ -132,7 +132,7 @@ CASE_ONCE(blocks_meet_the_tolerance_in_double) {
             CHECK(s.shrunk && s.active.size() < s.n(), single, s.active.size());
             const Objectives told = objectives(s);
             recompute(s, K);
-            const svc::Look l = look(s, s.active);
+            const engine::Look l = look(s, s.active);
             CHECK(l.gap() <= 1e-3 * (1 + 1e-9), single, l.gap());
             CHECK(std::abs(l.gap() - s.violation) <= 1e-9, l.gap(), s.violation);
             const Objectives found = objectives(s);
@@ -205,9 +205,9 @@ CASE(coarse_rows) {
     for (const bool coarse : {false, true}) {
         State s = clouds.start(true);
         local.take(source, Ids::of(s.row));
-        svc::Smo<float> smo;
+        engine::Smo<float> smo;
         const auto end = smo.solve(s, s.active, local, 0.0, 1e-3, 1 << 20, 1 << 24, scratch, nullptr, coarse);
-        CHECK(end == svc::SmoEnd::tolerance, coarse);
+        CHECK(end == engine::SmoEnd::tolerance, coarse);
         Array<double> sums(s.n());
         double length = 0, sum = 0, error = 0;
         local.take(source, Ids::of(s.row));
@@ -223,7 +223,7 @@ CASE(coarse_rows) {
         CHECK(std::abs(sum) < 1e-9, coarse, sum);
         CHECK(error <= (coarse ? 2 * coarse_unit * std::sqrt(length) : 1e-4), coarse, error);
         CHECK(coarse == (error > 1e-4), coarse, error);  // the rounded values were used
-        CHECK(svc::look(s, s.active).gap() <= 1e-3 + 2 * error, coarse);
+        CHECK(engine::look(s, s.active).gap() <= 1e-3 + 2 * error, coarse);
         dual.push_back(objectives(s).dual);
     }
     CHECK(std::abs(dual[1] - dual[0]) <= 1e-4 * dual[0], dual[0], dual[1]);
@@ -288,20 +288,20 @@ CASE(max_steps_and_interrupts) {
     State s = solved(data.start(true), source, p);
     CHECK(s.reason == Reason::steps && s.steps == 7, s.steps);
     for (const int after : {0, 1, 3}) {
-        svc::Workspace<RowKernel<double>> work;
+        engine::Workspace<RowKernel<double>> work;
         State t = data.start(true);
         Interrupt interrupt([count = after]() mutable { return count-- <= 0; });
-        svc::learn(t, {}, source, Stop{1 << 30, &interrupt}, 1, work);
+        engine::learn(t, {}, source, Stop{1 << 30, &interrupt}, 1, work);
         CHECK(t.reason == Reason::interrupted || t.reason == Reason::tolerance);
         CHECK(std::isfinite(t.intercept));
-        svc::learn(t, {}, source, {}, 1, work);
+        engine::learn(t, {}, source, {}, 1, work);
         CHECK(t.reason == Reason::tolerance && t.violation <= 1e-3, after, name(t.reason));
     }
 }
 
 CASE(limit_of_steps) {
-    CHECK(svc::most_steps({}, 100) == 10'000'000 && svc::most_steps({}, 1'000'000) == 1'000'000'000);
-    CHECK(svc::most_steps({.max_steps = 7}, 100) == 7 && svc::most_steps({.max_steps = 0}, 100) == 0);
+    CHECK(engine::most_steps({}, 100) == 10'000'000 && engine::most_steps({}, 1'000'000) == 1'000'000'000);
+    CHECK(engine::most_steps({.max_steps = 7}, 100) == 7 && engine::most_steps({.max_steps = 0}, 100) == 0);
 }
 
 /// v after a Newton step is equal for all free points; points at their bounds stay, and so does the sum of beta.
@@ -317,7 +317,7 @@ CASE(newton_step_on_free_points) {
     for (Index i = 0; i < n; ++i) diagonal[i] = K[i * n + i];
     up[2] = low[5] = 0;
     const auto row_of = [&](Index p) { return K.data() + p * n; };
-    svc::FreeStep<double> step;
+    engine::FreeStep<double> step;
     CHECK(step.find(v.data(), up.data(), low.data(), diagonal.data(), n, n, row_of));
     CHECK(step.positions().size() == n - 2);
     double sum = 0;
@@ -354,14 +354,14 @@ CASE(newton_step_with_held_points) {
         for (Index j = 0; j < n; ++j)
             K[i * n + j] = kernel_value({KernelKind::rbf, 1.0, 0.0, 3}, x.data() + 4 * i, x.data() + 4 * j, 4);
     const auto row_of = [&](Index p) { return K.data() + p * n; };
-    svc::FreeStep<double> step;
+    engine::FreeStep<double> step;
     CHECK(step.find(all, v.data(), diagonal.data(), 1e-12, row_of, nullptr));
     const Array<std::pair<Index, double>> held{{3, 0.25}, {0, -0.5}, {8, 0.125}};  // the reference among them
     for (const auto& [k, value] : held) CHECK(step.hold(k, value), k);
     double sum = 0;
     for (const double d : step.direction()) sum += d;
     CHECK(std::abs(sum) < 1e-10, sum);
-    double level = svc::infinity;
+    double level = engine::infinity;
     for (Index i = 0; i < n; ++i) {
         const auto found = std::find_if(held.begin(), held.end(), [&](const auto& one) { return one.first == i; });
         if (found != held.end()) {
@@ -390,11 +390,11 @@ CASE(newton_steps_with_clipping) {
         std::iota(positions.begin(), positions.end(), Index{0});
         for (const Index i : positions) rows.push_back(s.row[i]);
         local.take(source, Ids::of(rows));
-        svc::Smo<float> smo;
+        engine::Smo<float> smo;
         const auto end = smo.solve(s, positions, local, 0.0, 1e-3, 1'000'000, 1 << 24, scratch, nullptr);
-        CHECK(end == svc::SmoEnd::tolerance, static_cast<int>(end), s.steps);
+        CHECK(end == engine::SmoEnd::tolerance, static_cast<int>(end), s.steps);
         CHECK((s.newton_wait < 1) == (wait == 1.0), s.newton_wait);
-        double sum = 0, top = -svc::infinity, bottom = svc::infinity, objective = 0;
+        double sum = 0, top = -engine::infinity, bottom = engine::infinity, objective = 0;
         Array<double> sums(local.block());
         for (Index at = 0; at < positions.size(); at += local.block()) {
             const Index some = std::min<Index>(local.block(), positions.size() - at);
@@ -436,8 +436,8 @@ CASE(restart) {
     Array<double> larger = data.bound;
     for (double& c : larger) c *= 4;
     State s = solved(data.start(false), source, {});
-    svc::restart(s, larger.data());
-    const State fresh = solved(svc::start(data.rows[0], data.rows[1], -1.0, larger.data()), source, {});
+    engine::restart(s, larger.data());
+    const State fresh = solved(engine::start(data.rows[0], data.rows[1], -1.0, larger.data()), source, {});
     s = solved(std::move(s), source, {});
     CHECK(same_bits(s.beta, fresh.beta) && same_bits(s.v, fresh.v) && s.steps == fresh.steps);
 }
@@ -466,4 +466,4 @@ CASE(sigmoids) {
 }
 
 }  // namespace
-}  // namespace hingeline::svc
+}  // namespace hingeline::engine

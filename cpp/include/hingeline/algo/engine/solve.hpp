@@ -22,10 +22,10 @@
 // that are not positive semi-definite.
 #pragma once
 
-#include "hingeline/algo/svc/smo.hpp"
-#include "hingeline/algo/svc/working_set.hpp"
+#include "hingeline/algo/engine/smo.hpp"
+#include "hingeline/algo/engine/working_set.hpp"
 
-namespace hingeline::svc {
+namespace hingeline::engine {
 
 /// Lower precision of the kernel values: values that are computed can be computed in single precision.
 template <class Source> struct Lower {
@@ -212,7 +212,7 @@ template <class Source> class Solver {
         }
         s.gap_at_sync = s.violation = l_.gap();
         if (s.violation <= p_.tol && !(s.single ? verify() : true)) return false;
-        s.intercept = svc::intercept(s, s.active, l_);
+        s.intercept = engine::intercept(s, s.active, l_);
         if (s.steps >= most_steps_) {  // even if the last step reached the tolerance, as LIBSVM
             s.reason = Reason::steps;
         } else if (s.violation <= p_.tol) {
@@ -413,4 +413,4 @@ void outputs(const State& state, const Source& source, Ids queries, Workspace<So
     }
 }
 
-}  // namespace hingeline::svc
+}  // namespace hingeline::engine

@@ -16,7 +16,7 @@
 
 #include "hingeline/algo/l2/cholesky.hpp"
 
-namespace hingeline::svc {
+namespace hingeline::engine {
 
 template <class T> class FreeStep {
   public:
@@ -166,4 +166,4 @@ template <class T> class FreeStep {
     l2::Cholesky<double> factor_;
 };
 
-}  // namespace hingeline::svc
+}  // namespace hingeline::engine

@@ -21,7 +21,7 @@
 #include "hingeline/run/stop.hpp"
 #include "hingeline/run/trace.hpp"
 
-namespace hingeline::svc {
+namespace hingeline::engine {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -207,4 +207,4 @@ inline void note(State& s) {
                  static_cast<double>(s.kernel_evals)});
 }
 
-}  // namespace hingeline::svc
+}  // namespace hingeline::engine

@@ -8,14 +8,14 @@
 // differences that decide. beta is in double.
 #pragma once
 
-#include "hingeline/algo/svc/free_step.hpp"
-#include "hingeline/algo/svc/state.hpp"
-#include "hingeline/algo/svc/working_rows.hpp"
-#include "hingeline/algo/svc/working_set.hpp"
+#include "hingeline/algo/engine/free_step.hpp"
+#include "hingeline/algo/engine/state.hpp"
+#include "hingeline/algo/engine/working_rows.hpp"
+#include "hingeline/algo/engine/working_set.hpp"
 #include "hingeline/vector/parallel.hpp"
 #include "hingeline/vector/passes.hpp"
 
-namespace hingeline::svc {
+namespace hingeline::engine {
 
 enum class SmoEnd { tolerance, steps, rounding, interrupted };
 
@@ -436,4 +436,4 @@ template <class T> class Smo {
     Array<std::pair<T, Index>> most_;  // a heap of violations and their positions
 };
 
-}  // namespace hingeline::svc
+}  // namespace hingeline::engine
