@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from hingeline import _core
 from hingeline.testing.behaviour import at_once
-from hingeline.testing.subject import saved
+from hingeline.testing.subject import read_state
 
-__all__ = ["at_once", "saved"]
+__all__ = ["at_once", "read_state"]
 
 
 def grow_instance_table(n=20_000):
@@ -40,7 +40,7 @@ def kernel_matrix(model, X):
 def bits(model):
     """Everything that is saved, except times and the count of kernel values that were no longer in the cache."""
     left_out = ("kernel_recomputed']", "paused_at']")
-    return {path: part for path, part in saved(model).items() if not path.endswith(left_out)}
+    return {path: part for path, part in read_state(model).items() if not path.endswith(left_out)}
 
 
 def crash(checkpoint):

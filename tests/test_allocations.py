@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from hingeline import LASVC, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier, WorstViolatorSVC
 from hingeline.online.lasvm import LasvmTraining
 
-from .private import grow_instance_table, saved
+from .private import grow_instance_table, read_state
 from .torture.allocations import environment
 
 HERE = Path(__file__).parent
@@ -33,7 +33,7 @@ def problem(sparse):
     return (sp.csr_array(X) if sparse else X), y
 
 
-def learnt(model, X, y, count):
+def learn(model, X, y, count):
     if isinstance(model, IncrementalOneClassSVM):
         return model.partial_fit(X[:count])
     return model.partial_fit(X[:count], y[:count], classes=[0, 1])
@@ -49,12 +49,12 @@ def calls(X, y):
         "IncrementalSVC": IncrementalSVC(gamma=0.5, C=2.0),
         "window": IncrementalSVC(gamma=0.5, C=2.0, window=20),
     }.items():
-        model = learnt(model, A, b, 25)
+        model = learn(model, A, b, 25)
         yield f"{name}.partial_fit", model, lambda m: m.partial_fit(B, c)
         yield f"{name}.fit", model, lambda m: m.fit(X, y)
         yield f"{name}.predict", model, lambda m: m.predict(X)
-        yield f"{name}.save", model, saved
-    exact = learnt(IncrementalSVC(gamma=0.5, C=2.0), A, b, 25)
+        yield f"{name}.save", model, read_state
+    exact = learn(IncrementalSVC(gamma=0.5, C=2.0), A, b, 25)
     yield "forget", exact, lambda m: m.forget([3, 7, 24])
     yield "set_C", exact, lambda m: m.set_C(9.0)
     yield "leave_one_out", exact, lambda m: m.leave_one_out()
@@ -68,7 +68,7 @@ def calls(X, y):
 
 def sweep(name, model, call, library, report):
     """Fail allocation after allocation of one call; returns how many."""
-    before = saved(model)
+    before = read_state(model)
     undisturbed = copy.deepcopy(model)
     call(undisturbed)
     failures, at = 0, 0
@@ -88,7 +88,7 @@ def sweep(name, model, call, library, report):
         failures += 1
         if type(error) is not MemoryError:
             report(f"{name}: allocation {at}: {error!r}")
-        if saved(tried) != before:
+        if read_state(tried) != before:
             report(f"{name}: allocation {at}: the model has changed")
         call(tried)
         if not same_attributes(tried, undisturbed):
@@ -135,7 +135,7 @@ def test_memory_that_ends_while_warnings_are_written_changes_nothing(monkeypatch
     """Warnings read attributes of the new model, which allocates: they are written before it is published."""
     X, y = problem(False)[:2]
     model = LASVC(gamma=0.3).fit(X, y)
-    before = saved(model)
+    before = read_state(model)
 
     def fail(training):
         raise MemoryError
@@ -143,4 +143,4 @@ def test_memory_that_ends_while_warnings_are_written_changes_nothing(monkeypatch
     monkeypatch.setattr(LasvmTraining, "complaints", fail)
     with pytest.raises(MemoryError):
         model.fit(X[:20], y[:20])
-    assert saved(model) == before
+    assert read_state(model) == before

@@ -34,7 +34,7 @@ def check_points(model):
     if "_model" not in vars(model):
         return
     model._ready()  # raises if a parameter is not the one of the core
-    assert len(model.ids_) == model.n_samples_ == len(model._model.numbers_held())
+    assert len(model.ids_) == model.n_samples_ == len(model._model.serials())
     assert model.kkt_violation_ < 1e-9
     if isinstance(model, IncrementalSVC):
         assert model.C == model._model.core.C

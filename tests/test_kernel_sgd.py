@@ -18,7 +18,7 @@ from hingeline import KernelSGDClassifier
 from .data import blobs, noisy, plus_minus, some_weights
 from .online import SGD_VARIANTS, FailingKernel, Lookup, coefficients, same, stream
 from .oracle.naive_kernel_sgd import naive_kernel_sgd
-from .private import kernel_matrix, saved
+from .private import kernel_matrix, read_state
 from .test_kernel_sgd_twin import MEANS, switches, twin_arguments
 from .watching import Recorder
 
@@ -379,12 +379,12 @@ def test_a_state_with_options_of_another_version():
 def test_a_stream_keeps_its_variant(change):
     X, y = noisy(60, 3)
     model = stream(KernelSGDClassifier(gamma=1.0), X, y)
-    before = saved(model)
+    before = read_state(model)
     (name,) = change
     with pytest.raises(ValueError, match=f"{name} cannot change"):
         model.set_params(**change).partial_fit(X, y)
     model.set_params(**KernelSGDClassifier(gamma=1.0).get_params())
-    assert saved(model) == before
+    assert read_state(model) == before
 
 
 @pytest.mark.parametrize("how", ["fit", "epoch", "stream"])

@@ -24,7 +24,7 @@ from hingeline.testing.behaviour import COPIES
 
 from .data import noisy
 from .exact import fingerprint
-from .private import saved
+from .private import read_state
 from .signals import interrupt
 
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer here")
@@ -174,10 +174,10 @@ def test_interrupted_incremental_calls_change_nothing():
 def test_interrupted_decision(n_jobs):
     X, y = noise(4_000)
     model = WorstViolatorSVC(n_jobs=n_jobs).fit(X, y)
-    before = saved(model)
+    before = read_state(model)
     expected = model.decision_function(X[:10])
     interrupt(lambda: model.decision_function(np.tile(X, (60, 1))), after=0.2)
-    assert saved(model) == before
+    assert read_state(model) == before
     np.testing.assert_array_equal(model.decision_function(X[:10]), expected)
 
 
@@ -216,6 +216,6 @@ def test_an_exception_of_a_handler_leaves_no_model():
 def test_an_exception_of_a_handler_leaves_a_stream_unchanged(model, how):
     X, y = noise(d=20)
     model = COPIES["deepcopy"](model).partial_fit(X[:100], y[:100], [0, 1])
-    before = saved(model)
+    before = read_state(model)
     alarm(lambda: model.fit(X, y) if how == "fit" else model.partial_fit(X, y))
-    assert saved(model) == before
+    assert read_state(model) == before

@@ -203,7 +203,7 @@ def test_parts_of_searches():
     search = GridSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, scoring=["accuracy", "f1"], refit="f1")
     scorer, metric = _sklearn.scorers_of(search)
     assert set(_sklearn.scorers_in(scorer)) == {"accuracy", "f1"} and metric == "f1"
-    routed = _sklearn.routed_parameters(search, {"groups": y, "sample_weight": np.ones(60)})
+    routed = _sklearn.route_parameters(search, {"groups": y, "sample_weight": np.ones(60)})
     assert routed.splitter.split["groups"] is y and set(routed.estimator.fit) == {"sample_weight"}
     assert set(routed.scorer.score) <= {"sample_weight"}
     outs = [{"fit_time": 1.0, "score_time": 1.0, "test_scores": {"accuracy": 1 - k / 9, "f1": k / 9}} for k in range(4)]
@@ -250,7 +250,7 @@ def test_machines_of_sklearn_svm(probability):
     assert sigmoids.shape == (2, int(probability)) and _sklearn.sigmoids_of(LinearSVC()) is None
     names = ("support_", "support_vectors_", "dual_coef_", "intercept_", "shape_fit_", "fit_status_", "classes_")
     public = {name: getattr(model, name) for name in (*names, "class_weight_", "n_features_in_", "_gamma")}
-    made = _sklearn.fitted_machine(
+    made = _sklearn.restore_machine(
         sklearn.svm.SVC(**model.get_params()),
         public,
         coef=-model.dual_coef_,

@@ -22,7 +22,7 @@ from hingeline import (
 )
 
 from .citizens import MODELS, fingerprint, linear_function, problem
-from .private import at_once, saved
+from .private import at_once, read_state
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -51,11 +51,11 @@ def test_predict_is_pure_and_thread_safe(learner, kind):
     X, y = problem(n=300)
     X = make(X)
     model = learner(**parameters, n_jobs=2, random_state=0).fit(X, y)
-    before, expected = saved(model), fingerprint(model, X)
+    before, expected = read_state(model), fingerprint(model, X)
     again = copy.deepcopy(model)  # packed support vectors are built on demand: here by four at once
     assert at_once(*[lambda: fingerprint(again, X)] * 4) == [expected] * 4
     model.predict(X)
-    assert saved(model) == before
+    assert read_state(model) == before
 
     def learn():
         return fingerprint(learner(**parameters, random_state=0).fit(X, y), X)

@@ -15,10 +15,10 @@ name in scikit-learn                                name here
 ``utils._param_validation``                         Interval, StrOptions, validate_params
 ``base._fit_context``, ``_parameter_constraints``   fit_context, constrain, constraints_of
 ``model_selection._validation``                     fit_and_score, score, insert_error_scores, judge_failures
-private methods of GridSearchCV                     scorers_of, routed_parameters, format_results, require_refit_score,
+private methods of GridSearchCV                     scorers_of, route_parameters, format_results, require_refit_score,
                                                     best_index
 ``metrics._scorer``, attributes of scorers          scorers_in, response_methods, is_accuracy
-private attributes of SVC and OneClassSVM           fitted_machine, sigmoids_of; ``_gamma``, as in estimators here
+private attributes of SVC and OneClassSVM           restore_machine, sigmoids_of; ``_gamma``, as in estimators here
 ==================================================  ==============================================================
 
 Modules that take long to import are imported when they are needed.
@@ -110,14 +110,14 @@ def forget_callbacks(estimator: Any) -> None:
 # ---- validation --------------------------------------------------------------------------------------
 
 
-def _known(function: Callable[..., Any], **options: Any) -> dict[str, Any]:
+def _choose_options(function: Callable[..., Any], **options: Any) -> dict[str, Any]:
     """Those options that a function has in the installed version."""
     return {name: value for name, value in options.items() if name in signature(function).parameters}
 
 
 def check_sample_weight(sample_weight: Any, X: Any, *, all_zero: bool, negative: bool = False) -> np.ndarray:
     """Weights in double; `all_zero` and `negative` say whether they may be so (scikit-learn 1.9 rejects zeros)."""
-    options = _known(_check_sample_weight, allow_all_zero_weights=True)
+    options = _choose_options(_check_sample_weight, allow_all_zero_weights=True)
     weights: np.ndarray = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=not negative, **options
     )
@@ -134,13 +134,13 @@ def constraints_of(kind: type) -> dict[str, Any]:
 def constrain(more: Mapping[str, list[Any]]) -> Callable[[T], T]:
     """Decorator of a class derived from one of scikit-learn's: allow more values of its parameters."""
 
-    def constrained(kind: T) -> T:
+    def add_constraints(kind: T) -> T:
         known = constraints_of(kind)
         added = {name: [*known.get(name, []), *values] for name, values in more.items()}
         kind._parameter_constraints = known | added  # type: ignore[attr-defined]
         return kind
 
-    return constrained
+    return add_constraints
 
 
 # ---- searches ----------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def fit_and_score(*args: Any, caller: Any, callback_ctx: Any, **options: Any) ->
     from sklearn.model_selection._validation import _fit_and_score
 
     found: dict[str, Any] = _fit_and_score(
-        *args, **options, **_known(_fit_and_score, caller=caller, callback_ctx=callback_ctx)
+        *args, **options, **_choose_options(_fit_and_score, caller=caller, callback_ctx=callback_ctx)
     )
     return found
 
@@ -183,7 +183,7 @@ def scorers_of(search: Any) -> tuple[Any, Any]:
     return scorer, metric
 
 
-def routed_parameters(search: Any, params: Mapping[str, Any]) -> Any:
+def route_parameters(search: Any, params: Mapping[str, Any]) -> Any:
     """Parameters of ``fit`` of a search by receiver: ``estimator.fit``, ``splitter.split``, ``scorer.score``."""
     return search._get_routed_params_for_fit(params)
 
@@ -243,7 +243,7 @@ def sigmoids_of(model: Any) -> np.ndarray | None:
     return np.array([model._probA, model._probB]) if hasattr(model, "_probA") else None
 
 
-def fitted_machine(
+def restore_machine(
     estimator: Any, attributes: Mapping[str, Any], *, coef: Any, intercept: Any, counts: Any, sigmoids: np.ndarray
 ) -> Any:
     """Estimator of :mod:`sklearn.svm` with fitted attributes, and with private ones that have LIBSVM's signs.

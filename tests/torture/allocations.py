@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.private import grow_instance_table, saved
+from tests.private import grow_instance_table, read_state
 
 from .faults import require
 from .runner import END
@@ -66,13 +66,13 @@ def prepared(case):
     pickled = pickle.dumps(subject.started(task))
     model = pickle.loads(pickled)
     call(model, task)
-    return pickled, call, task, saved(model), method in subject.questions()
+    return pickled, call, task, read_state(model), method in subject.questions()
 
 
 def trial(case, rng, number):
     pickled, call, task, complete, question = prepared(case)
     model = pickle.loads(pickled)
-    before = saved(model)
+    before = read_state(model)
     error = None
     library().fail_new_at(ctypes.c_long(number + 1))
     try:
@@ -86,10 +86,10 @@ def trial(case, rng, number):
     if error is not None and not isinstance(error, MemoryError):
         raise error
     wanted = before if error is not None or question else complete
-    require(not (parts := changes(wanted, saved(model))), f"a failed allocation has changed the model: {parts}")
+    require(not (parts := changes(wanted, read_state(model))), f"a failed allocation has changed the model: {parts}")
     if error is None:
         return "does without"
     call(model, task)
     wanted = before if question else complete
-    require(not (parts := changes(wanted, saved(model))), f"the same call made again gives another model: {parts}")
+    require(not (parts := changes(wanted, read_state(model))), f"the same call made again gives another model: {parts}")
     return "MemoryError"

@@ -11,7 +11,7 @@ import threading
 import numpy as np
 import scipy.sparse as sp
 
-from tests.private import saved
+from tests.private import read_state
 
 from .faults import require
 from .signals import changes, new_task
@@ -182,7 +182,7 @@ def trial(case, rng, number):
     fitted = hasattr(model, "n_features_in_")
     outer = str(rng.choice([*subject.methods(), *subject.questions()])) if fitted else "fit"
     story, act, spoil = misbehaviour(subject, model, task, rng)
-    before = saved(model)
+    before = read_state(model)
     kernel.misbehave(act, spoil, int(rng.choice([0, 0, 0, 1, 2, 5])))
     try:
         return _misbehaved(subject, model, kernel, task, outer, before)
@@ -202,7 +202,7 @@ def _misbehaved(subject, model, kernel, task, outer, before):
     changed, reached = kernel.changed, kernel.left < 0
     kernel.rest()
     if outcome == "raises" and not changed:
-        parts = changes(before, saved(model))
+        parts = changes(before, read_state(model))
         require(not parts, f"a failed call has changed the model: {parts}")
     _go_on(subject, model, task)
     return outcome if reached else "not reached"

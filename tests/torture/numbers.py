@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tests.data import wide_indices
-from tests.private import saved
+from tests.private import read_state
 
 from .faults import require
 from .signals import changes
@@ -195,7 +195,7 @@ def trial(case, rng, number):
 def _one_call(stream, name, call, story):
     story.append(name)
     print(stream.parameters, name, file=sys.stderr)  # the last words of a worker that hangs
-    model, before = stream.model, saved(stream.model)
+    model, before = stream.model, read_state(stream.model)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -204,7 +204,7 @@ def _one_call(stream, name, call, story):
             message = str(error)
             require(message.strip(), "ValueError without a message")
             require("semi-definite" not in message, message)
-            changed = changes(before, saved(model))
+            changed = changes(before, read_state(model))
             require(not changed, f"a refused call has changed the model: {changed}")
             return "refused"
     stream.fitted = stream.fitted or hasattr(model, "n_features_in_")
@@ -212,7 +212,7 @@ def _one_call(stream, name, call, story):
         stream.require_finite()
         if stream.subject.exact:
             warned = any(issubclass(one.category, UserWarning) for one in caught)
-            if warned or changes(before, saved(model)):  # a call that only reads does not warn again
+            if warned or changes(before, read_state(model)):  # a call that only reads does not warn again
                 stream.warned = warned
             stream.require_optimum(stream.warned)
     return "works"

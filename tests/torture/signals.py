@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from tests.private import saved
+from tests.private import read_state
 
 from .faults import require
 from .subjects import FORMS, SUBJECTS, Problem, ids, problem, require_finite, values
@@ -212,7 +212,7 @@ def _interrupted(subject, model, rng, start, given, story, first):
         given.update(enumerate(rows, model.n_samples_seen_ if fitted else 0))
     error = Alarm if rng.random() < 0.3 else KeyboardInterrupt
     again = rng.uniform(2e-6, 2e-4) if rng.random() < 0.1 else 0.0
-    before, victims = saved(model), set(ids(model)[::3]) if name == "forget" else set()
+    before, victims = read_state(model), set(ids(model)[::3]) if name == "forget" else set()
     after = rng.uniform(0.0, 1.1) * duration(subject.name, name, start.form, int(start.y.max()) + 1)
     complete = pickle.loads(pickle.dumps(model)) if error is Alarm else None
     delivered = timer().during(lambda: call(model, task), after, error, again)
@@ -221,10 +221,10 @@ def _interrupted(subject, model, rng, start, given, story, first):
     if not delivered:
         return kind
     if name in subject.questions():
-        require(not (changed := changes(before, saved(model))), f"{name} has changed the model: {changed}")
-    elif error is Alarm and changes(before, saved(model)):
+        require(not (changed := changes(before, read_state(model))), f"{name} has changed the model: {changed}")
+    elif error is Alarm and changes(before, read_state(model)):
         call(complete, task)
-        changed = changes(saved(complete), saved(model))
+        changed = changes(read_state(complete), read_state(model))
         require(not changed, f"after an exception the model is neither as before nor complete: {changed}")
     if hasattr(model, "n_features_in_"):
         require_sound(subject, model, start, given)

@@ -217,9 +217,9 @@ class Ensemble:
     def drop_objects(self) -> None:
         """Drop the objects that the core does not hold."""
         if self.objects is not None:
-            self.objects = self._objects_held(self._take_all())
+            self.objects = self._select_objects(self._take_all())
 
-    def _objects_held(self, rows: Any) -> dict[int, Any] | None:
+    def _select_objects(self, rows: Any) -> dict[int, Any] | None:
         """Objects that rows of the core stand for."""
         if self.objects is None:
             return None
@@ -287,7 +287,7 @@ class Ensemble:
             state["labels"] = self.labels[: self.core.n_classes]
             rows = self._take_all()
             if self.objects is not None:
-                state["objects"] = self._objects_held(rows)
+                state["objects"] = self._select_objects(rows)
             return {**state, "state": self.core.save(), "rows": rows}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -300,7 +300,7 @@ class Ensemble:
             self.core = self._new_core()
             self.core.restore(saved, None if rows is None else _core.Matrix(rows))
             require_sound(self._is_sound(saved, rows), "labels or rows are missing")
-            held = self._objects_held(rows)  # raises if one is missing
+            held = self._select_objects(rows)  # raises if one is missing
             require_sound(type(self.n_objects) is int and self.n_objects > max(held or [-1]), "n_objects is too small")
             self._configure_saved()
 

@@ -48,7 +48,7 @@ class Training:
         """Fitted attributes of the current model; `unfinished` is the stop reason of machines that have steps left."""
         raise NotImplementedError
 
-    def learnt(self) -> bool:
+    def has_learned(self) -> bool:
         """Whether anything was learnt: Ctrl-C before that leaves the estimator as it was."""
         return True
 
@@ -109,7 +109,7 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
                 _in_slices(estimator, training, lambda: changes(draft, before)) if watched else training.advance(None)
             )
         except KeyboardInterrupt as error:
-            if not training.learnt():
+            if not training.has_learned():
                 raise
             more, interrupt = True, error
         unfinished = "interrupted" if interrupt else "stopped" if more else ""

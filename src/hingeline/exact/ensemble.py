@@ -153,11 +153,11 @@ class ExactEnsemble(Ensemble):
         """Numbers that differ whenever points, classes or C do: each point seen has a new number, and none returns."""
         return self.core.n_seen, self.core.n_rows, self.core.n_classes, self.core.C
 
-    def numbers_held(self) -> np.ndarray:
+    def serials(self) -> np.ndarray:
         """Numbers of the points held, in the order of their arrival."""
         return np.sort(self.core.points()["serial"])
 
-    def points_held(self) -> dict[str, np.ndarray]:
+    def points(self) -> dict[str, np.ndarray]:
         """Classes (indices into ``classes``), weights and rows of these points."""
         points = self.core.points()
         order = np.argsort(points["serial"])
@@ -209,7 +209,7 @@ class ExactEnsemble(Ensemble):
             raise ValueError("the saved state is damaged: sigmoids of the machines are missing")
 
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
-        n_labels, held = self.core.n_classes if self.problem == "classes" else 0, self.numbers_held().tolist()
+        n_labels, held = self.core.n_classes if self.problem == "classes" else 0, self.serials().tolist()
         names = list(self.name_of.values())
         sound_names = list(map(_as_plain, names)) == names if self.own_ids else names == held
         sound_kinds = isinstance(self.dense, bool) and isinstance(self.own_ids, bool)

@@ -98,22 +98,22 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
     @property
     def ids_(self) -> np.ndarray:
         """Ids of the points held, in the order of their arrival: int64, or objects if some are not integers."""
-        return as_array(list(self._held().id_of.values()))
+        return as_array(list(self._require_model().id_of.values()))
 
     @property
     def n_samples_(self) -> int:
         """Number of points held."""
-        return int(self._held().core.n_rows)
+        return int(self._require_model().core.n_rows)
 
     @property
     def n_samples_seen_(self) -> int:
         """Number of points seen so far."""
-        return int(self._held().core.n_seen)
+        return int(self._require_model().core.n_seen)
 
     @property
     def memory_(self) -> int:
         """Memory of kernel rows and inverses in bytes."""
-        return int(self._held().core.memory)
+        return int(self._require_model().core.memory)
 
     # ---- parts ---------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
             "or another number that does not depend on the rows.",
         )
 
-    def _held(self) -> ExactEnsemble:
+    def _require_model(self) -> ExactEnsemble:
         ensemble = vars(self).get("_model")
         if ensemble is None:
             raise AttributeError(f"{type(self).__name__} has not been fitted yet.")
@@ -223,7 +223,7 @@ class PointsTraining(Training):
         self.done = end
         return end < self.n_steps
 
-    def learnt(self) -> bool:
+    def has_learned(self) -> bool:
         return self.ensemble.core.n_seen > self.n_before
 
     def complaints(self) -> Iterator[str]:

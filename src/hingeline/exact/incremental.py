@@ -359,12 +359,12 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         for C in values.tolist():
             self._require_C(C, ensemble)
         rows = None if X is None else self._validate_predict(X)
-        source, numbers = self._points_source(ensemble), ensemble.numbers_held()
+        source, numbers = self._points_source(ensemble), ensemble.serials()
         path = Bunch(C=values, **ensemble.core.path(source, values, numbers, threads=self._training_threads()))
         ensemble.warn(visited=True)
         path["n_support"] = (path.dual_coef != 0).sum(axis=2)
         if rows is not None:
-            points = ensemble.take(ensemble.points_held()["row"])
+            points = ensemble.take(ensemble.points()["row"])
             decisions = self._decide_many(rows, points, path.dual_coef, path.intercept)
             path["decision"] = decisions[..., 0] if decisions.shape[2] == 1 else decisions
         return path
@@ -406,7 +406,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         """
         ensemble = self._ready()
         self._require_machines(ensemble)
-        numbers = ensemble.numbers_held()
+        numbers = ensemble.serials()
         source, threads = self._points_source(ensemble), self._training_threads()
         n_machines = ensemble.core.n_machines
         values = np.empty((n_machines, len(numbers)))
@@ -424,7 +424,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         return Bunch(
             decision=values[0] if n_machines == 1 else np.ascontiguousarray(values.T),
             prediction=self.classes_[decided],
-            n_errors=int((decided != ensemble.points_held()["code"]).sum()),
+            n_errors=int((decided != ensemble.points()["code"]).sum()),
             ids=self.ids_,
         )
 
@@ -480,7 +480,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         """Fit and keep a sigmoid for each machine. Points of weight zero do not take part."""
         ensemble = self._model
         values = self.leave_one_out(progress=False).decision.reshape(ensemble.core.n_rows, -1)
-        held = ensemble.points_held()
+        held = ensemble.points()
         kept = held["weight"] > 0
         positive = [1] if values.shape[1] == 1 else range(values.shape[1])
         found = [fit_sigmoid(values[kept, m], held["code"][kept] == code) for m, code in enumerate(positive)]

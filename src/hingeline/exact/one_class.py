@@ -332,33 +332,33 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
     @property
     def dual_coef_(self) -> np.ndarray:
         """Coefficients of the support vectors."""
-        return self._held_now()._scores.dual_coef_
+        return self._read_held()._scores.dual_coef_
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of the decision function."""
-        fitted = self._held_now()
+        fitted = self._read_held()
         shift = self._compute_threshold(fitted) - self._threshold(fitted)
         return (
-            2.0 * fitted.intercept_ if self._held().problem == "sphere" else fitted.intercept_ / fitted._scale
+            2.0 * fitted.intercept_ if self._require_model().problem == "sphere" else fitted.intercept_ / fitted._scale
         ) + shift
 
     @property
     def offset_(self) -> float:
         """Threshold of `score_samples`."""
-        return self._threshold(self._held_now())
+        return self._threshold(self._read_held())
 
     @property
     def radius_(self) -> float:
         """Radius of the sphere; only with ``shape='sphere'``."""
-        if self._held().problem != "sphere":
+        if self._require_model().problem != "sphere":
             raise AttributeError("radius_ is only available with shape='sphere'")
         return float(np.sqrt(max(-self.offset_, 0.0)))
 
     @property
     def center_(self) -> np.ndarray:
         """Centre of the sphere; only with ``shape='sphere'`` and a linear kernel."""
-        if self._held().problem != "sphere" or self.kernel != "linear":
+        if self._require_model().problem != "sphere" or self.kernel != "linear":
             raise AttributeError("center_ is only available with shape='sphere' and kernel='linear'")
         return np.asarray(self.dual_coef_ @ self.support_vectors_).ravel()
 
@@ -386,8 +386,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         bounds = {"nu": nu or None, "C": None if nu else C}  # nu is not used if C is given
         return {**super()._frozen(), "shape": self.shape, **bounds}
 
-    def _held_now(self) -> Any:
-        self._held()  # raises if the estimator is not fitted
+    def _read_held(self) -> Any:
+        self._require_model()  # raises if the estimator is not fitted
         return self._read_fitted()
 
     def _score_rows(self, X: Any, fitted: Any) -> np.ndarray:
@@ -399,7 +399,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
 
     def _compute_threshold(self, fitted: Any) -> float:
         """Threshold of the scores at the optimum, with rounding errors."""
-        if self._held().problem == "plane":
+        if self._require_model().problem == "plane":
             return -float(fitted.intercept_[0] / fitted._scale)
         return -max(2.0 * float(fitted.intercept_[0]) + float(fitted._square[0]), 0.0)
 
@@ -415,7 +415,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
                 # CSR, so that dense and sparse rows give the same threshold to the bit
                 near = fitted._near if callable(self.kernel) else sp.csr_array(fitted._near)
                 scores = self._score_rows(near, fitted)
-                size = np.abs(scores).max() + (0.0 if self._held().problem == "plane" else abs(fitted._square[0]))
+                size = np.abs(scores).max() + (
+                    0.0 if self._require_model().problem == "plane" else abs(fitted._square[0])
+                )
                 offset = min(offset, float(scores.min() - ROUNDING * size))
             fitted._offset = offset
         return fitted._offset

@@ -203,14 +203,14 @@ class Checkpoint:
         """
         if not hasattr(self.model, "forget"):
             raise TypeError(f"{type(self.model).__name__} cannot forget single points. {phrase('forgets')} can.")
-        ensemble, ids = self.model._held(), _array(ids)
+        ensemble, ids = self.model._require_model(), _array(ids)
         numbers = ensemble.find_numbers(ids)
         self._catch_up()
         write_atomically(self.path / INTENT, [line({POINTS: numbers.tolist()})])
         try:
             self.model.forget(ids)
         except BaseException:
-            if np.isin(numbers, ensemble.numbers_held()).any():  # nothing was forgotten
+            if np.isin(numbers, ensemble.serials()).any():  # nothing was forgotten
                 self._end_intent()
             raise
         self._write()
@@ -445,8 +445,8 @@ class Checkpoint:
         numbers = _points(path)
         if not hasattr(self.model, "forget") or _count_seen(self.model) is None:
             raise ValueError(f"{path} does not belong to this model, which cannot forget points. Remove the file.")
-        ensemble = self.model._held()
-        ids = [ensemble.name_of[number] for number in ensemble.numbers_held().tolist() if number in numbers]
+        ensemble = self.model._require_model()
+        ids = [ensemble.name_of[number] for number in ensemble.serials().tolist() if number in numbers]
         if ids:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _registry
-from .._sklearn import fitted_machine, sigmoids_of
+from .._sklearn import restore_machine, sigmoids_of
 from ..base.labels import is_one_vs_rest
 from ..base.platt import wants_probability
 from ..batch.svc import SVC
@@ -464,9 +464,9 @@ def _of_sklearn(model: Model, given: dict[str, Any], common: dict[str, Any], coe
     machine = {"coef": coef, "intercept": -model.rho, "sigmoids": model.sigmoids}
     if not len(model.labels):
         counts = [model.coef.shape[1], 0]
-        return fitted_machine(svm.OneClassSVM(**given), common | {"offset_": model.rho}, counts=counts, **machine)
+        return restore_machine(svm.OneClassSVM(**given), common | {"offset_": model.rho}, counts=counts, **machine)
     estimator = svm.SVC(**given)
     if model.sigmoids.size:
         estimator.set_params(probability=True)
     classes = {"classes_": model.labels, "class_weight_": np.ones(len(model.labels))}
-    return fitted_machine(estimator, common | classes, counts=model.n_support, **machine)
+    return restore_machine(estimator, common | classes, counts=model.n_support, **machine)

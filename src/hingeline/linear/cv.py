@@ -62,7 +62,7 @@ class Search(Training):
         self.n_steps = len(self.values) * len(problems) + 1
         self.steps = self._search(problems)
 
-    def learnt(self) -> bool:
+    def has_learned(self) -> bool:
         return bool(self.found)
 
     def advance(self, steps: int | None) -> bool:

@@ -53,7 +53,7 @@ class MapTraining(Training):
         self.estimator, self.X, self.codes = estimator, X, codes
         self.found: dict[str, Any] = {}
 
-    def learnt(self) -> bool:
+    def has_learned(self) -> bool:
         return bool(self.found)
 
     def advance(self, steps: int | None) -> bool:

@@ -69,7 +69,7 @@ class Evaluator:
         self.problem, self.n_jobs, self.pre_dispatch = problem, n_jobs, pre_dispatch
         self.verbose, self.progress, self.caller = verbose, progress, caller
         self.memory_limit, self.leave_one_out = memory_limit, leave_one_out
-        self.shared = self._shared()
+        self.shared = self._share_kernels()
         train = problem.return_train_score
         self.journal = None if checkpoint is None else CellJournal(checkpoint, self._identity(), train=train)
 
@@ -77,7 +77,7 @@ class Evaluator:
         p = self.problem
         return fingerprint(p.estimator, p.X, p.y, p.scorer, p.fit_params, p.score_params, p.return_train_score)
 
-    def _shared(self) -> SharedKernel | PipelineKernels | None:
+    def _share_kernels(self) -> SharedKernel | PipelineKernels | None:
         """Training from shared kernel values; None if the estimator or the scoring does not allow it."""
         p = self.problem
         suits = (

@@ -140,7 +140,7 @@ class ExactLeaveOneOut:
         """
         margins = np.where(codes == codes.max(), values, -values)
         ensemble = machine._ready()
-        numbers = ensemble.numbers_held()
+        numbers = ensemble.serials()
         open_ = np.flatnonzero(np.isin(numbers, machine.support_) & (margins > -NEAR_ZERO))
         if len(open_):
             source = machine._points_source(ensemble)

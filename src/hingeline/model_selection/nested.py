@@ -14,7 +14,7 @@ from .._sklearn import (
     check_method_params,
     constraints_of,
     judge_failures,
-    routed_parameters,
+    route_parameters,
     safe_indexing,
     scorers_of,
     validate_params,
@@ -150,7 +150,7 @@ def nested_cross_validate(
     scorers, metric = scorers_of(judge)
     given = {"groups": groups, "sample_weight": sample_weight}
     params = check_method_params(X, params={name: value for name, value in given.items() if value is not None})
-    routed = routed_parameters(judge, params)
+    routed = route_parameters(judge, params)
     problem = SearchData(
         clone(estimator),
         X,

@@ -172,7 +172,7 @@ class KernelSearchCV(GridSearchCV):
         scorers, metric = _sklearn.scorers_of(self)
         X, y = indexable(require_sound_rows(X), y)
         params = _sklearn.check_method_params(X, params=params)
-        routed = _sklearn.routed_parameters(self, params)
+        routed = _sklearn.route_parameters(self, params)
         told = self._metadata(params)
         context = _sklearn.context_of(self, 1 + (self.refit is not False))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=told)

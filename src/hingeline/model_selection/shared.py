@@ -448,7 +448,7 @@ class Gathered:
         self.decided = _core.Matrix(decided)
         self.linear = estimator.kernel == "linear"
         if self.linear:  # decision values are computed from rows, see `decide`
-            estimator._gamma = 0.0
+            estimator._set_kernel(shared.X)
 
     def training(self, weights: np.ndarray | None) -> BatchTraining:
         return self.estimator._training(self.matrix, self.codes, weights, self.place[self.rows])

@@ -256,7 +256,7 @@ class SgdTraining(FitTraining):
         most = 2**62 if steps is None else steps
         return self.core.advance(self.source, most, margins=self.in_order, threads=self.threads)
 
-    def learnt(self) -> bool:
+    def has_learned(self) -> bool:
         return bool(np.isfinite(self.in_order).any())
 
     def end(self, unfinished: str) -> None:

@@ -350,7 +350,7 @@ class LasvmTraining(FitTraining):
             core.visit(*self._examples(outside), margins=self.margins, **how)
             most -= core.finish(self.source, tol, most, definite, self.threads)
 
-    def learnt(self) -> bool:
+    def has_learned(self) -> bool:
         return bool(np.isfinite(self.margins).any())
 
     def end(self, unfinished: str) -> None:

@@ -160,7 +160,7 @@ class ChunkTraining(StreamTraining):
         super().__init__(estimator, ensemble, X)
         self.y, self.boxes, self.classes = y, boxes, classes
 
-    def learnt(self) -> bool:
+    def has_learned(self) -> bool:
         return self.ensemble.core.n_classes > 0
 
     def advance(self, steps: int | None) -> bool:

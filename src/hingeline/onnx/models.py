@@ -202,7 +202,7 @@ def _sigmoids(model: IncrementalSVC) -> np.ndarray:
 def _one_class(graph: Graph, model: IncrementalOneClassSVM, X: str) -> dict[str, str]:
     fitted = model._read_fitted()
     scores, offset = fitted._scores, float(model.offset_)
-    sphere = model._held().problem == "sphere"
+    sphere = model._require_model().problem == "sphere"
     factor, bias = (2.0, -float(fitted._square[0]) - offset) if sphere else (1.0, -offset)
     column = _expansion(graph, model, scores, X, factor * _make_dense(scores.dual_coef_), np.array([bias]))
     if sphere:

@@ -32,7 +32,7 @@ from .subject import (
     is_fitted,
     law,
     raises,
-    saved,
+    read_state,
 )
 
 
@@ -233,7 +233,7 @@ def check_unknown_ids(subject: Subject) -> None:
     model = subject.new()
     raises(partial(model.forget, 0), NotFittedError)
     subject.learn(model, X, y)
-    before = saved(model)
+    before = read_state(model)
     known = model.ids_[-1]
     for ids in (10**6, "nobody", [known, 10**6]):
         raises(partial(model.forget, ids), KeyError)
@@ -298,7 +298,7 @@ def check_copies(subject: Subject, kind: str) -> None:
         X, y = subject.data()
         rows = form(X)
         model = subject.learn(subject.new(), rows[:N_FIRST], y[:N_FIRST], classes=range(3))
-        before = saved(model)
+        before = read_state(model)
         other = COPIES[kind](COPIES[kind](model))
         assert_unchanged(model, before)
         subject.assert_same(model, other, X)
@@ -384,7 +384,7 @@ def check_predict_is_pure(subject: Subject) -> None:
     """Predictions change neither the model nor the rows, and come out the same every time and in any batch."""
     X, y = subject.data()
     model = subject.learn(subject.new(), X, y)
-    before, rows = saved(model), X.copy()
+    before, rows = read_state(model), X.copy()
     expected = decision_values(model, rows)
     labels = model.predict(rows)
     for _ in range(2):
@@ -403,7 +403,7 @@ def check_data_are_copied(subject: Subject) -> None:
     given, labels, weight = X.copy(), y.copy(), subject.weights(len(y))
     model = subject.learn(subject.new(), given, labels, weight=weight)
     np.testing.assert_array_equal(given, X)
-    before = saved(model)
+    before = read_state(model)
     given[:], labels[:], weight[:] = 0.0, 0, 0.0
     assert_unchanged(model, before)
     expected = subject.learn(subject.new(), X, y, weight=subject.weights(len(y)))

@@ -23,7 +23,7 @@ from .subject import (
     is_fitted,
     law,
     raises,
-    saved,
+    read_state,
 )
 
 
@@ -170,7 +170,7 @@ def check_failing_kernel(subject: Subject, case: str) -> None:
             model, spared = (subject.new(kernel=_Kernel()) for _ in range(2))
             for one in (model, spared) if fitted else ():
                 subject.learn(one, *first, classes=range(3))
-            before = saved(model)
+            before = read_state(model)
             for _ in range(2):
                 model.kernel.fail(failure, after)
                 try:
@@ -236,7 +236,7 @@ def check_bad_chunk(subject: Subject, case: str) -> None:
     X, y = subject.data()
     for labels in _add_new_label(subject, y):
         model, spared = (subject.learn(subject.new(), X[:N_FIRST], y[:N_FIRST], classes=range(3)) for _ in range(2))
-        before = saved(model)
+        before = read_state(model)
         rows, bad_labels, more = BAD_CHUNKS[case](X[N_FIRST:], labels[N_FIRST:])
         given = {"y": bad_labels, **more} if subject.labelled else more
         for method in ("partial_fit", "add"):

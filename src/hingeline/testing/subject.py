@@ -141,7 +141,7 @@ def is_fitted(model: Any) -> bool:
     return any(name.endswith("_") and not name.startswith("_") for name in vars(model))
 
 
-def saved(value: Any, path: str = "model", found: dict[str, Any] | None = None) -> dict[str, Any]:
+def read_state(value: Any, path: str = "model", found: dict[str, Any] | None = None) -> dict[str, Any]:
     """Everything that pickle would save except times, as bytes by the path to it."""
     found = {} if found is None else found
     if "seconds" in path or path.endswith("['held']['real']"):
@@ -150,29 +150,29 @@ def saved(value: Any, path: str = "model", found: dict[str, Any] | None = None) 
         found[path] = (value.dtype.str, value.shape, value.tobytes())
     elif sp.issparse(value):
         for name in ("data", "indices", "indptr"):
-            saved(getattr(value, name), f"{path}.{name}", found)
+            read_state(getattr(value, name), f"{path}.{name}", found)
     elif isinstance(value, dict):
         names = all(isinstance(key, str) for key in value)  # the order of attributes means nothing
         found[path] = list(map(repr, sorted(value) if names else value))
         for key, item in value.items():
-            saved(item, f"{path}[{key!r}]", found)
+            read_state(item, f"{path}[{key!r}]", found)
     elif isinstance(value, list | tuple | np.ndarray):
         found[path] = len(value)
         for k, item in enumerate(value):
-            saved(item, f"{path}[{k}]", found)
+            read_state(item, f"{path}[{k}]", found)
     elif isinstance(value, str | bytes | int | float | complex | np.generic | set | frozenset | type(None) | type):
         found[path] = repr(value)
     elif inspect.isroutine(value):
         found[path] = getattr(value, "__qualname__", repr(value))
     else:
         found[path] = type(value).__qualname__
-        saved(value.__reduce_ex__(4)[1:3], path, found)
+        read_state(value.__reduce_ex__(4)[1:3], path, found)
     return found
 
 
 def assert_unchanged(model: Any, before: dict[str, Any]) -> None:
     """What pickle would save is what it was `before`."""
-    after = saved(model)
+    after = read_state(model)
     assert before.keys() == after.keys(), f"the saved state has other parts: {before.keys() ^ after.keys()}"
     changed = [name for name, value in after.items() if before[name] != value]
     assert not changed, f"changed: {changed[:5]}"

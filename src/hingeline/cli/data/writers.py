@@ -127,7 +127,7 @@ def _names(rows: Rows) -> list[str]:
 
 def _csv(rows: Rows, delimiter: str) -> Iterator[bytes]:
     """Pieces of a CSV file with a line of names."""
-    labels = None if rows.labels is None else _as_written(rows.labels)
+    labels = None if rows.labels is None else _texts_of(rows.labels)
     yield _csv_lines([_names(rows) + ([] if labels is None else ["label"])], delimiter)
     step = max(1, CELLS // max(rows.X.shape[1], 1))
     for begin in range(0, len(rows), step):
@@ -144,7 +144,7 @@ def _csv_lines(table: list[list[str]], delimiter: str) -> bytes:
     return text.getvalue().encode()
 
 
-def _as_written(labels: Any) -> list[str]:
+def _texts_of(labels: Any) -> list[str]:
     return (
         list(labels)
         if isinstance(labels, list)

@@ -233,7 +233,7 @@ class Partitions:
         """Whether all numbers of rows are known."""
         return None not in self.sizes
 
-    def _know(self) -> None:
+    def _count_rows(self) -> None:
         """Count the rows with a pass over X, unless their numbers are known."""
         if not self.known:
             self.sizes = [shape[0] for shape in compute(*[delayed(np.shape)(block) for block in self.blocks])]
@@ -249,13 +249,13 @@ class Partitions:
             return [None] * len(self)
         if not dask.is_dask_collection(value):
             array = column_or_1d(flatten_column(np.asarray(value), name))
-            self._know()
+            self._count_rows()
             self._require_total(name, len(array))
             return [literal(part) for part in np.split(array, np.cumsum([size or 0 for size in self.sizes])[:-1])]
         blocks, sizes = _list_blocks(value, name)
         if None not in sizes and isinstance(value, da.Array):
             if not self.known and len(blocks) != len(self):
-                self._know()
+                self._count_rows()
             if self.known:
                 self._require_total(name, sum(size or 0 for size in sizes))
                 if sizes != self.sizes:
