@@ -7,12 +7,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
 from . import params
 from .fit import Training, run, with_callbacks
-from .kernel import KERNEL_RULES, KernelEstimator
+from .kernel import KERNEL_RULES, FeatureWeights
 from .labels import (
     WeightedLabels,
     check_labels,
@@ -21,11 +20,10 @@ from .labels import (
     is_one_vs_rest,
     multiply_weights,
     n_pairs,
-    read_only,
     require_two,
     vote_scale,
 )
-from .rows import LARGEST, require_array, require_finite, require_labels
+from .rows import require_array, require_finite, require_labels
 from .types import Rows
 
 CLASSIFIER_RULES = {
@@ -35,14 +33,14 @@ CLASSIFIER_RULES = {
 }
 
 
-class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
+class KernelClassifier(WeightedLabels, ClassifierMixin, FeatureWeights):
     """Base of the kernel classifiers: labels and decision values.
 
     A subclass has the parameter ``decision_function_shape`` if it has machines for pairs of classes. It publishes
     ``n_support_, classes_, decision_scale_`` in addition.
     """
 
-    _needed = (*KernelEstimator._needed, "n_support_", "classes_")
+    _needed = (*FeatureWeights._needed, "n_support_", "classes_")
     #: Whether votes break ties by decision values in units of ``decision_scale_``.
     _scales_votes = True
 
@@ -81,16 +79,10 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
         """Checked X and labels. Rows and labels that need no conversion skip scikit-learn's validation."""
         if not reset and self._are_checked(X) and _are_labels(y) and len(X) == len(y):
             return X, y
-        precomputed = self.kernel == "precomputed"
         X, y = self._check_rows(X, y, reset=reset)
-        if precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"X must be a square matrix of kernel values with kernel='precomputed'. Got shape {X.shape}."
-            )
-        y = check_labels(y)
-        if precomputed and np.abs(X).max() > min(LARGEST, float(np.finfo(X.dtype).max)):
-            raise ValueError(f"Precomputed kernel values must not exceed {LARGEST:g} in magnitude; scale them.")
-        return X, y
+        if self.kernel == "precomputed":
+            self._require_kernel_matrix(X)
+        return X, check_labels(y)
 
     def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """Checked X, classes, and labels as codes into them."""
@@ -215,16 +207,6 @@ class KernelClassifier(WeightedLabels, ClassifierMixin, KernelEstimator):
     def _choose_classes(self, decisions: np.ndarray, fitted: Any) -> np.ndarray:
         """Index of the class of each row, from the decision values of the machines."""
         return choose_classes(decisions, self._votes(fitted, labels=True) if is_by_pairs(fitted) else None)
-
-    @property
-    def coef_(self) -> Any:
-        """Weights of the features with a linear kernel, one row per machine; read-only."""
-        if self.kernel != "linear":
-            raise AttributeError("coef_ is only available with kernel='linear'")
-        self = self._snapshot()
-        check_is_fitted(self)
-        fitted = self._read_fitted()
-        return read_only(_core.feature_weights(self._lines(fitted), _core.Matrix(fitted.support_vectors_)))
 
 
 def _are_labels(y: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import _core
 from .._registry import COMPUTED, KERNELS, kernel_parameters
@@ -88,6 +88,15 @@ class KernelEstimator(RowEstimator):
         assert_all_finite(y, input_name="y")
         check_consistent_length(objects, y)
         return objects, y
+
+    def _require_kernel_matrix(self, X: Any) -> None:
+        """Reject training data that are no matrix of moderate kernel values."""
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X must be a square matrix of kernel values with kernel='precomputed'. Got shape {X.shape}."
+            )
+        if np.abs(X).max() > min(LARGEST, float(np.finfo(X.dtype).max)):
+            raise ValueError(f"Precomputed kernel values must not exceed {LARGEST:g} in magnitude; scale them.")
 
     # ---- kernel values -------------------------------------------------------------------------------
 
@@ -315,6 +324,20 @@ class KernelEstimator(RowEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
+
+
+class FeatureWeights(KernelEstimator):
+    """Kernel estimator with weights of the features, if its kernel is linear."""
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features with a linear kernel, one row per machine; read-only."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is only available with kernel='linear'")
+        self = self._snapshot()
+        check_is_fitted(self)
+        fitted = self._read_fitted()
+        return read_only(_core.feature_weights(self._lines(fitted), _core.Matrix(fitted.support_vectors_)))
 
 
 def _bias(fitted: Any) -> np.ndarray:

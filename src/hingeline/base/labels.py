@@ -17,7 +17,7 @@ from sklearn.utils.validation import column_or_1d
 
 from .. import _core
 from . import params
-from .rows import LARGEST, WeightedSamples, flatten_column, require_finite
+from .rows import LARGEST, WeightedSamples, clip_weights, flatten_column, require_finite
 
 
 def n_pairs(n_classes: int) -> int:
@@ -139,10 +139,8 @@ def multiply_weights(codes: np.ndarray, class_weight: np.ndarray, sample_weight:
     ndarray
         The products, or zero where they are negative. Samples of two classes have a weight > 0.
     """
-    weights: np.ndarray = np.maximum(class_weight[codes] * sample_weight, 0.0)
+    weights = clip_weights(class_weight[codes] * sample_weight)
     kept = weights > 0
-    if not kept.any():
-        raise ValueError("Invalid input - all samples have zero or negative weights.")
     if len(np.unique(codes[kept])) < 2:
         raise ValueError(
             "Invalid input - all samples with positive weights belong to the same class: sample_weight leaves fewer "

@@ -90,6 +90,14 @@ def blocks(values: np.ndarray) -> Iterator[np.ndarray]:
         yield np.ascontiguousarray(values[at : at + step], dtype=np.float64)
 
 
+def clip_weights(weights: np.ndarray) -> np.ndarray:
+    """Weights of samples, zero for those that are left out because their weight is negative; not all may be."""
+    clipped: np.ndarray = np.maximum(weights, 0.0)
+    if not clipped.any():
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return clipped
+
+
 class WeightedSamples:
     """Weights of samples."""
 

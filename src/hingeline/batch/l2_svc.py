@@ -17,7 +17,7 @@ from ..base.labels import multiply_weights
 from ..base.rows import LARGEST
 from ..base.types import ClassWeight, Gamma, Kernel, Rows
 from .start import read_start, set_start
-from .training import BatchTraining
+from .training import ClassTraining
 
 #: Steps per sample assumed for the length of progress bars.
 STEPS_PER_SAMPLE = 4
@@ -252,7 +252,7 @@ class L2SVC(KernelClassifier):
         return 2 * held**2 + 4 * factored**2 + 8 * LANDMARKS * n
 
 
-class L2Training(BatchTraining):
+class L2Training(ClassTraining):
     """One fit of L2SVC; `weights` are factors on C."""
 
     def __init__(

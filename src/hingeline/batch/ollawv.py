@@ -16,7 +16,7 @@ from ..base.duration import Work
 from ..base.labels import pairs
 from ..base.rows import LARGEST
 from ..base.types import ClassWeight, Gamma, Kernel, RandomState
-from .training import BatchTraining
+from .training import ClassTraining
 
 
 class WorstViolatorSVC(KernelClassifier):
@@ -184,7 +184,7 @@ class WorstViolatorSVC(KernelClassifier):
         )
 
 
-class OllawvTraining(BatchTraining):
+class OllawvTraining(ClassTraining):
     """One fit of WorstViolatorSVC."""
 
     path = "margin"

@@ -14,21 +14,17 @@ from ..base.labels import libsvm_layout, read_only
 class BatchTraining(Training):
     """Machines over the rows of X. A subclass sets `core` and `n_steps`.
 
-    ``_training(X, codes, sample_weight, rows)`` of an estimator whose ``classes_`` and ``_gamma`` are set returns one.
-
     Parameters
     ----------
-    estimator : KernelClassifier
-        Estimator that is being fitted; ``classes_`` and ``_gamma`` are set.
+    estimator : KernelEstimator
+        Estimator that is being fitted; the attributes `settings` are set.
     X : {ndarray, sparse matrix}
         Checked rows, or the kernel matrix.
-    codes : ndarray
-        Class of each row.
-    weights : ndarray, default=None
-        Weights of the rows; rows of weight zero are not counted in `largest_pair`.
+    y : ndarray or None
+        Labels or targets, as callbacks see them.
     rows : ndarray, default=None
         X is a matrix of kernel values, whatever the kernel is, and these are its rows and columns that are trained on.
-        `codes` belong to these. None: all rows.
+        `y` belongs to these. None: all rows.
     """
 
     core: Any
@@ -36,24 +32,16 @@ class BatchTraining(Training):
     path: str | None = None
     #: Whether a callable kernel computes all values at once, and the model keeps X instead of support vectors.
     calls_once = False
+    #: Attributes of the estimator that are set before training.
+    settings: tuple[str, ...] = ("_gamma", "_frame")
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: Any,
-        codes: np.ndarray,
-        weights: np.ndarray | None = None,
-        rows: np.ndarray | None = None,
-    ) -> None:
-        self.estimator, self.X, self.y, self.rows = estimator, X, estimator.classes_[codes], rows
+    def __init__(self, estimator: Any, X: Any, y: np.ndarray | None, rows: np.ndarray | None = None) -> None:
+        self.estimator, self.X, self.y, self.rows = estimator, X, y, rows
         #: Whether the model has no support vectors, because all kernel values are given.
         self.given = estimator.kernel == "precomputed" or (self.calls_once and callable(estimator.kernel))
         #: Bytes for kernel values.
         self.cache_bytes = int(estimator.cache_size * 2**20)
         self.values = self._make_values()
-        #: Rows of the largest pair of classes.
-        counted = codes if weights is None else codes[weights > 0]
-        self.largest_pair = int(np.sort(np.bincount(counted))[-2:].sum())
         self.threads = estimator._training_threads()
 
     def _make_values(self) -> Any:
@@ -80,5 +68,40 @@ class BatchTraining(Training):
         rows = found.pop("row")
         attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
         attributes["support_vectors_"] = read_only(np.empty((0, 0)) if self.given else self.X[rows])
-        est = self.estimator
-        return {**attributes, "classes_": est.classes_, "_gamma": est._gamma, "_frame": est._frame, "_cache": {}}
+        settings = {name: getattr(self.estimator, name) for name in self.settings}
+        return {**attributes, **settings, "_cache": {}}
+
+
+class ClassTraining(BatchTraining):
+    """Machines of classes.
+
+    ``_training(X, codes, sample_weight, rows)`` of an estimator whose ``classes_`` and ``_gamma`` are set returns one.
+
+    Parameters
+    ----------
+    estimator : KernelClassifier
+        Estimator that is being fitted.
+    X : {ndarray, sparse matrix}
+        Checked rows, or a matrix of kernel values.
+    codes : ndarray
+        Class of each row.
+    weights : ndarray, default=None
+        Weights of the rows; rows of weight zero are not counted in `largest_pair`.
+    rows : ndarray, default=None
+        Rows of the matrix, see :class:`BatchTraining`.
+    """
+
+    settings = (*BatchTraining.settings, "classes_")
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        codes: np.ndarray,
+        weights: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(estimator, X, estimator.classes_[codes], rows)
+        #: Rows of the largest pair of classes.
+        counted = codes if weights is None else codes[weights > 0]
+        self.largest_pair = int(np.sort(np.bincount(counted))[-2:].sum())

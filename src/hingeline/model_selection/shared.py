@@ -35,7 +35,8 @@ from ..base.labels import require_two
 from ..base.platt import wants_probability
 from ..base.rows import require_finite, row_blocks
 from ..base.state import snapshot
-from ..batch.svc import SINGLE_ROWS, SVC
+from ..batch.engine import SINGLE_ROWS
+from ..batch.svc import SVC
 from ..batch.training import BatchTraining
 from .kernels import Kernels, Key
 from .scores import Decided, accuracy

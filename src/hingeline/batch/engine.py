@@ -1,0 +1,182 @@
+"""Machines of the block solver: the drop-ins for the kernel estimators of :mod:`sklearn.svm`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from .. import _core
+from .._sklearn import n_samples
+from ..base import params
+from ..base.kernel import FeatureWeights
+from ..base.labels import read_only
+from ..base.rows import LARGEST, WeightedSamples
+from .training import BatchTraining
+
+#: Fewer rows are solved in double precision from the start: there is nothing to gain.
+SINGLE_ROWS = 1000
+#: Smaller tolerances are beyond single precision.
+SINGLE_TOL = 1e-6
+#: Working sets assumed for the length of progress bars.
+N_WORKING_SETS = 50
+
+#: C; infinity forbids errors.
+PENALTY = params.real(above=0.0, most=LARGEST) | params.Rule(lambda v: v == math.inf, "infinity", Real)
+ENGINE_RULES = {
+    "shrinking": params.boolean(),
+    "tol": params.real(above=0.0),
+    "verbose": params.boolean() | params.integer(least=0),
+    "max_iter": params.integer(least=-1),
+    "warm_start": params.boolean(),
+}
+#: Attributes of machines that `verbose` prints.
+PRINTED = ("n_iter", "stop_reason", "kkt_violation", "dual_objective")
+
+
+class EngineEstimator(WeightedSamples, FeatureWeights):
+    """Base of the estimators that the block solver trains, with the conventions of scikit-learn.
+
+    Rows without weight are left out, callable kernels get whole sets of samples of any form, and attributes are sparse
+    if X is.
+    """
+
+    _takes_negative_weights = True
+    #: A callable kernel computes all values before training, which therefore may use several threads.
+    _training_threads = FeatureWeights._threads
+
+    def _print_machines(self) -> None:
+        """Print a line for each machine."""
+        columns = [np.atleast_1d(vars(self)[f"{name}_"]) for name in PRINTED]
+        for k, (steps, reason, violation, dual) in enumerate(zip(*columns, strict=True)):
+            print(
+                f"[{type(self).__name__}] machine {k}: {steps} steps, {reason}, violation {violation:.3g}, dual "
+                f"objective {dual:.10g}"
+            )
+
+    @staticmethod
+    def _as_objects(X: Any, *, always: bool) -> Any:
+        """Samples of any form are passed to a callable kernel as they are, as scikit-learn does."""
+        return X
+
+    # ---- decisions -----------------------------------------------------------------------------------
+
+    def _validate_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if not callable(self.kernel) and sp.issparse(X) and not sp.issparse(self.support_vectors_):
+            raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
+        return super()._validate_predict(X)
+
+    def _decide_in_blocks(
+        self, X: Any, lines: _core.Lines, support: Any, votes: _core.Votes | None = None
+    ) -> np.ndarray:
+        """Decision values or votes by one call of the kernel function, for all training samples."""
+        columns = np.ascontiguousarray(self.support_, dtype=np.int64)
+        matrix = _core.Matrix(self._call_kernel(X, self.X_fit_))
+        return _core.decide_gathered(lines, matrix, columns, self._threads(), votes=votes)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features with a linear kernel, one row per machine; read-only, sparse if X was sparse."""
+        dense = super().coef_
+        if not sp.issparse(self.support_vectors_):
+            return dense
+        return read_only(type(self.support_vectors_)(dense))
+
+
+def bound_coefficients(C: float, weights: np.ndarray) -> np.ndarray:
+    """C times the weights of the samples; C may be infinite."""
+    return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
+
+
+class EngineTraining(BatchTraining):
+    """One fit by the block solver. A subclass sets `core`, with the `limits`.
+
+    Parameters
+    ----------
+    estimator : EngineEstimator
+        Estimator that is being fitted.
+    X : object
+        Checked rows, a matrix of kernel values, or samples for a callable kernel.
+    *data : object
+        What else a training takes.
+    """
+
+    n_steps = N_WORKING_SETS
+    calls_once = True
+    #: What makes a badly scaled problem easier, besides scaling; may be empty.
+    easier = "lower C"
+    #: What an infinite C requires, and that it is not so.
+    requirement = ""
+
+    def __init__(self, estimator: Any, X: Any, *data: Any) -> None:
+        super().__init__(estimator, X, *data)
+        #: Fitted attributes that the machines do not have.
+        self.more: dict[str, Any] = {}
+        #: Least number of samples for kernel values in single precision.
+        self.single_rows = SINGLE_ROWS if self.values.single and estimator.tol >= SINGLE_TOL else 2**62
+        #: Parameters of the solver.
+        self.limits: dict[str, Any] = {
+            "tol": float(estimator.tol),
+            "max_iter": min(int(estimator.max_iter), 2**62),
+            "shrinking": bool(estimator.shrinking),
+            "cache_bytes": self.cache_bytes,
+        }
+
+    def _make_values(self) -> Any:
+        est = self.estimator
+        called = self.given and callable(est.kernel)
+        matrix = _core.Matrix(est._call_kernel(self.X, self.X)) if called else est._matrix(self.X)
+        given = self.given or self.rows is not None
+        return _core.RowValues(_core.Source(matrix, self.rows) if given else _core.Source(est._kernel()), matrix)
+
+    def solution(self) -> dict[str, Any]:
+        found = self.core.solution()
+        return super().solution() if found["unfinished"] else found
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        est, X = self.estimator, self.X
+        found = super().attributes(unfinished)
+        found["fit_status_"] = int((found["stop_reason_"] != "tol").any())
+        found["shape_fit_"] = X.shape if hasattr(X, "shape") else (n_samples(X),)
+        if callable(est.kernel):
+            found["X_fit_"] = X
+        elif sp.issparse(X):
+            found["dual_coef_"] = read_only(type(X)(found["dual_coef_"]))
+        return {**found, **self.more}
+
+    def complaints(self) -> Iterator[str]:
+        """Machines that did not reach the tolerance."""
+        est = self.estimator
+        reasons, steps, violations = map(np.atleast_1d, (est.stop_reason_, est.n_iter_, est.kkt_violation_))
+        easier = f", {self.easier}" if self.easier else ""
+        limited = reasons == "max_iter"
+        if limited.any() and est.max_iter < 0:
+            yield (
+                f"{limited.sum()} of {len(limited)} machines stopped after {steps[limited].max()} steps with a "
+                f"violation of {violations[limited].max():.3g}, tol={est.tol:g}: the problem is badly scaled. "
+                f"Scale the features{easier}, or set max_iter to a larger limit."
+            )
+        elif limited.any():
+            yield (
+                f"Solver terminated early (max_iter={est.max_iter}).  Consider pre-processing your data with "
+                "StandardScaler or MinMaxScaler."
+            )
+        endless = reasons == "unbounded"
+        if endless.any():
+            yield (
+                f"{endless.sum()} of {len(endless)} machines stopped because their objective grows without end: with "
+                f"C={est.C:g} {self.requirement}, or by a tiny margin only. Lower C."
+            )
+        late = reasons == "precision"
+        if late.any():
+            yield (
+                f"{late.sum()} of {len(late)} machines stopped because rounding errors ended the progress before the "
+                f"violation reached tol={est.tol:g}: it is {violations[late].max():.3g}. Raise tol, scale the "
+                f"features{easier.replace(',', ', or')}."
+            )
