@@ -1,5 +1,7 @@
 // Soft-margin SVMs for Python.
-#include "hingeline/model/svc.hpp"
+#include <map>
+
+#include "hingeline/model/one_machine.hpp"
 #include "machines.hpp"
 
 namespace hingeline::bindings {
@@ -31,6 +33,26 @@ Array<Shuffled> shuffled(const Numbers& rows, const Contiguous1<bool>& first, co
     return out;
 }
 
+/// Methods of machines of the engine.
+template <class M> void define_engine(nb::class_<Locked<M>>& c) {
+    c.def(
+         "solution", [](Locked<M>& l) { return l.read([&](M& model) { return to_dict(model.solution()); }); },
+         "The attributes that predictions need, and the number of machines that have not reached the tolerance.")
+        .def(
+            "guess",
+            [](Locked<M>& l, Index machine, Contiguous1<double> v) {
+                l.read([&](M& model) { model.guess(machine, v.data(), static_cast<Index>(v.size())); });
+            },
+            nb::arg("machine"), nb::arg("v"), "Starting values of a machine, by row.")
+        .def(
+            "raise_bounds",
+            [](Locked<M>& l, Contiguous1<double> bounds, bool single) {
+                l.read([&](M& model) { model.raise_bounds(listed(bounds), single); });
+            },
+            nb::arg("bounds"), nb::arg("single"), "Prepare for larger bounds, keeping results that do not change.");
+    define_machines<PyRowValues>(c);
+}
+
 }  // namespace
 
 void bind_svc(nb::module_& m) {
@@ -51,8 +73,9 @@ void bind_svc(nb::module_& m) {
     m.def(
         "svc_sigmoids",
         [](const PyRowValues& values, Contiguous1<double> bounds, Numbers rows, Contiguous1<bool> first, Numbers sizes,
-           double tol, Index max_iter, bool shrinking, Index single_rows, std::size_t cache_bytes, int threads) {
-            const CrossValidated fit({tol, max_iter, shrinking, cache_bytes}, listed(bounds), single_rows);
+           double tol, Index max_iter, bool shrinking, Index single_rows, std::size_t cache_bytes, int threads,
+           double nu) {
+            const CrossValidated fit({tol, max_iter, shrinking, cache_bytes}, listed(bounds), single_rows, nu);
             const Array<Shuffled> pairs = shuffled(rows, first, sizes);
             const Array<Sigmoid> found =
                 Session().run([&](Interrupt* i) { return fit.sigmoids(values.values, pairs, threads, i); });
@@ -63,33 +86,34 @@ void bind_svc(nb::module_& m) {
         },
         nb::arg("values"), nb::arg("bounds"), nb::arg("rows"), nb::arg("first"), nb::arg("sizes"), nb::kw_only(),
         nb::arg("tol"), nb::arg("max_iter"), nb::arg("shrinking"), nb::arg("single_rows"), nb::arg("cache_bytes"),
-        nb::arg("threads"), "Slopes and offsets of all pairs of classes, from rows left out of training.");
+        nb::arg("threads"), nb::arg("nu") = 0.0,
+        "Slopes and offsets of all pairs of classes, from rows left out of training.");
     nb::class_<Locked<Svc>> svc(m, "Svc", "Soft-margin SVMs of all class pairs.");
     svc.def(
-           "__init__",
-           [](Locked<Svc>* self, Contiguous1<std::int64_t> codes, Contiguous1<double> bounds, Index classes, double tol,
-              Index max_iter, bool shrinking, bool single, std::size_t cache_bytes) {
-               new (self) Locked<Svc>(
-                   Svc({tol, max_iter, shrinking, cache_bytes}, listed(codes), classes, listed(bounds), single));
-           },
-           nb::arg("codes"), nb::arg("bounds"), nb::arg("classes"), nb::kw_only(), nb::arg("tol"), nb::arg("max_iter"),
-           nb::arg("shrinking"), nb::arg("single"), nb::arg("cache_bytes"))
-        .def(
-            "solution", [](Locked<Svc>& l) { return l.read([&](Svc& model) { return to_dict(model.solution()); }); },
-            "The attributes that predictions need, and the number of machines that have not reached the tolerance.")
-        .def(
-            "guess",
-            [](Locked<Svc>& l, Index machine, Contiguous1<double> v) {
-                l.read([&](Svc& model) { model.guess(machine, v.data(), static_cast<Index>(v.size())); });
-            },
-            nb::arg("machine"), nb::arg("v"), "Starting values of a machine, by row.")
-        .def(
-            "raise_bounds",
-            [](Locked<Svc>& l, Contiguous1<double> bounds, bool single) {
-                l.read([&](Svc& model) { model.raise_bounds(listed(bounds), single); });
-            },
-            nb::arg("bounds"), nb::arg("single"), "Prepare for larger bounds, keeping results that do not change.");
-    define_machines<PyRowValues>(svc);
+        "__init__",
+        [](Locked<Svc>* self, Contiguous1<std::int64_t> codes, Contiguous1<double> bounds, Index classes, double tol,
+           Index max_iter, bool shrinking, bool single, std::size_t cache_bytes, double nu) {
+            new (self) Locked<Svc>(
+                Svc({tol, max_iter, shrinking, cache_bytes}, listed(codes), classes, listed(bounds), single, nu));
+        },
+        nb::arg("codes"), nb::arg("bounds"), nb::arg("classes"), nb::kw_only(), nb::arg("tol"), nb::arg("max_iter"),
+        nb::arg("shrinking"), nb::arg("single"), nb::arg("cache_bytes"), nb::arg("nu") = 0.0);
+    define_engine(svc);
+    nb::class_<Locked<OneMachine>> one(m, "OneMachine", "Regression or one-class machine over all rows.");
+    one.def(
+        "__init__",
+        [](Locked<OneMachine>* self, const std::string& kind, Contiguous1<double> targets, Contiguous1<double> bounds,
+           double epsilon, double total, double tol, Index max_iter, bool shrinking, bool single,
+           std::size_t cache_bytes) {
+            static const std::map<std::string, OneKind> kinds{
+                {"svr", OneKind::svr}, {"nu_svr", OneKind::nu_svr}, {"one_class", OneKind::one_class}};
+            new (self) Locked<OneMachine>(OneMachine(kinds.at(kind), {tol, max_iter, shrinking, cache_bytes},
+                                                     listed(targets), listed(bounds), epsilon, total, single));
+        },
+        nb::arg("kind"), nb::arg("targets"), nb::arg("bounds"), nb::kw_only(), nb::arg("epsilon") = 0.0,
+        nb::arg("total") = 0.0, nb::arg("tol"), nb::arg("max_iter"), nb::arg("shrinking"), nb::arg("single"),
+        nb::arg("cache_bytes"));
+    define_engine(one);
 }
 
 }  // namespace hingeline::bindings

@@ -357,7 +357,7 @@ template <class T, class K, int Parts> Top rise_pass(T* g, const K* k, const K* 
     for (Index from = 0; from < n; from += pass_step) {
         V rise[pass_group];
         for (int u = 0; u < pass_group; ++u) rise[u] = splat<V>(-infinity);
-        const Index end = n - from < pass_step ? n : from + pass_step;  // the padding beyond it stays zero
+        const Index end = n - from < pass_step ? n : from + pass_step;
         for (Index i = from; i < end; i += pass_group * W)
             for (int u = 0; u < pass_group; ++u) {
                 const Index j = i + u * W;
@@ -367,13 +367,13 @@ template <class T, class K, int Parts> Top rise_pass(T* g, const K* k, const K* 
                     x = moved<Parts>(x, k + j, l + j, factor);
                     store(g + j, x);
                 }
-                rise[u] = larger_where(load<V>(up + j), rise[u], x);
+                rise[u] = larger(rise[u], x + load<V>(up + j));
             }
         high.see(larger(larger(rise[0], rise[1]), larger(rise[2], rise[3])), from);
     }
     const T top = high.most();
     if (!(top > -infinity)) return {static_cast<double>(top), -1};
-    return {static_cast<double>(top), high.first(top, [&](Index i) { return g[i] == top && up[i] > 0; })};
+    return {static_cast<double>(top), high.first(top, [&](Index i) { return g[i] + up[i] == top; })};
 }
 template <class T, class K> Top rise(T* g, const K* k, const K* l, double a, const T* up, Index n) {
     if (!k) return rise_pass<T, K, 0>(g, k, l, a, up, n);
@@ -382,10 +382,10 @@ template <class T, class K> Top rise(T* g, const K* k, const K* l, double a, con
 
 /// The largest fall^2 / bend, where bend_at(j) is a register of positive values.
 template <class T, class K, class Bend>
-Partner partner_pass(const T* g, const K* k, const T* dn, double top, Index n, Bend&& bend_at) {
+Partner partner_pass(const T* g, const K* k, const T* low, double top, Index n, Bend&& bend_at) {
     using V = Vec<T>;
     constexpr int W = lanes<T>;
-    const V high = splat<V>(static_cast<T>(top));
+    const V zero{}, high = splat<V>(static_cast<T>(top));
     // In each lane the best quotient as numerator and denominator (quotients are compared by cross products, which is
     // faster than dividing), and the number of its register; the largest fall.
     V square[pass_group] = {}, bend[pass_group], at[pass_group] = {}, most[pass_group] = {}, now{};
@@ -400,7 +400,7 @@ Partner partner_pass(const T* g, const K* k, const T* dn, double top, Index n, B
         for (int u = 0; u < pass_group; ++u) {
             const Index j = i + u * W;
             if (u % line_registers<T> == 0) fetch_ahead(k + j);
-            const V fall = positive_where(load<V>(dn + j), static_cast<V>(high - load<V>(g + j)));
+            const V fall = larger(static_cast<V>(high - (load<V>(g + j) + load<V>(low + j))), zero);
             most[u] = larger(most[u], fall);
             see(u, fall * fall, bend_at(j), now);
         }
@@ -420,15 +420,15 @@ Partner partner_pass(const T* g, const K* k, const T* dn, double top, Index n, B
     return {static_cast<Index>(where[lane]) * W + lane, gap};
 }
 template <class T>
-Partner partner(const T* g, const T* k, const T* diagonal, const T* dn, double top, double top_diagonal, Index n) {
+Partner partner(const T* g, const T* k, const T* diagonal, const T* low, double top, double top_diagonal, Index n) {
     using V = Vec<T>;
     const V least = splat<V>(static_cast<T>(1e-12)), corner = splat<V>(static_cast<T>(top_diagonal));
     const auto bend = [&](V sum, Index j) HL_LAMBDA_INLINE {
         return larger(fused(load<V>(k + j), splat<V>(static_cast<T>(-2)), sum), least);
     };
     const V twice = corner + corner;
-    if (!diagonal) return partner_pass(g, k, dn, top, n, [&](Index j) HL_LAMBDA_INLINE { return bend(twice, j); });
-    return partner_pass(g, k, dn, top, n,
+    if (!diagonal) return partner_pass(g, k, low, top, n, [&](Index j) HL_LAMBDA_INLINE { return bend(twice, j); });
+    return partner_pass(g, k, low, top, n,
                         [&](Index j) HL_LAMBDA_INLINE { return bend(corner + load<V>(diagonal + j), j); });
 }
 
@@ -461,9 +461,9 @@ void turn(const Coarse* from, Index stride, int rows, int columns, Coarse* const
             }
         }
 }
-Partner coarse_partner(const float* g, const Coarse* k, const float* dn, double top, Index n) {
+Partner coarse_partner(const float* g, const Coarse* k, const float* low, double top, Index n) {
     const Vec<float> least = splat<Vec<float>>(0.5f);
-    return partner_pass(g, k, dn, top, n,
+    return partner_pass(g, k, low, top, n,
                         [&](Index j) HL_LAMBDA_INLINE { return larger(to_float(load_values(k + j)), least); });
 }
 

@@ -174,8 +174,6 @@ template <class V> HL_INLINE V smaller(V a, V b) { return a < b ? a : b; }
 template <class V> HL_INLINE V magnitude(V x) { return x > V{} ? x : -x; }
 /// The larger of a and b where `room` is positive, a elsewhere.
 template <class V> HL_INLINE V larger_where(V room, V a, V b) { return larger(a, room > V{} ? b : a); }
-/// The larger of x and zero where `room` is positive, zero elsewhere.
-template <class V> HL_INLINE V positive_where(V room, V x) { return room > V{} ? larger(x, V{}) : V{}; }
 /// First lane that holds `value`; one does.
 template <class T> HL_INLINE int first_lane(Vec<T> x, T value) {
     T lane[lanes<T>];
@@ -222,14 +220,6 @@ template <> HL_INLINE Vec<float> larger_where(Vec<float> room, Vec<float> a, Vec
 }
 template <> HL_INLINE Vec<double> larger_where(Vec<double> room, Vec<double> a, Vec<double> b) {
     return (Vec<double>)_mm512_mask_max_pd(a, _mm512_cmp_pd_mask(room, _mm512_setzero_pd(), _CMP_GT_OQ), a, b);
-}
-template <> HL_INLINE Vec<float> positive_where(Vec<float> room, Vec<float> x) {
-    const __m512 zero = _mm512_setzero_ps();
-    return (Vec<float>)_mm512_maskz_max_ps(_mm512_cmp_ps_mask(room, zero, _CMP_GT_OQ), x, zero);
-}
-template <> HL_INLINE Vec<double> positive_where(Vec<double> room, Vec<double> x) {
-    const __m512d zero = _mm512_setzero_pd();
-    return (Vec<double>)_mm512_maskz_max_pd(_mm512_cmp_pd_mask(room, zero, _CMP_GT_OQ), x, zero);
 }
 template <> HL_INLINE int first_lane<float>(Vec<float> x, float value) {
     return __builtin_ctz(_mm512_cmp_ps_mask(x, _mm512_set1_ps(value), _CMP_EQ_OQ));

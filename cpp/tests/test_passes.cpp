@@ -180,6 +180,14 @@ template <class T> struct Expansion {
     }
 };
 
+template <class T> constexpr T inf = std::numeric_limits<T>::infinity();
+/// Shifts of slopes: none where there is room, `none` elsewhere and in the padding.
+template <class T> Array<T> shifts(const Array<T>& room, T none) {
+    Array<T> out;
+    for (const T one : room) out.push_back(one > 0 ? T(0) : none);
+    return out;
+}
+
 CASE(partner) {
     each_table([](const auto& op) {
         using T = Value<decltype(op)>;
@@ -200,7 +208,7 @@ CASE(partner) {
                     double best = 0, gap = 0;
                     for (Index i = 0; i < n; ++i) best = std::max(best, gain(i)), gap = std::max(gap, fall(i));
                     const Partner found = op.passes.partner(e.g.data(), e.k.data(), even ? nullptr : e.l.data(),
-                                                            e.dn.data(), top, corner, n);
+                                                            shifts(e.dn, inf<T>).data(), top, corner, n);
                     CHECK(found.gap == gap, op.name, n, found.gap, gap);
                     CHECK((found.at < 0) == (best == 0), op.name, n, found.at, best);
                     if (best > 0)  // products of quotients are rounded: a near tie may be decided either way
@@ -253,12 +261,14 @@ CASE(coarse_values) {
                 const auto gain = [&](Index i) { return fall(i) * fall(i) / std::max(2.0 * k[i], 1.0); };
                 double best = 0, gap = 0;
                 for (Index i = 0; i < n; ++i) best = std::max(best, gain(i)), gap = std::max(gap, fall(i));
-                const Partner found = set->coarse.partner(e.g.data(), k.data(), e.dn.data(), top, n);
+                const Partner found =
+                    set->coarse.partner(e.g.data(), k.data(), shifts(e.dn, inf<float>).data(), top, n);
                 CHECK(found.gap == gap && (found.at < 0) == (best == 0), name, n, found.gap, gap, found.at);
                 if (best > 0) CHECK(gain(found.at) >= best * (1 - 4 * epsilon<float>), name, n, found.at, best);
                 for (const double a : {0.75 * coarse_unit, 0.1 * coarse_unit}) {  // in one part, in two
                     auto g = e.g;
-                    const Top high = set->coarse.rise(g.data(), k.data(), l.data(), a, e.up.data(), n);
+                    const Top high =
+                        set->coarse.rise(g.data(), k.data(), l.data(), a, shifts(e.up, -inf<float>).data(), n);
                     Index at = -1;
                     for (Index i = 0; i < n; ++i) {
                         const double exact = static_cast<double>(e.g[i]) + a * (k[i] - l[i]);
@@ -330,9 +340,10 @@ template <class T> void pass_case(const TypedTables<T>& op, Random& random, Inde
         CHECK(found.value == expected.high && found.at == expected.high_at, op.name, n, found.at, expected.high_at);
     };
     g = e.g;
-    check_top(op.passes.rise(g.data(), nullptr, nullptr, 0, e.up.data(), n), naive_extremes(e, e.g));
+    check_top(op.passes.rise(g.data(), nullptr, nullptr, 0, shifts(e.up, -inf<T>).data(), n), naive_extremes(e, e.g));
     CHECK(same_bits(g, e.g), op.name, n);
-    check_top(op.passes.rise(g.data(), e.k.data(), e.l.data(), a, e.up.data(), n), naive_extremes(e, apart));
+    check_top(op.passes.rise(g.data(), e.k.data(), e.l.data(), a, shifts(e.up, -inf<T>).data(), n),
+              naive_extremes(e, apart));
     for (Index i = 0; i < n; ++i) CHECK(g[i] == apart[i], op.name, n, i);
 
     Glance expected{0, 0, 0};
@@ -399,7 +410,7 @@ CASE(steps_in_single_precision_round_once) {
         using T = Value<decltype(op)>;
         if (sizeof(T) == 8) return;
         Random random(17);
-        const Array<T> none(512, T(0));
+        const Array<T> none(512, T(0)), still(512, -inf<T>);
         for (int repeat = 0; repeat < 50; ++repeat) {
             Array<T> g, k;
             for (int i = 0; i < 512; ++i) {
@@ -416,7 +427,7 @@ CASE(steps_in_single_precision_round_once) {
             }
             auto other = before;
             const Array<T> zero(512, T(0));
-            op.passes.rise(other.data(), k.data(), zero.data(), a, none.data(), 512);
+            op.passes.rise(other.data(), k.data(), zero.data(), a, still.data(), 512);
             for (int i = 0; i < 512; ++i) CHECK(other[i] == g[i], op.name, i, other[i], g[i]);
         }
     });

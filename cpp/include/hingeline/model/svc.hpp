@@ -79,13 +79,14 @@ class Svc {
   public:
     engine::Params params;
 
-    /// `bounds` are C times the weights, by row. Rows of bound zero are left out. `single` asks for kernel values in
-    /// single precision.
-    Svc(const engine::Params& p, Array<Index> codes, Index classes, Array<double> bounds, bool single)
-        : params(p), classes_(classes), n_(codes.size()), bounds_(std::move(bounds)), single_(single) {
+    /// `bounds` are C times the weights, by row; with `nu` (0: none), which asks for NuSVC, the weights. Rows of bound
+    /// zero are left out. `single` asks for kernel values in single precision.
+    Svc(const engine::Params& p, Array<Index> codes, Index classes, Array<double> bounds, bool single, double nu = 0)
+        : params(p), classes_(classes), n_(codes.size()), nu_(nu), bounds_(std::move(bounds)), single_(single) {
         if (bounds_.size() != n_) throw std::invalid_argument("one bound per row expected");
         rows_ = rows_by_class(codes.data(), n_, classes);
         for (auto& some : rows_) std::erase_if(some, [&](Index row) { return !(bounds_[row] > 0); });
+        check_nu();
         pairs_.reserve(classes * (classes - 1) / 2);
         for (Index i = 0; i < classes; ++i)
             for (Index j = i + 1; j < classes; ++j)
@@ -191,7 +192,7 @@ class Svc {
         Numeric<double> intercept;
         Index unfinished = 0;
         for (Index k = 0; k < pairs_.size(); ++k) {
-            intercept.values.push_back((states_[k] ? states_[k]->intercept : ended_[k].intercept) + 0.0);
+            intercept.values.push_back((states_[k] ? constant(*states_[k]) : ended_[k].intercept) + 0.0);
             unfinished += reason(k) != Reason::tolerance;
         }
         out.put("intercept", std::move(intercept));
@@ -217,7 +218,7 @@ class Svc {
             engine::State& s = *state;
             const auto endless = [&](Index row) { return std::isinf(bounds_[row]); };
             if (!s.bounded && s.reason == Reason::tolerance && std::none_of(s.row.begin(), s.row.end(), endless)) {
-                for (Index i = 0; i < s.n(); ++i) s.bound[i] = bounds_[s.row[i]];
+                engine::set_box(s, bounds_.data(), [&](Index i) { return s.p[i]; });
                 continue;
             }
             engine::restart(s, bounds_.data());
@@ -234,19 +235,9 @@ class Svc {
         if (!states_[machine] || states_[machine]->outer > 0)
             throw std::invalid_argument("a guess comes before the first step");
         engine::State& s = *states_[machine];
-        double sum[2] = {0, 0};
-        for (Index i = 0; i < s.n(); ++i) {
-            const double value = v[s.row[i]];
-            const double size = value > 0 && std::isfinite(value) ? std::min(value, s.bound[i]) : 0.0;
-            s.beta[i] = s.y[i] * size;
-            sum[s.y[i] > 0] += size;
-        }
-        constexpr double rounding = 1e-12;
-        const double small = std::min(sum[0], sum[1]), large = std::max(sum[0], sum[1]);
-        if (large - small > rounding * large)
-            for (Index i = 0; i < s.n(); ++i)
-                if (sum[s.y[i] > 0] == large) s.beta[i] *= small / large;
-        s.stale = true;
+        Array<double> beta(s.n());
+        for (Index i = 0; i < s.n(); ++i) beta[i] = s.upper[i] > 0 ? v[s.row[i]] : -v[s.row[i]];
+        engine::guess(s, beta);
     }
 
   private:
@@ -271,9 +262,10 @@ class Svc {
                     static_cast<double>(kernel_evals)};
         }
     };
-    static Ended summary(const engine::State& s) {
-        Ended out{engine::objectives(s), s.violation, s.intercept, s.steps, s.kernel_evals};
-        out.reason = s.reason;
+    Ended summary(const engine::State& s) const {
+        Ended out;
+        out.value = engine::objectives(s), out.violation = s.violation, out.intercept = constant(s);
+        out.steps = s.steps, out.kernel_evals = s.kernel_evals, out.reason = s.reason;
         const auto& columns = s.trace.columns();
         const Index records = s.trace.size();
         const auto line = [&](Index i) {
@@ -296,10 +288,29 @@ class Svc {
 
     std::unique_ptr<engine::State> begin(Index k) const {
         const auto [i, j] = pairs_[k];
-        auto out =
-            std::make_unique<engine::State>(engine::start(rows_[i], rows_[j], first_label(classes_), bounds_.data()));
+        const double label = first_label(classes_);
+        auto out = std::make_unique<engine::State>(
+            nu_ > 0 ? engine::start_nu_svc(rows_[i], rows_[j], label, nu_, bounds_.data())
+                    : engine::start(rows_[i], rows_[j], label, bounds_.data()));
         out->single = single_ && out->n() >= fewest_single;
         return out;
+    }
+    /// NuSVC: as in LIBSVM, a pair of classes must have room for the sums of both.
+    void check_nu() const {
+        if (!(nu_ > 0)) return;
+        Array<double> sums;
+        for (const auto& some : rows_) {
+            double sum = 0;
+            for (const Index row : some) sum += bounds_[row];
+            sums.push_back(sum);
+        }
+        for (Index i = 0; i < classes_; ++i)
+            for (Index j = i + 1; j < classes_; ++j)
+                if (nu_ * (sums[i] + sums[j]) / 2 > std::min(sums[i], sums[j]))
+                    throw std::invalid_argument("specified nu is infeasible");
+    }
+    double constant(const engine::State& s) const {
+        return nu_ > 0 ? engine::nu_intercept(s, first_label(classes_)) : s.intercept();
     }
     Reason reason(Index k) const {
         return states_[k] ? states_[k]->reason : sparing_ ? ended_[k].reason : Reason::running;
@@ -308,7 +319,7 @@ class Svc {
     void put_away(Index k) {
         if (reason(k) == Reason::running || reason(k) == Reason::interrupted) return;
         ended_[k] = summary(*states_[k]);
-        write(k, states_[k]->beta);
+        write(k, *states_[k]);
         states_[k].reset();
     }
     /// Machines with steps left.
@@ -327,11 +338,12 @@ class Svc {
         engine::State state;
         engine::Workspace<PairValues> work;
         Array<Index> rows, seconds;
+        Array<double> bounds;
     };
     /// Whether a machine has not begun, and kernel values of its pair are best computed together with those of others.
     bool is_small(Index k) const {
         const Index first = rows_[pairs_[k].first].size(), second = rows_[pairs_[k].second].size();
-        return !states_[k] && ended_[k].reason == Reason::running && std::min(first, second) > 0 &&
+        return nu_ == 0 && !states_[k] && ended_[k].reason == Reason::running && std::min(first, second) > 0 &&
                first + second < fewest_single;
     }
     /// Machines of pairs of small classes. Those with steps left begin again as others do.
@@ -386,31 +398,32 @@ class Svc {
         engine::State& s = mine.state;
         s = blank;  // its arrays keep their memory
         const Index n = values.size();
-        s.row.resize(n), s.active.resize(n);
+        s.row.resize(n);
         std::iota(s.row.begin(), s.row.end(), Index{0});
-        std::iota(s.active.begin(), s.active.end(), Index{0});
-        s.y.assign(n, -first_label(classes_));
-        std::fill_n(s.y.begin(), values.n_first, first_label(classes_));
+        s.p.assign(n, -first_label(classes_));
+        std::fill_n(s.p.begin(), values.n_first, first_label(classes_));
+        mine.bounds.clear();
         for (const Index c : {i, j})
-            for (const Index row : rows_[c]) s.bound.push_back(bounds_[row]);
-        s.beta.assign(n, 0.0);
-        s.v = s.y;
+            for (const Index row : rows_[c]) mine.bounds.push_back(bounds_[row]);
+        engine::begin(s);
+        engine::set_box(s, mine.bounds.data(), [&](Index k) { return s.p[k]; });
         engine::learn(s, params, values, stop, 1, mine.work);
         if (s.reason == Reason::running || s.reason == Reason::interrupted) return;
         s.kernel_evals = values.n_first * values.n_second;  // SMO has counted values that it has read
         for (double& evals : s.trace.columns().back().values) evals = static_cast<double>(s.kernel_evals);
         ended_[k] = summary(s);
-        write(k, s.beta);
+        write(k, s);
     }
 
     // ---- coefficients: line m of a row of class i belongs to the machine of i and the m-th other class --------------
 
     Index lines() const { return std::max<Index>(classes_ - 1, 1); }
-    void write(Index k, const Array<double>& beta) {
+    void write(Index k, const engine::State& s) {
         const auto [i, j] = pairs_[k];
         const Index of_first = rows_[i].size();
-        for (Index p = 0; p < of_first; ++p) coefficients_[(j - 1) * n_ + rows_[i][p]] = beta[p];
-        for (Index p = of_first; p < beta.size(); ++p) coefficients_[i * n_ + rows_[j][p - of_first]] = beta[p];
+        const double unit = nu_ > 0 ? engine::margin(s, first_label(classes_)) : 1.0;
+        for (Index p = 0; p < of_first; ++p) coefficients_[(j - 1) * n_ + rows_[i][p]] = s.beta[p] / unit;
+        for (Index p = of_first; p < s.n(); ++p) coefficients_[i * n_ + rows_[j][p - of_first]] = s.beta[p] / unit;
     }
     /// Number of the machine of two classes, i < j.
     Index pair(Index i, Index j) const { return i * classes_ - i * (i + 1) / 2 + j - i - 1; }
@@ -418,7 +431,7 @@ class Svc {
     void put_coefficients(Record& out) {
         coefficients_.resize(lines() * n_);
         for (Index k = 0; k < pairs_.size(); ++k)
-            if (states_[k]) write(k, states_[k]->beta);
+            if (states_[k]) write(k, *states_[k]);
         Array<char> used(n_, 0);
         for (Index line = 0; line < lines(); ++line)
             for (Index row = 0; row < n_; ++row) used[row] |= coefficients_[line * n_ + row] != 0;
@@ -442,6 +455,7 @@ class Svc {
     }
 
     Index classes_, n_;
+    double nu_;
     Array<double> bounds_;
     bool single_, sparing_ = false;
     Array<Array<Index>> rows_;  // by class
@@ -474,11 +488,12 @@ struct Shuffled {
 };
 
 /// Sigmoids of pairs of classes, from decision values of the rows of each fold by a machine of the rows outside it,
-/// positive for the first class. `bounds` by row; machines of `single_rows` or more begin in single precision.
+/// positive for the first class. `bounds` by row, and `nu`, as for `Svc`; machines of `single_rows` or more begin in
+/// single precision.
 class CrossValidated {
   public:
-    CrossValidated(const engine::Params& params, Array<double> bounds, Index single_rows)
-        : params_(params), bounds_(std::move(bounds)), single_rows_(single_rows) {}
+    CrossValidated(const engine::Params& params, Array<double> bounds, Index single_rows, double nu = 0)
+        : params_(params), bounds_(std::move(bounds)), single_rows_(single_rows), nu_(nu) {}
 
     /// Without meaning when interrupted.
     Array<Sigmoid> sigmoids(const RowValues& values, const Array<Shuffled>& pairs, int threads,
@@ -519,17 +534,23 @@ class CrossValidated {
             std::fill_n(decisions + begin, count, first.empty() ? (second.empty() ? 0.0 : -1.0) : 1.0);
             return;
         }
-        engine::State state = engine::start(second, first, -1.0, bounds_.data());
+        engine::State state = nu_ > 0 ? engine::start_nu_svc(second, first, -1.0, nu_, bounds_.data())
+                                      : engine::start(second, first, -1.0, bounds_.data());
         state.single = state.n() >= single_rows_;
         std::get<Pool<engine::Workspace<V>>>(pools).with([&](engine::Workspace<V>& work) {
             engine::learn(state, params, values, stop, threads, work);
             engine::outputs(state, values, Ids::of(pair.rows).part(begin, count), work, decisions + begin);
+            if (nu_ == 0) return;
+            const double change = engine::nu_intercept(state, -1.0), unit = engine::margin(state, -1.0);
+            for (Index k = begin; k < begin + count; ++k)
+                decisions[k] = (decisions[k] - state.intercept()) / unit + change;
         });
     }
 
     engine::Params params_;
     Array<double> bounds_;
     Index single_rows_;
+    double nu_;
 };
 
 }  // namespace hingeline

@@ -34,13 +34,13 @@ struct Most {
     double value;
     Index at;
 };
-/// The largest gradient with room to rise and its first position (-1: none).
+/// The largest slope with room to rise and its first position (-1: none).
 struct Top {
     double value;
     Index at;
 };
-/// Partner of a top gradient (-1: none), and the distance from it to the smallest gradient with room to fall (0: none
-/// is smaller).
+/// Partner of a top slope (-1: none), and the distance from it to the smallest slope with room to fall (0: none is
+/// smaller).
 struct Partner {
     Index at;
     double gap;
@@ -68,13 +68,14 @@ template <class T> struct PassOps {
     Ascent (*ascend_both)(T* g, const T* k, double a, const T* l, double c, const T* up, const T* dn, Index n);
     /// g[i] += a * (k[i] - l[i]) (no change where k is null), and the extremes then.
     Extremes (*ascend_pair)(T* g, const T* k, const T* l, double a, const T* up, const T* dn, Index n);
-    /// g[i] += a * (k[i] - l[i]) (no change where k is null), and the top then. In single precision a is taken in two
-    /// parts, unless it is a number of single precision, which is faster.
+    /// g[i] += a * (k[i] - l[i]) (no change where k is null), and the largest g[i] + up[i] then, the top. `up` is
+    /// -infinity where there is no room to rise, and in the padding. In single precision a is taken in two parts,
+    /// unless it is a number of single precision, which is faster.
     Top (*rise)(T* g, const T* k, const T* l, double a, const T* up, Index n);
-    /// With fall = top - g[i] > 0 where dn > 0, and bend = top_diagonal + diagonal[i] - 2 k[i], or 1e-12 if that is
-    /// less: the position with the largest fall^2 / bend. A null diagonal is top_diagonal everywhere. Arrays padded
-    /// as for `pass_step`; n < 2^24.
-    Partner (*partner)(const T* g, const T* k, const T* diagonal, const T* dn, double top, double top_diagonal,
+    /// With fall = top - (g[i] + low[i]) > 0, and bend = top_diagonal + diagonal[i] - 2 k[i], or 1e-12 if that is less:
+    /// the position with the largest fall^2 / bend. `low` is infinity where there is no room to fall, and in the
+    /// padding. A null diagonal is top_diagonal everywhere. Arrays padded as for `pass_step`; n < 2^24.
+    Partner (*partner)(const T* g, const T* k, const T* diagonal, const T* low, double top, double top_diagonal,
                        Index n);
     /// Accumulates in double.
     Glance (*glance)(const T* k, const double* a, const T* g, const double* c, Index n);
@@ -102,7 +103,7 @@ struct CoarseOps {
     /// g[i] += a * (k[i] - l[i]), otherwise as `PassOps::rise`.
     Top (*rise)(float* g, const Coarse* k, const Coarse* l, double a, const float* up, Index n);
     /// As `PassOps::partner` with bend = max(2 k[i], 1), in the units of k.
-    Partner (*partner)(const float* g, const Coarse* k, const float* dn, double top, Index n);
+    Partner (*partner)(const float* g, const Coarse* k, const float* low, double top, Index n);
     /// to[c][r] = from[r * stride + c]; rows and columns are multiples of `turn_step`.
     void (*turn)(const Coarse* from, Index stride, int rows, int columns, Coarse* const* to);
 };

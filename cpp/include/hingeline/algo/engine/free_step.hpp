@@ -20,19 +20,20 @@ namespace hingeline::engine {
 
 template <class T> class FreeStep {
   public:
-    /// The free positions, the reference first, and their d. `row_of(p)` is a row of K over the working set. False if
-    /// there are too few of them.
-    template <class RowOf>
-    bool find(const T* v, const T* up, const T* low, const T* diagonal, Index size, Index most, RowOf&& row_of) {
-        choose(v, up, low, diagonal, size, most);
-        return solve(v, diagonal, rounding, row_of, nullptr);
+    /// The reference and others of the free positions, at most `most`, and their d. `slope_of(p)` is the slope of the
+    /// objective, `row_of(p)` a row of K over the working set. False if there are too few positions.
+    template <class SlopeOf, class RowOf>
+    bool find(Array<Index> free, SlopeOf&& slope_of, const T* diagonal, Index most, RowOf&& row_of) {
+        choose(std::move(free), slope_of, diagonal, most);
+        return solve(slope_of, diagonal, rounding, row_of, nullptr);
     }
     /// The same for given positions, the first of which is the reference. `ridge` is added to the diagonal of A,
     /// relative to that of K. False also when interrupted.
-    template <class V, class RowOf> bool find(const Array<Index>& positions, const V* v, const T* diagonal,
-                                              double ridge, RowOf&& row_of, Interrupt* interrupt) {
+    template <class SlopeOf, class RowOf> bool find_all(const Array<Index>& positions, SlopeOf&& slope_of,
+                                                        const T* diagonal, double ridge, RowOf&& row_of,
+                                                        Interrupt* interrupt) {
         free_ = positions;
-        return solve(v, diagonal, ridge, row_of, interrupt);
+        return solve(slope_of, diagonal, ridge, row_of, interrupt);
     }
     /// The same step with the further condition direction()[k] = value: cheaper than a factorisation without the point.
     /// False if the conditions depend on each other.
@@ -91,15 +92,15 @@ template <class T> class FreeStep {
         }
         return true;
     }
-    template <class V, class RowOf>
-    bool solve(const V* v, const T* diagonal, double ridge, RowOf&& row_of, Interrupt* interrupt) {
+    template <class SlopeOf, class RowOf>
+    bool solve(SlopeOf&& slope_of, const T* diagonal, double ridge, RowOf&& row_of, Interrupt* interrupt) {
         const Index m = free_.size() - 1;
         if (m < 1) return false;
         fill(diagonal, ridge, row_of);
         if (!factor_.decompose(0.0, interrupt)) return false;
         solution_.assign(padded(m), 0.0);
-        const double reference = static_cast<double>(v[free_[0]]);
-        for (Index i = 0; i < m; ++i) solution_[i] = scale_[i] * (static_cast<double>(v[free_[i + 1]]) - reference);
+        const double reference = slope_of(free_[0]);
+        for (Index i = 0; i < m; ++i) solution_[i] = scale_[i] * (slope_of(free_[i + 1]) - reference);
         factor_.solve(solution_.data());
         held_.clear(), columns_.clear(), products_.clear();
         return spread(solution_);
@@ -121,13 +122,13 @@ template <class T> class FreeStep {
     }
 
     /// The reference is the point with the smallest diagonal: the differences with it lose least.
-    void choose(const T* v, const T* up, const T* low, const T* diagonal, Index size, Index most) {
-        free_.clear();
-        for (Index p = 0; p < size; ++p)
-            if (up[p] > 0 && low[p] > 0) free_.push_back(p);
+    template <class SlopeOf> void choose(Array<Index> free, SlopeOf&& slope_of, const T* diagonal, Index most) {
+        free_ = std::move(free);
         if (free_.size() > most) {
             const auto first = free_.begin();
-            const auto above = [&](Index a, Index b) { return v[a] > v[b] || (v[a] == v[b] && a < b); };
+            const auto above = [&](Index a, Index b) {
+                return slope_of(a) > slope_of(b) || (slope_of(a) == slope_of(b) && a < b);
+            };
             std::nth_element(first, first + most / 2, free_.end(), above);
             std::nth_element(first + most / 2, free_.end() - most / 2, free_.end(), above);
             free_.erase(first + most / 2, free_.end() - most / 2);

@@ -4,8 +4,13 @@
 //     j = argmax (v_i - v_j)^2 / a_ij over low with v_j < v_i,  a_ij = K_ii + K_jj - 2 K_ij, or 1e-12 if that is <= 0
 //     d = (v_i - v_j) / a_ij, clipped to the box (up to it if a_ij <= 0);  beta_i += d, beta_j -= d, v -= d (K_i - K_j)
 //
-// v is in the precision of the kernel values and relative to `centre`, so that single precision resolves the
-// differences that decide. beta is in double.
+// Here v_i is the rise of i and v_j the fall of j (state.hpp). With e > 0 a coefficient that passes zero loses 2 e of
+// its slope there: d is the maximum of a concave function of three pieces. Of two groups one is worked on at a time: it
+// changes when the violation has halved, and after `longest_turn` steps.
+//
+// v is in the precision of the kernel values and relative to a centre for each group, so that single precision resolves
+// the differences that decide. beta is in double. The slopes are v + up and v + low, with +-e in these arrays, and
+// infinity where there is no room.
 #pragma once
 
 #include "hingeline/algo/engine/free_step.hpp"
@@ -22,7 +27,7 @@ enum class SmoEnd { tolerance, steps, rounding, interrupted };
 /// Steps and choices of pairs with rows of kernel values in the precision of v.
 template <class T> struct FineRows {
     using Value = T;
-    /// v -= d (K_i - K_j); returns the new top.
+    /// v -= d (K_i - K_j); returns the new top, the largest of v + up.
     static Top rise(T* v, const T* row_i, const T* row_j, double d, const T* up, Index n) {
         return pass_ops<T>().rise(v, row_i, row_j, -d, up, n);
     }
@@ -48,8 +53,8 @@ template <class T> class Smo {
   public:
     /// Solve the problem restricted to `positions`; beta of the state is changed, its v is not. `coarse`: with kernel
     /// values in 16 bits.
-    template <class L> SmoEnd solve(State& s, const Array<Index>& positions, const L& local, double centre, double tol,
-                                    Index most, std::size_t bytes, std::vector<SumScratch<T>>& scratch,
+    template <class L> SmoEnd solve(State& s, const Array<Index>& positions, const L& local, const Pair& centre,
+                                    double tol, Index most, std::size_t bytes, std::vector<SumScratch<T>>& scratch,
                                     Interrupt* interrupt, bool coarse = false) {
         load(s, positions, local, centre, bytes, coarse ? sizeof(Coarse) : sizeof(T));
         for (SumScratch<T>& one : scratch) local.prepare(one);
@@ -61,8 +66,10 @@ template <class T> class Smo {
             }
         return pairs<FineRows<T>>(s, positions, local, tol, most, scratch, interrupt);
     }
-    /// v of position p of the working set after `solve`.
-    double value(Index p) const { return centre_ + static_cast<double>(arrays_[0][p]); }
+    /// v of position i of the state, p of the working set, after `solve`.
+    double value(const State& s, Index i, Index p) const {
+        return centre_[s.group(i)] + static_cast<double>(arrays_[0][p]);
+    }
 
     /// Newton steps of the last `solve`; they leave larger errors in v than pairs.
     Index newton_steps() const { return newton_steps_; }
@@ -91,7 +98,7 @@ template <class T> class Smo {
         product(s, list, coef, local, scratch, sums.reserve(padded(size_)));
         double error = 0;
         for (Index p = 0; p < size_; ++p) {
-            const T fresh = static_cast<T>(s.y[positions[p]] - sums.data()[p] - centre_);
+            const T fresh = static_cast<T>(s.p[positions[p]] - sums.data()[p] - centre_[s.group(positions[p])]);
             error = std::max(error, static_cast<double>(std::abs(fresh - v()[p])));
             v()[p] = fresh;
         }
@@ -100,7 +107,7 @@ template <class T> class Smo {
 
   private:
     static constexpr double least_curve = 1e-12;  // as LIBSVM
-    static constexpr Index poll_every = 256;
+    static constexpr Index poll_every = 256, longest_turn = 256;
 
     template <class Form, class L> SmoEnd pairs(State& s, const Array<Index>& positions, const L& local, double tol,
                                                 Index most, std::vector<SumScratch<T>>& scratch, Interrupt* interrupt) {
@@ -110,9 +117,24 @@ template <class T> class Smo {
         const auto look = [&] { return Form::rise(v(), nullptr, nullptr, 0.0, up(), size_); };
         Top top = look();
         gap_ = 0;
+        const int groups = s.groups();
+        int optimal = 0;              // groups in a row that need no step
+        Index turn = 0;               // steps since the last change of the group
+        double other_gap = infinity;  // of the other group, then
+        const auto change_group = [&] {
+            other_gap = std::exchange(gap_, 0.0), turn = 0;
+            group_ = 1 - group_;
+            set_rooms(s, positions);
+            top = look();
+        };
         for (Index step = 0;; ++step) {
-            if (top.at < 0) return SmoEnd::tolerance;
             if (step % poll_every == 0 && interrupt && interrupt->requested()) return SmoEnd::interrupted;
+            if (groups > 1 && (turn >= longest_turn || gap_ < 0.5 * other_gap) && turn > 0) change_group();
+            if (top.at < 0) {
+                if (++optimal == groups) return SmoEnd::tolerance;
+                change_group();
+                continue;
+            }
             middle_ = top.value - 0.5 * gap_;
             if constexpr (fine)
                 if (const Index made = free_points(s, positions, step, most, row_of, interrupt); made >= 0) {
@@ -126,17 +148,19 @@ template <class T> class Smo {
             const K* const row_i = row_of(i);
             const double own = static_cast<double>(diagonal()[i]);
             const auto [j, gap] = Form::partner(v(), row_i, even_ ? nullptr : diagonal(), low(), top.value, own, size_);
-            if (gap <= tol) return SmoEnd::tolerance;
+            if (gap <= tol) {
+                if (++optimal == groups) return SmoEnd::tolerance;
+                change_group();
+                continue;
+            }
             if (step >= most) return SmoEnd::steps;
             if (j < 0) return SmoEnd::rounding;
             gap_ = gap;
             const double curve = Form::curve(own, static_cast<double>(diagonal()[j]), row_i[j]);
-            const double fall = top.value - static_cast<double>(v()[j]);
+            const double fall = top.value - (static_cast<double>(v()[j]) + static_cast<double>(low()[j]));
             const Index a = positions[i], b = positions[j];
-            const double room_i = s.high(a) - s.beta[a], room_j = s.beta[b] - s.low(b), room = std::min(room_i, room_j);
-            // A step to no bound may be rounded: factors in the precision of v are faster.
-            const double wanted = static_cast<double>(static_cast<T>(fall / (curve > 0 ? curve : least_curve)));
-            const double d = curve > 0 || std::isinf(room) ? std::min(wanted, room) : room;
+            const double room_i = s.high(a) - s.beta[a], room_j = s.beta[b] - s.low(b);
+            const double d = length(s, a, b, fall, curve, std::min(room_i, room_j));
             const double before = s.beta[a], other = s.beta[b];
             s.beta[a] = d == room_i ? s.high(a) : before + d;
             s.beta[b] = d == room_j ? s.low(b) : other - d;
@@ -145,8 +169,27 @@ template <class T> class Smo {
             pace_.gain += d * (fall - 0.5 * d * curve);
             const K* const row_j = row_of(j);
             top = Form::rise(v(), row_i, row_j, d, up(), size_);
-            ++s.steps;
+            ++s.steps, ++turn;
+            optimal = 0;
         }
+    }
+    /// Length of a step of beta_a upwards and beta_b downwards, where the slope is `fall` at first.
+    static double length(const State& s, Index a, Index b, double fall, double curve, double room) {
+        double from = 0;  // of the piece
+        if (s.e > 0) {
+            const double first = s.beta[a] < 0 ? -s.beta[a] : infinity, second = s.beta[b] > 0 ? s.beta[b] : infinity;
+            for (const double kink : {std::min(first, second), std::max(first, second)}) {
+                if (!(kink < room)) break;
+                const double lost = std::max(curve, 0.0) * (kink - from);
+                if (fall <= lost) break;
+                fall -= lost + 2 * s.e;
+                if (fall <= 0) return kink;
+                from = kink;
+            }
+        }
+        // A step to no bound may be rounded: factors in the precision of v are faster.
+        const double wanted = static_cast<double>(static_cast<T>(fall / (curve > 0 ? curve : least_curve)));
+        return curve > 0 || std::isinf(room) ? std::min(from + wanted, room) : room;
     }
 
     /// When to try Newton steps: after ten steps per point, and then as often as it pays.
@@ -177,7 +220,7 @@ template <class T> class Smo {
         Move all;
         for (Move one{.length = 0}; one.length < 1; ++newton_steps_) {
             if (interrupt && interrupt->requested()) break;
-            if (!free_step_.find(v(), up(), low(), diagonal(), size_, points, row_of)) break;
+            if (!free_step_.find(list_free(), slopes(), diagonal(), points, row_of)) break;
             if (all.pairs + free_step_.positions().size() - 1 > most) break;
             one = move(s, positions, row_of);
             all.gain += one.gain, all.cost += one.cost, all.pairs += one.pairs;
@@ -190,10 +233,21 @@ template <class T> class Smo {
     }
     /// Whether more than half of the rows will be needed: those of violators drawn at random and of free points.
     bool most_rows_needed(const State& s) { return s.filling || 2 * free_count() > size_; }
+    bool is_free(Index p) { return up()[p] == low()[p]; }  // one slope: other points have two, or no room
     Index free_count() {
         Index free = 0;
-        for (Index p = 0; p < size_; ++p) free += up()[p] > 0 && low()[p] > 0;
+        for (Index p = 0; p < size_; ++p) free += is_free(p);
         return free;
+    }
+    Array<Index> list_free() {
+        Array<Index> free;
+        for (Index p = 0; p < size_; ++p)
+            if (is_free(p)) free.push_back(p);
+        return free;
+    }
+    /// Slope of the objective at a free position.
+    auto slopes() {
+        return [this](Index p) { return static_cast<double>(v()[p]) + static_cast<double>(up()[p]); };
     }
     /// Expected cost of Newton steps on all free points: each bound that is met costs one.
     double all_points_cost() {
@@ -218,15 +272,13 @@ template <class T> class Smo {
         s.newton_at = s.steps;
         s.newton_wait = std::max(1.0, 2 * s.newton_wait);  // unless it succeeds
         next_count_ = 0;
-        Array<Index> free;
-        for (Index p = 0; p < size_; ++p)
-            if (up()[p] > 0 && low()[p] > 0) free.push_back(p);
+        const Array<Index> free = list_free();
         if (!clip(s, positions, free, row_of, interrupt)) return 0;
         double slope = 0, bend = 0;
         for (const Index p : free) {
-            const double change = target_[p] - s.beta[positions[p]], before = static_cast<double>(v()[p]);
-            slope += change * before;
-            bend += change * (before - target_v_[p]);
+            const double change = target_[p] - s.beta[positions[p]];
+            slope += change * slopes()(p);
+            bend += change * (static_cast<double>(v()[p]) - target_v_[p]);
         }
         if (!(slope > 0)) return 0;
         const double length = slope < bend ? slope / bend : 1.0;
@@ -257,6 +309,7 @@ template <class T> class Smo {
             target_v_[p] = static_cast<double>(v()[p]);
         }
         const double ridge = even_ ? FreeStep<T>::small_rounding : FreeStep<T>::rounding;
+        const auto target_slopes = [&](Index p) { return target_v_[p] + static_cast<double>(up()[p]); };
         const auto move_to = [&](Index p, double to) {
             const T* const row = row_of(p);
             const double weight = target_[p] - to;
@@ -264,7 +317,7 @@ template <class T> class Smo {
             target_[p] = to;
         };
         for (int round = 0; round < most_rounds && list.size() > 1; ++round) {
-            if (!free_step_.find(list, target_v_.data(), diagonal(), ridge, row_of, interrupt)) return false;
+            if (!free_step_.find_all(list, target_slopes, diagonal(), ridge, row_of, interrupt)) return false;
             const Array<double>& direction = free_step_.direction();
             Array<double> ends(list.size(), infinity);  // bounds of the points that leave the box
             Array<Index> leaving;
@@ -273,8 +326,8 @@ template <class T> class Smo {
                 for (Index k = 0; k < list.size(); ++k) {
                     const Index i = positions[list[k]];
                     const double to = target_[list[k]] + direction[k];
-                    if (ends[k] < infinity || (to >= s.low(i) && to <= s.high(i))) continue;
-                    ends[k] = to < s.low(i) ? s.low(i) : s.high(i);
+                    if (ends[k] < infinity || (to >= s.smooth_low(i) && to <= s.smooth_high(i))) continue;
+                    ends[k] = to < s.smooth_low(i) ? s.smooth_low(i) : s.smooth_high(i);
                     leaving.push_back(k);
                 }
             };
@@ -310,16 +363,19 @@ template <class T> class Smo {
         const auto reach = [&](Index k) {  // steps to the bound
             const Index i = positions[free[k]];
             if (direction[k] == 0) return infinity;
-            return ((direction[k] > 0 ? s.high(i) : s.low(i)) - s.beta[i]) / direction[k];
+            return ((direction[k] > 0 ? s.smooth_high(i) : s.smooth_low(i)) - s.beta[i]) / direction[k];
         };
         Move out{.cost = FreeStep<T>::cost(free.size(), size_), .pairs = free.size() - 1};
         for (Index k = 0; k < free.size(); ++k) out.length = std::min(out.length, reach(k));
-        Array<double> change;
-        const auto count_gain = [&](Index k) { out.gain += 0.5 * change[k] * static_cast<double>(v()[free[k]]); };
+        Array<double> change, shift;  // changes, and slopes minus v on this piece
+        for (const Index p : free) shift.push_back(static_cast<double>(up()[p]));
+        const auto count_gain = [&](Index k) {
+            out.gain += 0.5 * change[k] * (static_cast<double>(v()[free[k]]) + shift[k]);
+        };
         for (Index k = 0; k < free.size(); ++k) {
             const Index i = positions[free[k]];
-            const double before = s.beta[i], bound = direction[k] > 0 ? s.high(i) : s.low(i);
-            const double after = std::clamp(before + out.length * direction[k], s.low(i), s.high(i));
+            const double before = s.beta[i], bound = direction[k] > 0 ? s.smooth_high(i) : s.smooth_low(i);
+            const double after = std::clamp(before + out.length * direction[k], s.smooth_low(i), s.smooth_high(i));
             s.beta[i] = reach(k) <= out.length ? bound : after;
             note_change(s, free[k], i);
             change.push_back(s.beta[i] - before);
@@ -360,10 +416,13 @@ template <class T> class Smo {
     T* low() { return arrays_[2]; }
     T* diagonal() { return arrays_[3]; }
 
-    template <class L> void load(const State& s, const Array<Index>& positions, const L& local, double centre,
+    template <class L> void load(const State& s, const Array<Index>& positions, const L& local, const Pair& centre,
                                  std::size_t bytes, std::size_t width) {
         size_ = positions.size();
         centre_ = centre;
+        group_ = 0;
+        // Also in lower precision a point at zero has two slopes.
+        shift_ = s.e > 0 ? std::max(static_cast<T>(s.e), std::numeric_limits<T>::min()) : T(0);
         pace_ = {.next = first_try * size_};
         newton_steps_ = 0;
         next_count_ = 0;
@@ -373,19 +432,27 @@ template <class T> class Smo {
         local.diagonal(diagonal());
         even_ = std::all_of(diagonal(), diagonal() + size_, [&](T value) { return value == diagonal()[0]; });
         for (Index p = 0; p < size_; ++p) {
-            v()[p] = static_cast<T>(s.v[positions[p]] - centre);
-            set_room(s, p, positions[p]);
+            const Index i = positions[p];
+            v()[p] = static_cast<T>(s.v[i] - centre[s.group(i)]);
         }
+        set_rooms(s, positions);
     }
     /// beta of position i, at p of the working set, has changed.
     void note_change(State& s, Index p, Index i) {
         constexpr double almost = 1 - 1e-9;  // rounding errors leave coefficients beside their bounds
-        s.bounded = s.bounded || std::abs(s.beta[i]) >= almost * s.bound[i];
+        s.bounded = s.bounded || std::abs(s.beta[i]) >= almost * s.bound(i);
         set_room(s, p, i);
     }
     void set_room(const State& s, Index p, Index i) {
-        up()[p] = s.is_up(i) ? T(1) : T(0);
-        low()[p] = s.is_low(i) ? T(1) : T(0);
+        constexpr T none = std::numeric_limits<T>::infinity();
+        const bool here = s.group(i) == group_;
+        up()[p] = !here || !s.is_up(i) ? -none : s.beta[i] < 0 ? shift_ : -shift_;
+        low()[p] = !here || !s.is_low(i) ? none : s.beta[i] > 0 ? -shift_ : shift_;
+    }
+    void set_rooms(const State& s, const Array<Index>& positions) {
+        for (Index p = 0; p < size_; ++p) set_room(s, p, positions[p]);
+        std::fill(up() + size_, up() + padded(size_), -std::numeric_limits<T>::infinity());
+        std::fill(low() + size_, low() + padded(size_), std::numeric_limits<T>::infinity());
     }
 
     /// p and the positions without a row that violate most, at most `count` in all.
@@ -397,7 +464,7 @@ template <class T> class Smo {
         T* const violation = arrays_[4];
         for (Index i = 0; i < size_; ++i) {
             const T above = values[i] - middle;
-            violation[i] = std::max(above * rise[i], -above * fall[i]);
+            violation[i] = std::max(above + rise[i], -(above + fall[i]));
         }
         violation[p] = 0;
         most_.clear();
@@ -423,7 +490,9 @@ template <class T> class Smo {
     }
 
     Index size_ = 0, newton_steps_ = 0;
-    double centre_ = 0;
+    Pair centre_{};
+    int group_ = 0;                // whose points have room
+    T shift_ = 0;                  // e
     double gap_ = 0, middle_ = 0;  // of the last pair
     bool even_ = false;            // the diagonal is constant
     Parallel<T, 5> arrays_;        // v, up, low, diagonal; violations

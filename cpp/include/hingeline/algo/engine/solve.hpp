@@ -1,10 +1,10 @@
-// The block solver of the soft-margin SVM: SMO on working sets of thousands of points.
+// The block solver of exact kernel machines (state.hpp): SMO on working sets of thousands of points.
 //
 //     A = all points (active)
 //     loop
-//         m, M over A
-//         if m - M <= tol, or A is shrunk and m - M has fallen to a few percent (or per mille):
-//             bring v outside A up to date;  stop if m - M <= tol over all points
+//         m, M over A, of each group;  gap = the largest m - M
+//         if gap <= tol, or A is shrunk and the gap has fallen to a few percent (or per mille):
+//             bring v outside A up to date;  stop if gap <= tol over all points
 //             A = points near the margin, if they are fewer than 60 %
 //         W = working set out of A (working_set.hpp);  SMO on W (smo.hpp)
 //         v[A] -= K[A, changed] (change of beta), in tiles that are summed at once and not stored
@@ -15,8 +15,8 @@
 // single precision (iterative refinement). If this does not converge, all further kernel values are in double. The
 // other points are further from violating than any error seen.
 //
-// Invariants. sum beta = 0, D never decreases (to rounding). The result does not depend on threads, cache or how the
-// steps are divided into calls.
+// Invariants. The fixed sums hold, D never decreases (to rounding). The result does not depend on threads, cache or how
+// the steps are divided into calls.
 //
 // Where we differ from LIBSVM: the sequence of pairs, not the problem, the stopping rule or the treatment of kernels
 // that are not positive semi-definite.
@@ -61,12 +61,14 @@ template <class Source> class Solver {
           threads_(threads),
           most_steps_(most_steps(p, state.n())),
           w(work) {
-        endless_ = std::any_of(s.bound.begin(), s.bound.end(), [](double c) { return std::isinf(c); });
+        endless_ = std::any_of(s.upper.begin(), s.upper.end(), [](double c) { return std::isinf(c); }) ||
+                   std::any_of(s.lower.begin(), s.lower.end(), [](double c) { return std::isinf(c); });
     }
 
     /// Make outer steps until the tolerance is reached or the budget is spent.
     void run() {
         if (s.stale && !refresh()) return interrupt();
+        if (s.unit == 0) measure();
         for (Index done = 0; s.reason == Reason::running; ++done) {
             if (!settle()) return interrupt();
             if (s.reason != Reason::running || done >= stop_.max_steps) return;
@@ -82,11 +84,26 @@ template <class Source> class Solver {
 
     void interrupt() { s.reason = Reason::interrupted; }
 
+    /// The unit of v: its standard deviation in the groups.
+    void measure() {
+        double sum = 0;
+        for (const int g : {0, 1}) {
+            const Index from = g == 0 ? 0 : s.split, to = g == 0 ? s.split : s.n();
+            if (from == to) continue;
+            const auto size = static_cast<double>(to - from);
+            const double mean = std::accumulate(s.v.begin() + from, s.v.begin() + to, 0.0) / size;
+            for (Index i = from; i < to; ++i) sum += (s.v[i] - mean) * (s.v[i] - mean);
+        }
+        s.unit = sum > 0 ? std::sqrt(sum / static_cast<double>(s.n())) : 1.0;
+    }
+
     // ---- sums of kernel values -------------------------------------------------------------------------
 
     /// out[k] = sum_j coef[j] K(base[j], queries[k]), positions of the state. False when interrupted.
     template <class T> bool sweep(Tools<Source, T>& tools, const Array<Index>& queries, const Array<Index>& base,
                                   const double* coef, double* out) {
+        const auto of_second = [&](const Array<Index>& list) { return !list.empty() && list.back() >= s.split; };
+        if (s.mirrored && (of_second(queries) || of_second(base))) return sweep_rows(tools, queries, base, coef, out);
         std::fill_n(out, queries.size(), 0.0);
         w.ids.resize(queries.size());
         for (Index k = 0; k < queries.size(); ++k) w.ids[k] = s.row[queries[k]];
@@ -112,6 +129,24 @@ template <class Source> class Solver {
         }
         return true;
     }
+    /// The same where two positions may have one row: with each row once, named by its position in the first group.
+    template <class T> bool sweep_rows(Tools<Source, T>& tools, const Array<Index>& queries, const Array<Index>& base,
+                                       const double* coef, double* out) {
+        const auto first = [&](Index i) { return i < s.split ? i : i - s.split; };
+        Array<double> change(s.split, 0.0);
+        for (Index j = 0; j < base.size(); ++j) change[first(base[j])] += coef[j];
+        Array<Index> place(s.split, -1), some, rows;
+        for (const Index i : queries) place[first(i)] = 0;
+        Array<double> weights;
+        for (Index i = 0; i < s.split; ++i) {
+            if (place[i] == 0) place[i] = some.size(), some.push_back(i);
+            if (change[i] != 0) rows.push_back(i), weights.push_back(change[i]);
+        }
+        Array<double> sums(some.size());
+        if (!sweep(tools, some, rows, weights.data(), sums.data())) return false;
+        for (Index k = 0; k < queries.size(); ++k) out[k] = sums[place[first(queries[k])]];
+        return true;
+    }
     template <class T> void prepare(Tools<Source, T>& tools) { tools.scratch.resize(std::max(threads_, 1)); }
 
     /// v of some positions from beta, in double. False when interrupted; then v is not changed.
@@ -122,7 +157,7 @@ template <class Source> class Solver {
             if (s.beta[i] != 0) base.push_back(i), coef.push_back(s.beta[i]);
         w.sums.resize(positions.size());
         if (!sweep(w.twice, positions, base, coef.data(), w.sums.data())) return false;
-        for (Index k = 0; k < positions.size(); ++k) s.v[positions[k]] = s.y[positions[k]] - w.sums[k];
+        for (Index k = 0; k < positions.size(); ++k) s.v[positions[k]] = s.p[positions[k]] - w.sums[k];
         return true;
     }
 
@@ -164,7 +199,8 @@ template <class Source> class Solver {
             if (s.beta[i] != s.synced[i]) changed.push_back(i), change.push_back(s.beta[i] - s.synced[i]);
             if (inside[i]) continue;
             outside.push_back(i);
-            if ((s.is_up(i) && s.v[i] + reach > l_.top) || (s.is_low(i) && s.v[i] - reach < l_.bottom))
+            const Look& l = l_.of[s.group(i)];
+            if ((s.is_up(i) && s.rise(i) + reach > l.top) || (s.is_low(i) && s.fall(i) - reach < l.bottom))
                 near.push_back(i);
         }
         const bool few = 2 * near.size() <= outside.size();
@@ -182,17 +218,16 @@ template <class Source> class Solver {
     /// d beta' K d beta = -d beta' d v needs v of active points only. Rounding errors of v are less than `rounding`, or
     /// `verify` finds them.
     double farthest_move() const {
-        constexpr double rounding = 0.05;
+        const double rounding = 0.05 * s.unit;
         if (!Local<Source, double>::unit_diagonal(source_)) return infinity;
         double square = 0;
         for (const Index i : s.active) square += (s.beta[i] - s.synced[i]) * (s.synced_v[i] - s.v[i]);
         return std::sqrt(std::max(square, 0.0)) + rounding;
     }
 
-    void shrink(const Look& l) {
+    void shrink(const Looks& l) {
         constexpr double share = 0.6;  // a larger active set does not pay for the synchronisation
-        const double b = l.intercept();
-        Array<Index> active = near_margin(s, b, active_band(s, b));
+        Array<Index> active = near_margin(s, l.levels(), active_band(s, l.levels()));
         if (static_cast<double>(active.size()) >= share * static_cast<double>(s.n())) return;
         s.active = std::move(active);
         s.synced_dual = dual_objective(s);
@@ -212,7 +247,7 @@ template <class Source> class Solver {
         }
         s.gap_at_sync = s.violation = l_.gap();
         if (s.violation <= p_.tol && !(s.single ? verify() : true)) return false;
-        s.intercept = engine::intercept(s, s.active, l_);
+        s.level = engine::levels(s, s.active, l_);
         if (s.steps >= most_steps_) {  // even if the last step reached the tolerance, as LIBSVM
             s.reason = Reason::steps;
         } else if (s.violation <= p_.tol) {
@@ -227,10 +262,10 @@ template <class Source> class Solver {
 
     /// Compute v near the margin in double, and the violation from it. False when interrupted.
     bool verify() {
-        double band = 0.05;
+        double band = 0.05 * s.unit;
         Array<double> before;
         for (;;) {
-            const Array<Index> near = near_margin(s, l_.intercept(), band);
+            const Array<Index> near = near_margin(s, l_.levels(), band);
             before.clear();
             for (const Index i : near) before.push_back(s.v[i]);
             if (!compute(near)) return false;
@@ -287,7 +322,8 @@ template <class Source> class Solver {
         const double error_of_coarse =
             sizeof(T) == 4 && Local<Source, T>::unit_diagonal(source_) ? coarse_unit * s.length : infinity;
         const bool wide = error_of_coarse <= 0.1 * l_.gap() && s.effort < 3;
-        const Index q = s.n() <= smallest_block ? s.n() : block_size(s.n(), s.active.size(), l_.free, s.filling, wide);
+        const Index q =
+            s.n() <= smallest_block ? s.n() : block_size(s.n(), s.active.size(), l_.free(), s.filling, wide);
         const bool whole = q == s.n();
         if (whole) {
             w.positions = s.active;
@@ -309,7 +345,7 @@ template <class Source> class Solver {
         for (const Index i : w.positions) w.before.push_back(s.beta[i]);
         const Index most = std::min(whole ? most_of_whole() : 20 * q, most_steps_ - s.steps);
         const Index steps_before = s.steps;
-        const SmoEnd end = tools.smo.solve(s, w.positions, tools.local, l_.middle(), inner_tol, most, p_.cache_bytes,
+        const SmoEnd end = tools.smo.solve(s, w.positions, tools.local, l_.middles(), inner_tol, most, p_.cache_bytes,
                                            tools.scratch, stop_.interrupt, coarse);
         ++s.outer;
         s.effort = static_cast<double>(s.steps - steps_before) / static_cast<double>(q);
@@ -323,7 +359,7 @@ template <class Source> class Solver {
         if (!whole) s.working = w.positions;
         if (!complete) {
             s.stale = true;
-            keep_intercept(tools.smo);
+            keep_levels(tools.smo);
             return false;
         }
         s.violation = look(s, s.active).gap();
@@ -353,23 +389,20 @@ template <class Source> class Solver {
             return true;
         }
         if (tools.smo.newton_steps() > 0) error = tools.smo.renew(s, w.positions, tools.local, tools.scratch);
-        for (Index k = 0; k < w.positions.size(); ++k) s.v[w.positions[k]] = tools.smo.value(k);
+        for (Index k = 0; k < w.positions.size(); ++k) s.v[w.positions[k]] = tools.smo.value(s, w.positions[k], k);
         return true;
     }
 
-    /// Intercept of an interrupted step from the values of the working set.
-    template <class T> void keep_intercept(const Smo<T>& smo) {
-        Look l;
-        double sum = 0;
-        for (Index k = 0; k < w.positions.size(); ++k) {
-            const Index i = w.positions[k];
-            const double v = smo.value(k);
-            if (s.is_up(i)) l.top = std::max(l.top, v);
-            if (s.is_low(i)) l.bottom = std::min(l.bottom, v);
-            if (s.is_free(i)) ++l.free, sum += v;
-        }
-        if (l.free > 0) l.free_mean = sum / static_cast<double>(l.free);
-        s.intercept = l.intercept();
+    /// Levels of an interrupted step from the values of the working set.
+    template <class T> void keep_levels(const Smo<T>& smo) {
+        w.sums.resize(w.positions.size());
+        const auto exchange = [&] {
+            for (Index k = 0; k < w.positions.size(); ++k) std::swap(s.v[w.positions[k]], w.sums[k]);
+        };
+        for (Index k = 0; k < w.positions.size(); ++k) w.sums[k] = smo.value(s, w.positions[k], k);
+        exchange();
+        s.level = look(s, w.positions).levels();
+        exchange();
     }
 
     State& s;
@@ -380,7 +413,7 @@ template <class Source> class Solver {
     const Index most_steps_;
     bool endless_ = false;  // a bound is infinite
     Workspace<Source>& w;
-    Look l_;
+    Looks l_;
 };
 
 /// Make outer steps until the tolerance is reached, the budget is spent or an interrupt is requested.
@@ -400,7 +433,7 @@ void outputs(const State& state, const Source& source, Ids queries, Workspace<So
     Array<double> coef;
     for (Index i = 0; i < state.n(); ++i)
         if (state.beta[i] != 0) rows.push_back(state.row[i]), coef.push_back(state.beta[i]);
-    std::fill_n(out, queries.count, state.intercept);
+    std::fill_n(out, queries.count, state.intercept());
     if (rows.empty()) return;
     Local<Source, double>& local = work.twice.local;
     local.take(source, Ids::of(rows));

@@ -1,18 +1,33 @@
-// Soft-margin SVM (C-SVC) with an intercept: problem, state of one machine, quantities of its solution.
+// Exact kernel machines: the problem, the state of one machine, quantities of its solution.
 //
-// Problem. Labels y = +1, -1, bounds c_i = C w_i (infinity allowed):
+// Problem. With a linear term p, a penalty e >= 0 and bounds l_i <= 0 <= u_i (infinity allowed):
 //
-//     minimise 1/2 |w|^2 + sum c_i xi_i,  y_i (w.phi(x_i) + b) >= 1 - xi_i,  xi >= 0
+//     maximise D(beta) = p'beta - 1/2 beta'K beta - e sum |beta_i|,  l_i <= beta_i <= u_i
 //
-// has the dual  maximise D(beta) = sum y_i beta_i - 1/2 beta'K beta,  sum beta_i = 0,  0 <= y_i beta_i <= c_i, and
-// f(x) = sum beta_i K(x_i, x) + b.
+// where the sum of beta is fixed: over all points, or over each of two groups of points. With c_i = C w_i:
 //
-// Symbols. v = y - K beta. A point is *up* if its beta may rise, *low* if it may fall, *free* if both. m is the largest
-// v of the up points, M the smallest v of the low points. beta is optimal iff the violation m - M is at most 0; LIBSVM
-// stops at m - M <= tol, and so do we. D = 1/2 sum beta_i (y_i + v_i); f(x_i) = y_i - v_i + b.
+//     machine      p     e        box of beta_i            fixed
+//     SVC          y     0        y_i beta_i in [0, c_i]   sum = 0
+//     SVR          y     epsilon  [-c_i, c_i]              sum = 0
+//     one-class    0     0        [0, w_i]                 sum = nu sum w
+//     NuSVC        0     0        y_i beta_i in [0, w_i]   sum of each class = y nu sum w / 2
+//     NuSVR        y     0        [0, c_i], [-c_i, 0]      sum of each group = +- nu sum c / 2
+//
+// NuSVR has two positions for each row, one of each group; the coefficient of the row is the sum of both.
+//
+// Symbols. v = p - K beta. The rise of a point is the slope of D if its beta rises, its fall the slope that is undone
+// if its beta falls: v_i - e on the positive side, v_i + e on the negative side; at beta_i = 0 they differ. A point is
+// *up* if its beta may rise, *low* if it may fall, *free* if it may do both at one slope. In each group m is the
+// largest rise of the up points, M the smallest fall of the low points. beta is optimal iff m <= M in each group;
+// LIBSVM stops if the violation, the largest m - M, is at most tol, and so do we. The level b of a group is the
+// multiplier of its sum: v = b +- e at the free points. With one group it is the intercept, and f(x_i) = p_i - v_i + b.
+//
+// D = 1/2 sum beta_i (p_i + v_i) - e sum |beta_i|. The primal objective exceeds it by the sum over the points of
+// h_i(v_i - b) - beta_i (v_i - b) + e |beta_i|, where h_i(u) = max(u_i (u - e), l_i (u + e), 0) is the loss.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -38,15 +53,24 @@ inline Index most_steps(const Params& p, Index n) {
     return p.max_steps >= 0 ? p.max_steps : std::max<Index>(10'000'000, 1000 * n);
 }
 
-/// One machine: everything that the next `learn` needs, and its result. Positions are the rows of the first class, then
+/// One value for each group.
+using Pair = std::array<double, 2>;
+
+/// One machine: everything that the next `learn` needs, and its result. The positions of the first group come before
 /// those of the second.
 struct State {
-    Array<Index> row;     // number in the source
-    Array<double> y;      // labels
-    Array<double> bound;  // c
+    Array<Index> row;            // number in the source
+    Array<double> p;             // linear term
+    Array<double> lower, upper;  // bounds
+    double e = 0;                // penalty of |beta|
+    Index split = 0;             // first position of the second group, n if there is one group
+    Pair total{};                // fixed sums of beta
+    bool mirrored = false;       // the second group repeats the rows and p of the first
+    double unit = 1;             // size of the differences of v
     Array<double> beta, v;
-    bool stale = false;    // v does not belong to beta: compute it before the next step
-    bool bounded = false;  // a coefficient has reached its upper bound; if not, larger bounds give the same steps
+    bool stale = false;  // v does not belong to beta: compute it before the next step
+    bool bounded =
+        false;  // a coefficient has reached the bound away from zero; if not, larger bounds give the same steps
 
     Array<Index> active;  // positions whose v is up to date, ascending; all of them unless `shrunk`
     bool shrunk = false;
@@ -72,100 +96,242 @@ struct State {
     Index outer = 0;  // working sets solved
     Index steps = 0;  // pairs of coefficients changed
     Index kernel_evals = 0;
-    double violation = infinity, intercept = 0;
+    double violation = infinity;
+    Pair level{};
     Reason reason = Reason::running;
     Trace trace{
         {"step", true}, {"seconds", false}, {"n_support", true}, {"kkt_violation", false}, {"kernel_evals", true}};
 
     Index n() const { return row.size(); }
-    double low(Index i) const { return y[i] > 0 ? 0.0 : -bound[i]; }
-    double high(Index i) const { return y[i] > 0 ? bound[i] : 0.0; }
-    bool is_up(Index i) const { return beta[i] < high(i); }
-    bool is_low(Index i) const { return beta[i] > low(i); }
-    bool is_free(Index i) const { return is_up(i) && is_low(i); }
+    int groups() const { return split < n() ? 2 : 1; }
+    int group(Index i) const { return i >= split; }
+    double low(Index i) const { return lower[i]; }
+    double high(Index i) const { return upper[i]; }
+    /// The bound away from zero.
+    double bound(Index i) const { return std::max(-lower[i], upper[i]); }
+    bool is_up(Index i) const { return beta[i] < upper[i]; }
+    bool is_low(Index i) const { return beta[i] > lower[i]; }
+    bool is_free(Index i) const { return is_up(i) && is_low(i) && !(e > 0 && beta[i] == 0); }
+    double rise(Index i) const { return beta[i] < 0 ? v[i] + e : v[i] - e; }
+    double fall(Index i) const { return beta[i] > 0 ? v[i] - e : v[i] + e; }
+    /// Ends of the stretch around beta_i on which D is smooth.
+    double smooth_low(Index i) const { return e > 0 && beta[i] > 0 ? 0.0 : lower[i]; }
+    double smooth_high(Index i) const { return e > 0 && beta[i] < 0 ? 0.0 : upper[i]; }
+    double intercept() const { return level[0]; }
 };
 
-/// Start from zero, with bounds by row of the source.
-inline State start(Array<Index> rows, Array<double> labels, const double* bounds) {
-    State s;
-    s.row = std::move(rows);
-    s.y = std::move(labels);
-    s.bound.reserve(s.n());
-    for (const Index row : s.row) s.bound.push_back(bounds[row]);
+/// Start from zero with all arrays of the rows and of p; v = p. Memory of the state is kept.
+inline void begin(State& s) {
+    s.split = s.n();
     s.beta.assign(s.n(), 0.0);
-    s.v = s.y;
+    s.v = s.p;
     s.active.resize(s.n());
     std::iota(s.active.begin(), s.active.end(), Index{0});
-    return s;
 }
-/// Start again with other bounds. If it throws, nothing has changed.
+
+/// The box of bounds by row of the source. `side(i)` is the sign that beta_i may have, 0: both.
+template <class Side> void set_box(State& s, const double* bounds, Side&& side) {
+    s.lower.resize(s.n()), s.upper.resize(s.n());
+    for (Index i = 0; i < s.n(); ++i) {
+        const double sign = side(i), bound = bounds[s.row[i]];
+        s.lower[i] = sign > 0 ? 0.0 : -bound;
+        s.upper[i] = sign < 0 ? 0.0 : bound;
+    }
+}
+/// Start again from zero with other bounds. If it throws, nothing has changed.
 inline void restart(State& s, const double* bounds) {
     s.active.reserve(s.n());
     State fresh;
-    fresh.row = std::move(s.row), fresh.y = std::move(s.y), fresh.bound = std::move(s.bound);
+    fresh.row = std::move(s.row), fresh.p = std::move(s.p);
+    fresh.lower = std::move(s.lower), fresh.upper = std::move(s.upper);
     fresh.beta = std::move(s.beta), fresh.v = std::move(s.v), fresh.active = std::move(s.active);
-    for (Index i = 0; i < fresh.n(); ++i) fresh.bound[i] = bounds[fresh.row[i]];
+    fresh.e = s.e, fresh.split = s.split, fresh.total = s.total, fresh.mirrored = s.mirrored, fresh.unit = s.unit;
+    set_box(fresh, bounds,
+            [&](Index i) { return (fresh.lower[i] < 0 ? -1.0 : 0.0) + (fresh.upper[i] > 0 ? 1.0 : 0.0); });
     std::fill(fresh.beta.begin(), fresh.beta.end(), 0.0);
-    std::copy(fresh.y.begin(), fresh.y.end(), fresh.v.begin());
+    std::copy(fresh.p.begin(), fresh.p.end(), fresh.v.begin());
     fresh.active.resize(fresh.n());
     std::iota(fresh.active.begin(), fresh.active.end(), Index{0});
     s = std::move(fresh);
 }
-inline State start(const Array<Index>& first, const Array<Index>& second, double first_label, const double* bounds) {
-    Array<Index> rows;
-    rows.reserve(first.size() + second.size());
-    rows.insert(rows.end(), first.begin(), first.end());
-    rows.insert(rows.end(), second.begin(), second.end());
-    Array<double> labels(rows.size(), -first_label);
-    std::fill_n(labels.begin(), first.size(), first_label);
-    return start(std::move(rows), std::move(labels), bounds);
+
+/// Starting values of beta before the first step, of any size. They are clipped to the box. Then the positive or the
+/// negative ones of each group are scaled down until their sum is the fixed one; if that is not enough, others are
+/// moved to their bounds, position after position.
+inline void guess(State& s, const Array<double>& values) {
+    constexpr double rounding = 1e-12;
+    for (Index i = 0; i < s.n(); ++i)
+        s.beta[i] = std::clamp(std::isfinite(values[i]) ? values[i] : 0.0, s.lower[i], s.upper[i]);
+    for (const int g : {0, 1}) {
+        const Index from = g == 0 ? 0 : s.split, to = g == 0 ? s.split : s.n();
+        Pair sum{};  // of negative and of positive values
+        for (Index i = from; i < to; ++i) sum[s.beta[i] > 0] += s.beta[i];
+        const bool positive = sum[0] + sum[1] > s.total[g];  // values that are too large
+        const double large = std::abs(sum[positive]), wanted = (s.total[g] - sum[!positive]) * (positive ? 1 : -1);
+        if (large - wanted > rounding * large)
+            for (Index i = from; i < to; ++i)
+                if ((s.beta[i] > 0) == positive) s.beta[i] *= std::max(wanted, 0.0) / large;
+        double missing = std::max(-wanted, 0.0);
+        if (missing <= rounding * std::abs(s.total[g])) continue;
+        for (Index i = from; i < to && missing > 0; ++i) {
+            const double size = std::min(positive ? s.beta[i] - s.lower[i] : s.upper[i] - s.beta[i], missing);
+            s.beta[i] += positive ? -size : size;
+            missing -= size;
+        }
+    }
+    s.stale = true;
 }
 
-/// m, M and where they are, the number of free points among some positions and the mean of their v.
+// ---- machines --------------------------------------------------------------------------------------------
+
+/// The rows of the first class, then those of the second, in an empty state.
+inline void set_classes(State& s, const Array<Index>& first, const Array<Index>& second) {
+    s.row.reserve(first.size() + second.size());
+    s.row.insert(s.row.end(), first.begin(), first.end());
+    s.row.insert(s.row.end(), second.begin(), second.end());
+}
+/// SVC. All `bounds` are by row of the source.
+inline State start(const Array<Index>& first, const Array<Index>& second, double first_label, const double* bounds) {
+    State s;
+    set_classes(s, first, second);
+    s.p.assign(s.n(), -first_label);
+    std::fill_n(s.p.begin(), first.size(), first_label);
+    begin(s);
+    set_box(s, bounds, [&](Index i) { return s.p[i]; });
+    return s;
+}
+
+/// Set the coefficients of a group to their bounds, position after position, until the sum of their sizes is `total`.
+inline void fill_group(State& s, int group, double total) {
+    s.total[group] = s.upper[group == 0 ? 0 : s.split] > 0 ? total : -total;
+    for (Index i = group == 0 ? 0 : s.split; i < (group == 0 ? s.split : s.n()) && total > 0; ++i) {
+        const double size = std::min(s.bound(i), total);
+        s.beta[i] = s.upper[i] > 0 ? size : -size;
+        total -= size;
+    }
+    s.stale = true;
+}
+/// NuSVC: `bounds` are the weights. If a class has no room for nu, the largest that it has room for is taken.
+inline State start_nu_svc(const Array<Index>& first, const Array<Index>& second, double first_label, double nu,
+                          const double* bounds) {
+    State s;
+    set_classes(s, first, second);
+    s.p.assign(s.n(), 0.0);
+    begin(s);
+    s.split = first.size();
+    set_box(s, bounds, [&](Index i) { return s.group(i) == 0 ? first_label : -first_label; });
+    Pair sums{};
+    for (Index i = 0; i < s.n(); ++i) sums[s.group(i)] += s.bound(i);
+    const double total = std::min({0.5 * nu * (sums[0] + sums[1]), sums[0], sums[1]});
+    for (const int group : {0, 1}) fill_group(s, group, total);
+    s.unit = 0;
+    return s;
+}
+/// SVR: p are the targets of the rows.
+inline State start_svr(Array<Index> rows, Array<double> p, double e, const double* bounds) {
+    State s;
+    s.row = std::move(rows), s.p = std::move(p), s.e = e;
+    begin(s);
+    set_box(s, bounds, [](Index) { return 0.0; });
+    s.unit = 0;
+    return s;
+}
+/// NuSVR: `total` is the sum of |beta|.
+inline State start_nu_svr(const Array<Index>& rows, const Array<double>& p, double total, const double* bounds) {
+    State s;
+    set_classes(s, rows, rows);
+    s.p.reserve(s.n());
+    for (const int group : {0, 1}) {
+        (void)group;
+        s.p.insert(s.p.end(), p.begin(), p.end());
+    }
+    begin(s);
+    s.split = rows.size(), s.mirrored = true;
+    set_box(s, bounds, [&](Index i) { return s.group(i) == 0 ? 1.0 : -1.0; });
+    for (const int group : {0, 1}) fill_group(s, group, 0.5 * total);
+    s.unit = 0, s.stale = false;  // beta of each row is zero
+    return s;
+}
+/// One-class machine: `bounds` are the weights, `total` is the sum of beta.
+inline State start_one_class(Array<Index> rows, double total, const double* bounds) {
+    State s;
+    s.row = std::move(rows);
+    s.p.assign(s.n(), 0.0);
+    begin(s);
+    set_box(s, bounds, [](Index) { return 1.0; });
+    fill_group(s, 0, total);
+    s.unit = 0;
+    return s;
+}
+
+/// NuSVC: half of the distance between the levels of the classes. f and the coefficients are divided by it.
+inline double margin(const State& s, double first_label) { return 0.5 * first_label * (s.level[1] - s.level[0]); }
+/// NuSVC: the intercept of f.
+inline double nu_intercept(const State& s, double first_label) {
+    return 0.5 * (s.level[0] + s.level[1]) / margin(s, first_label);
+}
+
+// ---- quantities of a state -------------------------------------------------------------------------------
+
+/// m, M and where they are, the number of free points among some positions and the mean of their slopes.
 struct Look {
     double top = -infinity, bottom = infinity;
     Index top_at = -1, bottom_at = -1;
     Index free = 0;
-    double free_mean = 0;
+    double free_mean = 0;  // of the free points, once all have been added
     double gap() const { return top - bottom; }
     /// Threshold between up and low points.
-    double middle() const { return 0.5 * (top + bottom); }
-    /// Intercept: the mean v of the free points, or the middle of the interval of optimal values (as LIBSVM).
-    double intercept() const {
-        if (free > 0) return free_mean;
-        if (std::isinf(top) || std::isinf(bottom)) return std::isinf(top) ? (std::isinf(bottom) ? 0.0 : bottom) : top;
-        return middle();
+    double middle() const {
+        return bounded() ? 0.5 * (top + bottom) : std::isinf(top) ? (std::isinf(bottom) ? 0.0 : bottom) : top;
     }
+    bool bounded() const { return std::isfinite(top) && std::isfinite(bottom); }
+    /// Level: the mean slope of the free points, or the middle of the interval of optimal values (as LIBSVM).
+    double level() const { return free > 0 ? free_mean : middle(); }
+    bool decided() const { return free > 0 || bounded(); }
+};
+/// The look of each group.
+struct Looks {
+    std::array<Look, 2> of;
+    double gap() const { return std::max(of[0].gap(), of[1].gap()); }
+    Index free() const { return of[0].free + of[1].free; }
+    Pair middles() const { return {of[0].middle(), of[1].middle()}; }
+    Pair levels() const { return {of[0].level(), of[1].level()}; }
 };
 
 /// Coefficients within `rounding` of a bound count as at the bound.
-inline Look look(const State& s, const Array<Index>& positions, double rounding = 0) {
-    Look out;
-    double sum = 0;
+inline Looks look(const State& s, const Array<Index>& positions, double rounding = 0) {
+    Looks out;
     for (const Index i : positions) {
-        const double beta = s.beta[i];
-        const bool up = s.high(i) - beta > rounding, low = beta - s.low(i) > rounding;
-        if (up && s.v[i] > out.top) out.top = s.v[i], out.top_at = i;
-        if (low && s.v[i] < out.bottom) out.bottom = s.v[i], out.bottom_at = i;
-        if (up && low) ++out.free, sum += s.v[i];
+        Look& l = out.of[s.group(i)];
+        const double beta = s.beta[i], rise = s.rise(i), fall = s.fall(i);
+        const bool up = s.upper[i] - beta > rounding, low = beta - s.lower[i] > rounding;
+        if (up && rise > l.top) l.top = rise, l.top_at = i;
+        if (low && fall < l.bottom) l.bottom = fall, l.bottom_at = i;
+        if (up && low && !(s.e > 0 && std::abs(beta) <= rounding)) ++l.free, l.free_mean += beta > 0 ? fall : rise;
     }
-    if (out.free > 0) out.free_mean = sum / static_cast<double>(out.free);
+    for (Look& l : out.of)
+        if (l.free > 0) l.free_mean /= static_cast<double>(l.free);
     return out;
 }
 
-/// Intercept of the solution whose look is `l`. If the upper bounds of both classes have the same sum (balanced classes
+/// Levels of the solution whose look is `l`. If the upper bounds of both classes have the same sum (balanced classes
 /// and a small C), all coefficients are at their bounds and b is any value of an interval; rounding errors leave a
 /// coefficient beside its bound, which would choose an end of the interval. They are at most those of sum |beta|.
-inline double intercept(const State& s, const Array<Index>& positions, const Look& l) {
+inline Pair levels(const State& s, const Array<Index>& positions, const Looks& l) {
     double sum = 0;
     for (const double beta : s.beta) sum += std::abs(beta);
-    const Look settled = look(s, positions, 4 * std::numeric_limits<double>::epsilon() * sum);
-    const bool decided = settled.free > 0 || (std::isfinite(settled.top) && std::isfinite(settled.bottom));
-    return decided ? settled.intercept() : l.intercept();
+    const Looks settled = look(s, positions, 4 * std::numeric_limits<double>::epsilon() * sum);
+    Pair out{};
+    for (const int g : {0, 1}) out[g] = (settled.of[g].decided() ? settled : l).of[g].level();
+    return out;
 }
 
+/// Rows with a coefficient.
 inline Index support_count(const State& s) {
-    return std::count_if(s.beta.begin(), s.beta.end(), [](double b) { return b != 0; });
+    if (!s.mirrored) return std::count_if(s.beta.begin(), s.beta.end(), [](double b) { return b != 0; });
+    Index count = 0;
+    for (Index i = 0; i < s.split; ++i) count += s.beta[i] + s.beta[s.split + i] != 0;
+    return count;
 }
 
 struct Objectives {
@@ -173,32 +339,49 @@ struct Objectives {
 };
 
 /// D from the current v. If v of some points is not up to date, from the change since it was: only active points have
-/// changed, and D(beta + d) - D(beta) = 1/2 d'(v before + v after).
+/// changed, and without e, D(beta + d) - D(beta) = 1/2 d'(v before + v after).
 inline double dual_objective(const State& s) {
-    double dual = 0;
+    double dual = 0, sizes = 0;
     if (s.shrunk) {
-        for (const Index i : s.active) dual += 0.5 * (s.beta[i] - s.synced[i]) * (s.synced_v[i] + s.v[i]);
-        return s.synced_dual + dual;
+        for (const Index i : s.active) {
+            dual += 0.5 * (s.beta[i] - s.synced[i]) * (s.synced_v[i] + s.v[i]);
+            sizes += std::abs(s.beta[i]) - std::abs(s.synced[i]);
+        }
+        return s.synced_dual + (dual - s.e * sizes);
     }
-    for (Index i = 0; i < s.n(); ++i) dual += 0.5 * s.beta[i] * (s.y[i] + s.v[i]);
-    return dual;
+    for (Index i = 0; i < s.n(); ++i) {
+        dual += 0.5 * s.beta[i] * (s.p[i] + s.v[i]);
+        sizes += std::abs(s.beta[i]);
+    }
+    return dual - s.e * sizes;
 }
 
-/// Both objectives; the primal one is infinite if a point with an infinite bound violates its margin. Points that are
-/// not active lie on the right side of the margin or have their upper bounds: the sum of beta v over these is what
-/// beta'v = 2 D - beta'y leaves.
+/// Both objectives; the primal one is infinite if a point with an infinite bound has a loss. Points that are not active
+/// have no loss, or a coefficient at its bound: h_i = beta_i (v_i - b) - e |beta_i| for them, and the sum of their
+/// beta v is what beta'v = 2 (D + e sum |beta|) - beta'p leaves.
 inline Objectives objectives(const State& s) {
     Objectives out{.dual = dual_objective(s)};
-    double labels = 0, left = 0, bounded = 0, loss = 0;  // sums of beta y; of beta v and beta without the active points
-    for (Index i = 0; i < s.n(); ++i) labels += s.beta[i] * s.y[i], bounded += s.beta[i];
-    left = 2 * out.dual - labels;
-    for (const Index i : s.active) {
-        left -= s.beta[i] * s.v[i], bounded -= s.beta[i];
-        const double slack = s.y[i] * (s.v[i] - s.intercept);
-        if (slack > 0) loss += s.bound[i] * slack;
+    double linear = 0, left = 0, sizes = 0, loss = 0, outside_sizes = 0;
+    Pair outside{};  // sums of beta of the points that are not active
+    for (Index i = 0; i < s.n(); ++i) {
+        linear += s.beta[i] * s.p[i];
+        sizes += std::abs(s.beta[i]);
+        outside[s.group(i)] += s.beta[i];
     }
-    if (s.shrunk) loss += left - s.intercept * bounded;
-    out.primal = labels - out.dual + loss;
+    outside_sizes = sizes;
+    left = 2 * (out.dual + s.e * sizes) - linear;
+    for (const Index i : s.active) {
+        const int g = s.group(i);
+        left -= s.beta[i] * s.v[i], outside[g] -= s.beta[i], outside_sizes -= std::abs(s.beta[i]);
+        const double above = s.v[i] - s.level[g];
+        if (above > s.e && s.upper[i] > 0)
+            loss += s.upper[i] * (above - s.e);
+        else if (above < -s.e && s.lower[i] < 0)
+            loss += s.lower[i] * (above + s.e);
+    }
+    if (s.shrunk) loss += left - s.level[0] * outside[0] - s.level[1] * outside[1] - s.e * outside_sizes;
+    out.primal = linear - (out.dual + s.e * sizes) + loss;
+    for (const int g : {0, 1}) out.primal += s.level[g] * s.total[g];
     return out;
 }
 

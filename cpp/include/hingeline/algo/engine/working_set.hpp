@@ -39,24 +39,25 @@ inline Index block_size(Index n, Index active, Index free, bool filling, bool wi
 }
 
 /// Positions that may still change: the free ones, and those within `band` of violating.
-inline Array<Index> near_margin(const State& s, double b, double band) {
+inline Array<Index> near_margin(const State& s, const Pair& levels, double band) {
     Array<Index> out;
     for (Index i = 0; i < s.n(); ++i) {
-        const bool up = s.is_up(i), low = s.is_low(i);
-        if ((up && low) || (up && s.v[i] > b - band) || (low && s.v[i] < b + band)) out.push_back(i);
+        const double b = levels[s.group(i)];
+        if (s.is_free(i) || (s.is_up(i) && s.rise(i) > b - band) || (s.is_low(i) && s.fall(i) < b + band))
+            out.push_back(i);
     }
     return out;
 }
 
 /// Width of the band of the active set: half of the 90th percentile of the violations, and at least half of the margin.
 /// A narrow band saves little, and points that come in later cost a synchronisation.
-inline double active_band(const State& s, double b) {
+inline double active_band(const State& s, const Pair& levels) {
     Array<double> sizes;
     for (Index i = 0; i < s.n(); ++i) {
-        const double above = s.v[i] - b;
-        if (above > 0 ? s.is_up(i) : s.is_low(i)) sizes.push_back(std::abs(above));
+        const double b = levels[s.group(i)], above = s.rise(i) - b, below = s.fall(i) - b;
+        if (above > 0 ? s.is_up(i) : below <= 0 && s.is_low(i)) sizes.push_back(std::abs(above > 0 ? above : below));
     }
-    constexpr double least = 0.5;
+    const double least = 0.5 * s.unit;
     if (sizes.empty()) return least;
     const auto at = sizes.begin() + static_cast<Index>(0.9 * static_cast<double>(sizes.size() - 1));
     std::nth_element(sizes.begin(), at, sizes.end());
@@ -72,7 +73,7 @@ struct Working {
 /// The pair that violates most, free points (those of the last working set first), at most 0.9 q, then violators of the
 /// middle: random ones while there are many (the worst ones are near copies of each other), else the worst, up and low
 /// by turns.
-inline Working choose_working(State& s, const Look& l, Index q) {
+inline Working choose_working(State& s, const Looks& l, Index q) {
     Working out;
     Array<char> chosen(s.n(), 0);
     const auto add = [&](Index i) {
@@ -80,25 +81,32 @@ inline Working choose_working(State& s, const Look& l, Index q) {
         chosen[i] = 1;
         out.positions.push_back(i);
     };
-    add(l.top_at), add(l.bottom_at);
+    for (const Look& one : l.of)
+        for (const Index i : {one.top_at, one.bottom_at})
+            if (i >= 0) add(i);
     const Index most_free = q - q / 10;
     for (const Index i : s.working)
         if (out.positions.size() < most_free && s.is_free(i)) add(i);
     for (const Index i : s.active)
         if (out.positions.size() < most_free && s.is_free(i)) add(i);
-    const double middle = l.middle();
+    const Pair middle = l.middles();
+    const bool relative = s.groups() > 1 || s.e > 0;  // slopes relative to the middle of their group
+    const auto rise = [&](Index i) { return relative ? s.rise(i) - middle[s.group(i)] : s.rise(i); };
+    const auto fall = [&](Index i) { return relative ? s.fall(i) - middle[s.group(i)] : s.fall(i); };
+    const auto kinked = [&](Index i) { return s.e > 0 && s.beta[i] == 0; };
     Array<Index> up, low;
     for (const Index i : s.active) {
         if (chosen[i]) continue;
-        if (s.is_up(i) && s.v[i] > middle) up.push_back(i);
-        if (s.is_low(i) && s.v[i] < middle) low.push_back(i);
+        const double between = middle[s.group(i)];
+        if (s.is_up(i) && s.rise(i) > between) up.push_back(i);
+        if (s.is_low(i) && s.fall(i) < between) low.push_back(i);
     }
     const Index room = q - out.positions.size();
     out.random = up.size() + low.size() > 2 * room;
     if (!out.random) {  // points that do not violate yet are welcome: some will
         up.clear(), low.clear();
         for (const Index i : s.active)
-            if (!chosen[i]) (s.is_up(i) ? up : low).push_back(i);
+            if (!chosen[i]) (s.is_up(i) && !(kinked(i) && rise(i) + fall(i) < 0) ? up : low).push_back(i);
     }
     const Index from_low = std::min(low.size(), std::max(room / 2, room - up.size()));
     const Index from_up = std::min(up.size(), room - from_low);
@@ -109,8 +117,10 @@ inline Working choose_working(State& s, const Look& l, Index q) {
         const auto front = [](Array<Index>& list, Index count, auto&& before) {
             if (count < list.size()) std::nth_element(list.begin(), list.begin() + count, list.end(), before);
         };
-        front(up, from_up, [&](Index a, Index b) { return s.v[a] > s.v[b] || (s.v[a] == s.v[b] && a < b); });
-        front(low, from_low, [&](Index a, Index b) { return s.v[a] < s.v[b] || (s.v[a] == s.v[b] && a < b); });
+        const auto higher = [&](Index a, Index b) { return rise(a) > rise(b) || (rise(a) == rise(b) && a < b); };
+        const auto lower = [&](Index a, Index b) { return fall(a) < fall(b) || (fall(a) == fall(b) && a < b); };
+        front(up, from_up, higher);
+        front(low, from_low, lower);
     }
     std::for_each(up.begin(), up.begin() + from_up, add);
     std::for_each(low.begin(), low.begin() + from_low, add);
