@@ -130,6 +130,32 @@ def test_an_optional_library_is_imported_in_one_place(library):
     assert not wrong, "\n".join(wrong)
 
 
+#: Folders whose public functions have types.
+TYPED = ("cli", "compare", "datasets", "onnx", "testing")
+
+
+def find_public(node: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef]:
+    """Yield the public functions of a module or class, and those of its public classes."""
+    for one in node.body:
+        if isinstance(one, ast.ClassDef) and not one.name.startswith("_"):
+            yield from find_public(one)
+        elif isinstance(one, ast.FunctionDef) and (one.name == "__init__" or not one.name.startswith("_")):
+            yield one
+
+
+@pytest.mark.parametrize("folder", TYPED)
+def test_arguments_and_results_have_types(folder):
+    wrong = []
+    for path in (PACKAGE / folder).rglob("*.py"):
+        for function in find_public(ast.parse(path.read_text())):
+            arguments = function.args
+            given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            types = [one.annotation for one in given if one.annotation is not None] + [function.returns]
+            if "Any" in [ast.unparse(one) for one in types if one is not None]:
+                wrong.append(f"{path.relative_to(PACKAGE)}: {function.name}")
+    assert not wrong, "\n".join(wrong)
+
+
 DOOR = PACKAGE / "_sklearn.py"
 
 

@@ -9,10 +9,13 @@ import time
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from . import stdout
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class Console:
@@ -39,7 +42,7 @@ class Console:
             else:
                 stdout.write_line(text)
 
-    def put(self, **values: Any) -> None:
+    def put(self, **values: object) -> None:
         """Add keys to the JSON object."""
         self.result.update(values)
 
@@ -67,7 +70,7 @@ class Console:
             yield
 
     @contextmanager
-    def watch(self, model: Any) -> Iterator[None]:
+    def watch(self, model: BaseEstimator) -> Iterator[None]:
         """Show the progress of a fit on a terminal."""
         from .._sklearn import HAVE_CALLBACKS
         from ..base.fit import N_SLICES
@@ -82,7 +85,7 @@ class Console:
             finally:
                 model.set_callbacks()
 
-    def bar(self, total: int, label: str) -> Any:
+    def bar(self, total: int, label: str) -> AbstractContextManager[Callable[[int], None]]:
         """Progress bar on standard error if that is a terminal."""
         from ..base.progress import progress
 
@@ -95,16 +98,16 @@ class _Ticks:
     def __init__(self, done: Callable[[int], None]) -> None:
         self.done, self.count = done, 0
 
-    def setup(self, estimator: Any, context: Any) -> None:
+    def setup(self, estimator: BaseEstimator, context: Any) -> None:
         """Nothing to prepare."""
 
-    def teardown(self, estimator: Any, context: Any) -> None:
+    def teardown(self, estimator: BaseEstimator, context: Any) -> None:
         """Nothing to end."""
 
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_begin(self, estimator: BaseEstimator, context: Any) -> None:
         """Only ends are counted."""
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_end(self, estimator: BaseEstimator, context: Any) -> None:
         """Count a slice of the training."""
         self.count += context.task_name == "steps"
         self.done(self.count)
@@ -127,6 +130,6 @@ def percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.6g}% ({part}/{whole})"
 
 
-def one_line(label: Any) -> str:
+def one_line(label: object) -> str:
     """Label without line breaks."""
     return " ".join(str(label).splitlines())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 #: Exit codes; those from 65 are the codes of sysexits.h.
 OK, FAILURE, USAGE, DATA, NO_INPUT, NO_OUTPUT = 0, 1, 2, 65, 66, 73
@@ -16,7 +15,7 @@ class CommandError(Exception):
 
     code, kind = FAILURE, "failure"
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> dict[str, object]:
         """Content of the key ``error`` of the JSON output."""
         return {"kind": self.kind, "message": str(self)}
 
@@ -70,6 +69,6 @@ class DataError(CommandError):
         place = "".join(f", {word} {n}" for word, n in (("line", line), ("column", column)) if n is not None)
         super().__init__(f"{name}{place}: {message}")
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> dict[str, object]:
         place = {"file": self.name, "line": self.line, "column": self.column}
         return {"kind": self.kind, "message": self.message, **place}

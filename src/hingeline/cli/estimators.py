@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import difflib
 from argparse import Namespace
-from typing import Any
 
 import numpy as np
-from sklearn.base import is_outlier_detector
+from sklearn.base import BaseEstimator, is_outlier_detector
 
 from .. import _registry
 from ..base import params
@@ -16,7 +15,7 @@ from .data.examples import convert_labels
 from .errors import UsageError
 
 
-def class_of(name: str) -> Any:
+def class_of(name: str) -> type[BaseEstimator]:
     """Class of an estimator by name."""
     known = _registry.estimators("command_line")
     if name not in known:
@@ -26,7 +25,7 @@ def class_of(name: str) -> Any:
     return _registry.class_of(name)
 
 
-def value_of(text: str) -> Any:
+def value_of(text: str) -> object:
     """Value of a parameter: a literal of Python, or a string."""
     try:
         return ast.literal_eval(text)
@@ -34,7 +33,7 @@ def value_of(text: str) -> Any:
         return text
 
 
-def build_estimator(arguments: Namespace) -> Any:
+def build_estimator(arguments: Namespace) -> BaseEstimator:
     """Make the estimator of the options; class weights come later, when the labels are known."""
     learner = class_of(arguments.estimator)
     known = params.defaults(learner)
@@ -50,7 +49,7 @@ def build_estimator(arguments: Namespace) -> Any:
     return check(learner(**given))
 
 
-def build_from_text(text: str) -> Any:
+def build_from_text(text: str) -> BaseEstimator:
     """Make an estimator from an expression such as ``SVC(C=10, gamma=0.1)``. Only literals are evaluated."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
@@ -66,7 +65,7 @@ def build_from_text(text: str) -> Any:
         raise UsageError(f"{text!r} is not of the form CLASS or CLASS(name=value, ...).") from None
 
 
-def check(model: Any) -> Any:
+def check(model: BaseEstimator) -> BaseEstimator:
     """Check the parameters of an estimator."""
     try:
         params.check(model, model._rules)
@@ -75,7 +74,7 @@ def check(model: Any) -> Any:
     return model
 
 
-def weigh(model: Any, weights: list[tuple[str, str]], classes: np.ndarray) -> None:
+def weigh(model: BaseEstimator, weights: list[tuple[str, str]], classes: np.ndarray) -> None:
     """Set the class weights of the options, whose labels must be among the classes."""
     if not weights:
         return
@@ -95,16 +94,16 @@ def weigh(model: Any, weights: list[tuple[str, str]], classes: np.ndarray) -> No
     model.set_params(class_weight=table)
 
 
-def takes_labels(model: Any) -> bool:
+def takes_labels(model: BaseEstimator) -> bool:
     """Whether an estimator learns from labels; one-class models do not."""
     return not is_outlier_detector(model)
 
 
-def settings(model: Any) -> dict[str, Any]:
+def settings(model: BaseEstimator) -> dict[str, object]:
     """Parameters that differ from their defaults."""
     usual = params.defaults(type(model))
     return {name: value for name, value in model.get_params().items() if not _same(value, usual[name])}
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     return type(a) is type(b) and bool(a == b)

@@ -7,11 +7,15 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._registry import ESTIMATORS
 from . import stdout
 from .errors import CommandError, DataError, InputError, OutputError, UsageError, translate_write_errors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from sklearn.base import BaseEstimator
 
 #: Formats of model files that can be written.
 FORMATS = ("hingeline", "libsvm", "onnx")
@@ -41,7 +45,7 @@ def _is_special(path: str) -> bool:
     return os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode)
 
 
-def open_model(path: str, n_features: int | None = None) -> Any:
+def open_model(path: str, n_features: int | None = None) -> BaseEstimator:
     """Read a model from a file."""
     from ..files import Checkpoint, load, load_libsvm
 
@@ -101,7 +105,7 @@ def _same_file(a: str, b: str) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
-def write(model: Any, path: str, kind: str) -> None:
+def write(model: BaseEstimator, path: str, kind: str) -> None:
     """Write a model to a file, which appears as a whole. LIBSVM's text may go to standard output."""
     from ..files import save, save_libsvm
 
@@ -121,7 +125,7 @@ def write(model: Any, path: str, kind: str) -> None:
         raise UsageError(f"the model cannot be written in the format {kind}: {error}") from error
 
 
-def require_libsvm(model: Any, classes: Any) -> None:
+def require_libsvm(model: BaseEstimator, classes: np.ndarray) -> None:
     """Refuse before the training a model that LIBSVM's text cannot hold."""
     name, message = type(model).__name__, None
     if not ESTIMATORS[name].libsvm:
@@ -136,7 +140,7 @@ def require_libsvm(model: Any, classes: Any) -> None:
         raise UsageError(f"--format libsvm: {message}")
 
 
-def _write_onnx(model: Any, path: str) -> None:
+def _write_onnx(model: BaseEstimator, path: str) -> None:
     from ..files.durable import write_atomically
 
     try:

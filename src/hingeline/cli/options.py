@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _registry
+
+if TYPE_CHECKING:
+    from .data.examples import Form
 
 #: Kernels at the places of LIBSVM's numbers.
 KERNELS = tuple(row.name for row in _registry.KERNELS.values() if row.libsvm)
@@ -46,7 +49,7 @@ def add_data(parser: ArgumentParser, *, target: bool = True) -> None:
 _COLUMN = "name or number (from 1; negative: from the end) of the column"
 
 
-def form_of(arguments: Namespace, **known: Any) -> Any:
+def form_of(arguments: Namespace, **known: Any) -> Form:
     """The `Form` of the options and of what the command knows."""
     from .data.examples import Form
 

@@ -6,12 +6,17 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import stdout
 from .console import Console, one_line, percent
 from .errors import UsageError
 from .options import add_common, add_data, form_of, positive
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from .data.examples import Features, Rows
 
 HELP = "predict the rows of a data file (svm-predict)"
 #: Cells of sparse rows that become dense at a time.
@@ -92,7 +97,7 @@ class Task:
         Number of rows by true and predicted label, both as text.
     """
 
-    def __init__(self, arguments: Namespace, model: Any, what: str = "", ignore_extra: bool = False) -> None:
+    def __init__(self, arguments: Namespace, model: BaseEstimator, what: str = "", ignore_extra: bool = False) -> None:
         import scipy.sparse as sp
 
         self.model, self.what = model, what
@@ -117,14 +122,18 @@ class Task:
             return b""
         return " ".join(["labels", *map(str, self.model.classes_.tolist())]).encode() + b"\n"
 
-    def lines(self, rows: Any) -> bytes:
+    def lines(self, rows: Rows) -> bytes:
         """Lines of the output for some rows, which are counted. Sparse rows become dense a part at a time."""
-        dense = self.dense and hasattr(rows.X, "toarray")
+        import scipy.sparse as sp
+
+        from .data.examples import make_dense
+
+        dense = self.dense and sp.issparse(rows.X)
         step = max(1, CELLS // rows.X.shape[1] if dense else len(rows))
         parts = (rows.part(begin, begin + step) for begin in range(0, len(rows), step))
-        return b"".join(self._lines(part, part.X.toarray() if dense else part.X) for part in parts)
+        return b"".join(self._lines(part, make_dense(part.X) if dense else part.X) for part in parts)
 
-    def _lines(self, rows: Any, X: Any) -> bytes:
+    def _lines(self, rows: Rows, X: Features) -> bytes:
         labels = self.model.predict(X)
         self._count(labels, rows.labels)
         texts = list(map(one_line, labels.tolist()))
@@ -159,7 +168,7 @@ class Task:
 
         return takes_labels(self.model) or all(label in ("1", "-1") for label, _ in self.confusion)
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> dict[str, float | None]:
         """Keys of the JSON object."""
         share = self.n_correct / self.n_labelled if self.n_labelled else None
         return {"rows": self.n_rows, "labelled": self.n_labelled, "correct": self.n_correct, "accuracy": share}

@@ -9,12 +9,20 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _registry
 from .console import Console, one_line
 from .errors import INTERRUPTED, TERMINATED, CommandError, DataError, OutputError, UsageError, translate_write_errors
 from .options import add_common, add_data, add_estimator, form_of, positive, split_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from sklearn.base import BaseEstimator
+
+    from ..base.types import Ids
+    from ..files import Checkpoint
+    from .data.examples import Features, Rows
 
 HELP = "learn from a stream: predict, learn, save, resume"
 #: Estimator of a new model.
@@ -78,14 +86,15 @@ def run(arguments: Namespace) -> int:
 class Memory:
     """A model without a checkpoint."""
 
-    def __init__(self, model: Any) -> None:
-        self.model, self.note = model, None
+    def __init__(self, model: BaseEstimator) -> None:
+        self.model = model
+        self.note: Any = None
 
-    def learn(self, X: Any, y: Any = None, *, note: Any = None, **keywords: Any) -> None:
+    def learn(self, X: Features, y: np.ndarray | None = None, *, note: object = None, **keywords: object) -> None:
         self.model.partial_fit(*((X,) if y is None else (X, y)), **keywords)
         self.note = note
 
-    def forget(self, ids: Any) -> None:
+    def forget(self, ids: Ids) -> None:
         self.model.forget(ids)
 
     def close(self) -> None:
@@ -220,7 +229,7 @@ class Signals:
         if self.before and hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 
-    def until_stopped(self, parts: Iterator[Any]) -> Iterator[Any]:
+    def until_stopped(self, parts: Iterator[Rows]) -> Iterator[Rows]:
         """Yield the parts until a signal comes."""
         while True:
             try:
@@ -246,7 +255,7 @@ class Learner:
     Counters are kept in the note of the checkpoint, with the samples they belong to.
     """
 
-    def __init__(self, arguments: Namespace, console: Console, keeper: Any) -> None:
+    def __init__(self, arguments: Namespace, console: Console, keeper: Checkpoint | Memory) -> None:
         from .estimators import takes_labels
 
         self.arguments, self.console, self.keeper = arguments, console, keeper
@@ -264,7 +273,7 @@ class Learner:
             "last": [],
             "before": 0,  # examples of earlier data
         }
-        self.note: dict[str, Any] = {**new, **(keeper.note or {})}
+        self.note: dict[str, Any] = new | (keeper.note or {})
 
     def forget(self, names: list[str]) -> None:
         """Forget examples by their ids."""

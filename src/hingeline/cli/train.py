@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 import time
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .console import Console
 from .errors import INTERRUPTED, OK, CommandError, DataError, UsageError
 from .options import add_common, add_data, add_estimator, form_of, positive, seed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from sklearn.base import BaseEstimator
+    from sklearn.model_selection import StratifiedKFold
+
+    from .data.examples import Features, Form
 
 HELP = "fit a model to a data file, or cross-validate (svm-train)"
 
@@ -68,14 +75,16 @@ def run(arguments: Namespace) -> int:
     return code
 
 
-def read_labelled(path: str, form: Any) -> tuple[Any, Any, Any]:
+def read_labelled(path: str, form: Form) -> tuple[Features, np.ndarray, np.ndarray]:
     """Rows of a data file, their labels, and the classes."""
     from .data import all_rows
     from .data.examples import convert_labels
 
     rows = all_rows(path, form)
     y = None if rows.labels is None else convert_labels(rows.labels)
-    return rows.X, y, classes_of(y, path)
+    classes = classes_of(y, path)
+    assert y is not None  # refused by classes_of
+    return rows.X, y, classes
 
 
 def _model_path(arguments: Namespace) -> str:
@@ -90,7 +99,7 @@ def _model_path(arguments: Namespace) -> str:
     return str(path)
 
 
-def classes_of(y: Any, name: str) -> Any:
+def classes_of(y: np.ndarray | None, name: str) -> np.ndarray:
     """Labels that occur; DataError if there are fewer than two."""
     import numpy as np
 
@@ -124,7 +133,7 @@ def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Nam
     return code
 
 
-def fit(model: Any, X: Any, y: Any) -> None:
+def fit(model: BaseEstimator, X: Features, y: np.ndarray | None) -> None:
     """Fit a model; errors of the estimator about the data end the command."""
     try:
         model.fit(X) if y is None else model.fit(X, y)
@@ -132,7 +141,7 @@ def fit(model: Any, X: Any, y: Any) -> None:
         raise CommandError(f"{type(model).__name__}: {error}") from error
 
 
-def facts(model: Any) -> dict[str, Any]:
+def facts(model: BaseEstimator) -> dict[str, Any]:
     """What can be said about a fitted model, for JSON."""
     found: dict[str, Any] = {}
     if hasattr(model, "classes_"):
@@ -155,7 +164,7 @@ def _words(model: Any) -> str:
     return words
 
 
-def folds_of(arguments: Namespace, y: Any) -> Any:
+def folds_of(arguments: Namespace, y: np.ndarray) -> StratifiedKFold:
     """Stratified folds of the options -v and --seed."""
     import numpy as np
     from sklearn.model_selection import StratifiedKFold

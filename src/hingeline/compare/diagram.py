@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from .ranks import Comparison, PostHoc
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .ranks import Comparison, MethodRank, PostHoc
 
 #: Heights in units of one line of text; the axis of ranks is at 0, lines go down.
 LINE, FIRST_BAR, BAR_STEP = 1.0, 0.55, 0.42
 DARK, GREY, RED = "#222222", "#9a9a9a", "#c0392b"
 
 
-def groups(ranks: Any, distance: float) -> list[tuple[int, int]]:
+def groups(ranks: npt.NDArray[np.float64], distance: float) -> list[tuple[int, int]]:
     """First and last place of the maximal runs of sorted mean ranks that lie within the distance."""
     found: list[tuple[int, int]] = []
     for first in range(len(ranks)):
@@ -35,7 +40,7 @@ def levels(spans: list[tuple[int, int]]) -> list[int]:
     return found
 
 
-def draw(result: Comparison, test: PostHoc, ax: Any) -> Any:
+def draw(result: Comparison, test: PostHoc, ax: Axes | None) -> Figure:
     """Draw the diagram; return the figure."""
     distance = result.critical_distance(test)
     rows = result.summary()
@@ -58,7 +63,7 @@ def draw(result: Comparison, test: PostHoc, ax: Any) -> Any:
         ax.plot([ranks[first], ranks[last]], [y, y], color=DARK, linewidth=4, solid_capstyle="round")
     if test == "bonferroni-dunn":
         _band(ax, next(row.mean_rank for row in rows if row.method == result.control), distance, k)
-    return ax.figure
+    return cast("Figure", ax.figure)
 
 
 def file_formats() -> list[str]:
@@ -68,7 +73,7 @@ def file_formats() -> list[str]:
     return sorted(FigureCanvasBase.get_supported_filetypes())
 
 
-def _make_axes(height: float) -> Any:
+def _make_axes(height: float) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -77,7 +82,7 @@ def _make_axes(height: float) -> Any:
     return ax
 
 
-def _axis(ax: Any, k: int) -> None:
+def _axis(ax: Axes, k: int) -> None:
     ax.plot([1, k], [0, 0], color=DARK, linewidth=1.2)
     for rank in np.arange(1, k + 0.25, 0.5):
         whole = rank == round(rank)
@@ -86,7 +91,7 @@ def _axis(ax: Any, k: int) -> None:
             ax.text(rank, 0.36, f"{rank:g}", ha="center", va="bottom", color=DARK)
 
 
-def _names(ax: Any, rows: Any, top: float, bold: str | None) -> None:
+def _names(ax: Axes, rows: Sequence[MethodRank], top: float, bold: str | None) -> None:
     """The better half on the left, from top to bottom; the others on the right, from bottom to top."""
     k, half = len(rows), (len(rows) + 1) // 2
     for place, row in enumerate(rows):
@@ -100,7 +105,7 @@ def _names(ax: Any, rows: Any, top: float, bold: str | None) -> None:
         ax.text(end, y, f" {text} ", ha="right" if left else "left", va="center", color=DARK, weight=weight)
 
 
-def _distance(ax: Any, distance: float, k: int) -> None:
+def _distance(ax: Axes, distance: float, k: int) -> None:
     """Length of the critical distance above the axis, from rank 1; it may be longer than the axis."""
     y = 1.5
     end = min(1 + distance, k)
@@ -110,6 +115,6 @@ def _distance(ax: Any, distance: float, k: int) -> None:
     ax.text(1, y + 0.2, f"critical distance {distance:.3f}", ha="left", va="bottom", color=RED)
 
 
-def _band(ax: Any, centre: float, distance: float, k: int) -> None:
+def _band(ax: Axes, centre: float, distance: float, k: int) -> None:
     low, high = max(1.0, centre - distance), min(float(k), centre + distance)
     ax.fill_between([low, high], -0.3, 0.3, color=GREY, alpha=0.45, linewidth=0, zorder=0)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
 
-from .tables import read_table
+from .tables import Table, read_table
+
+if TYPE_CHECKING:
+    from .diagram import Axes, Figure
 
 __all__ = ["Comparison", "MethodRank", "Pair", "RankTest", "critical_distance", "rank_methods"]
 
 PostHoc = Literal["nemenyi", "bonferroni-dunn"]
+Numbers = npt.NDArray[np.float64]
 
 
 class RankTest(NamedTuple):
@@ -93,7 +97,7 @@ def critical_distance(n_methods: int, n_datasets: int, *, alpha: float = 0.05, t
 
 
 def rank_methods(
-    table: Any,
+    table: Table,
     *,
     methods: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
@@ -257,7 +261,7 @@ class Comparison:
         pairs = list(combinations(self.methods, 2)) if all_pairs else self._compare_with_control()
         return self._pairs(pairs, lambda z: _holm(2 * stats.norm.sf(z)))
 
-    def plot(self, test: PostHoc = "nemenyi", *, ax: Any = None) -> Any:
+    def plot(self, test: PostHoc = "nemenyi", *, ax: Axes | None = None) -> Figure:
         """Draw the critical-difference diagram.
 
         Mean ranks are marked on an axis, the best on the left. With 'nemenyi', bars join methods that do not differ
@@ -282,7 +286,7 @@ class Comparison:
     def _compare_with_control(self) -> list[tuple[str, str]]:
         return [(self.control, name) for name in self.methods if name != self.control]
 
-    def _pairs(self, pairs: list[tuple[str, str]], adjusted: Any) -> list[Pair]:
+    def _pairs(self, pairs: list[tuple[str, str]], adjusted: Callable[[Numbers], Numbers]) -> list[Pair]:
         rank = dict(zip(self.methods, self.mean_ranks.tolist(), strict=True))
         differences = np.array([rank[other] - rank[method] for method, other in pairs])
         z = differences / _standard_error(len(self.methods), len(self.datasets))
@@ -317,7 +321,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-def _names(names: Any) -> str:
+def _names(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Names = tuple[str, ...]
+#: Scores by method: a data frame, a mapping of columns, or rows.
+Table: TypeAlias = Mapping[str, Sequence[float] | Mapping[str, float]] | npt.ArrayLike
 
 
 def read_table(
-    table: Any, methods: Sequence[str] | None, datasets: Sequence[str] | None
+    given: Table, methods: Sequence[str] | None, datasets: Sequence[str] | None
 ) -> tuple[npt.NDArray[np.float64], Names, Names]:
     """Scores of shape (n_datasets, n_methods), names of the methods, names of the data sets."""
+    table: Any = given
     if hasattr(table, "columns"):
         _refuse_names(methods, "methods", "the columns of the data frame")
         methods = list(table.columns)
@@ -59,7 +62,7 @@ def _numbers(table: Any) -> npt.NDArray[np.float64]:
     return scores
 
 
-def _is_missing(cell: Any) -> bool:
+def _is_missing(cell: object) -> bool:
     return cell is None or type(cell).__name__ == "NAType"
 
 

@@ -8,13 +8,15 @@ import zlib
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from ..base.inputs import limit_of
+
+Samples: TypeAlias = npt.NDArray[Any] | sparse.csr_matrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +61,7 @@ class Dataset:
     """
 
     name: str
-    X: Any
+    X: Samples
     y: npt.NDArray[Any]
     n_train: int | None = None
     class_names: tuple[str, ...] | None = None
@@ -99,7 +101,7 @@ class Dataset:
         return self.n_train
 
     @property
-    def X_train(self) -> Any:
+    def X_train(self) -> Samples:
         """Samples of the published training part."""
         return self.X[: self._split()]
 
@@ -109,7 +111,7 @@ class Dataset:
         return self.y[: self._split()]
 
     @property
-    def X_test(self) -> Any:
+    def X_test(self) -> Samples:
         """Samples of the published test part."""
         return self.X[self._split() :]
 
@@ -135,7 +137,7 @@ def read(path: Path) -> Dataset:
             raise ValueError(f"{path} is {error}") from error
 
 
-def read_content(stream: Any, name: str, packed: int | None = None) -> Dataset:
+def read_content(stream: IO[bytes], name: str, packed: int | None = None) -> Dataset:
     """Read and check the content of a file; a defect raises ValueError.
 
     `packed` is the number of bytes that the file has on disk, if it was compressed as a whole.
@@ -193,7 +195,7 @@ def _assemble(name: str, arrays: dict[str, npt.NDArray[Any]]) -> Dataset:
     return Dataset(name, X, _labels(arrays["y"]), n_train, class_names)
 
 
-def _csr(arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _csr(arrays: dict[str, npt.NDArray[Any]]) -> sparse.csr_matrix:
     """CSR matrix from its arrays, all of which are checked."""
     missing = [key for key in ("data", "indices", "indptr", "shape") if key not in arrays]
     if missing:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .files import Dataset
+from .files import Dataset, Samples
 
 
 class Remote(NamedTuple):
@@ -73,7 +73,7 @@ OPENML = {
 # fmt: on
 
 
-def fetch(name: str) -> tuple[Any, npt.NDArray[Any]]:
+def fetch(name: str) -> tuple[Samples, npt.NDArray[Any]]:
     """Samples and target values as OpenML has them; scikit-learn caches the download."""
     from sklearn import datasets
 
@@ -83,7 +83,7 @@ def fetch(name: str) -> tuple[Any, npt.NDArray[Any]]:
     return X, np.asarray(target)
 
 
-def recognise(name: str, X: Any, target: npt.NDArray[Any]) -> Dataset:
+def recognise(name: str, X: Samples, target: npt.NDArray[Any]) -> Dataset:
     """Data set with our labels; a ValueError says how the download differs from the set."""
     remote = OPENML[name]
     if tuple(X.shape) != remote.shape:

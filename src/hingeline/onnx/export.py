@@ -6,9 +6,11 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, checker, helper, numpy_helper
+import numpy.typing as npt
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
+from sklearn.base import BaseEstimator
 
-from .graph import Body, Graph
+from .graph import Attribute, Body, Graph
 from .models import outputs
 
 #: Operator set, and version of the file format, of exported models: onnxruntime 1.14 and later read them.
@@ -17,7 +19,7 @@ OPSET, IR_VERSION = 18, 8
 INPUT_TYPES = {np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float32): TensorProto.FLOAT}
 
 
-def export(model: Any, *, dtype: Any = np.float64) -> ModelProto:
+def export(model: BaseEstimator, *, dtype: npt.DTypeLike = np.float64) -> ModelProto:
     """Make an ONNX model from a fitted estimator.
 
     It takes a matrix ``X`` and returns ``label`` (as `predict`) and ``scores`` (as `decision_function`). Estimators
@@ -76,7 +78,7 @@ def export(model: Any, *, dtype: Any = np.float64) -> ModelProto:
     return result
 
 
-def attributes(given: dict[str, Any]) -> dict[str, Any]:
+def attributes(given: dict[str, Attribute]) -> dict[str, Any]:
     """Attributes of an operator with bodies of loops as graphs of ONNX."""
     return {name: _subgraph(value) if isinstance(value, Body) else value for name, value in given.items()}
 
@@ -110,7 +112,7 @@ def _constant(name: str, value: np.ndarray) -> TensorProto:
     return numpy_helper.from_array(value, name)
 
 
-def _describe(name: str, model: Any) -> Any:
+def _describe(name: str, model: BaseEstimator) -> ValueInfoProto:
     """Type and shape of an output."""
     classes = getattr(model, "classes_", np.array([1]))
     if name != "label":

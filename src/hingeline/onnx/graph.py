@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 #: Numbers of types in ONNX.
 INT64, DOUBLE = 7, 11
+#: Value of an attribute of an operator.
+Attribute: TypeAlias = "int | float | str | list[int] | Body"
 
 
 @dataclass
@@ -21,10 +24,10 @@ class Graph:
     #: Start of all names.
     prefix: ClassVar[str] = ""
 
-    nodes: list[tuple[str, tuple[str, ...], str, dict[str, Any]]] = field(default_factory=list)
+    nodes: list[tuple[str, tuple[str, ...], str, dict[str, Attribute]]] = field(default_factory=list)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: npt.ArrayLike) -> str:
         """Name of a constant array: numbers that are not integers are doubles."""
         array = np.asarray(value)
         if array.dtype.kind == "f":
@@ -33,7 +36,7 @@ class Graph:
         self.constants[name] = array
         return name
 
-    def add(self, operator: str, *inputs: Any, **attributes: Any) -> str:
+    def add(self, operator: str, *inputs: npt.ArrayLike, **attributes: Attribute) -> str:
         """Add an operator and return the name of its output. Inputs that are not names become constants."""
         names = tuple(one if isinstance(one, str) else self.constant(one) for one in inputs)
         output = f"{self.prefix}{operator.lower()}_{len(self.nodes)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from .._registry import KERNELS
 from .graph import Graph
 
 
-def kernel_values(graph: Graph, X: str, rows: np.ndarray, kernel: str, parameters: dict[str, Any]) -> str:
+def kernel_values(graph: Graph, X: str, rows: np.ndarray, kernel: str, parameters: dict[str, float]) -> str:
     """Name of the matrix of kernel values between X and `rows`."""
     known = {row.name: row.onnx for row in KERNELS.values() if row.onnx}
     if not isinstance(kernel, str) or kernel not in known:
@@ -19,7 +18,7 @@ def kernel_values(graph: Graph, X: str, rows: np.ndarray, kernel: str, parameter
     return BUILDERS[known[kernel]](graph, X, np.asarray(rows, dtype=np.float64), **parameters)
 
 
-def _linear(graph: Graph, X: str, rows: np.ndarray, **_: Any) -> str:
+def _linear(graph: Graph, X: str, rows: np.ndarray, **_: float) -> str:
     return graph.add("MatMul", X, rows.T.copy())
 
 
@@ -31,15 +30,15 @@ def _products(graph: Graph, X: str, rows: np.ndarray, gamma: float, coef0: float
     return graph.add("Add", _linear(graph, X, gamma * rows), np.float64(coef0))
 
 
-def _poly(graph: Graph, X: str, rows: np.ndarray, gamma: float, coef0: float, degree: float, **_: Any) -> str:
+def _poly(graph: Graph, X: str, rows: np.ndarray, gamma: float, coef0: float, degree: float, **_: float) -> str:
     return graph.add("Pow", _products(graph, X, rows, gamma, coef0), np.float64(degree))
 
 
-def _sigmoid(graph: Graph, X: str, rows: np.ndarray, gamma: float, coef0: float, **_: Any) -> str:
+def _sigmoid(graph: Graph, X: str, rows: np.ndarray, gamma: float, coef0: float, **_: float) -> str:
     return graph.add("Tanh", _products(graph, X, rows, gamma, coef0))
 
 
-def _rbf(graph: Graph, X: str, rows: np.ndarray, gamma: float, **_: Any) -> str:
+def _rbf(graph: Graph, X: str, rows: np.ndarray, gamma: float, **_: float) -> str:
     """Distances come from inner products, of rows that are shifted to their mean: less cancellation."""
     centre = rows.mean(axis=0)
     shifted, rows = graph.add("Sub", X, centre), rows - centre
@@ -49,7 +48,7 @@ def _rbf(graph: Graph, X: str, rows: np.ndarray, gamma: float, **_: Any) -> str:
     return graph.add("Exp", graph.add("Mul", graph.add("Relu", distances), np.float64(-gamma)))
 
 
-def _cosine(graph: Graph, X: str, rows: np.ndarray, **_: Any) -> str:
+def _cosine(graph: Graph, X: str, rows: np.ndarray, **_: float) -> str:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     norms = graph.add("Sqrt", graph.sums(graph.add("Mul", X, X), rows.shape[1]))
     norms = graph.add("Where", graph.add("Equal", norms, np.float64(0.0)), np.float64(1.0), norms)
@@ -63,12 +62,12 @@ def _over_entries(graph: Graph, X: str, rows: np.ndarray, term: Callable[[str], 
     return graph.add("Reshape", values, np.array([-1, len(rows)], dtype=np.int64))
 
 
-def _laplacian(graph: Graph, X: str, rows: np.ndarray, gamma: float, **_: Any) -> str:
+def _laplacian(graph: Graph, X: str, rows: np.ndarray, gamma: float, **_: float) -> str:
     distances = _over_entries(graph, X, rows, lambda x: graph.add("Abs", graph.add("Sub", x, rows)))
     return graph.add("Exp", graph.add("Mul", distances, np.float64(-gamma)))
 
 
-def _additive_chi2(graph: Graph, X: str, rows: np.ndarray, **_: Any) -> str:
+def _additive_chi2(graph: Graph, X: str, rows: np.ndarray, **_: float) -> str:
     def term(x: str) -> str:
         difference, total = graph.add("Sub", x, rows), graph.add("Add", x, rows)
         none = graph.add("Equal", total, np.float64(0.0))
@@ -78,7 +77,7 @@ def _additive_chi2(graph: Graph, X: str, rows: np.ndarray, **_: Any) -> str:
     return graph.add("Neg", _over_entries(graph, X, rows, term))
 
 
-def _chi2(graph: Graph, X: str, rows: np.ndarray, gamma: float, **_: Any) -> str:
+def _chi2(graph: Graph, X: str, rows: np.ndarray, gamma: float, **_: float) -> str:
     return graph.add("Exp", graph.add("Mul", _additive_chi2(graph, X, rows), np.float64(gamma)))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._registry import KERNELS, row_of
@@ -31,7 +32,7 @@ from .kernels import kernel_values
 ROUNDING = 1e-12
 
 
-def outputs(graph: Graph, model: Any, X: str) -> dict[str, str]:
+def outputs(graph: Graph, model: BaseEstimator, X: str) -> dict[str, str]:
     """Names of the outputs.
 
     'label', 'scores' (decision_function) and perhaps 'probabilities'; 'prediction' of a regressor; or 'features'.

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 from unittest import SkipTest
+
+from sklearn.base import BaseEstimator
 
 from ..base.warn import warn
 from . import behaviour, failures  # noqa: F401  (these modules add their checks to LAWS)
 from .subject import LAWS, Subject
+
+if TYPE_CHECKING:
+    from pytest import MarkDecorator
 
 __all__ = ["OnlineCheck", "check_online_estimator", "online_checks", "parametrize_with_online_checks"]
 
@@ -40,16 +45,16 @@ class OnlineCheck:
 
     name: str
     function: Callable[..., None]
-    case: tuple[Any, ...] = ()
+    case: tuple[str, ...] = ()
     tol: float | None = None
     attributes: tuple[str, ...] = ()
 
-    def __call__(self, estimator: Any) -> None:
+    def __call__(self, estimator: BaseEstimator) -> None:
         self.function(Subject(estimator, self.tol, self.attributes), *self.case)
 
 
 def check_online_estimator(
-    estimator: Any,
+    estimator: BaseEstimator,
     *,
     tol: float | None = None,
     attributes: Sequence[str] = (),
@@ -100,12 +105,12 @@ def check_online_estimator(
 
 
 def parametrize_with_online_checks(
-    estimators: Iterable[Any],
+    estimators: Iterable[BaseEstimator],
     *,
     tol: float | None = None,
     attributes: Sequence[str] = (),
-    expected_failed_checks: Callable[[Any], dict[str, str]] | None = None,
-) -> Any:
+    expected_failed_checks: Callable[[BaseEstimator], dict[str, str]] | None = None,
+) -> MarkDecorator:
     """Pytest decorator: one test per estimator and check.
 
     Parameters
@@ -144,7 +149,9 @@ def parametrize_with_online_checks(
     return pytest.mark.parametrize(("estimator", "check"), parameters)
 
 
-def online_checks(estimator: Any, *, tol: float | None = None, attributes: Sequence[str] = ()) -> Iterator[OnlineCheck]:
+def online_checks(
+    estimator: BaseEstimator, *, tol: float | None = None, attributes: Sequence[str] = ()
+) -> Iterator[OnlineCheck]:
     """Checks that apply to an estimator.
 
     Parameters

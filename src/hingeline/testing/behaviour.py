@@ -14,17 +14,18 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import joblib
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from .subject import (
     N_FIRST,
     N_ROWS,
+    Samples,
     Subject,
     assert_close,
     assert_unchanged,
@@ -34,6 +35,8 @@ from .subject import (
     raises,
     read_state,
 )
+
+T = TypeVar("T")
 
 
 @law()
@@ -172,7 +175,7 @@ def check_class_weight(subject: Subject) -> None:
     subject.assert_same(one, other, X)
 
 
-def _widen(X: np.ndarray) -> Any:
+def _widen(X: np.ndarray) -> sp.csr_array:
     """CSR with indices of 64 bits."""
     rows = sp.csr_array(X)
     rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
@@ -265,7 +268,7 @@ def check_window(subject: Subject) -> None:
 # ---- copies, threads, predictions, memory ------------------------------------------------------------
 
 
-def _through_joblib(model: Any) -> Any:
+def _through_joblib(model: BaseEstimator) -> BaseEstimator:
     file = io.BytesIO()
     joblib.dump(model, file)
     file.seek(0)
@@ -273,7 +276,7 @@ def _through_joblib(model: Any) -> Any:
 
 
 #: Ways to copy a model.
-COPIES: dict[str, Callable[[Any], Any]] = {
+COPIES: dict[str, Callable[[BaseEstimator], BaseEstimator]] = {
     "pickle": lambda model: pickle.loads(pickle.dumps(model)),
     "oldest pickle": lambda model: pickle.loads(pickle.dumps(model, protocol=0)),
     "joblib": _through_joblib,
@@ -282,7 +285,7 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _go_on(subject: Subject, model: Any, X: Any, y: np.ndarray) -> Any:
+def _go_on(subject: Subject, model: BaseEstimator, X: Samples, y: np.ndarray) -> BaseEstimator:
     """Learn, and forget if possible."""
     subject.learn(model, X, y, [7])
     if hasattr(model, "forget"):
@@ -320,11 +323,11 @@ def check_clone_is_unfitted(subject: Subject) -> None:
     subject.assert_same(subject.learn(fresh, X, y), model, X)
 
 
-def at_once(*jobs: Callable[[], Any]) -> list[Any]:
+def at_once(*jobs: Callable[[], T]) -> list[T]:
     """Results of functions that start together in threads of their own."""
     gate = threading.Barrier(len(jobs))
 
-    def run(job: Callable[[], Any]) -> Any:
+    def run(job: Callable[[], T]) -> T:
         gate.wait()
         return job()
 
@@ -337,7 +340,7 @@ def check_models_in_threads(subject: Subject) -> None:
     """Two models may learn at the same time."""
     sets = [subject.data(seed=seed) for seed in (1, 2)]
 
-    def learn(X: np.ndarray, y: np.ndarray) -> Any:
+    def learn(X: np.ndarray, y: np.ndarray) -> BaseEstimator:
         return subject.learn(subject.new(), X, y, range(10, len(y), 10))
 
     together = at_once(*(partial(learn, X, y) for X, y in sets))

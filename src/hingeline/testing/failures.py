@@ -8,16 +8,16 @@ import signal
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 from unittest import SkipTest
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from .subject import (
     N_FIRST,
+    Samples,
     Subject,
     assert_unchanged,
     is_fitted,
@@ -33,23 +33,23 @@ class _Kernel:
     def __init__(self) -> None:
         self.fail()
 
-    def fail(self, failure: Callable[[np.ndarray], Any] | None = None, after: int = 0) -> None:
+    def fail(self, failure: Callable[[np.ndarray], np.ndarray] | None = None, after: int = 0) -> None:
         """Apply `failure` to the values from a later call on; without arguments: never."""
         self.failure, self.left = failure, after
 
-    def __call__(self, A: Any, B: Any) -> Any:
-        A, B = (M.toarray() if sp.issparse(M) else M for M in (A, B))
-        products = sum(np.multiply.outer(A[:, k], B[:, k]) for k in range(A.shape[1]))
+    def __call__(self, A: Samples, B: Samples) -> np.ndarray:
+        left, right = (M if isinstance(M, np.ndarray) else M.toarray() for M in (A, B))
+        products = np.asarray(sum(np.multiply.outer(left[:, k], right[:, k]) for k in range(A.shape[1])))
         values = (0.1 * products + 1.0) ** 2
         self.left -= 1
         return values if self.failure is None or self.left >= 0 else self.failure(values)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[_Kernel], tuple[()]]:
         return _Kernel, ()
 
 
-def _raise_in_kernel(kind: type[BaseException]) -> Callable[[np.ndarray], Any]:
-    def failure(values: np.ndarray) -> Any:
+def _raise_in_kernel(kind: type[BaseException]) -> Callable[[np.ndarray], np.ndarray]:
+    def failure(values: np.ndarray) -> NoReturn:
         raise kind("raised by the kernel")
 
     return failure
@@ -84,7 +84,7 @@ def check_interrupt(subject: Subject, how: str) -> None:
     assert interrupted > 1, "KeyboardInterrupt did not reach the caller"
 
 
-def _assert_usable(subject: Subject, model: Any, X: np.ndarray, y: np.ndarray) -> None:
+def _assert_usable(subject: Subject, model: BaseEstimator, X: np.ndarray, y: np.ndarray) -> None:
     """A model after Ctrl-C predicts, can be saved, and learns on. One that has learnt nothing is as new."""
     n = getattr(model, "n_samples_seen_", None) if is_fitted(model) else 0
     if n == 0:
@@ -101,7 +101,7 @@ def _assert_usable(subject: Subject, model: Any, X: np.ndarray, y: np.ndarray) -
     _assert_goes_on(subject, model, X, y)
 
 
-def _assert_goes_on(subject: Subject, model: Any, X: np.ndarray, y: np.ndarray) -> None:
+def _assert_goes_on(subject: Subject, model: BaseEstimator, X: np.ndarray, y: np.ndarray) -> None:
     """A model predicts known labels, and it and its copy learn on alike."""
     if subject.labelled:
         assert set(model.predict(X)) <= set(model.classes_.tolist()) <= {*range(3), *y.tolist()}
@@ -112,7 +112,7 @@ def _assert_goes_on(subject: Subject, model: Any, X: np.ndarray, y: np.ndarray) 
     subject.assert_same(model, other, X)
 
 
-def _needs_rows(model: Any, X: np.ndarray) -> bool:
+def _needs_rows(model: BaseEstimator, X: np.ndarray) -> bool:
     """Whether a model is not defined by so few rows."""
     try:
         model.predict(X)
@@ -145,7 +145,7 @@ def check_interrupt_by_signal(subject: Subject) -> None:
     _assert_goes_on(subject, model, X, y)
 
 
-KERNEL_FAILURES: dict[str, tuple[Callable[[np.ndarray], Any], tuple[type[BaseException], ...]]] = {
+KERNEL_FAILURES: dict[str, tuple[Callable[[np.ndarray], np.ndarray], tuple[type[BaseException], ...]]] = {
     "error": (_raise_in_kernel(ZeroDivisionError), (ZeroDivisionError,)),
     "exit": (_raise_in_kernel(SystemExit), (SystemExit,)),
     "NaN": (lambda values: values * np.nan, (ValueError,)),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
 
+Samples: TypeAlias = np.ndarray | sp.csr_array
 #: Relative difference allowed between two ways to the same optimum, for estimators that can forget.
 EXACT_TOL = 1e-8
 #: Rows of most streams here, and rows of their first part.
@@ -45,7 +47,7 @@ def law(
 class Subject:
     """Estimator under test, what it offers, and how to compare its models."""
 
-    def __init__(self, estimator: Any, tol: float | None, attributes: tuple[str, ...]) -> None:
+    def __init__(self, estimator: BaseEstimator, tol: float | None, attributes: tuple[str, ...]) -> None:
         self.estimator = estimator
         self.forgets = hasattr(estimator, "forget")
         self.tol = (EXACT_TOL if self.forgets else 0.0) if tol is None else tol
@@ -56,7 +58,7 @@ class Subject:
         self.weighted = "sample_weight" in inspect.signature(estimator.partial_fit).parameters
         self.sparse = bool(get_tags(estimator).input_tags.sparse)
 
-    def new(self, **parameters: Any) -> Any:
+    def new(self, **parameters: object) -> BaseEstimator:
         """Return an unfitted estimator."""
         model = clone(self.estimator)
         if self.parameters.get("gamma") == "scale":
@@ -75,18 +77,18 @@ class Subject:
 
     def learn(
         self,
-        model: Any,
-        X: Any,
+        model: BaseEstimator,
+        X: Samples,
         y: np.ndarray,
         cuts: Iterable[int] = (),
         *,
         weight: np.ndarray | None = None,
-        classes: Any = None,
-    ) -> Any:
+        classes: npt.ArrayLike | None = None,
+    ) -> BaseEstimator:
         """Feed the chunks between `cuts` to ``partial_fit``."""
         ends = sorted({*cuts, X.shape[0]} - {0})
         for begin, end in pairwise([0, *ends]):
-            arguments: dict[str, Any] = {}
+            arguments: dict[str, npt.ArrayLike] = {}
             if self.labelled:
                 arguments["y"] = y[begin:end]
                 if begin == 0 and not is_fitted(model):
@@ -96,7 +98,7 @@ class Subject:
             model.partial_fit(X[begin:end], **arguments)
         return model
 
-    def fit(self, model: Any, X: Any, y: np.ndarray) -> Any:
+    def fit(self, model: BaseEstimator, X: Samples, y: np.ndarray) -> BaseEstimator:
         """Call ``fit``."""
         return model.fit(X, y) if self.labelled else model.fit(X)
 
@@ -104,7 +106,7 @@ class Subject:
         """Return some weights, all positive; `learn` drops them if the estimator takes none."""
         return np.random.default_rng(0).choice([0.5, 1.0, 2.0], n)
 
-    def assert_same(self, one: Any, other: Any, X: Any, tol: float = 0.0) -> None:
+    def assert_same(self, one: BaseEstimator, other: BaseEstimator, X: Samples, tol: float = 0.0) -> None:
         """Two models are the same: predictions, and for tol=0 the attributes named by the caller."""
         for name in ("classes_", "ids_"):
             if hasattr(one, name):
@@ -114,7 +116,7 @@ class Subject:
             np.testing.assert_equal(_attribute(other, name), _attribute(one, name), err_msg=name)
 
 
-def decision_values(model: Any, X: Any) -> np.ndarray:
+def decision_values(model: BaseEstimator, X: Samples) -> np.ndarray:
     """Decision values, or predictions where there are none."""
     values = model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
     assert np.isfinite(values).all(), "decision values are not finite"
@@ -127,7 +129,7 @@ def assert_close(one: np.ndarray, other: np.ndarray, tol: float) -> None:
     np.testing.assert_allclose(one, other, rtol=0, atol=tol * scale, err_msg="decision values")
 
 
-def _attribute(model: Any, name: str) -> Any:
+def _attribute(model: BaseEstimator, name: str) -> object:
     """Attribute, or column of one that is a dict; times never agree."""
     name, _, column = name.partition(".")
     value = getattr(model, name)
@@ -136,12 +138,12 @@ def _attribute(model: Any, name: str) -> Any:
     return {k: v for k, v in value.items() if k != "seconds"} if isinstance(value, dict) else value
 
 
-def is_fitted(model: Any) -> bool:
+def is_fitted(model: BaseEstimator) -> bool:
     """Whether a model has fitted attributes."""
     return any(name.endswith("_") and not name.startswith("_") for name in vars(model))
 
 
-def read_state(value: Any, path: str = "model", found: dict[str, Any] | None = None) -> dict[str, Any]:
+def read_state(value: object, path: str = "model", found: dict[str, object] | None = None) -> dict[str, object]:
     """Everything that pickle would save except times, as bytes by the path to it."""
     found = {} if found is None else found
     if "seconds" in path or path.endswith("['held']['real']"):
@@ -170,7 +172,7 @@ def read_state(value: Any, path: str = "model", found: dict[str, Any] | None = N
     return found
 
 
-def assert_unchanged(model: Any, before: dict[str, Any]) -> None:
+def assert_unchanged(model: BaseEstimator, before: dict[str, object]) -> None:
     """What pickle would save is what it was `before`."""
     after = read_state(model)
     assert before.keys() == after.keys(), f"the saved state has other parts: {before.keys() ^ after.keys()}"
@@ -178,7 +180,7 @@ def assert_unchanged(model: Any, before: dict[str, Any]) -> None:
     assert not changed, f"changed: {changed[:5]}"
 
 
-def raises(call: Callable[[], Any], *errors: type[BaseException]) -> None:
+def raises(call: Callable[[], object], *errors: type[BaseException]) -> None:
     """A call raises one of several errors."""
     try:
         call()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from io import BufferedReader
 from pathlib import PurePath
-from typing import Any
 
 import scipy.sparse as sp
 
@@ -85,7 +85,7 @@ def _require_columns(kind: str, name: str, form: Form) -> None:
         raise UsageError(f"{options[0]}: {name} is in the format {kind}, which has no columns.")
 
 
-def _reader(kind: str) -> Any:
+def _reader(kind: str) -> Callable[[BufferedReader, str, Form], Iterator[Rows]]:
     if kind == "csv":
         from .tables import read
     elif kind == "libsvm":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from io import BufferedReader
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from .tables import Columns
 BATCH = 1 << 16
 
 
-def read_npz(stream: Any, name: str, form: Form) -> Iterator[Rows]:
+def read_npz(stream: BufferedReader, name: str, form: Form) -> Iterator[Rows]:
     """Yield the rows of an NPZ file, which is held in memory, in blocks."""
     from ...datasets.files import read_content
 
@@ -43,7 +45,7 @@ def read_npz(stream: Any, name: str, form: Form) -> Iterator[Rows]:
         yield Rows(sp.csr_array(part) if sp.issparse(part) else part, labels[begin : begin + step])
 
 
-def read_parquet(stream: Any, name: str, form: Form) -> Iterator[Rows]:
+def read_parquet(stream: BufferedReader, name: str, form: Form) -> Iterator[Rows]:
     """Yield the rows of a Parquet file, some at a time."""
     parquet = pyarrow("pyarrow.parquet")
     source = stream if stream.seekable() else io.BytesIO(stream.read())
@@ -91,7 +93,7 @@ def _require_finite(labels: np.ndarray, name: str) -> None:
         raise DataError(name, "labels must be finite numbers")
 
 
-def pyarrow(module: str) -> Any:
+def pyarrow(module: str) -> ModuleType:
     """Module of pyarrow; an error says how to install it."""
     from importlib import import_module
 

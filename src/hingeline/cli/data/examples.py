@@ -6,13 +6,17 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...base.inputs import number_of
 from ..errors import DataError
+
+Features: TypeAlias = np.ndarray | sp.csr_array
+#: Labels as a file has them: numbers, or texts.
+Labels: TypeAlias = np.ndarray | list[str]
 
 #: Share of stored values from which rows of a LIBSVM file become a dense array.
 DENSE = 0.5
@@ -84,8 +88,8 @@ class Rows:
         Names of the features.
     """
 
-    X: Any
-    labels: Any = None
+    X: Features
+    labels: Labels | None = None
     ids: list[str] | None = None
     names: Sequence[str] | None = field(default=None, compare=False)
 
@@ -100,9 +104,9 @@ class Rows:
 
     def settle_layout(self) -> Rows:
         """Rows as a dense array if most values are stored."""
-        if not sp.issparse(self.X) or self.X.nnz < DENSE * self.X.shape[0] * self.X.shape[1]:
+        if isinstance(self.X, np.ndarray) or self.X.nnz < DENSE * self.X.shape[0] * self.X.shape[1]:
             return self
-        return Rows(self.X.toarray(), self.labels, self.ids, self.names)
+        return Rows(make_dense(self.X), self.labels, self.ids, self.names)
 
 
 def join(parts: list[Rows]) -> Rows:
@@ -141,15 +145,20 @@ def batches(parts: Iterable[Rows], size: int) -> Iterator[Rows]:
         yield join(pending)
 
 
-def _join_labels(parts: list[Rows]) -> Any:
+def make_dense(X: Features) -> np.ndarray:
+    """Rows as a dense array."""
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def _join_labels(parts: list[Rows]) -> Labels | None:
     if parts[0].labels is None:
         return None
     if isinstance(parts[0].labels, list):
-        return [label for part in parts for label in part.labels]
-    return np.concatenate([part.labels for part in parts])
+        return [label for part in parts for label in part.labels or ()]
+    return np.concatenate([part.labels for part in parts if part.labels is not None])
 
 
-def _stack(parts: list[Any]) -> Any:
+def _stack(parts: list[Features]) -> Features:
     if not sp.issparse(parts[0]):
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
@@ -158,7 +167,7 @@ def _stack(parts: list[Any]) -> Any:
     return sp.vstack(parts, format="csr")
 
 
-def convert_labels(labels: Any) -> np.ndarray:
+def convert_labels(labels: Labels) -> np.ndarray:
     """Labels as integers if all are, else as numbers if all are, else as strings: 01 and 1_0 are no numbers.
 
     Booleans are the integers 0 and 1.
@@ -178,7 +187,7 @@ def convert_labels(labels: Any) -> np.ndarray:
     return labels
 
 
-def match_classes(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
+def match_classes(labels: Labels, classes: np.ndarray, name: str) -> np.ndarray:
     """Labels in the type of known classes; DataError if there is one that has another type."""
     if classes.dtype.kind in "USO":
         return np.array([_text(label) for label in labels], dtype=str)
@@ -190,7 +199,7 @@ def match_classes(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
     return numbers.astype(classes.dtype)
 
 
-def texts_like(labels: Any, predicted: np.ndarray) -> list[str]:
+def texts_like(labels: Labels, predicted: np.ndarray) -> list[str]:
     """Labels as the texts that predicted labels of the same value have."""
     if predicted.dtype.kind in "USO":
         return [_text(label) for label in labels]
@@ -205,12 +214,12 @@ def is_finite(number: float, dtype: str) -> bool:
         return bool(np.isfinite(np.dtype(dtype).type(number)))
 
 
-def _text(label: Any) -> str:
+def _text(label: object) -> str:
     if isinstance(label, float | np.floating) and float(label).is_integer():
         label = int(label)
     return str(label)
 
 
-def _number(label: Any) -> float | None:
+def _number(label: str | float) -> float | None:
     number = number_of(label) if isinstance(label, str) else float(label)
     return number if number is not None and math.isfinite(number) else None

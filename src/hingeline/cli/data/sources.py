@@ -8,8 +8,8 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, cast
 
 from ...base.inputs import BoundedGzip, Oversized
 from ..errors import DataError, InputError
@@ -22,7 +22,7 @@ GZIP = b"\x1f\x8b"
 
 
 @contextmanager
-def open_source(path: str) -> Iterator[Any]:
+def open_source(path: str) -> Iterator[io.BufferedReader]:
     """Open a file, or standard input for ``-``, for reading; gzip is recognised by content."""
     try:
         with _file(path) as file:
@@ -35,18 +35,18 @@ def open_source(path: str) -> Iterator[Any]:
         raise DataError(name_of(path), str(error)) from error
 
 
-def _file(path: str) -> Any:
+def _file(path: str) -> AbstractContextManager[io.BufferedReader]:
     if path == "-":
         if sys.stdin is None:
             raise InputError("cannot read standard input: it is closed")
-        return nullcontext(sys.stdin.buffer)
+        return nullcontext(cast(io.BufferedReader, sys.stdin.buffer))
     try:
         return open(path, "rb")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _begin(stream: Any, name: str) -> Any:
+def _begin(stream: io.BufferedReader, name: str) -> io.BufferedReader:
     """Stream whose `peek` gives a whole line that is not empty, or BEGINNING bytes. A pipe may give a few at first."""
     start = b""
     while len(start) < BEGINNING and not any(line.partition(b"#")[0].strip() for line in start.split(b"\n")[:-1]):
@@ -60,7 +60,7 @@ def _begin(stream: Any, name: str) -> Any:
 class _Again(io.RawIOBase):
     """Stream whose first bytes have been read already."""
 
-    def __init__(self, start: bytes, stream: Any) -> None:
+    def __init__(self, start: bytes, stream: io.BufferedReader) -> None:
         self.start, self.stream = start, stream
 
     def readable(self) -> bool:
@@ -83,12 +83,12 @@ def size_of(path: str) -> int:
     return 0 if path == "-" or not os.path.isfile(path) else os.path.getsize(path)
 
 
-def position(stream: Any) -> int:
+def position(stream: io.BufferedReader) -> int:
     """Bytes of the file that have been read, before they are unzipped."""
     return int(getattr(stream.raw, "fileobj", stream).tell())
 
 
-def read_some(stream: Any, name: str, size: int = BLOCK) -> bytes:
+def read_some(stream: io.BufferedReader, name: str, size: int = BLOCK) -> bytes:
     """Read what is there, at most `size` bytes; empty at the end. Waits only if nothing is there."""
     try:
         return bytes(stream.read1(size))
@@ -98,7 +98,7 @@ def read_some(stream: Any, name: str, size: int = BLOCK) -> bytes:
         raise InputError(f"cannot read {name}: {error.strerror}") from error
 
 
-def blocks(stream: Any, name: str) -> Iterator[tuple[int, bytes]]:
+def blocks(stream: io.BufferedReader, name: str) -> Iterator[tuple[int, bytes]]:
     """Yield the number of the first line and the bytes of some whole lines.
 
     Memory is bounded: a line above LONGEST bytes raises DataError.
@@ -120,7 +120,7 @@ def blocks(stream: Any, name: str) -> Iterator[tuple[int, bytes]]:
         yield line, b"".join(pieces)
 
 
-def lines(stream: Any, name: str) -> Iterator[str]:
+def lines(stream: io.BufferedReader, name: str) -> Iterator[str]:
     """Yield the lines of a text in UTF-8, with their ends."""
     number = 1
     for first, block in blocks(stream, name):

@@ -6,6 +6,7 @@ import codecs
 import io
 import re
 from collections.abc import Iterator
+from io import BufferedReader
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ SPARSEST = 16
 TOKEN = re.compile(rb"[^ \t\n\r\x0b\x0c]+")
 
 
-def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
+def read(stream: BufferedReader, name: str, form: Form) -> Iterator[Rows]:
     """Yield the rows of a file, some at a time; DataError names the line and the column of the first error."""
     for line, block in blocks(stream, name):
         if line == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from io import BufferedReader
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
@@ -76,7 +77,7 @@ class Columns:
         return "" if self.names is None else f" ({self.names[place]})"
 
 
-def read(stream: Any, name: str, form: Form) -> Iterator[Rows]:
+def read(stream: BufferedReader, name: str, form: Form) -> Iterator[Rows]:
     """Yield the rows of a CSV file, some at a time."""
     text = lines(stream, name)
     n_empty, first = 0, next(text, "")

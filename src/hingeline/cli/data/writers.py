@@ -18,7 +18,7 @@ from .. import stdout
 from ..errors import DataError, UsageError
 from ..output import file_writer
 from . import ENDINGS, FORMATS, all_rows, blocks_of
-from .examples import Form, Rows, convert_labels
+from .examples import Form, Rows, convert_labels, make_dense
 from .sources import name_of
 
 #: Cells of a sparse matrix that are written as a table at a time.
@@ -95,7 +95,7 @@ def _writer(output: str) -> Iterator[Callable[[bytes], Any]]:
 
 def svmlight_lines(rows: Rows, name: str) -> bytes:
     """Rows in LIBSVM's format, with all digits. Rows without labels get the label 0."""
-    X = rows.X if sp.issparse(rows.X) else sp.csr_array(rows.X)
+    X = sp.csr_array(rows.X)
     labels = _are_numbers(rows, name)
     indices, values, ends = (X.indices + 1).tolist(), list(map(_digits, X.data.tolist())), X.indptr.tolist()
     pairs = [f" {index}:{value}" for index, value in zip(indices, values, strict=True)]
@@ -132,7 +132,7 @@ def _csv(rows: Rows, delimiter: str) -> Iterator[bytes]:
     step = max(1, CELLS // max(rows.X.shape[1], 1))
     for begin in range(0, len(rows), step):
         X = rows.X[begin : begin + step]
-        table = [list(map(_digits, row)) for row in (X.toarray() if sp.issparse(X) else X).tolist()]
+        table = [list(map(_digits, row)) for row in make_dense(X).tolist()]
         if labels is not None:
             table = [[*row, label] for row, label in zip(table, labels[begin : begin + step], strict=True)]
         yield _csv_lines(table, delimiter)
@@ -156,11 +156,11 @@ def _npz(rows: Rows) -> bytes:
     if rows.labels is None:
         raise UsageError("an NPZ file needs labels.")
     arrays: dict[str, Any] = {"y": convert_labels(rows.labels)}
-    if sp.issparse(rows.X):
-        X = rows.X
-        arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+    X = rows.X
+    if isinstance(X, np.ndarray):
+        arrays["X"] = X
     else:
-        arrays["X"] = rows.X
+        arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     return content.getvalue()
@@ -171,7 +171,7 @@ def _parquet(rows: Rows) -> bytes:
 
     arrow, parquet = pyarrow("pyarrow"), pyarrow("pyarrow.parquet")
     names = _names(rows)
-    X = rows.X.toarray() if sp.issparse(rows.X) else rows.X
+    X = make_dense(rows.X)
     columns = [arrow.array(X[:, k]) for k in range(X.shape[1])]
     if rows.labels is not None:
         names.append("label")
