@@ -7,13 +7,17 @@ from hingeline import (
     L2SVC,
     LASVC,
     SVC,
+    SVR,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
     LinearSVC,
     LinearSVCCV,
     LinearSVR,
+    NuSVC,
+    NuSVR,
     NystroemSVC,
+    OneClassSVM,
     OrdinalSVC,
     WorstViolatorSVC,
 )
@@ -33,6 +37,10 @@ STREAMS = [learner for learner in CLASSIFIERS if REGISTRY[learner.__name__].stre
 #: A model of each class for problems of a hundred rows, and variants that save other fields.
 MODELS = {
     "SVC": SVC(gamma=0.5, C=10.0),
+    "NuSVC": NuSVC(gamma=0.5, nu=0.2),
+    "SVR": SVR(gamma=0.5, C=10.0),
+    "NuSVR": NuSVR(gamma=0.5, C=10.0),
+    "OneClassSVM": OneClassSVM(gamma=0.5, nu=0.2),
     "WorstViolatorSVC": WorstViolatorSVC(gamma=0.5),
     "L2SVC": L2SVC(gamma=0.5, C=10.0),
     "LASVC": LASVC(gamma=0.5, C=10.0, random_state=0),

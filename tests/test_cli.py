@@ -116,7 +116,7 @@ def test_every_estimator_trains_and_predicts(command, files, name):  # noqa: F81
 def test_one_class(command, files):  # noqa: F811
     command("train", "-s", 2, "-n", 0.2, "-g", 1, "two", "model")
     model = hingeline.load("model")
-    assert isinstance(model, hingeline.IncrementalOneClassSVM) and model.nu == 0.2
+    assert isinstance(model, hingeline.OneClassSVM) and model.nu == 0.2
     found = command.json("predict", "two", "model")
     assert found["correct"] == (model.predict(X) == 2 * y - 1).sum()
     command("train", "-s", 2, "-v", 3, "two", code=2)

@@ -344,7 +344,7 @@ def test_limit_of_steps_without_max_iter():
     """No known problem takes so many steps in less than seconds."""
     found = {"stop_reason_": np.array(["max_iter", "tol"]), "n_iter_": np.array([10**7, 5])}
     stopped = SimpleNamespace(max_iter=-1, tol=1e-3, kkt_violation_=np.array([0.25, 1e-4]), **found)
-    (text,) = SvcTraining.complaints(SimpleNamespace(estimator=stopped, easier=SvcTraining.easier))
+    (text,) = SvcTraining.complaints(SimpleNamespace(estimator=stopped))
     assert text.startswith("1 of 2 machines stopped after 10000000 steps with a violation of 0.25, tol=0.001")
 
 

@@ -19,8 +19,12 @@ if TYPE_CHECKING:  # for editors and type checkers
     from . import model_selection as model_selection
     from . import svm as svm
     from .batch.l2_svc import L2SVC as L2SVC
+    from .batch.nu_svc import NuSVC as NuSVC
     from .batch.ollawv import WorstViolatorSVC as WorstViolatorSVC
+    from .batch.one_class import OneClassSVM as OneClassSVM
     from .batch.svc import SVC as SVC
+    from .batch.svr import SVR as SVR
+    from .batch.svr import NuSVR as NuSVR
     from .exact.incremental import IncrementalSVC as IncrementalSVC
     from .exact.one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
     from .files import TRUSTED_TYPES as TRUSTED_TYPES

@@ -2,7 +2,10 @@
 
 from sklearn.svm import l1_min_c
 
+from .batch.nu_svc import NuSVC
+from .batch.one_class import OneClassSVM
 from .batch.svc import SVC
+from .batch.svr import SVR, NuSVR
 from .linear.svr import LinearSVR
 
-__all__ = ["SVC", "LinearSVR", "l1_min_c"]
+__all__ = ["SVC", "SVR", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "l1_min_c"]

@@ -28,6 +28,8 @@ N_WORKING_SETS = 50
 
 #: C; infinity forbids errors.
 PENALTY = params.real(above=0.0, most=LARGEST) | params.Rule(lambda v: v == math.inf, "infinity", Real)
+#: Share of the samples.
+NU = params.real(above=0.0, most=1.0)
 ENGINE_RULES = {
     "shrinking": params.boolean(),
     "tol": params.real(above=0.0),
@@ -94,8 +96,14 @@ def bound_coefficients(C: float, weights: np.ndarray) -> np.ndarray:
     return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
 
 
+def remedies(*advice: str) -> str:
+    """A sentence of the pieces of advice that are not empty."""
+    *first, last = filter(None, advice)
+    return f"{', '.join(first)}, or {last}."
+
+
 class EngineTraining(BatchTraining):
-    """One fit by the block solver. A subclass sets `core`, with the `limits`.
+    """One fit by the block solver. A subclass sets `core`, with the `bounds` and the `limits`.
 
     Parameters
     ----------
@@ -103,23 +111,38 @@ class EngineTraining(BatchTraining):
         Estimator that is being fitted.
     X : object
         Checked rows, a matrix of kernel values, or samples for a callable kernel.
-    *data : object
-        What else a training takes.
+    y : ndarray or None
+        Labels or targets, as callbacks see them.
+    weights : ndarray
+        Weight of each row; rows of weight zero are left out.
+    factor : float
+        Factor on the weights, which makes them bounds of the coefficients.
+    rows : ndarray, default=None
+        X is a matrix of kernel values, and these are its rows that are trained on; None: all.
     """
 
     n_steps = N_WORKING_SETS
     calls_once = True
-    #: What makes a badly scaled problem easier, besides scaling; may be empty.
-    easier = "lower C"
     #: What an infinite C requires, and that it is not so.
     requirement = ""
 
-    def __init__(self, estimator: Any, X: Any, *data: Any) -> None:
-        super().__init__(estimator, X, *data)
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: np.ndarray | None,
+        weights: np.ndarray,
+        factor: float,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(estimator, X, y, rows)
         #: Fitted attributes that the machines do not have.
         self.more: dict[str, Any] = {}
         #: Least number of samples for kernel values in single precision.
         self.single_rows = SINGLE_ROWS if self.values.single and estimator.tol >= SINGLE_TOL else 2**62
+        #: Whether kernel values are in single precision at first.
+        self.single = len(weights) >= self.single_rows
+        self.weights, self.bounds = weights, bound_coefficients(factor, weights)
         #: Parameters of the solver.
         self.limits: dict[str, Any] = {
             "tol": float(estimator.tol),
@@ -127,6 +150,10 @@ class EngineTraining(BatchTraining):
             "shrinking": bool(estimator.shrinking),
             "cache_bytes": self.cache_bytes,
         }
+
+    def follow(self, value: float) -> None:
+        self.bounds = bound_coefficients(value, self.weights)
+        self.core.raise_bounds(self.bounds, self.single)
 
     def _make_values(self) -> Any:
         est = self.estimator
@@ -153,14 +180,14 @@ class EngineTraining(BatchTraining):
     def complaints(self) -> Iterator[str]:
         """Machines that did not reach the tolerance."""
         est = self.estimator
+        easier = "lower C" if hasattr(est, "C") else ""
         reasons, steps, violations = map(np.atleast_1d, (est.stop_reason_, est.n_iter_, est.kkt_violation_))
-        easier = f", {self.easier}" if self.easier else ""
         limited = reasons == "max_iter"
         if limited.any() and est.max_iter < 0:
             yield (
                 f"{limited.sum()} of {len(limited)} machines stopped after {steps[limited].max()} steps with a "
                 f"violation of {violations[limited].max():.3g}, tol={est.tol:g}: the problem is badly scaled. "
-                f"Scale the features{easier}, or set max_iter to a larger limit."
+                f"{remedies('Scale the features', easier, 'set max_iter to a larger limit')}"
             )
         elif limited.any():
             yield (
@@ -177,6 +204,6 @@ class EngineTraining(BatchTraining):
         if late.any():
             yield (
                 f"{late.sum()} of {len(late)} machines stopped because rounding errors ended the progress before the "
-                f"violation reached tol={est.tol:g}: it is {violations[late].max():.3g}. Raise tol, scale the "
-                f"features{easier.replace(',', ', or')}."
+                f"violation reached tol={est.tol:g}: it is {violations[late].max():.3g}. "
+                f"{remedies('Raise tol', 'scale the features', easier)}"
             )

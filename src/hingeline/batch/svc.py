@@ -18,7 +18,7 @@ from ..base.labels import choose_classes, multiply_weights
 from ..base.platt import wants_probability
 from ..base.types import ClassWeight, Gamma, Kernel, RandomState, Rows
 from ..base.warn import warn
-from .engine import ENGINE_RULES, PENALTY, EngineEstimator, EngineTraining, bound_coefficients
+from .engine import ENGINE_RULES, PENALTY, EngineEstimator, EngineTraining
 from .platt import SvcProbabilities, shuffle_pairs
 from .start import read_start, set_start
 
@@ -58,8 +58,8 @@ class PairsEstimator(SvcProbabilities, EngineEstimator, KernelClassifier):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on the bounds of the coefficients. Samples whose weight is zero or negative are left out.
-        dual_init : SVC, default=None
-            Fitted estimator for the same samples and labels whose coefficients are the starting point, of this class
+        dual_init : SVC or NuSVC, default=None
+            Fitted estimator for the same samples and labels whose coefficients are the starting point, of hingeline
             or of scikit-learn. Its parameters may differ.
 
         Returns
@@ -317,19 +317,11 @@ class SvcTraining(EngineTraining):
         more: dict[str, float],
         rows: np.ndarray | None = None,
     ) -> None:
-        super().__init__(estimator, X, estimator.classes_[codes], rows)
-        self.codes, self.weights = codes, weights
+        super().__init__(estimator, X, estimator.classes_[codes], weights, factor, rows)
+        self.codes = codes
         self.more = {"sigmoids_": np.empty((2, 0))}
         self.limits |= more
-        #: Bounds of the coefficients.
-        self.bounds = bound_coefficients(factor, weights)
-        #: Whether kernel values are in single precision at first.
-        self.single = len(codes) >= self.single_rows
         self.core = _core.Svc(codes, self.bounds, len(estimator.classes_), single=self.single, **self.limits)
-
-    def follow(self, value: float) -> None:
-        self.bounds = bound_coefficients(value, self.weights)
-        self.core.raise_bounds(self.bounds, self.single)
 
     def end(self, unfinished: str) -> None:
         est = self.estimator

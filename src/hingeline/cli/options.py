@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import _registry
@@ -14,11 +14,17 @@ if TYPE_CHECKING:
 
 #: Kernels at the places of LIBSVM's numbers.
 KERNELS = tuple(row.name for row in _registry.KERNELS.values() if row.libsvm)
-_FIRST = {row.libsvm: row.name for row in reversed(_registry.ESTIMATORS.values())}
-_PROBLEMS = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
-#: LIBSVM's numbers of problems, and for each the first estimator that solves it.
-TYPES = {str(number): _FIRST[problem] for number, problem in enumerate(_PROBLEMS) if problem in _FIRST}
-_TYPES = " or ".join(f"{number} ({name})" for number, name in TYPES.items())
+#: LIBSVM's types of problems, in the order of its numbers.
+PROBLEMS = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
+
+
+def types(*, streams: bool) -> dict[str, str]:
+    """LIBSVM's numbers of problems, and for each the first estimator that solves it (and learns from streams)."""
+    rows = [row for row in _registry.ESTIMATORS.values() if row.command_line and row.streams >= streams]
+    first = {row.libsvm: row.name for row in reversed(rows)}
+    return {str(number): first[problem] for number, problem in enumerate(PROBLEMS) if problem in first}
+
+
 #: Formats of data files.
 FORMATS = ("auto", "libsvm", "csv", "npz", "parquet")
 #: Numbers between commas, the first of which is negative.
@@ -64,14 +70,20 @@ def form_of(arguments: Namespace, **known: Any) -> Form:
     )
 
 
-def add_estimator(parser: ArgumentParser, default: str, *, later: bool = False) -> None:
-    """Options that choose an estimator and its parameters; `later`: the command sets the default."""
+def add_estimator(parser: ArgumentParser, default: str, *, streams: bool = False) -> None:
+    """Options that choose an estimator and its parameters; a command for `streams` sets the default itself."""
+    numbers = types(streams=streams)
     group = parser.add_argument_group("estimator")
     which = group.add_mutually_exclusive_group()
     which.add_argument(
-        "--estimator", metavar="CLASS", default=None if later else default, help=f"name as in Python, default {default}"
+        "--estimator",
+        metavar="CLASS",
+        default=None if streams else default,
+        help=f"name as in Python, default {default}",
     )
-    which.add_argument("-s", dest="estimator", action=_Type, metavar="TYPE", help=f"LIBSVM's number: {_TYPES}")
+    which.add_argument(
+        "-s", dest="estimator", action=_Type, const=numbers, metavar="TYPE", help=f"LIBSVM's number: {_list(numbers)}"
+    )
     group.add_argument(
         "--param", metavar="NAME=VALUE", type=pair, action="append", default=[], help="any parameter of the class"
     )
@@ -87,9 +99,14 @@ class _Type(Action):
     """LIBSVM's -s."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        if values not in TYPES:
-            parser.error(f"-s must be {_TYPES}. Got {values}. See --estimator for other methods.")
-        setattr(namespace, self.dest, TYPES[values])
+        if values not in self.const:
+            parser.error(f"-s must be {_list(self.const)}. Got {values}. See --estimator for other methods.")
+        setattr(namespace, self.dest, self.const[values])
+
+
+def _list(numbers: Mapping[str, str]) -> str:
+    """Numbers of problems and their estimators in words."""
+    return " or ".join(f"{number} ({name})" for number, name in numbers.items())
 
 
 def _character(text: str) -> str:

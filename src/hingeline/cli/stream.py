@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
     parser.add_argument("data", nargs="?", help="data file, read in order; may be left out with --forget")
     parser.add_argument("model", nargs="?", help="model file to write at the end")
-    add_estimator(parser, DEFAULT, later=True)
+    add_estimator(parser, DEFAULT, streams=True)
     group = parser.add_argument_group("stream")
     group.add_argument(
         "--batch", type=positive, default=100, metavar="N", help="examples learnt at a time, default 100"

@@ -23,13 +23,14 @@ from .. import _registry
 from .._sklearn import restore_machine, sigmoids_of
 from ..base.labels import is_one_vs_rest
 from ..base.platt import wants_probability
-from ..batch.svc import SVC
 from .durable import write_atomically
 
 #: Kernels that LIBSVM has, by their names here and there. Their parameters are written.
 KERNELS = {row.name: row for row in _registry.KERNELS.values() if row.libsvm}
 THEIR_KERNELS = {row.libsvm: row for row in KERNELS.values()}
-CLASSIFIERS, ONE_CLASS = ("c_svc", "nu_svc"), "one_class"
+#: Estimator that a file of each type is read as, here and in scikit-learn; types of files with labels.
+CLASSES = {row.libsvm: row.name for row in reversed(_registry.ESTIMATORS.values()) if row.libsvm}
+CLASSIFIERS = ("c_svc", "nu_svc")
 #: Largest index of a feature, and largest degree and number of classes, that are accepted.
 LARGEST_INDEX, LARGEST_DEGREE, LARGEST_CLASSES = 2**31 - 1, 2**31 - 1, 46341
 #: Characters of a number, and pairs of an index and a value, with an end of their own.
@@ -51,8 +52,8 @@ class Model:
     coef0: float
     degree: int
     rho: np.ndarray
-    labels: np.ndarray  # empty for one class
-    n_support: np.ndarray
+    labels: np.ndarray  # empty for regression and for one class
+    n_support: np.ndarray  # of each class, or of the only machine
     coef: np.ndarray  # of shape (n_classes - 1, total_sv)
     vectors: Any  # CSR; numbers of the training samples for precomputed kernels
     sigmoids: np.ndarray  # probA and probB, or empty
@@ -71,10 +72,10 @@ def save_libsvm(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        Fitted kernel classifier with two classes, or with a machine for each pair of classes: SVC, WorstViolatorSVC,
-        LASVC, KernelSGDClassifier, IncrementalSVC (two classes), L2SVC (unless ``multi_class='all'``), or SVC
-        and NuSVC of scikit-learn. Or a one-class SVM: IncrementalOneClassSVM with ``shape='plane'``, or OneClassSVM of
-        scikit-learn. Labels must be integers.
+        Fitted kernel classifier with two classes, or with a machine for each pair of classes: SVC, NuSVC,
+        WorstViolatorSVC, LASVC, KernelSGDClassifier, IncrementalSVC (two classes), L2SVC (unless
+        ``multi_class='all'``); SVR or NuSVR; OneClassSVM, or IncrementalOneClassSVM with ``shape='plane'``. Or an
+        estimator of one of these names of scikit-learn. Labels must be integers.
     path : str or path-like
         File. It is written as a whole, as in :func:`hingeline.save`.
 
@@ -101,8 +102,10 @@ def save_libsvm(model: Any, path: str | os.PathLike[str]) -> None:
 def _read_model(model: Any) -> Model:
     """Content of the file of an estimator."""
     kernel = getattr(model, "kernel", None)
-    if kernel is None or not hasattr(type(model), "decision_function"):
-        raise TypeError(f"model must be a kernel classifier or a one-class SVM. Got {type(model).__name__}.")
+    if kernel is None or not hasattr(type(model), "predict"):
+        raise TypeError(
+            f"model must be a kernel classifier, a kernel regressor or a one-class SVM. Got {type(model).__name__}."
+        )
     if callable(kernel):
         raise ValueError("kernel is a function, which LIBSVM does not have. Use a named kernel.")
     if kernel not in KERNELS:
@@ -110,29 +113,35 @@ def _read_model(model: Any) -> Model:
     check_is_fitted(model)
     if hasattr(model, "_snapshot"):  # one state, while another thread learns
         model = model._snapshot()
-    if not hasattr(model, "dual_coef_"):
+    if not hasattr(model, "dual_coef_") or not hasattr(model, "support_"):
         raise TypeError(f"{type(model).__name__} has no support vectors, which LIBSVM's format is made of.")
     labels = _labels(model)
     swap = -1.0 if len(labels) == 2 else 1.0
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
     numbers = sp.csr_array(np.asarray(model.support_, dtype=np.float64)[:, np.newaxis] + 1)
     return Model(
-        svm_type="c_svc" if len(labels) else ONE_CLASS,
+        svm_type=_svm_type(model),
         kernel=kernel,
         gamma=float(model._gamma),
         coef0=float(model.coef0),
         degree=int(model.degree),
         rho=-swap * np.atleast_1d(model.intercept_),
         labels=labels,
-        n_support=np.asarray(model.n_support_) if len(labels) else np.empty(0, dtype=np.int64),
+        n_support=np.asarray(model.n_support_),
         coef=swap * np.asarray(coef, dtype=np.float64),
         vectors=numbers if kernel == "precomputed" else sp.csr_array(model.support_vectors_),
         sigmoids=_sigmoids(model),
     )
 
 
+def _svm_type(model: Any) -> str:
+    """LIBSVM's type of the problem, by the name of the class."""
+    rows = (_registry.ESTIMATORS.get(kind.__name__) for kind in type(model).__mro__)
+    return next((row.libsvm for row in rows if row is not None), CLASSIFIERS[0])
+
+
 def _labels(model: Any) -> np.ndarray:
-    """Labels as integers; empty for one class."""
+    """Labels as integers; empty for regression and for one class."""
     if not hasattr(model, "classes_"):
         if getattr(model, "shape", "plane") != "plane":
             raise ValueError("LIBSVM's one-class SVM is a plane. Fit with shape='plane'.")
@@ -199,14 +208,14 @@ def load_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None, 
         Number of features, which the file does not say; None: the largest index of a feature in it. With a
         precomputed kernel the number of training samples.
     library : {'hingeline', 'sklearn'}, default='hingeline'
-        Whose estimator to return, SVC of hingeline or of scikit-learn. A one-class SVM is always an estimator of
-        scikit-learn: a file has the support vectors only, and IncrementalOneClassSVM needs all points.
+        Whose estimator to return.
 
     Returns
     -------
     estimator
-        SVC, or :class:`sklearn.svm.OneClassSVM`. With two classes ``classes_`` is sorted; with more it has the order of
-        the file, so that ties between classes are decided as in LIBSVM. C is not in the file and has its default.
+        SVC, NuSVC, SVR, NuSVR or OneClassSVM. With two classes ``classes_`` is sorted; with more it has the order of
+        the file, so that ties between classes are decided as in LIBSVM. C, nu and epsilon are not in the file and have
+        their defaults.
 
     See Also
     --------
@@ -241,7 +250,7 @@ def _parse(lines: Any, size: int) -> Model:
         **header.parameters(),
         rho=header.values["rho"],
         labels=header.values.get("label", np.empty(0)).astype(np.int64),
-        n_support=header.values.get("nr_sv", np.empty(0)).astype(np.int64),
+        n_support=header.values.get("nr_sv", np.array([total])).astype(np.int64),
         coef=coef,
         vectors=sp.csr_array((data, indices, indptr), shape=(total, width)),
         sigmoids=np.array([header.values.get(name, ()) for name in ("probA", "probB")], dtype=np.float64),
@@ -298,7 +307,7 @@ class _Header:
 
     def check(self) -> tuple[int, int]:
         """Numbers of classes and support vectors, after all checks."""
-        allowed = {"svm_type": (*CLASSIFIERS, ONE_CLASS), "kernel_type": tuple(THEIR_KERNELS)}
+        allowed = {"svm_type": tuple(CLASSES), "kernel_type": tuple(THEIR_KERNELS)}
         for key, words in allowed.items():
             if self.words.get(key) not in words:
                 raise ValueError(f"{key} must be one of {', '.join(words)}. Got {self.words.get(key)}.")
@@ -306,9 +315,9 @@ class _Header:
         total = int(self.number("total_sv", 0, LARGEST_INDEX))
         n_pairs = n_classes * (n_classes - 1) // 2
         self.list("rho", n_pairs)
-        if self.words["svm_type"] == ONE_CLASS:
+        if self.words["svm_type"] not in CLASSIFIERS:
             if n_classes != 2:
-                raise ValueError(f"nr_class must be 2 for one_class. Got {n_classes}.")
+                raise ValueError(f"nr_class must be 2 for {self.words['svm_type']}. Got {n_classes}.")
             for key in ("label", "nr_sv", "probA", "probB"):
                 self.values.pop(key, None)
             return n_classes, total
@@ -418,10 +427,9 @@ def _support(model: Model, n_features: int | None) -> tuple[np.ndarray, Any, int
 def _estimator(model: Model, n_features: int | None, library: str) -> Any:
     """Fitted estimator."""
     numbers, support, width = _support(model, n_features)
-    own = library == "hingeline" and len(model.labels) > 0
     swap = -1.0 if len(model.labels) == 2 else 1.0
     coef = _insert_zeros(model.coef) if sp.issparse(support) else model.coef
-    common = {
+    attributes = {
         "support_": numbers.astype(np.int32),
         "support_vectors_": support,
         "dual_coef_": swap * coef,
@@ -431,21 +439,19 @@ def _estimator(model: Model, n_features: int | None, library: str) -> Any:
         "_gamma": model.gamma,
         "n_features_in_": width,
     }
+    if len(model.labels):
+        attributes |= {"classes_": model.labels, "class_weight_": np.ones(len(model.labels))}
     gamma = model.gamma if "gamma" in KERNELS[model.kernel].parameters else "scale"
     given: dict[str, Any] = {"kernel": model.kernel, "coef0": model.coef0, "degree": model.degree, "gamma": gamma}
-    if not own:
-        return _of_sklearn(model, given, common, coef)
-    estimator = SVC(**given, probability=True if model.sigmoids.size else "deprecated")
-    classes = {"classes_": model.labels, "class_weight_": np.ones(len(model.labels))}
-    estimator.__setstate__(
-        {
-            **vars(estimator),
-            **common,
-            **classes,
-            "n_support_": model.n_support.astype(np.int32),
-            "sigmoids_": model.sigmoids,
-        }
-    )
+    if model.sigmoids.size:
+        given["probability"] = True
+    if library == "sklearn":
+        return _of_sklearn(model, given, attributes, coef)
+    attributes["n_support_"] = model.n_support.astype(np.int32)
+    if len(model.labels):
+        attributes["sigmoids_"] = model.sigmoids
+    estimator = _registry.class_of(CLASSES[model.svm_type])(**given)
+    estimator.__setstate__(vars(estimator) | attributes)
     if len(numbers):
         estimator._set_frame(support)
     return estimator
@@ -457,16 +463,13 @@ def _insert_zeros(coef: np.ndarray) -> Any:
     return sp.csr_matrix((coef.ravel(), np.tile(np.arange(total), n_lines), total * np.arange(n_lines + 1)), coef.shape)
 
 
-def _of_sklearn(model: Model, given: dict[str, Any], common: dict[str, Any], coef: Any) -> Any:
+def _of_sklearn(model: Model, given: dict[str, Any], attributes: dict[str, Any], coef: Any) -> Any:
     """Fitted estimator of scikit-learn."""
     from sklearn import svm
 
-    machine = {"coef": coef, "intercept": -model.rho, "sigmoids": model.sigmoids}
-    if not len(model.labels):
-        counts = [model.coef.shape[1], 0]
-        return restore_machine(svm.OneClassSVM(**given), common | {"offset_": model.rho}, counts=counts, **machine)
-    estimator = svm.SVC(**given)
-    if model.sigmoids.size:
-        estimator.set_params(probability=True)
-    classes = {"classes_": model.labels, "class_weight_": np.ones(len(model.labels))}
-    return restore_machine(estimator, common | classes, counts=model.n_support, **machine)
+    counts = model.n_support if len(model.labels) else [*model.n_support, 0]
+    if model.svm_type == "one_class":
+        attributes["offset_"] = model.rho
+    estimator = getattr(svm, CLASSES[model.svm_type])(**given)
+    machine = {"coef": coef, "intercept": -model.rho, "counts": counts, "sigmoids": model.sigmoids}
+    return restore_machine(estimator, attributes, **machine)

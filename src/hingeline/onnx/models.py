@@ -18,7 +18,7 @@ from ..base.kernel import KernelEstimator
 from ..base.labels import is_one_vs_rest, n_pairs, pair_outputs, pairs
 from ..base.platt import PlattClassifier, wants_probability
 from ..base.rows import LARGEST
-from ..batch.svc import SVC
+from ..batch.svc import PairsEstimator
 from ..exact.incremental import IncrementalSVC
 from ..exact.one_class import IncrementalOneClassSVM
 from ..linear.nystroem import NystroemSVC
@@ -153,7 +153,7 @@ def _kernel_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
     else:
         decisions = _expansion(graph, model, fitted, X, _make_dense(fitted.dual_coef_), bias)
     if n_classes == 2:
-        found = _two(graph, classes, decisions, zero_is_positive=isinstance(model, SVC))
+        found = _two(graph, classes, decisions, zero_is_positive=isinstance(model, PairsEstimator))
     elif is_one_vs_rest(fitted):
         found = {"label": _largest(graph, classes, decisions), "scores": decisions}
     else:
@@ -166,7 +166,7 @@ def _kernel_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
 def _pairwise(graph: Graph, model: Any, fitted: Any, decisions: str) -> dict[str, str]:
     """Label and scores from a machine for each pair of classes."""
     n_classes = len(fitted.classes_)
-    if isinstance(model, SVC):  # as in scikit-learn
+    if isinstance(model, PairsEstimator):  # as in scikit-learn
         shaped = _shape_sums(graph, _votes(graph, decisions, "GreaterOrEqual", n_classes), decisions, n_classes)
         chosen = shaped if model.break_ties else _votes(graph, decisions, "Greater", n_classes)
     else:
@@ -176,8 +176,8 @@ def _pairwise(graph: Graph, model: Any, fitted: Any, decisions: str) -> dict[str
 
 
 def _probabilities(graph: Graph, model: Any, decisions: str, n_classes: int) -> dict[str, str]:
-    """Probabilities from sigmoids; none if SVC was fitted with ``probability=False``."""
-    by_pairs = isinstance(model, SVC)
+    """Probabilities from sigmoids; none if SVC or NuSVC was fitted with ``probability=False``."""
+    by_pairs = isinstance(model, PairsEstimator)
     if by_pairs and not model.sigmoids_.size:
         return {}
     slopes, offsets = model.sigmoids_ if by_pairs else _sigmoids(model)
@@ -193,6 +193,23 @@ def _probabilities(graph: Graph, model: Any, decisions: str, n_classes: int) -> 
     if by_pairs:
         return {"probabilities": couple_pairs(graph, positive, n_classes)}
     return {"probabilities": graph.add("Div", positive, graph.sums(positive, n_classes))}
+
+
+def _single_column(graph: Graph, model: Any, X: str) -> str:
+    """Decision values or predictions of an estimator with one machine."""
+    bias = np.asarray(model.intercept_, dtype=np.float64)
+    column = _expansion(graph, model, model, X, _make_dense(model.dual_coef_), bias)
+    return graph.add("Reshape", column, np.array([-1], dtype=np.int64))
+
+
+def _kernel_regressor(graph: Graph, model: Any, X: str) -> dict[str, str]:
+    return {"prediction": _single_column(graph, model, X)}
+
+
+def _outlier_detector(graph: Graph, model: Any, X: str) -> dict[str, str]:
+    score = _single_column(graph, model, X)
+    inside = graph.add("Cast", graph.add("Greater", score, np.float64(0.0)), to=INT64)
+    return {"label": _label(graph, np.array([-1, 1], dtype=np.int64), inside), "scores": score}
 
 
 def _sigmoids(model: IncrementalSVC) -> np.ndarray:
@@ -281,5 +298,14 @@ def _ordinal(graph: Graph, model: OrdinalSVC, X: str) -> dict[str, str]:
 #: How estimators are built, by the names in the registry.
 BUILDERS: dict[str, Callable[[Graph, Any, str], dict[str, str]]] = {
     build.__name__[1:]: build
-    for build in (_kernel_classifier, _linear_classifier, _linear_regressor, _map, _one_class, _ordinal)
+    for build in (
+        _kernel_classifier,
+        _kernel_regressor,
+        _linear_classifier,
+        _linear_regressor,
+        _map,
+        _one_class,
+        _ordinal,
+        _outlier_detector,
+    )
 }

@@ -227,7 +227,8 @@ class Svc {
     }
 
     /// Starting values of y beta, by row, of a machine that has made no step. They are clipped to the box, and those of
-    /// the class with the larger sum are scaled down until the sums agree.
+    /// the class with the larger sum are scaled down until the sums agree. NuSVC divides its coefficients by the
+    /// margin, so those of each class are scaled to their fixed sum first.
     void guess(Index machine, const double* v, Index n) {
         if (machine < 0 || machine >= pairs_.size() || n != n_)
             throw std::invalid_argument("a guess names a machine and has one value per row");
@@ -237,6 +238,12 @@ class Svc {
         engine::State& s = *states_[machine];
         Array<double> beta(s.n());
         for (Index i = 0; i < s.n(); ++i) beta[i] = s.upper[i] > 0 ? v[s.row[i]] : -v[s.row[i]];
+        if (nu_ > 0) {
+            engine::Pair sum{};
+            for (Index i = 0; i < s.n(); ++i) sum[s.group(i)] += beta[i];
+            for (Index i = 0; i < s.n(); ++i)
+                if (sum[s.group(i)] != 0) beta[i] *= s.total[s.group(i)] / sum[s.group(i)];
+        }
         engine::guess(s, beta);
     }
 

@@ -1,0 +1,79 @@
+"""Estimators of the block solver with one machine over all rows: regression and one class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..base.rows import clip_weights
+from .engine import EngineEstimator, EngineTraining
+from .start import read_start, set_single_start
+
+#: Attributes that the core gives for each machine; these estimators publish those of the only one.
+SCALARS = ("n_iter_", "stop_reason_", "kkt_violation_", "dual_objective_", "duality_gap_", "epsilon_")
+
+
+class OneMachineEstimator(EngineEstimator):
+    """Base of the estimators with one machine over all rows. A subclass sets `_kind`, the name in the core."""
+
+    _kind: str
+
+    def _begin(
+        self, X: Any, targets: np.ndarray, sample_weight: Any, dual_init: Any, y: np.ndarray | None
+    ) -> OneMachineTraining:
+        """Training of checked rows; `y` are the targets as callbacks see them."""
+        start = read_start(self, dual_init)  # before an attribute changes
+        weights = clip_weights(self._sample_weights(sample_weight, targets))
+        self._set_kernel(X)
+        factor, more = self._problem(weights)
+        training = OneMachineTraining(self, X, y, targets, weights, factor, more)
+        set_single_start(training.core, start, len(targets), wanted=dual_init is not None)
+        return training
+
+    def _problem(self, weights: np.ndarray) -> tuple[float, dict[str, float]]:
+        """Factor of the weights in the bounds of the coefficients, and more parameters of the core."""
+        raise NotImplementedError
+
+
+class OneMachineTraining(EngineTraining):
+    """One fit of a machine over all rows.
+
+    Parameters
+    ----------
+    estimator : OneMachineEstimator
+        Estimator that is being fitted.
+    X : object
+        Checked rows, a matrix of kernel values, or samples for a callable kernel.
+    y : ndarray or None
+        Targets as callbacks see them.
+    targets : ndarray
+        Targets of the rows, which one-class machines ignore.
+    weights : ndarray
+        Weight of each row.
+    factor : float
+        Factor on the weights, which makes them bounds of the coefficients.
+    more : dict
+        Other parameters of the machine.
+    """
+
+    requirement = "a function must exist that differs from all targets by epsilon at most, and none does"
+
+    def __init__(
+        self,
+        estimator: OneMachineEstimator,
+        X: Any,
+        y: np.ndarray | None,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        factor: float,
+        more: dict[str, float],
+    ) -> None:
+        super().__init__(estimator, X, y, weights, factor)
+        self.limits |= more
+        self.core = _core.OneMachine(estimator._kind, targets, self.bounds, single=self.single, **self.limits)
+
+    def attributes(self, unfinished: str) -> dict[str, Any]:
+        found = super().attributes(unfinished)
+        return found | {name: found[name][0].item() for name in SCALARS if name in found}
