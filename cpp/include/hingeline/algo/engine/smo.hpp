@@ -6,7 +6,8 @@
 //
 // Here v_i is the rise of i and v_j the fall of j (state.hpp). With e > 0 a coefficient that passes zero loses 2 e of
 // its slope there: d is the maximum of a concave function of three pieces. Of two groups one is worked on at a time: it
-// changes when the violation has halved, and after `longest_turn` steps.
+// changes when the violation has halved, and after `longest_turn` steps: with many free points of both groups longer
+// turns take several times the steps.
 //
 // v is in the precision of the kernel values and relative to a centre for each group, so that single precision resolves
 // the differences that decide. beta is in double. The slopes are v + up and v + low, with +-e in these arrays, and
@@ -107,7 +108,7 @@ template <class T> class Smo {
 
   private:
     static constexpr double least_curve = 1e-12;  // as LIBSVM
-    static constexpr Index poll_every = 256, longest_turn = 256;
+    static constexpr Index poll_every = 256, longest_turn = 8;
 
     template <class Form, class L> SmoEnd pairs(State& s, const Array<Index>& positions, const L& local, double tol,
                                                 Index most, std::vector<SumScratch<T>>& scratch, Interrupt* interrupt) {
@@ -124,7 +125,6 @@ template <class T> class Smo {
         const auto change_group = [&] {
             other_gap = std::exchange(gap_, 0.0), turn = 0;
             group_ = 1 - group_;
-            set_rooms(s, positions);
             top = look();
         };
         for (Index step = 0;; ++step) {
@@ -412,9 +412,11 @@ template <class T> class Smo {
         return rows_.block(each, local.ahead(), threads);
     }
     T* v() { return arrays_[0]; }
-    T* up() { return arrays_[1]; }
-    T* low() { return arrays_[2]; }
-    T* diagonal() { return arrays_[3]; }
+    T* diagonal() { return arrays_[1]; }
+    T* up(int group) { return arrays_[3 + 2 * group]; }
+    T* low(int group) { return arrays_[4 + 2 * group]; }
+    T* up() { return up(group_); }
+    T* low() { return low(group_); }
 
     template <class L> void load(const State& s, const Array<Index>& positions, const L& local, const Pair& centre,
                                  std::size_t bytes, std::size_t width) {
@@ -445,14 +447,16 @@ template <class T> class Smo {
     }
     void set_room(const State& s, Index p, Index i) {
         constexpr T none = std::numeric_limits<T>::infinity();
-        const bool here = s.group(i) == group_;
-        up()[p] = !here || !s.is_up(i) ? -none : s.beta[i] < 0 ? shift_ : -shift_;
-        low()[p] = !here || !s.is_low(i) ? none : s.beta[i] > 0 ? -shift_ : shift_;
+        const int group = s.group(i);
+        up(group)[p] = !s.is_up(i) ? -none : s.beta[i] < 0 ? shift_ : -shift_;
+        low(group)[p] = !s.is_low(i) ? none : s.beta[i] > 0 ? -shift_ : shift_;
     }
     void set_rooms(const State& s, const Array<Index>& positions) {
+        for (int group = 0; group < s.groups(); ++group) {
+            std::fill_n(up(group), padded(size_), -std::numeric_limits<T>::infinity());
+            std::fill_n(low(group), padded(size_), std::numeric_limits<T>::infinity());
+        }
         for (Index p = 0; p < size_; ++p) set_room(s, p, positions[p]);
-        std::fill(up() + size_, up() + padded(size_), -std::numeric_limits<T>::infinity());
-        std::fill(low() + size_, low() + padded(size_), std::numeric_limits<T>::infinity());
     }
 
     /// p and the positions without a row that violate most, at most `count` in all.
@@ -461,7 +465,7 @@ template <class T> class Smo {
         if (count == 1) return;
         const T middle = static_cast<T>(middle_);
         const T *values = v(), *rise = up(), *fall = low();
-        T* const violation = arrays_[4];
+        T* const violation = arrays_[2];
         for (Index i = 0; i < size_; ++i) {
             const T above = values[i] - middle;
             violation[i] = std::max(above + rise[i], -(above + fall[i]));
@@ -491,11 +495,11 @@ template <class T> class Smo {
 
     Index size_ = 0, newton_steps_ = 0;
     Pair centre_{};
-    int group_ = 0;                // whose points have room
+    int group_ = 0;                // that is worked on
     T shift_ = 0;                  // e
     double gap_ = 0, middle_ = 0;  // of the last pair
     bool even_ = false;            // the diagonal is constant
-    Parallel<T, 5> arrays_;        // v, up, low, diagonal; violations
+    Parallel<T, 7> arrays_;        // v, diagonal, violations; up and low of each group
     WorkingRows<T> rows_;
     FreeStep<T> free_step_;
     Pace pace_;

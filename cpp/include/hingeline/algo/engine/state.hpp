@@ -168,7 +168,7 @@ inline void guess(State& s, const Array<double>& values) {
         for (Index i = from; i < to; ++i) sum[s.beta[i] > 0] += s.beta[i];
         const bool positive = sum[0] + sum[1] > s.total[g];  // values that are too large
         const double large = std::abs(sum[positive]), wanted = (s.total[g] - sum[!positive]) * (positive ? 1 : -1);
-        if (large - wanted > rounding * large)
+        if (large > 0 && large - wanted > rounding * large)
             for (Index i = from; i < to; ++i)
                 if ((s.beta[i] > 0) == positive) s.beta[i] *= std::max(wanted, 0.0) / large;
         double missing = std::max(-wanted, 0.0);
