@@ -154,7 +154,7 @@ template <class T> T choice(const std::string& word, std::initializer_list<std::
 }
 
 /// Rows as an array, or as the arrays (values, columns, starts) of a CSR matrix.
-template <class T> nb::object taken(const Store<T>& store, Ids ids) {
+template <class T> nb::object take_rows(const Store<T>& store, Ids ids) {
     Store<T> out(store.columns(), store.sparse());
     out.append(store.view(), ids);
     return std::visit(
@@ -216,7 +216,7 @@ struct PyChunk {
         : matrix(of), x(&nb::cast<const Matrix&>(of)), rows(r), id(i), code(c), box(b), arrivals(listed(a)) {}
     template <class F> static void each_kept(PyChunk& c, F&& f) { f(c.matrix); }
     /// Checked against `known` labels and those that arrive.
-    Chunk checked(Index known) const;
+    Chunk check(Index known) const;
 };
 
 /// Methods that all models of streams have: labels, attributes, saved states.

@@ -35,7 +35,7 @@ void bind_incremental(nb::module_& m) {
             "learn",
             [](L& l, const PySource& source, const PyChunk& chunk, int threads) {
                 l.change([&](Incremental& model, Interrupt* interrupt) {
-                    model.learn(source.source, chunk.checked(model.classes.size()), threads, interrupt);
+                    model.learn(source.source, chunk.check(model.classes.size()), threads, interrupt);
                 });
             },
             nb::arg("source"), nb::arg("chunk"), nb::kw_only(), nb::arg("threads"), "Learn from points in their order.")
@@ -97,7 +97,7 @@ void bind_incremental(nb::module_& m) {
         .def(
             "take",
             [](L& l, Numbers rows) {
-                return l.read([&](Incremental& model) { return taken(model.rows(), ids(rows, model.n_rows())); });
+                return l.read([&](Incremental& model) { return take_rows(model.rows(), ids(rows, model.n_rows())); });
             },
             nb::arg("rows"), "Rows held: an array, or the arrays of a CSR matrix.")
         .def(

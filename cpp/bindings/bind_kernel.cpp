@@ -9,7 +9,7 @@ namespace {
 
 /// Kernel values of function(queries, base), which returns a float64 array of shape (len(queries), len(base)). The
 /// function is called with the GIL, and held by address because this wrapper may be copied without the GIL.
-Called<double>::Function called(const nb::callable* function) {
+Called<double>::Function call_python(const nb::callable* function) {
     return [function](Ids queries, Ids base, double* const* columns) {
         nb::gil_scoped_acquire acquire;
         const auto numbers = [](Ids ids) {
@@ -43,7 +43,7 @@ PySource::PySource(nb::object from, std::optional<Numbers> rows) : numbers(std::
         source.from = nb::cast<const Matrix&>(from).rows;
     } else {
         function = nb::cast<nb::callable>(from);
-        source.from = called(&function);
+        source.from = call_python(&function);
     }
 }
 
@@ -53,7 +53,7 @@ std::vector<std::pair<Index, Index>> listed(const Arrivals& arrivals) {
     return out;
 }
 
-Chunk PyChunk::checked(Index known) const {
+Chunk PyChunk::check(Index known) const {
     const Index labels = known + static_cast<Index>(arrivals.size());
     Chunk chunk{&x->rows, ids(rows, x->n), id.data(), code.data(), box.data(), {}};
     const std::size_t n = rows.size();
@@ -116,7 +116,7 @@ struct Votes {
         rule.check();
     }
     /// f(results) as an array: n scores of each class, or n classes.
-    template <class F> AnyArray counted(Index n, F&& f) const {
+    template <class F> AnyArray fill(Index n, F&& f) const {
         if (winners) {
             std::vector<Index> out(static_cast<std::size_t>(n));
             Session().run([&](Interrupt* interrupt) { f(interrupt, VoteResults{nullptr, out.data()}); });
@@ -130,16 +130,16 @@ struct Votes {
         if (static_cast<Index>(decisions.shape(1)) != rule.pairs())
             throw std::invalid_argument("one decision per pair of classes expected");
         const Index n = static_cast<Index>(decisions.shape(0));
-        return counted(n, [&](Interrupt*, const VoteResults& to) { count_votes(rule, decisions.data(), n, to); });
+        return fill(n, [&](Interrupt*, const VoteResults& to) { count_votes(rule, decisions.data(), n, to); });
     }
 };
 
 /// f(interrupt, sink) as an array with one line per row: decision values, or their votes.
-template <class F> AnyArray decided(const PyLines& l, Index n, const Votes* votes, F&& f) {
+template <class F> AnyArray run_decisions(const PyLines& l, Index n, const Votes* votes, F&& f) {
     const Index outputs = l.lines.coefficients.outputs();
     if (votes) {
         if (outputs != votes->rule.pairs()) throw std::invalid_argument("one machine per pair of classes expected");
-        return votes->counted(n, [&](Interrupt* interrupt, const VoteResults& to) {
+        return votes->fill(n, [&](Interrupt* interrupt, const VoteResults& to) {
             DecisionVotes sink(votes->rule, to);
             f(interrupt, sink);
         });
@@ -169,7 +169,7 @@ void kernel_values(const PyPacked& p, const Matrix& x, nb::object out, int threa
     });
 }
 
-void mapped(const PyPacked& p, const Matrix& x, nb::object matrix, nb::object out, int threads) {
+void map_rows(const PyPacked& p, const Matrix& x, nb::object matrix, nb::object out, int threads) {
     p.packed.with_rows(x.rows, [&](const auto& rows) {
         using T = typename std::decay_t<decltype(rows)>::Value;
         Contiguous2<T> by;
@@ -177,11 +177,12 @@ void mapped(const PyPacked& p, const Matrix& x, nb::object matrix, nb::object ou
             throw std::invalid_argument("a matrix with one column per support vector, in their precision, expected");
         const Index lines = static_cast<Index>(by.shape(0));
         T* to = written<T>(out, x.n, lines);
-        Session().run([&](Interrupt* interrupt) { hingeline::mapped(rows, by.data(), lines, threads, interrupt, to); });
+        Session().run(
+            [&](Interrupt* interrupt) { hingeline::map_rows(rows, by.data(), lines, threads, interrupt, to); });
     });
 }
 
-template <class T> bool mapped_dots(const Kernel& kernel, nb::object dots, nb::object out, int threads) {
+template <class T> bool try_map_dots(const Kernel& kernel, nb::object dots, nb::object out, int threads) {
     Contiguous2<T> from;
     if (!nb::try_cast(dots, from, false) || from.shape(0) != from.shape(1)) return false;
     const Index n = static_cast<Index>(from.shape(0));
@@ -236,7 +237,7 @@ void bind_kernel(nb::module_& m) {
         .def(
             "decide",
             [](const PyPacked& p, const PyLines& l, const Matrix& x, int threads, const Votes* votes) {
-                return decided(l, x.n, votes, [&](Interrupt* interrupt, auto& sink) {
+                return run_decisions(l, x.n, votes, [&](Interrupt* interrupt, auto& sink) {
                     p.packed.decide(l.lines, x.rows, threads, interrupt, sink);
                 });
             },
@@ -244,12 +245,12 @@ void bind_kernel(nb::module_& m) {
             "Decision values or their votes, one row per query.")
         .def("values", &kernel_values, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 1,
              "Write kernel values to `out`: a row for each query, a column for each support vector.")
-        .def("mapped", &mapped, nb::arg("x"), nb::arg("matrix"), nb::arg("out"), nb::arg("threads") = 1,
+        .def("map_rows", &map_rows, nb::arg("x"), nb::arg("matrix"), nb::arg("out"), nb::arg("threads") = 1,
              "Write the products of `values` with the transposed `matrix` to `out`.");
     m.def(
         "map_dots",
         [](const Kernel& kernel, nb::object dots, nb::object out, int threads) {
-            if (!mapped_dots<double>(kernel, dots, out, threads) && !mapped_dots<float>(kernel, dots, out, threads))
+            if (!try_map_dots<double>(kernel, dots, out, threads) && !try_map_dots<float>(kernel, dots, out, threads))
                 throw std::invalid_argument("a square C-contiguous matrix of dot products expected");
         },
         nb::arg("kernel"), nb::arg("dots"), nb::arg("out"), nb::arg("threads") = 1,
@@ -266,7 +267,7 @@ void bind_kernel(nb::module_& m) {
         [](const PyLines& l, const Matrix& k, Numbers columns, int threads, std::optional<Numbers> rows,
            const Votes* votes) {
             const Ids wanted = ids(columns, k.d), queries = rows ? ids(*rows, k.n) : Ids::run(0, k.n);
-            return decided(l, queries.count, votes, [&](Interrupt* interrupt, auto& sink) {
+            return run_decisions(l, queries.count, votes, [&](Interrupt* interrupt, auto& sink) {
                 decide_gathered(l.lines, k.rows, queries, wanted, threads, interrupt, sink);
             });
         },

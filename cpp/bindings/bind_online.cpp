@@ -23,7 +23,7 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
          "learn",
          [](L& l, const PySource& source, const PyChunk& given, Writable2<double> margins, int threads) {
              l.change([&](M& model, Interrupt* interrupt) {
-                 const Chunk chunk = given.checked(model.classes.size());
+                 const Chunk chunk = given.check(model.classes.size());
                  const Index classes = model.classes.size() + static_cast<Index>(chunk.arrivals.size());
                  model.learn(source.source, chunk, margins_of(margins, chunk.size(), classes), threads, interrupt);
              });
@@ -35,7 +35,7 @@ template <class M> void define(nb::class_<Locked<M>>& c) {
             [](L& l, Numbers rows) {
                 return l.read([&](M& model) {
                     const Ids wanted = ids(rows, model.rows.size());
-                    return model.rows.visit([&](const auto& store) { return taken(store, wanted); },
+                    return model.rows.visit([&](const auto& store) { return take_rows(store, wanted); },
                                             nb::object(nb::none()));
                 });
             },
@@ -89,7 +89,7 @@ void bind_lasvm(nb::module_& m) {
             [](L& l, const PySource& source, const PyChunk& given, Writable2<double> margins, int threads, bool known,
                bool evicts) {
                 l.change([&](Lasvm& model, Interrupt* interrupt) {
-                    const Chunk chunk = given.checked(model.classes.size());
+                    const Chunk chunk = given.check(model.classes.size());
                     ids(given.id, static_cast<Index>(margins.shape(0)));
                     const Margins to =
                         margins_of(margins, static_cast<Index>(margins.shape(0)), model.classes.size(), true);
@@ -102,7 +102,7 @@ void bind_lasvm(nb::module_& m) {
             "outside",
             [](L& l, const PySource& source, const PyChunk& chunk, int threads) {
                 return to_numpy(l.change([&](Lasvm& model, Interrupt* interrupt) {
-                    return model.outside(source.source, chunk.checked(model.classes.size()), threads, interrupt);
+                    return model.outside(source.source, chunk.check(model.classes.size()), threads, interrupt);
                 }));
             },
             nb::arg("source"), nb::arg("chunk"), nb::kw_only(), nb::arg("threads"),
@@ -157,7 +157,7 @@ void bind_kernel_sgd(nb::module_& m) {
             "begin",
             [](L& l, const PySource& source, const PyChunk& chunk, Index epochs) {
                 l.change([&](KernelSgd& model, Interrupt*) {
-                    model.begin(source.source, chunk.checked(model.classes.size()), epochs);
+                    model.begin(source.source, chunk.check(model.classes.size()), epochs);
                 });
             },
             nb::arg("source"), nb::arg("chunk"), nb::kw_only(), nb::arg("epochs"), "Examples for `advance`.")

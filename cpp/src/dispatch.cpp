@@ -13,7 +13,7 @@ enum class Isa { baseline, avx2, avx512 };
 
 /// HINGELINE_ISA in the environment may ask for a narrower set (tests, comparisons), never a wider one. "avx512" asks
 /// for AVX-512 without its integer products.
-bool wished(const char* name) {
+bool is_requested(const char* name) {
     const char* wish = std::getenv("HINGELINE_ISA");
     return wish && std::strcmp(wish, name) == 0;
 }
@@ -26,8 +26,8 @@ Isa choose() {
     if (isa == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         isa = Isa::avx512;
-    if (wished("baseline")) isa = Isa::baseline;
-    if (wished("avx2") && isa == Isa::avx512) isa = Isa::avx2;
+    if (is_requested("baseline")) isa = Isa::baseline;
+    if (is_requested("avx2") && isa == Isa::avx512) isa = Isa::avx2;
     return isa;
 }
 #endif
@@ -49,7 +49,7 @@ const Tables& tables() {
 /// Integer products have an instruction that not every processor with AVX-512 has.
 const ByteTables& byte_tables() {
 #ifdef HINGELINE_X86
-    static const bool vnni = choose() == Isa::avx512 && __builtin_cpu_supports("avx512vnni") && !wished("avx512");
+    static const bool vnni = choose() == Isa::avx512 && __builtin_cpu_supports("avx512vnni") && !is_requested("avx512");
     if (vnni) return avx512vnni::byte_tables;
 #endif
     return tables().bytes;

@@ -148,7 +148,7 @@ bool same(const Array<Unit>& a, const Array<Unit>& b) {
         if (s.n != t.n || s.margin != t.margin || s.place != t.place || s.mu != t.mu || s.C != t.C) return false;
         for (int l = 0; l < line::count; ++l)
             if (!same_bits(s.lines[l], t.lines[l], s.n)) return false;
-        if (s.q.packed() != t.q.packed()) return false;
+        if (s.q.entries() != t.q.entries()) return false;
     }
     return true;
 }
@@ -308,9 +308,9 @@ CASE(each_class_has_its_own_window) {
         CHECK((run.held() == Array<double>{-1, -2, 1, 5}));
         run.add({6, 3});  // positive ones only
         CHECK((run.held() == (rule == Rule::oldest ? Array<double>{-1, -2, 7, 3} : Array<double>{-1, -2, 1, 3})));
-        CHECK(run.model.crowded() < 0);
+        CHECK(run.model.find_crowded() < 0);
         run.model.window = 1;  // one point of each class must leave, and one for the new point
-        CHECK(run.model.crowded() >= 0);
+        CHECK(run.model.find_crowded() >= 0);
         run.add({5});
         CHECK((run.held() == (rule == Rule::oldest ? Array<double>{3, -5} : Array<double>{1, -5})));
         CHECK(run.violation() < 1e-12);
@@ -332,7 +332,7 @@ CASE(every_point_has_its_own_bound) {
             run.close();
         } else if (below(random, 3)) {
             run.forget({below(random, run.rows.size())});
-            const auto rows = run.model.kernel.held();
+            const auto rows = run.model.kernel.n_held();
             CHECK(run.model.kernel.bytes() == rows * 128 * sizeof(double), step);  // no spare row keeps anything
         } else {
             run.model.bound(*run.source(), run.scratch, std::exp(uniform(random, -4.0, 2.0)));
@@ -374,7 +374,7 @@ CASE(labels_turned_round_mirror_the_state) {
         run.kernel = kernel;
         run.model.add(0);
         for (Index i = 0; i < 30; ++i) run.add({i});
-        const State mirror = mirrored(run.model.units[0].state), &s = run.model.units[1].state;
+        const State mirror = mirror_state(run.model.units[0].state), &s = run.model.units[1].state;
         CHECK(mirror.margin == s.margin && mirror.place == s.place && std::abs(mirror.mu - s.mu) < 1e-11);
         for (int l = 0; l < line::count; ++l)
             for (Index i = 0; i < s.n; ++i) CHECK(std::abs(mirror.lines[l][i] - s.lines[l][i]) < 1e-11, l, i);
@@ -447,7 +447,7 @@ CASE(memory_does_not_change_the_numbers) {
             CHECK(run.model.kernel.bytes() <= bytes, i, most);
         }
         CHECK(wrong(run) < 1e-10, wrong(run));
-        const Index again = run.model.kernel.recomputed();
+        const Index again = run.model.kernel.take_recomputed();
         CHECK(!little || 2 * again > 3 * computed, computed, again);
         computed = again;
         if (!little) expected = run.model.units;
@@ -476,8 +476,8 @@ CASE(several_points_at_a_time_are_fewer_steps) {
         steps[together] = run.model.units[0].state.counts.steps - before;
         Index supports = 0;  // rows are kept of points that have borne something
         for (Index i = 0; i < run.model.n; ++i) supports += run.model.units[0].state[line::alpha][i] != 0;
-        CHECK(run.model.kernel.held() >= supports && run.model.kernel.held() < run.model.n, run.model.kernel.held(),
-              supports);
+        CHECK(run.model.kernel.n_held() >= supports && run.model.kernel.n_held() < run.model.n,
+              run.model.kernel.n_held(), supports);
     }
     CHECK(2 * steps[true] < steps[false], steps[false], steps[true]);
 }
@@ -566,7 +566,7 @@ CASE(damage_is_found_and_made_good) {
                 s.place[c] = s[line::up][c] > 0 ? Place::low : Place::high;
                 CHECK(run.violation() > 1e-3);
             } else {
-                Numbers q = s.q.packed();
+                Numbers q = s.q.entries();
                 Random random(38);
                 for (double& x : q) x *= 1 + (damage == inverse_much ? 0.9 : 1e-6) * uniform(random, -1.0, 1.0);
                 s.q.load(q.data(), s.q.size());
@@ -651,7 +651,7 @@ CASE(directions_are_made_better_by_their_residual) {
         run.kernel = kernel;
         for (Index i = 0; i < 40; ++i) run.add({i});
         State& s = run.model.units[0].state;
-        Numbers q = s.q.packed();
+        Numbers q = s.q.entries();
         for (Index i = 0; i < q.size(); ++i) q[i] *= i % 3 ? 1 + damage : 1 - damage;
         s.q.load(q.data(), s.q.size());
         const auto source = run.source();

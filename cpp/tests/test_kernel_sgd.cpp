@@ -629,7 +629,7 @@ CASE(labels_turned_round) {
         Window w(p.examples, 1), v(turned, 1);
         plan_average(one, params, 0), plan_average(other, params, 0);
         learn(one, w, params, p.gram, {}, nullptr), learn(other, v, params, p.gram, {}, nullptr);
-        State turn = mirrored(one);
+        State turn = mirror_state(one);
         turn.b += 0.0;  // of two zeros the positive one
         for (double& a : turn.a) a += 0.0;
         for (Average& mean : turn.averages) {

@@ -37,8 +37,8 @@ template <class T> void values_case(Index n, Index m, Index d, Index lines) {
     CHECK(kernel_values(rows, 1, nullptr, k.data()));
     CHECK(kernel_values(rows, 3, nullptr, again.data()));
     CHECK(k == again);
-    CHECK(mapped(rows, b.data(), lines, 1, nullptr, product.data()));
-    CHECK(mapped(rows, b.data(), lines, 2, nullptr, one.data()));
+    CHECK(map_rows(rows, b.data(), lines, 1, nullptr, product.data()));
+    CHECK(map_rows(rows, b.data(), lines, 2, nullptr, one.data()));
     CHECK(product == one);
     const double tol = sizeof(T) == 4 ? 1e-5 : 1e-12;
     for (Index i = 0; i < n; ++i) {

@@ -77,7 +77,7 @@ template <class T> void random_sequence(const Chosen<T>& p, std::size_t bytes, i
         Index held = 0;
         for (Index t = 0; t < self.size(); ++t)
             if (const T* row = self.find(t)) ++held, check_row(p, ids, t, row);
-        CHECK(held == self.held());
+        CHECK(held == self.n_held());
     }
 }
 
@@ -107,8 +107,8 @@ CASE(what_fits_is_computed_once) {
         }
         for (Index t = 0; t < self.size(); ++t) check_row(p, ids, t, self.row(t, *p.gram, Ids::of(ids), scratch));
         const bool all = bytes > 1'000'000;
-        CHECK((self.recomputed() == 0) == all, bytes, self.recomputed());
-        CHECK((self.held() == self.size()) == all, bytes, self.held());
+        CHECK((self.take_recomputed() == 0) == all, bytes, self.take_recomputed());
+        CHECK((self.n_held() == self.size()) == all, bytes, self.n_held());
         CHECK(all || self.bytes() <= bytes + 8 * 300 * 5, self.bytes());
         CHECK(self.find(0) != nullptr || !all);
     }
@@ -136,9 +136,9 @@ CASE(memory_is_a_limit) {
         self.close(keep, c);
     }
     self.allow(1000);
-    CHECK(self.held() <= 4 && self.size() == ids.size());
+    CHECK(self.n_held() <= 4 && self.size() == ids.size());
     self.clear();
-    CHECK(self.size() == 0 && self.held() == 0 && self.bytes() == 0);
+    CHECK(self.size() == 0 && self.n_held() == 0 && self.bytes() == 0);
 }
 
 CASE(trouble_leaves_it_unchanged) {

@@ -50,7 +50,7 @@ class ReadsEnsemble:
             with as_damage():
                 sound = isinstance(self._model, Ensemble) and "_gamma" in vars(self)
                 require_sound(sound, "_model or _gamma is missing")
-                require_sound(self._model.frozen.keys() <= self._frozen().keys(), "frozen has other names")
+                require_sound(self._model.frozen.keys() <= self._frozen_parameters().keys(), "frozen has other names")
 
     def __sklearn_is_fitted__(self) -> bool:
         own = vars(self)

@@ -143,7 +143,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
     def _resume(self, *free: str) -> ExactEnsemble:
         """Configured ensemble, for checked parameters; the parameters `free` may have changed."""
         ensemble = self._model
-        ensemble.require_frozen(self._frozen(), free)
+        ensemble.require_frozen(self._frozen_parameters(), free)
         self._configure(ensemble)
         return ensemble
 
@@ -160,7 +160,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
             cache_bytes=int(self.cache_size * 2**20),
         )
 
-    def _frozen(self) -> dict[str, Any]:
+    def _frozen_parameters(self) -> dict[str, Any]:
         """Parameters that cannot change in a stream. A callable kernel may be replaced by a copy of itself."""
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}

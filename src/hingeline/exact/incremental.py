@@ -491,7 +491,9 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     # ---- parts ---------------------------------------------------------------------------------------
 
     def _ensemble(self, X: Any) -> ExactEnsemble:
-        ensemble = ExactEnsemble("classes", float(self.C), 0.0, self._frozen(), not sp.issparse(X), self._frame)
+        ensemble = ExactEnsemble(
+            "classes", float(self.C), 0.0, self._frozen_parameters(), not sp.issparse(X), self._frame
+        )
         self._configure(ensemble)
         return ensemble
 
@@ -499,8 +501,8 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     def _window_by_class(self) -> bool:
         return self.window_scope == "class"
 
-    def _frozen(self) -> dict[str, Any]:
-        return {**super()._frozen(), "C": float(self.C)}
+    def _frozen_parameters(self) -> dict[str, Any]:
+        return {**super()._frozen_parameters(), "C": float(self.C)}
 
     def _require_C(self, C: Any, ensemble: ExactEnsemble) -> None:
         rule = self._rules["C"]

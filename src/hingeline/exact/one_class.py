@@ -372,7 +372,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
             )
         self._require_moderate(X)
         bounds = self._bounds(C=self.C, nu=self.nu)
-        ensemble = ExactEnsemble(self.shape, *bounds, self._frozen(), not sp.issparse(X), self._frame)
+        ensemble = ExactEnsemble(self.shape, *bounds, self._frozen_parameters(), not sp.issparse(X), self._frame)
         self._configure(ensemble)
         return ensemble
 
@@ -381,10 +381,10 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):
         """C and nu in the form of the core."""
         return (1.0, float(nu)) if C is None else (float(C), 0.0)
 
-    def _frozen(self) -> dict[str, Any]:
+    def _frozen_parameters(self) -> dict[str, Any]:
         C, nu = self._bounds(C=self.C, nu=self.nu)
         bounds = {"nu": nu or None, "C": None if nu else C}  # nu is not used if C is given
-        return {**super()._frozen(), "shape": self.shape, **bounds}
+        return {**super()._frozen_parameters(), "shape": self.shape, **bounds}
 
     def _read_held(self) -> Any:
         self._require_model()  # raises if the estimator is not fitted

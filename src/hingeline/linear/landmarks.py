@@ -144,7 +144,7 @@ class Landmarks:
         out = np.empty((X.shape[0], len(matrix)), dtype=self.dtype)
         matrix = np.ascontiguousarray(matrix, dtype=self.dtype)
         if self.packed is not None:
-            self.packed.mapped(_core.Matrix(self.kernel.place(X)), matrix, out, threads)
+            self.packed.map_rows(_core.Matrix(self.kernel.place(X)), matrix, out, threads)
             return out
         for at in self._blocks(X):
             out[at] = self.kernel.values(X[at], self.rows, threads) @ matrix.T

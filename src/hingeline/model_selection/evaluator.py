@@ -110,7 +110,7 @@ class Evaluator:
         names = self._names(cells)
         with progress_of(self.progress, len(cells), "search") as report:
 
-            def done(cell: Cell, out: dict[str, Any], *, known: bool = False) -> None:
+            def finish(cell: Cell, out: dict[str, Any], *, known: bool = False) -> None:
                 outs[id(cell)] = out
                 if self.journal is not None and not known and _has_succeeded(out):
                     self.journal.add(names[id(cell)], out)
@@ -120,10 +120,10 @@ class Evaluator:
             for cell in cells:
                 stored = self.journal and self.journal.cells.get(names[id(cell)])
                 if stored:
-                    self._watch(cell, partial(done, cell, dict(stored), known=True))
+                    self._watch(cell, partial(finish, cell, dict(stored), known=True))
                 else:
                     left.append(cell)
-            self._evaluate(left, done)
+            self._evaluate(left, finish)
         return [outs[id(cell)] for cell in cells]
 
     def _names(self, cells: list[Cell]) -> dict[int, str]:

@@ -224,10 +224,12 @@ class KernelSGDClassifier(StreamClassifier):
 
     def _ensemble(self, X: Any) -> StreamEnsemble:
         given_once = (self.multi_class == "ovr",)
-        return StreamEnsemble("KernelSgd", given_once, self._options(), self._frozen(), self._row_dtype(X), self._frame)
+        return StreamEnsemble(
+            "KernelSgd", given_once, self._options(), self._frozen_parameters(), self._row_dtype(X), self._frame
+        )
 
-    def _frozen(self) -> dict[str, Any]:
-        return {**super()._frozen(), "variant": self.variant, "average": self.average}
+    def _frozen_parameters(self) -> dict[str, Any]:
+        return {**super()._frozen_parameters(), "variant": self.variant, "average": self.average}
 
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
         """Factors on the steps."""

@@ -274,10 +274,12 @@ class LASVC(StreamClassifier):
 
     def _ensemble(self, X: Any) -> StreamEnsemble:
         given_once = (self.variant, self.multi_class == "ovr")
-        return StreamEnsemble("Lasvm", given_once, self._options(), self._frozen(), self._row_dtype(X), self._frame)
+        return StreamEnsemble(
+            "Lasvm", given_once, self._options(), self._frozen_parameters(), self._row_dtype(X), self._frame
+        )
 
-    def _frozen(self) -> dict[str, Any]:
-        return {**super()._frozen(), "variant": self.variant}
+    def _frozen_parameters(self) -> dict[str, Any]:
+        return {**super()._frozen_parameters(), "variant": self.variant}
 
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
         """C times the weights: the bounds of the coefficients."""

@@ -80,7 +80,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         declared = ensemble.find_unknown(classes)
         if first and len(declared) < 2:
             raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
-        ensemble.configure(self._options(), self._frozen())
+        ensemble.configure(self._options(), self._frozen_parameters())
         return ChunkTraining(self, ensemble, X, y, boxes, classes)
 
     # ---- parts ---------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         """New ensemble."""
         raise NotImplementedError
 
-    def _frozen(self) -> dict[str, Any]:
+    def _frozen_parameters(self) -> dict[str, Any]:
         """Parameters that cannot change in a stream. A callable kernel may be replaced by a copy of itself."""
         names = ("multi_class", "gamma", "degree", "coef0")
         kernel = "a function" if callable(self.kernel) else self.kernel

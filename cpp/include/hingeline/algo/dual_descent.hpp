@@ -131,7 +131,7 @@ template <class T> class Descent {
             gap += weight * std::max(0.0, loss + a * u - loss_.dual(a));
             if ((size_of_a <= loss_.clip.low && g > s.high) || (size_of_a >= loss_.clip.high && g < s.low)) continue;
             s.rows[kept++] = i;
-            const double inside = projected(size_of_a, g);
+            const double inside = project(size_of_a, g);
             high = std::max(high, inside), low = std::min(low, inside);
             if (inside == 0) continue;
             const double bend = (loss_.curved ? 1.0 : 0.0) + weight * norms_[size(i)] / lambda_;
@@ -158,14 +158,14 @@ template <class T> class Descent {
             losses += std::abs(weights[i]) * loss_.at(u);
             gap += std::abs(weights[i]) * std::max(0.0, loss_.at(u) + a * u - loss_.dual(a));
             const double sign = loss_.sign(u, a);
-            s.violation = std::max(s.violation, std::abs(projected(sign * a, slope(sign * u, sign * a))));
+            s.violation = std::max(s.violation, std::abs(project(sign * a, slope(sign * u, sign * a))));
         }
         s.objective = losses + lambda_ / 2 * inner(beta), s.gap = gap;
         return true;
     }
     double slope(double u, double a) const { return u + (loss_.curved ? a : 0.0) - loss_.clip.margin; }
     /// The gradient without the part that points out of [low, high].
-    double projected(double a, double g) const {
+    double project(double a, double g) const {
         if (a <= loss_.clip.low) return std::min(g, 0.0);
         return a >= loss_.clip.high ? std::max(g, 0.0) : g;
     }

@@ -91,7 +91,7 @@ inline void note(State& s) {
 }
 
 /// The state for the problem with all labels negated.
-inline State mirrored(State s) {
+inline State mirror_state(State s) {
     for (double& a : s.a) a = -a;
     s.b = -s.b;
     for (Average& mean : s.averages) {

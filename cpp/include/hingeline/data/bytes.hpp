@@ -42,7 +42,7 @@ inline double divisor(double a, double b, double least) {
 }
 
 /// The unit that some of the rows suggest, or zero.
-template <class S> double suggested(const Rows<S>& rows) {
+template <class S> double suggest_unit(const Rows<S>& rows) {
     double unit = 0, largest = 0;
     bool possible = true;
     each_sampled(rows, [&](const S* x) {
@@ -81,7 +81,7 @@ template <class S> double distance(const S* x, Index count, double unit) {
 template <class S> ByteUnit byte_unit(const Rows<S>& rows) {
     const Index n = row_count(rows), d = column_count(rows);
     if (n == 0 || d == 0 || d > most_byte_features) return {};
-    const double unit = bytes::suggested(rows);
+    const double unit = bytes::suggest_unit(rows);
     if (!(unit > 0)) return {};
     const double rounding = sizeof(S) == 4 ? 0x1p-22 : 0x1p-51;
     double worst = 0;

@@ -82,7 +82,7 @@ template <class T> bool kernel_values(const KernelRows<T>& x, int threads, Inter
 
 /// out[i * rows + r] = sum_j matrix[r * landmarks + j] K(x_i, landmark j). False when interrupted.
 template <class T>
-bool mapped(const KernelRows<T>& x, const T* matrix, Index rows, int threads, Interrupt* interrupt, T* out) {
+bool map_rows(const KernelRows<T>& x, const T* matrix, Index rows, int threads, Interrupt* interrupt, T* out) {
     const auto& op = tile_ops<T>();
     const Index width = Gram<T>::block();
     const Rows<T> lines = DenseRows<T>{matrix, rows, x.d, x.d, 1};

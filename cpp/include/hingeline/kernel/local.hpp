@@ -90,7 +90,7 @@ template <class S, class T> class Local<RowKernel<S>, T> {
         if (source.origin.empty())
             std::visit([&](const auto& x) { copy(x, rows); }, source.rows);
         else
-            view_ = shifted(source, rows, dense_);
+            view_ = shift_rows(source, rows, dense_);
         constexpr std::size_t own_size = std::size_t{1} << 62;  // a compressed copy is smaller than the rows
         gram_.emplace(source.kernel, view_, own_size);
     }
@@ -117,7 +117,7 @@ template <class S, class T> class Local<RowKernel<S>, T> {
     /// rows from `first` on.
     template <class Sink> void tiles(Ids queries, Index first, SumScratch<T>& s, Sink&& sink) const {
         in_bytes_ ? bytes_.load(queries, s.bytes) : gram_->load(queries, s.tiles);
-        loaded(Ids::run(first, size() - first), s, sink);
+        load_base(Ids::run(first, size() - first), s, sink);
     }
     void sums(const RowKernel<S>& source, Ids queries, const double* coef, SumScratch<T>& s, double* out) const {
         if (in_bytes_)
@@ -125,10 +125,10 @@ template <class S, class T> class Local<RowKernel<S>, T> {
         else if (source.origin.empty())
             gram_->load(source.rows, queries, s.tiles);
         else
-            gram_->load(Rows<T>(shifted(source, queries, s.rows)), Ids::run(0, queries.count), s.tiles);
+            gram_->load(Rows<T>(shift_rows(source, queries, s.rows)), Ids::run(0, queries.count), s.tiles);
         double* const sum = s.sums.reserve(Gram<T>::block());
         std::fill_n(sum, Gram<T>::block(), 0.0);
-        loaded(Ids::run(0, size()), s, [&](Index at, int rows, int width) {
+        load_base(Ids::run(0, size()), s, [&](Index at, int rows, int width) {
             tile_ops<T>().accumulate(s.tiles.tile.data(), width, rows, coef + at, size(), 1, sum);
         });
         std::copy_n(sum, queries.count, out);
@@ -136,7 +136,7 @@ template <class S, class T> class Local<RowKernel<S>, T> {
 
   private:
     /// Tiles of kernel values of the queries loaded.
-    template <class Sink> void loaded(Ids base, SumScratch<T>& s, Sink&& sink) const {
+    template <class Sink> void load_base(Ids base, SumScratch<T>& s, Sink&& sink) const {
         if (in_bytes_) {
             bytes_.values(base, s.tiles, s.bytes, [&](Index at, int rows) { sink(at, rows, bytes_.width(s.bytes)); });
             return;
@@ -145,7 +145,7 @@ template <class S, class T> class Local<RowKernel<S>, T> {
         gram_->values(base, s.tiles, [&](Index at, int rows) { sink(at, rows, width); });
     }
     /// Rows relative to the origin, in `to`. The difference is rounded once.
-    static DenseRows<T> shifted(const RowKernel<S>& source, Ids rows, Wiped<T>& to) {
+    static DenseRows<T> shift_rows(const RowKernel<S>& source, Ids rows, Wiped<T>& to) {
         using Wide = std::conditional_t<(sizeof(S) > sizeof(T)), S, T>;
         const Index d = column_count(source.rows);
         to.resize(rows.count * d);

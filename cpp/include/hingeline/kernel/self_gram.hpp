@@ -19,7 +19,7 @@ template <class T> class SelfGram {
     explicit SelfGram(std::size_t bytes) : bytes_(bytes) {}
 
     Index size() const { return rows_.size(); }
-    Index held() const { return held_; }
+    Index n_held() const { return held_; }
     /// Change the budget.
     void allow(std::size_t bytes) noexcept {
         bytes_ = bytes;
@@ -29,7 +29,7 @@ template <class T> class SelfGram {
         spare_.clear();
     }
     /// Number of kernel values computed again since the last call of this function.
-    Index recomputed() { return std::exchange(recomputed_, 0); }
+    Index take_recomputed() { return std::exchange(recomputed_, 0); }
     std::size_t bytes() const { return static_cast<std::size_t>((held_ + spare_.size()) * stride_) * sizeof(T); }
     /// Number of rows that may be held.
     Index room() const { return stride_ ? room(stride_) : std::numeric_limits<Index>::max(); }

@@ -116,7 +116,7 @@ template <class M> struct Ensemble {
     /// Put the attributes that decision values need, of machines in the given order; terms_of(state) are coefficients.
     template <class F> void put_decisions(Record& out, const Array<Index>& by_class, F&& terms_of) const {
         Array<Terms> terms;
-        for (const Index m : by_class) terms.push_back(oriented(terms_of(machines[m].state)));
+        for (const Index m : by_class) terms.push_back(orient(terms_of(machines[m].state)));
         put_joint(out, terms, classes.size(), classes.one_vs_rest && classes.size() > 2);
         put_each(out, "decision_scale", machines, by_class, [](const M& m) { return m.state.largest; });
     }
@@ -237,7 +237,7 @@ template <class M> struct Ensemble {
 
     /// Coefficients of machine m as LIBSVM has them: with more than two classes one-vs-one machines vote for the class
     /// that sorts first.
-    Terms oriented(Terms terms) const {
+    Terms orient(Terms terms) const {
         for (Index& code : terms.code) code = classes.at(code);
         if (classes.size() > 2 && !classes.one_vs_rest) {
             for (double& value : terms.coef) value = -value;
@@ -259,7 +259,7 @@ template <class M> struct Ensemble {
         if (known.one_vs_rest && fresh >= 2) {
             if (fresh == 2) {  // two classes had one machine; the other class gets its own
                 const Index second = 1 - machines.front().positive;
-                out.push_back({{second, -1}, mirrored(machines.front().state)});
+                out.push_back({{second, -1}, mirror_state(machines.front().state)});
             }
             out.push_back({{fresh, -1}});
             return out;

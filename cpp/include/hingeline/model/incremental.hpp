@@ -26,7 +26,7 @@ template <class Archive, class U> void fields(Archive& a, U& u) {
         if (m) s.q.load(packed.data(), m + 1);
         wipe(packed.data(), static_cast<std::size_t>(packed.size()) * sizeof(double));
     } else {
-        a("inverse", s.q.packed());
+        a("inverse", s.q.entries());
     }
     const char* names[] = {"alpha", "gradient", "target", "upper", "lower"};
     for (int k = 0; k < line::count; ++k) a.array(names[k], s.lines[k], s.n);
@@ -80,7 +80,7 @@ class Incremental {
         known.insert(place);
         const Index fresh = known.size() - 1;
         Array<Unit> units;
-        if (fresh == 2) units.push_back({1 - model.units.front().positive, mirrored(model.units.front().state)});
+        if (fresh == 2) units.push_back({1 - model.units.front().positive, mirror_state(model.units.front().state)});
         if (fresh > 0) units.push_back(model.unit(fresh == 1 && known.at(1) < known.at(0) ? 0 : fresh));
         model.units.reserve(model.units.size() + units.size());
         for (Unit& u : units) model.units.push_back(std::move(u));
@@ -93,7 +93,7 @@ class Incremental {
         prepare();
         const Index size = chunk.size();
         std::optional<Before> b;  // not needed for one point: the algorithm undoes it
-        if (size > 1 || model.crowded() >= 0 || !chunk.arrivals.empty()) b = before();
+        if (size > 1 || model.find_crowded() >= 0 || !chunk.arrivals.empty()) b = before();
         const Index stored = store_.size();
         std::optional<Store<double>> rows;  // copy needed if points may be removed during the call
         Wiped<double> lengths;

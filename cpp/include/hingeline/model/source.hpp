@@ -37,7 +37,7 @@ template <class T> const DenseRows<T>& kernel_matrix(const Rows<T>& rows) {
     return *dense;
 }
 /// Precomputed kernel values of the rows of a source.
-template <class T> Gathered<T> gathered(const Source& source, const Rows<T>& matrix) {
+template <class T> Gathered<T> gather_values(const Source& source, const Rows<T>& matrix) {
     const DenseRows<T>& dense = kernel_matrix(matrix);
     return {dense, source.rows.value_or(Ids::run(0, dense.n))};
 }
@@ -51,7 +51,7 @@ template <class... Kinds> class ValuesOf {
         if (const auto* kernel = std::get_if<0>(&source.from))
             std::visit([&](const auto& x) { set<Gram<ValueOf<decltype(x)>>>(*kernel, x, copy_bytes); }, rows);
         else if (const auto* matrix = std::get_if<1>(&source.from))
-            std::visit([&](const auto& k) { set<Gathered<ValueOf<decltype(k)>>>(gathered(source, k)); }, *matrix);
+            std::visit([&](const auto& k) { set<Gathered<ValueOf<decltype(k)>>>(gather_values(source, k)); }, *matrix);
         else
             set<Called<double>>(row_count(rows), std::get<2>(source.from));
     }

@@ -19,7 +19,7 @@ class RowValues {
         if (const auto* kernel = std::get_if<0>(&source.from))
             std::visit([&](const auto& x) { values_ = form(*kernel, x); }, rows);
         else if (const auto* matrix = std::get_if<1>(&source.from))
-            std::visit([&](const auto& k) { values_ = gathered(source, k); }, *matrix);
+            std::visit([&](const auto& k) { values_ = gather_values(source, k); }, *matrix);
         else
             throw std::invalid_argument("a kernel function must be evaluated before training");
         single_ = std::visit([](const auto& v) { return single_suffices(v); }, values_);

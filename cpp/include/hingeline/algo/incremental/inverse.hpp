@@ -21,7 +21,7 @@ class Inverse {
     /// Number of rows: one more than points, or 0.
     Index size() const { return m_; }
     std::size_t bytes() const { return static_cast<std::size_t>(q_.capacity()) * sizeof(double); }
-    const Numbers& packed() const { return q_; }
+    const Numbers& entries() const { return q_; }
     void clear() {
         std::fill(q_.begin(), q_.end(), 0.0);
         q_.clear();

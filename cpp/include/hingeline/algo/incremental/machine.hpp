@@ -52,20 +52,20 @@ template <class Source> class Machine {
 
     /// Add position c to the problem.
     void learn(Index c) {
-        guarded([&] { begin(c); }, c, -1, false);
+        run_guarded([&] { begin(c); }, c, -1, false);
     }
 
     /// Remove position c from the problem. Afterwards G of c is that of a point the machine has never seen.
     void unlearn(Index c) {
-        guarded(
+        run_guarded(
             [&] {
-                if (!s.ready || !bears(held() - 1, s.C)) {
+                if (!s.ready || !bears(n_held() - 1, s.C)) {
                     drop(c);
                     return again(members());
                 }
                 if (s[line::alpha][c] == 0) {
                     drop(c);
-                    if (held() == 0) s.mu = 0;
+                    if (n_held() == 0) s.mu = 0;
                     return;
                 }
                 require_path();
@@ -79,7 +79,7 @@ template <class Source> class Machine {
     /// fails; then the state is not usable.
     bool jump(const Array<Index>& leaving, const Array<Index>& coming) {
         if (s.loose()) return solve(leaving, coming), true;
-        if (!s.ready || M.m() == 0 || !bears(held() - leaving.size(), s.C)) return false;
+        if (!s.ready || M.m() == 0 || !bears(n_held() - leaving.size(), s.C)) return false;
         try {
             const bool balanced = !sets_.leave(leaving);
             bool rests = balanced;
@@ -97,9 +97,9 @@ template <class Source> class Machine {
 
     /// Change C along the exact path. `removes`: a point is about to leave, so this does not fail.
     void set_bound(double C, bool removes = false) {
-        guarded(
+        run_guarded(
             [&] {
-                if (!s.ready || !bears(held(), C)) {
+                if (!s.ready || !bears(n_held(), C)) {
                     s.C = C;
                     return again(members());
                 }
@@ -157,7 +157,7 @@ template <class Source> class Machine {
     /// The points so far cannot reach the sum `total`: each is at its upper bound, until the last one takes the rest.
     void gather(Index c) {
         double* alpha = s[line::alpha];
-        const double left = s.total - static_cast<double>(held()) * s.C;  // c is not among them
+        const double left = s.total - static_cast<double>(n_held()) * s.C;  // c is not among them
         if (left > s.C + rounding) {
             M.file(c, true);
             return;
@@ -215,7 +215,7 @@ template <class Source> class Machine {
         const Clock clock(s.counts, Part::check);
         path_.forget_left();
         M.measure();
-        const double allowed = std::max(1e-11, M.accepted());
+        const double allowed = std::max(1e-11, M.tolerance());
         if (s.counts.steps - s.refreshed_at >= refresh_every || G.drift > allowed) G.refresh();
         Numbers residual, change;
         Array<Index> gone;
@@ -286,7 +286,7 @@ template <class Source> class Machine {
     }
     /// Run one operation. If the path breaks down, solve the problem by descent: with point `joins`, without point
     /// `leaves`, with this C. With `removes` it does not fail: a point can always be removed.
-    template <class F> void guarded(F&& work, Index joins, Index leaves, bool removes, double C = 0) {
+    template <class F> void run_guarded(F&& work, Index joins, Index leaves, bool removes, double C = 0) {
         path_.start();
         M.measure();
         Array<Index> all = members();
@@ -374,7 +374,7 @@ template <class Source> class Machine {
         all.resize(count);
         return all;
     }
-    Index held() const {
+    Index n_held() const {
         return std::count_if(s.place.begin(), s.place.begin() + s.n, [](Place p) { return p != Place::out; });
     }
     /// Whether so many points can reach the sum `total`.

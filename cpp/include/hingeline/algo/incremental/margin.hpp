@@ -57,11 +57,11 @@ template <class Source> struct Margin {
     }
     /// Error of G that is accepted. Where rounding errors of the path would be visible in decision values, less is
     /// accepted than they may be; extended precision is better.
-    double accepted() const { return std::min(noise, std::max(1e-6, 0.1 * noise)); }
+    double tolerance() const { return std::min(noise, std::max(1e-6, 0.1 * noise)); }
     /// Smaller violations are ignored.
-    double slack() const { return std::max(1e-10, accepted()); }
+    double slack() const { return std::max(1e-10, tolerance()); }
     /// Larger violations are not accepted.
-    double limit() const { return std::max(1e-8, accepted()); }
+    double limit() const { return std::max(1e-8, tolerance()); }
     /// Smaller changes of a coefficient are rounding errors, relative to its box and to the gradients.
     double least_change() const { return 1e-12 * std::min(s.C, 1.0 / std::max(largest, 1e-300)); }
 

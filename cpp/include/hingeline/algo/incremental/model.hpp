@@ -69,7 +69,7 @@ struct Model {
         kernel_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         for (Index c = all - fresh; c < all; ++c)
             points.diagonal[c] = kernel.row(c, source, Ids::run(0, all), scratch)[c];
-        for (Index g = crowded(); g >= 0; g = crowded()) forget(source, scratch, {victim(g)});
+        for (Index g = find_crowded(); g >= 0; g = find_crowded()) forget(source, scratch, {victim(g)});
         if (fresh > 1 && window == 0 && nu <= 0) take_in_all(source, scratch, fresh);
         while (n < all) take_in(source, scratch);
         for (Index c = all - fresh; c < all; ++c)
@@ -86,7 +86,7 @@ struct Model {
         return count;
     }
     /// Number of a window with more points than allowed, or -1.
-    Index crowded() const {
+    Index find_crowded() const {
         if (window == 0) return -1;
         Array<Index> held;
         for (Index i = 0; i < n; ++i) {

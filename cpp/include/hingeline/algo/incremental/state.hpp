@@ -162,7 +162,7 @@ struct Reached {
 };
 
 /// The state for the problem with all labels negated.
-inline State mirrored(State s) {
+inline State mirror_state(State s) {
     for (Index i = 0; i < s.n; ++i) {
         for (const auto name : {line::alpha, line::g, line::p}) s[name][i] = -s[name][i];
         std::swap(s[line::up][i], s[line::dn][i]);

@@ -31,7 +31,7 @@ template <class Source> class Expansion {
     Expansion(const Expansion&) = delete;
     ~Expansion() {
         store_gradients();
-        s.kernel_recomputed += kernel.recomputed();
+        s.kernel_recomputed += kernel.take_recomputed();
     }
 
     State& s;

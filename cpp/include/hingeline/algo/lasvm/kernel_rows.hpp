@@ -27,27 +27,27 @@ template <class Source> class KernelRows {
     /// Largest number of examples of one `append`.
     Index block() const { return kernel_.block(); }
     Index size() const { return kernel_.size(); }
-    Index recomputed() { return kernel_.recomputed(); }
+    Index take_recomputed() { return kernel_.take_recomputed(); }
 
     /// Make the kernel rows those of `row`; false when interrupted.
     bool restore(const Array<Index>& row) {
-        return done(kernel_.size() == row.size() || kernel_.restore(source_, Ids::of(row), scratch_));
+        return note(kernel_.size() == row.size() || kernel_.restore(source_, Ids::of(row), scratch_));
     }
     /// Compute the kernel rows of the last `fresh` positions; false when interrupted.
     bool append(const Array<Index>& row, Index fresh) {
-        return done(fresh == 0 || kernel_.append(source_, Ids::of(row), fresh, scratch_));
+        return note(fresh == 0 || kernel_.append(source_, Ids::of(row), fresh, scratch_));
     }
     /// Kernel row of position t; null when interrupted.
     const T* at(Index t, const Array<Index>& row) {
         const T* found = kernel_.row(t, source_, Ids::of(row), scratch_);
-        done(found);
+        note(found);
         return found;
     }
     /// Kernel row of position t if it is held, else null.
     const T* find(Index t) const { return kernel_.find(t); }
     /// lines[i][t] = K(rows[i], row[t]) for rows of the source that are not held; false when interrupted.
     bool compute(const Array<Index>& rows, const Array<Index>& row, Array<Aligned<T>>& lines) {
-        return done(SelfGram<T>::compute(source_, Ids::of(rows), Ids::of(row), lines, scratch_));
+        return note(SelfGram<T>::compute(source_, Ids::of(rows), Ids::of(row), lines, scratch_));
     }
     void close(const Array<char>& keep, const Closing& c) { kernel_.close(keep, c); }
     void truncate(Index n) noexcept { kernel_.truncate(n); }
@@ -57,7 +57,7 @@ template <class Source> class KernelRows {
     void require_range(double box) const { hingeline::require_range(source_, box, sizeof(T) == 4); }
 
   private:
-    bool done(bool complete) {
+    bool note(bool complete) {
         if (!complete) halted_ = true;
         return complete;
     }

@@ -96,7 +96,7 @@ struct State {
 };
 
 /// The state for the problem with all labels negated.
-inline State mirrored(State s) {
+inline State mirror_state(State s) {
     for (Index t = 0; t < s.n; ++t) {
         for (const auto name : {line::alpha, line::g, line::box}) s[name][t] = -s[name][t];
         s[line::lo][t] = -std::exchange(s[line::hi][t], -s[line::lo][t]);
