@@ -267,7 +267,7 @@ CASE(newton_step_on_free_points) {
     const auto row_of = [&](Index p) { return K.data() + p * n; };
     engine::FreeStep<double> step;
     const auto slope_of = [&](Index p) { return v[p]; };
-    CHECK(step.find(free, slope_of, diagonal.data(), n, row_of));
+    CHECK(step.find(free, n, slope_of, diagonal.data(), n, row_of));
     CHECK(step.positions().size() == n - 2);
     double sum = 0;
     Array<double> after;
@@ -278,14 +278,14 @@ CASE(newton_step_on_free_points) {
     for (const double d : step.direction()) sum += d;
     CHECK(std::abs(sum) < 1e-12, sum);
     for (const double one : after) CHECK(std::abs(one - after[0]) < 1e-8, one, after[0]);
-    CHECK(step.find(free, slope_of, diagonal.data(), 4, row_of));
+    CHECK(step.find(free, n, slope_of, diagonal.data(), 4, row_of));
     CHECK(step.positions().size() == 4);  // the two largest v and the two smallest
     for (const Index p : step.positions()) {
         Index above = 0;
         for (Index q = 0; q < n; ++q) above += q != 2 && q != 5 && v[q] > v[p];
         CHECK(above != 2);
     }
-    CHECK(!step.find(Array<Index>{6}, slope_of, diagonal.data(), n, row_of));
+    CHECK(!step.find(Array<Index>{6}, n, slope_of, diagonal.data(), n, row_of));
 }
 
 /// A start from the coefficients of a solution ends at once.
@@ -303,7 +303,7 @@ CASE(newton_step_with_held_points) {
     const auto row_of = [&](Index p) { return K.data() + p * n; };
     engine::FreeStep<double> step;
     const auto slope_of = [&](Index p) { return v[p]; };
-    CHECK(step.find_all(all, slope_of, diagonal.data(), 1e-12, row_of, nullptr));
+    CHECK(step.find_all(all, n, slope_of, diagonal.data(), 1e-12, row_of, nullptr));
     const Array<std::pair<Index, double>> held{{3, 0.25}, {0, -0.5}, {8, 0.125}};  // the reference among them
     for (const auto& [k, value] : held) CHECK(step.hold(k, value), k);
     double sum = 0;

@@ -5,9 +5,8 @@
 //     d = (v_i - v_j) / a_ij, clipped to the box (up to it if a_ij <= 0);  beta_i += d, beta_j -= d, v -= d (K_i - K_j)
 //
 // Here v_i is the rise of i and v_j the fall of j (state.hpp). With e > 0 a coefficient that passes zero loses 2 e of
-// its slope there: d is the maximum of a concave function of three pieces. Of two groups one is worked on at a time: it
-// changes when the violation has halved, and after `longest_turn` steps: with many free points of both groups longer
-// turns take several times the steps.
+// its slope there: d is the maximum of a concave function of three pieces. With two groups each has its pair, and the
+// step is made for the one that promises more, as in LIBSVM.
 //
 // v is in the precision of the kernel values and relative to a centre for each group, so that single precision resolves
 // the differences that decide. beta is in double. The slopes are v + up and v + low, with +-e in these arrays, and
@@ -108,56 +107,37 @@ template <class T> class Smo {
 
   private:
     static constexpr double least_curve = 1e-12;  // as LIBSVM
-    static constexpr Index poll_every = 256, longest_turn = 8;
+    static constexpr Index poll_every = 256;
 
     template <class Form, class L> SmoEnd pairs(State& s, const Array<Index>& positions, const L& local, double tol,
                                                 Index most, std::vector<SumScratch<T>>& scratch, Interrupt* interrupt) {
         using K = typename Form::Value;
         constexpr bool fine = std::is_same_v<K, T>;
         const auto row_of = [&](Index p) { return row<K>(s, p, local, scratch); };
-        const auto look = [&] { return Form::rise(v(), nullptr, nullptr, 0.0, up(), size_); };
-        Top top = look();
-        gap_ = 0;
-        const int groups = s.groups();
-        int optimal = 0;              // groups in a row that need no step
-        Index turn = 0;               // steps since the last change of the group
-        double other_gap = infinity;  // of the other group, then
-        const auto change_group = [&] {
-            other_gap = std::exchange(gap_, 0.0), turn = 0;
-            group_ = 1 - group_;
-            top = look();
-        };
+        std::array<Top, 2> top = advance<Form>(nullptr, nullptr, 0.0);
+        gap_ = {};
         for (Index step = 0;; ++step) {
             if (step % poll_every == 0 && interrupt && interrupt->requested()) return SmoEnd::interrupted;
-            if (groups > 1 && (turn >= longest_turn || gap_ < 0.5 * other_gap) && turn > 0) change_group();
-            if (top.at < 0) {
-                if (++optimal == groups) return SmoEnd::tolerance;
-                change_group();
-                continue;
-            }
-            middle_ = top.value - 0.5 * gap_;
+            for (const int g : {0, 1}) middle_[g] = top[g].value - 0.5 * gap_[g];
+            if (top[0].at < 0 && top[1].at < 0) return SmoEnd::tolerance;
             if constexpr (fine)
                 if (const Index made = free_points(s, positions, step, most, row_of, interrupt); made >= 0) {
-                    top = look();
+                    top = advance<Form>(nullptr, nullptr, 0.0);
                     if (made > 0) {
                         step += made - 1;
                         continue;
                     }
                 }
-            const Index i = top.at;
-            const K* const row_i = row_of(i);
-            const double own = static_cast<double>(diagonal()[i]);
-            const auto [j, gap] = Form::partner(v(), row_i, even_ ? nullptr : diagonal(), low(), top.value, own, size_);
-            if (gap <= tol) {
-                if (++optimal == groups) return SmoEnd::tolerance;
-                change_group();
-                continue;
+            Choice best;
+            for (int g = 0; g < s.groups(); ++g) {
+                const Choice found = partner<Form>(g, top[g], row_of);
+                gap_[g] = found.gap;
+                if (found.gap > tol && (best.i < 0 || found.gain() > best.gain())) best = found;
             }
+            if (best.i < 0) return SmoEnd::tolerance;
             if (step >= most) return SmoEnd::steps;
+            const auto [i, j, fall, curve, gap] = best;
             if (j < 0) return SmoEnd::rounding;
-            gap_ = gap;
-            const double curve = Form::curve(own, static_cast<double>(diagonal()[j]), row_i[j]);
-            const double fall = top.value - (static_cast<double>(v()[j]) + static_cast<double>(low()[j]));
             const Index a = positions[i], b = positions[j];
             const double room_i = s.high(a) - s.beta[a], room_j = s.beta[b] - s.low(b);
             const double d = length(s, a, b, fall, curve, std::min(room_i, room_j));
@@ -167,11 +147,48 @@ template <class T> class Smo {
             if (s.beta[a] == before && s.beta[b] == other) return SmoEnd::rounding;
             note_change(s, i, a), note_change(s, j, b);
             pace_.gain += d * (fall - 0.5 * d * curve);
-            const K* const row_j = row_of(j);
-            top = Form::rise(v(), row_i, row_j, d, up(), size_);
-            ++s.steps, ++turn;
-            optimal = 0;
+            const K* const row_i = row_of(i);  // before that of j: rows used last are kept
+            top = advance<Form>(row_i, row_of(j), d);
+            ++s.steps;
         }
+    }
+    /// A pair, the slope along it and its curvature; the violation of the group.
+    struct Choice {
+        Index i = -1, j = -1;
+        double fall = 0, curve = 1, gap = 0;
+        double gain() const { return fall * fall / std::max(curve, least_curve); }
+    };
+    // Passes over one group: in the padded arrays its positions are part of one stretch, and the others have no room.
+    Index begin_of(int group) const { return group == 0 ? 0 : split_ / pass_step * pass_step; }
+    Index end_of(int group) const { return group == 0 ? std::min(size_, padded(split_)) : size_; }
+
+    /// The partner of the top of a group.
+    template <class Form, class RowOf> Choice partner(int group, const Top& top, RowOf&& row_of) {
+        using K = typename Form::Value;
+        if (top.at < 0) return {};
+        const Index i = top.at, from = begin_of(group);
+        const K* const row_i = row_of(i);
+        const double own = static_cast<double>(diagonal()[i]);
+        const auto [at, gap] = Form::partner(v() + from, row_i + from, even_ ? nullptr : diagonal() + from,
+                                             low(group) + from, top.value, own, end_of(group) - from);
+        if (at < 0) return {.i = i, .gap = gap};
+        const Index j = from + at;
+        const double fall = top.value - (static_cast<double>(v()[j]) + static_cast<double>(low(group)[j]));
+        return {i, j, fall, Form::curve(own, static_cast<double>(diagonal()[j]), row_i[j]), gap};
+    }
+    /// v -= d (K_i - K_j), unless the rows are null; the top of each group.
+    template <class Form>
+    std::array<Top, 2> advance(const typename Form::Value* row_i, const typename Form::Value* row_j, double d) {
+        std::array<Top, 2> top{Form::rise(v(), row_i, row_j, d, up(0), end_of(0)), {-infinity, -1}};
+        if (split_ == size_) return top;
+        const auto later = [](Top one, Index from) { return Top{one.value, one.at < 0 ? one.at : one.at + from}; };
+        const Index from = begin_of(1), to = padded(split_);
+        if (from < to) top[1] = later(Form::rise(v() + from, nullptr, nullptr, 0.0, up(1) + from, to - from), from);
+        if (to >= size_) return top;
+        const Top rest =
+            Form::rise(v() + to, row_i ? row_i + to : nullptr, row_j ? row_j + to : nullptr, d, up(1) + to, size_ - to);
+        if (rest.value > top[1].value) top[1] = later(rest, to);
+        return top;
     }
     /// Length of a step of beta_a upwards and beta_b downwards, where the slope is `fall` at first.
     static double length(const State& s, Index a, Index b, double fall, double curve, double room) {
@@ -220,7 +237,7 @@ template <class T> class Smo {
         Move all;
         for (Move one{.length = 0}; one.length < 1; ++newton_steps_) {
             if (interrupt && interrupt->requested()) break;
-            if (!free_step_.find(list_free(), slopes(), diagonal(), points, row_of)) break;
+            if (!free_step_.find(list_free(), split_, slopes(), diagonal(), points, row_of)) break;
             if (all.pairs + free_step_.positions().size() - 1 > most) break;
             one = move(s, positions, row_of);
             all.gain += one.gain, all.cost += one.cost, all.pairs += one.pairs;
@@ -233,7 +250,9 @@ template <class T> class Smo {
     }
     /// Whether more than half of the rows will be needed: those of violators drawn at random and of free points.
     bool most_rows_needed(const State& s) { return s.filling || 2 * free_count() > size_; }
-    bool is_free(Index p) { return up()[p] == low()[p]; }  // one slope: other points have two, or no room
+    bool is_free(Index p) {
+        return up(group(p))[p] == low(group(p))[p];
+    }  // one slope: other points have two, or no room
     Index free_count() {
         Index free = 0;
         for (Index p = 0; p < size_; ++p) free += is_free(p);
@@ -247,7 +266,7 @@ template <class T> class Smo {
     }
     /// Slope of the objective at a free position.
     auto slopes() {
-        return [this](Index p) { return static_cast<double>(v()[p]) + static_cast<double>(up()[p]); };
+        return [this](Index p) { return static_cast<double>(v()[p]) + static_cast<double>(up(group(p))[p]); };
     }
     /// Expected cost of Newton steps on all free points: each bound that is met costs one.
     double all_points_cost() {
@@ -309,7 +328,7 @@ template <class T> class Smo {
             target_v_[p] = static_cast<double>(v()[p]);
         }
         const double ridge = even_ ? FreeStep<T>::small_rounding : FreeStep<T>::rounding;
-        const auto target_slopes = [&](Index p) { return target_v_[p] + static_cast<double>(up()[p]); };
+        const auto target_slopes = [&](Index p) { return target_v_[p] + static_cast<double>(up(group(p))[p]); };
         const auto move_to = [&](Index p, double to) {
             const T* const row = row_of(p);
             const double weight = target_[p] - to;
@@ -317,7 +336,7 @@ template <class T> class Smo {
             target_[p] = to;
         };
         for (int round = 0; round < most_rounds && list.size() > 1; ++round) {
-            if (!free_step_.find_all(list, target_slopes, diagonal(), ridge, row_of, interrupt)) return false;
+            if (!free_step_.find_all(list, split_, target_slopes, diagonal(), ridge, row_of, interrupt)) return false;
             const Array<double>& direction = free_step_.direction();
             Array<double> ends(list.size(), infinity);  // bounds of the points that leave the box
             Array<Index> leaving;
@@ -338,19 +357,26 @@ template <class T> class Smo {
                 held += leaving.size();
             }
             if (4 * leaving.size() > list.size()) return false;
-            double lost = 0;
+            Pair lost{};
+            std::array<Index, 2> first{-1, -1};  // points inside of each group
             Array<Index> inside;
             for (Index k = 0; k < list.size(); ++k) {
                 const double to = target_[list[k]] + direction[k];
-                if (ends[k] < infinity)
-                    lost += ends[k] - to;
-                else
+                const int g = group(list[k]);
+                if (ends[k] < infinity) {
+                    lost[g] += ends[k] - to;
+                } else {
                     inside.push_back(list[k]);
+                    if (first[g] < 0) first[g] = list[k];
+                }
                 move_to(list[k], ends[k] < infinity ? ends[k] : to);
             }
             if (leaving.empty()) return true;
-            if (inside.empty()) return false;
-            move_to(inside[0], target_[inside[0]] - lost);
+            for (const int g : {0, 1}) {
+                if (lost[g] == 0) continue;
+                if (first[g] < 0) return false;
+                move_to(first[g], target_[first[g]] - lost[g]);
+            }
             list = std::move(inside);
         }
         return false;
@@ -368,7 +394,7 @@ template <class T> class Smo {
         Move out{.cost = FreeStep<T>::cost(free.size(), size_), .pairs = free.size() - 1};
         for (Index k = 0; k < free.size(); ++k) out.length = std::min(out.length, reach(k));
         Array<double> change, shift;  // changes, and slopes minus v on this piece
-        for (const Index p : free) shift.push_back(static_cast<double>(up()[p]));
+        for (const Index p : free) shift.push_back(static_cast<double>(up(group(p))[p]));
         const auto count_gain = [&](Index k) {
             out.gain += 0.5 * change[k] * (static_cast<double>(v()[free[k]]) + shift[k]);
         };
@@ -381,9 +407,10 @@ template <class T> class Smo {
             change.push_back(s.beta[i] - before);
             count_gain(k);
         }
-        for (Index k = 1; k < free.size(); ++k) {
+        for (Index k = 0; k < free.size(); ++k) {
+            if (free_step_.is_reference(k)) continue;
             const T* const row = row_of(free[k]);
-            op.rise(v(), row, row_of(free[0]), -change[k], up(), size_);
+            op.rise(v(), row, row_of(free[free_step_.reference(k)]), -change[k], up(0), size_);
         }
         for (Index k = 0; k < free.size(); ++k) count_gain(k);
         s.steps += out.pairs;
@@ -415,14 +442,14 @@ template <class T> class Smo {
     T* diagonal() { return arrays_[1]; }
     T* up(int group) { return arrays_[3 + 2 * group]; }
     T* low(int group) { return arrays_[4 + 2 * group]; }
-    T* up() { return up(group_); }
-    T* low() { return low(group_); }
+    int group(Index p) const { return p >= split_; }
 
     template <class L> void load(const State& s, const Array<Index>& positions, const L& local, const Pair& centre,
                                  std::size_t bytes, std::size_t width) {
         size_ = positions.size();
         centre_ = centre;
-        group_ = 0;
+        split_ = size_;
+        while (split_ > 0 && s.group(positions[split_ - 1]) == 1) --split_;
         // Also in lower precision a point at zero has two slopes.
         shift_ = s.e > 0 ? std::max(static_cast<T>(s.e), std::numeric_limits<T>::min()) : T(0);
         pace_ = {.next = first_try * size_};
@@ -447,9 +474,8 @@ template <class T> class Smo {
     }
     void set_room(const State& s, Index p, Index i) {
         constexpr T none = std::numeric_limits<T>::infinity();
-        const int group = s.group(i);
-        up(group)[p] = !s.is_up(i) ? -none : s.beta[i] < 0 ? shift_ : -shift_;
-        low(group)[p] = !s.is_low(i) ? none : s.beta[i] > 0 ? -shift_ : shift_;
+        up(group(p))[p] = !s.is_up(i) ? -none : s.beta[i] < 0 ? shift_ : -shift_;
+        low(group(p))[p] = !s.is_low(i) ? none : s.beta[i] > 0 ? -shift_ : shift_;
     }
     void set_rooms(const State& s, const Array<Index>& positions) {
         for (int group = 0; group < s.groups(); ++group) {
@@ -463,12 +489,14 @@ template <class T> class Smo {
     void next_violators(Index p, Index count) {
         wanted_.assign(1, p);
         if (count == 1) return;
-        const T middle = static_cast<T>(middle_);
-        const T *values = v(), *rise = up(), *fall = low();
         T* const violation = arrays_[2];
-        for (Index i = 0; i < size_; ++i) {
-            const T above = values[i] - middle;
-            violation[i] = std::max(above + rise[i], -(above + fall[i]));
+        for (const int g : {0, 1}) {
+            const T middle = static_cast<T>(middle_[g]);
+            const T *values = v(), *rise = up(g), *fall = low(g);
+            for (Index i = g == 0 ? 0 : split_; i < (g == 0 ? split_ : size_); ++i) {
+                const T above = values[i] - middle;
+                violation[i] = std::max(above + rise[i], -(above + fall[i]));
+            }
         }
         violation[p] = 0;
         most_.clear();
@@ -495,11 +523,11 @@ template <class T> class Smo {
 
     Index size_ = 0, newton_steps_ = 0;
     Pair centre_{};
-    int group_ = 0;                // that is worked on
-    T shift_ = 0;                  // e
-    double gap_ = 0, middle_ = 0;  // of the last pair
-    bool even_ = false;            // the diagonal is constant
-    Parallel<T, 7> arrays_;        // v, diagonal, violations; up and low of each group
+    Index split_ = 0;        // first position of the second group
+    T shift_ = 0;            // e
+    Pair gap_{}, middle_{};  // of the last pairs
+    bool even_ = false;      // the diagonal is constant
+    Parallel<T, 7> arrays_;  // v, diagonal, violations; up and low of each group
     WorkingRows<T> rows_;
     FreeStep<T> free_step_;
     Pace pace_;

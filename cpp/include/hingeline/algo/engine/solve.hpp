@@ -334,7 +334,9 @@ template <class Source> class Solver {
             s.filling = chosen.random;
         }
         const double fraction = whole ? 0.0 : s.filling ? 0.1 : 0.03;
-        const double finest = whole && !s.single ? p_.tol : 0.5 * p_.tol;
+        // What single precision resolves in one working set; large problems are refined in further ones.
+        const double resolved = whole && s.single ? 5e-7 * s.unit : 0.0;
+        const double finest = whole && !s.single ? p_.tol : std::max(0.5 * p_.tol, resolved);
         const double inner_tol = std::max(finest, fraction * l_.gap());
         w.rows.clear();
         for (const Index i : w.positions) w.rows.push_back(s.row[i]);
