@@ -79,6 +79,8 @@ def test_the_page_makes_an_estimator_and_a_kernel(tmp_path):
     registry = tmp_path / "src/hingeline/_registry.py"
     insert(registry, '        Estimator(\n            "LASVC"', f"{row.rstrip()},\n")
     insert(registry, '        Kernel("precomputed"', f"{kernel.rstrip()},\n")
+    insert(registry, '"precomputed"]', '"cauchy", ')
+    insert(registry, '"chi2", "cosine"', '"cauchy", ')
     runpy.run_path(str(registry))  # the tables are sound: the build takes minutes
     insert(tmp_path / "src/hingeline/__init__.py", "    from .batch.svc import", "    " + public)
     with open(tmp_path / "tests/estimators.py", "a") as estimators:

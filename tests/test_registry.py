@@ -3,6 +3,7 @@
 import ast
 import inspect
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -106,6 +107,11 @@ def test_the_core_has_the_kernels_of_the_table():
         else:
             with pytest.raises(ValueError, match=f"unknown option: {name}"):
                 _core.Kernel(name)
+
+
+def test_type_checkers_know_the_kernels_of_the_table():
+    assert get_args(_registry.KernelName) == (*COMPUTED, "precomputed")
+    assert set(get_args(_registry.MapKernelName)) == KERNELS.keys() - {"precomputed"}
 
 
 def test_kernels_of_scikit_learn():

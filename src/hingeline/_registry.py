@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 
 class Estimator(NamedTuple):
@@ -248,6 +248,11 @@ KERNELS = {
         Kernel("additive_chi2", (), None, 0.0, onnx="additive_chi2"),
     )
 }
+#: The same names for type checkers: of kernel machines, and of the Nystroem estimators.
+KernelName: TypeAlias = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"]
+MapKernelName: TypeAlias = Literal[
+    "additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"
+]
 #: Kernels that the compiled core computes.
 COMPUTED = tuple(row.name for row in KERNELS.values() if row.core)
 #: Those among them that are definite for some coef0.

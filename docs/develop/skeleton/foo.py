@@ -10,7 +10,7 @@ from hingeline.base.classifier import CLASSIFIER_RULES, KernelClassifier
 from hingeline.base.duration import Work
 from hingeline.base.fit import run, with_callbacks
 from hingeline.base.rows import LARGEST
-from hingeline.batch.training import BatchTraining
+from hingeline.batch.training import ClassTraining
 
 
 class FooSVC(KernelClassifier):
@@ -46,10 +46,10 @@ class FooSVC(KernelClassifier):
         run(self, type(self)._prepare, X, y)
         return self
 
-    def _prepare(self, X: Any, y: Any) -> BatchTraining:
+    def _prepare(self, X: Any, y: Any) -> ClassTraining:
         X, self.classes_, codes = self._validate_fit(X, y)
         self._set_kernel(X)
-        training = BatchTraining(self, X, codes)
+        training = ClassTraining(self, X, codes)
         training.core = _core.Foo(codes, len(self.classes_), C=float(self.C), cache_bytes=training.cache_bytes)
         training.n_steps = training.largest_pair
         return training

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._registry import KernelName
+
 #: Rows of numbers: anything that NumPy makes an array of, or a sparse matrix or array.
 MatrixLike: TypeAlias = "npt.ArrayLike | sp.sparray | sp.spmatrix"  # SciPy has sparray since 1.11
 #: Samples: rows of numbers, or with a callable kernel a sequence of anything.
@@ -17,7 +19,7 @@ Rows: TypeAlias = "MatrixLike | Sequence[Any]"
 #: Function of two sets of rows that returns the matrix of kernel values between them.
 KernelFunction: TypeAlias = Callable[[Any, Any], npt.ArrayLike]
 #: Kernel of an estimator.
-Kernel: TypeAlias = Literal["linear", "poly", "rbf", "sigmoid", "precomputed"] | KernelFunction
+Kernel: TypeAlias = KernelName | KernelFunction
 Gamma: TypeAlias = float | Literal["scale", "auto"]
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
 RandomState: TypeAlias = int | np.random.RandomState | None

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from .. import _core
-from .._registry import COMPUTED, kernel_parameters
+from .._registry import COMPUTED, MapKernelName, kernel_parameters
 from ..base.frame import Frame, choose_frame, warn_of_lost_digits
 
 #: Smallest eigenvalue of the landmarks' kernel matrix in the map, as in scikit-learn.
@@ -33,11 +33,8 @@ BLOCK_BYTES = 64 << 20
 
 # ---- kernel values ---------------------------------------------------------------------------------
 
-#: Kernels of scikit-learn, and a kernel by its name or as a function of two rows.
-KernelName: TypeAlias = Literal[
-    "additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"
-]
-LandmarkMetric: TypeAlias = KernelName | Callable[..., float]
+#: A kernel of scikit-learn by its name, or as a function of two rows.
+LandmarkMetric: TypeAlias = MapKernelName | Callable[..., float]
 
 
 @dataclass(frozen=True)

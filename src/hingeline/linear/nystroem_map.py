@@ -11,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
+from .._registry import MapKernelName
 from ..base import params
 from ..base.fit import Training, run, with_callbacks
 from ..base.frame import Frame
@@ -20,7 +21,6 @@ from ..base.types import MatrixLike, RandomState
 from ..base.warn import warn
 from .estimator import encode_classes
 from .landmarks import (
-    KernelName,
     LandmarkKernel,
     LandmarkMetric,
     Landmarks,
@@ -35,7 +35,7 @@ from .training import one_blas_thread
 #: Ways to choose the landmarks.
 Choice: TypeAlias = Literal["uniform", "balanced", "kmeans++"]
 MAP_RULES = {
-    "kernel": params.one_of(*get_args(KernelName)) | params.function(),
+    "kernel": params.one_of(*get_args(MapKernelName)) | params.function(),
     "gamma": params.real(least=0.0) | params.nothing(),
     "coef0": params.real() | params.nothing(),
     "degree": params.real(least=1.0) | params.nothing(),
