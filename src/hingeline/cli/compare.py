@@ -42,13 +42,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from ..compare import rank_methods
-    from .models import require_file, require_other
+    from .models import require_outputs
 
     console = Console(arguments)
-    require_other(arguments.files, [arguments.figure, arguments.table])
-    for path in (arguments.figure, arguments.table):
-        if path is not None:
-            require_file(path)
+    require_outputs(arguments.files, [arguments.figure, arguments.table])
     models = _check_table(arguments)
     with console.collect_warnings():
         scores: Any
@@ -155,16 +152,10 @@ def _cross_validate(
 
 
 def _write_table(result: Any, path: str) -> None:
-    import csv
-    import io
+    from .output import write_table
 
-    from .output import write_file
-
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["data set", *result.methods])
-    table.writerows([name, *row] for name, row in zip(result.datasets, result.scores.tolist(), strict=True))
-    write_file(Path(path), text.getvalue().encode())
+    rows = [[name, *row] for name, row in zip(result.datasets, result.scores.tolist(), strict=True)]
+    write_table(path, [["data set", *result.methods], *rows])
 
 
 def _figure_format(path: str) -> str:

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from . import stdout
+from .errors import UsageError
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -25,14 +26,19 @@ class Console:
     ----------
     arguments : Namespace
         With `command`, `json` and `quiet`.
+    output : str, default=None
+        File for data of the command; ``-`` is standard output, then lines for people go to the other one.
+    what : str, default='the output'
+        Words for that file.
     """
 
-    def __init__(self, arguments: Namespace) -> None:
+    def __init__(self, arguments: Namespace, output: str | None = None, what: str = "the output") -> None:
+        if arguments.json and output == "-":
+            raise UsageError(f"--json prints to standard output; give another file for {what}.")
         self.json, self.quiet = arguments.json, arguments.quiet
         self.result: dict[str, Any] = {"command": arguments.command, "warnings": []}
         self.begin = time.perf_counter()
-        #: Whether data go to standard output, so that lines for people go to the other one.
-        self.busy = False
+        self.busy = output == "-"
 
     def say(self, text: str) -> None:
         """Print a line for people."""

@@ -29,10 +29,7 @@ def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .models import kind_of, require_other
 
-    console = Console(arguments)
-    console.busy = arguments.output == "-"
-    if arguments.json and arguments.output == "-":
-        raise UsageError("--json prints to standard output; give another file for the output.")
+    console = Console(arguments, arguments.output)
     require_other([arguments.input], [arguments.output])
     with console.collect_warnings():
         kind = None if arguments.input == "-" else kind_of(arguments.input)

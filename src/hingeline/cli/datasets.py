@@ -24,10 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
-    console = Console(arguments)
-    console.busy = arguments.output == "-"
-    if arguments.json and arguments.output == "-":
-        raise UsageError("--json prints to standard output; give another file for the data.")
+    console = Console(arguments, arguments.output, "the data")
     with console.collect_warnings():
         if arguments.name is None:
             _list(console)

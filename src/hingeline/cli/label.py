@@ -193,14 +193,12 @@ def _server(session: Session, port: int) -> PageServer:
 
 def _outputs(arguments: Namespace) -> tuple[Path, Path]:
     """Files of the answers and of the model. Files that cannot be written at the end are refused."""
-    from .models import require_file, require_other
+    from .models import require_outputs
 
     answers = arguments.answers or _name_beside(arguments.pool, ".answers.jsonl")
     model_path = arguments.save_model or _name_beside(arguments.pool, ".model.safetensors")
     outputs = [str(path) for path in (answers, model_path, arguments.export) if path is not None]
-    require_other([str(path) for path in (arguments.pool, arguments.model) if path is not None], outputs)
-    for path in outputs:
-        require_file(path)
+    require_outputs([str(path) for path in (arguments.pool, arguments.model) if path is not None], outputs)
     return answers, model_path
 
 

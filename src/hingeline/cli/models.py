@@ -98,6 +98,14 @@ def require_other(inputs: Iterable[str | None], outputs: Iterable[str | None]) -
         taken.append(path)
 
 
+def require_outputs(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
+    """Refuse output files that would replace another file of the command, or that cannot be written."""
+    files = [path for path in outputs if path is not None]
+    require_other(inputs, files)
+    for path in files:
+        require_file(path)
+
+
 def _same_file(a: str, b: str) -> bool:
     """Whether two names are those of one regular file, or of one file that does not exist yet."""
     if os.path.exists(a) and os.path.exists(b):

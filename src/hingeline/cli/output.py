@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +27,18 @@ def file_writer(path: str) -> Iterator[Callable[[bytes], None]]:
         else:
             with replacement(Path(path)) as descriptor:
                 yield lambda text: write_all(descriptor, [text])
+
+
+def csv_text(rows: Iterable[Iterable[object]], delimiter: str = ",") -> bytes:
+    """Lines of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", delimiter=delimiter).writerows(rows)
+    return text.getvalue().encode()
+
+
+def write_table(path: str, rows: Iterable[Iterable[object]]) -> None:
+    """Write a whole CSV file."""
+    write_file(Path(path), csv_text(rows))
 
 
 def write_file(path: Path, content: bytes) -> None:

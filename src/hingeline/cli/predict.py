@@ -51,10 +51,7 @@ def run(arguments: Namespace) -> int:
     from .estimators import check
     from .models import open_model, require_other
 
-    console = Console(arguments)
-    console.busy = arguments.output in (None, "-")
-    if arguments.json and arguments.output == "-":
-        raise UsageError("--json prints to standard output; give another file for the predictions.")
+    console = Console(arguments, arguments.output or (None if arguments.json else "-"), "the predictions")
     require_other([arguments.data, arguments.model], [arguments.output])
     with console.collect_warnings():
         what = "probability" if arguments.probability == "1" else "scores" if arguments.scores else ""

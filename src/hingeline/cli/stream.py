@@ -61,13 +61,10 @@ def run(arguments: Namespace) -> int:
 
     if arguments.data is None and not arguments.forget:
         raise UsageError("give a data file, or - for standard input.")
-    if arguments.json and arguments.predictions == "-":
-        raise UsageError("--json prints to standard output; give another file for --predictions.")
+    console = Console(arguments, arguments.predictions, "--predictions")
     require_other([arguments.data], [arguments.model, arguments.predictions])
     if arguments.model is not None:
         require_file(arguments.model)
-    console = Console(arguments)
-    console.busy = arguments.predictions == "-"
     with console.collect_warnings(), Signals() as signals, _open_keeper(arguments, console) as keeper:
         learner = Learner(arguments, console, keeper)
         learner.forget(arguments.forget)

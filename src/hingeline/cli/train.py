@@ -89,13 +89,12 @@ def read_labelled(path: str, form: Form) -> tuple[Features, np.ndarray, np.ndarr
 
 def _model_path(arguments: Namespace) -> str:
     """Model file, checked before the work begins."""
-    from .models import require_file, require_other
+    from .models import require_outputs
 
     if arguments.model is None and arguments.data == "-":
         raise UsageError("give the name of the model file: the data come from standard input.")
     path = arguments.model or f"{os.path.basename(arguments.data)}.model"
-    require_other([arguments.data], [path])
-    require_file(path)
+    require_outputs([arguments.data], [path])
     return str(path)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import Any
 
 from .console import Console
@@ -42,15 +41,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .estimators import build_estimator, weigh
-    from .models import require_file, require_other, write
+    from .models import require_outputs, write
     from .train import read_labelled
 
     console = Console(arguments)
-    outputs = (arguments.model, arguments.table, arguments.checkpoint)
-    require_other([arguments.data], outputs)
-    for path in outputs:
-        if path is not None:
-            require_file(path)
+    require_outputs([arguments.data], [arguments.model, arguments.table, arguments.checkpoint])
     with console.collect_warnings():
         model = build_estimator(arguments)
         _check_scoring(arguments.scoring)
@@ -149,19 +144,15 @@ def _fit(search: Any, X: Any, y: Any) -> None:
 
 
 def _write_table(results: Any, path: str) -> None:
-    import csv
-    import io
+    from .output import write_table
 
-    from .output import write_file
-
-    text = io.StringIO()
     names = list(results["params"][0])
     columns = ["mean_test_score", "std_test_score", "rank_test_score", "mean_fit_time", "mean_score_time"]
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow([*names, *columns])
-    for k, point in enumerate(results["params"]):
-        table.writerow([*(point[name] for name in names), *(results[column][k] for column in columns)])
-    write_file(Path(path), text.getvalue().encode())
+    rows = [
+        [*(point[name] for name in names), *(results[column][k] for column in columns)]
+        for k, point in enumerate(results["params"])
+    ]
+    write_table(path, [[*names, *columns], *rows])
 
 
 def _tell(console: Console, arguments: Namespace, search: Any) -> None:

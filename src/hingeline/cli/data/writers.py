@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ import scipy.sparse as sp
 
 from .. import stdout
 from ..errors import DataError, UsageError
-from ..output import file_writer
+from ..output import csv_text, file_writer
 from . import ENDINGS, FORMATS, all_rows, blocks_of
 from .examples import Form, Rows, convert_labels, make_dense
 from .sources import name_of
@@ -128,20 +127,14 @@ def _names(rows: Rows) -> list[str]:
 def _csv(rows: Rows, delimiter: str) -> Iterator[bytes]:
     """Pieces of a CSV file with a line of names."""
     labels = None if rows.labels is None else _texts_of(rows.labels)
-    yield _csv_lines([_names(rows) + ([] if labels is None else ["label"])], delimiter)
+    yield csv_text([_names(rows) + ([] if labels is None else ["label"])], delimiter)
     step = max(1, CELLS // max(rows.X.shape[1], 1))
     for begin in range(0, len(rows), step):
         X = rows.X[begin : begin + step]
         table = [list(map(_digits, row)) for row in make_dense(X).tolist()]
         if labels is not None:
             table = [[*row, label] for row, label in zip(table, labels[begin : begin + step], strict=True)]
-        yield _csv_lines(table, delimiter)
-
-
-def _csv_lines(table: list[list[str]], delimiter: str) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n", delimiter=delimiter).writerows(table)
-    return text.getvalue().encode()
+        yield csv_text(table, delimiter)
 
 
 def _texts_of(labels: Any) -> list[str]:
