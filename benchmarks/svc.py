@@ -13,30 +13,19 @@ double; with several classes they are the sum and the maximum over the pairs. Ea
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import os
-import resource
-import statistics
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
-from benchmarks.environment import THREAD_VARIABLES, machine
-from benchmarks.store import Store, chosen
-from benchmarks.writing import number, table, write_whole
+from benchmarks.contest import Job, best, main, median, resident_mb, write_page
+from benchmarks.store import Store
+from benchmarks.writing import number, table
 
-FOLDER = Path(__file__).parent / "results" / "svc"
 #: Data, C, gamma.
 CASES = {
     "adult-1": ("adult", 1.0, 0.005),
@@ -139,24 +128,6 @@ def optimality(model, X, y, C, gamma):
     return dual, worst
 
 
-@dataclass(frozen=True)
-class Job:
-    """Runs that are compared: the contestants of one case, in turns."""
-
-    kind: str
-    name: str
-    contestants: tuple[str, ...]
-    task: dict[str, Any] = field(hash=False)
-    package: str = "hingeline"
-
-    @property
-    def path(self) -> str:
-        return f"{self.kind}-{self.name}"
-
-    def settings(self) -> dict[str, Any]:
-        return {"contestants": list(self.contestants), **self.task}
-
-
 def jobs() -> Iterator[Job]:
     for name in IMPORT:
         data, C, gamma = CASES[name]
@@ -191,10 +162,6 @@ def quick(job: Job) -> Job:
 # ---- one fit, in a process of its own -----------------------------------------------------------------
 
 
-def resident_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def measure(who: str, task: dict[str, Any], core: int | None) -> dict[str, Any]:
     if core is not None:
         os.sched_setaffinity(0, {core})
@@ -219,53 +186,7 @@ def measure(who: str, task: dict[str, Any], core: int | None) -> dict[str, Any]:
     return out
 
 
-def in_child(who: str, task: dict[str, Any], core: int | None) -> dict[str, Any]:
-    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
-    command = [sys.executable, "-m", "benchmarks.svc", "--child", json.dumps([who, task, core])]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
-def run(job: Job, repeats: int, core: int | None) -> dict[str, Any]:
-    """Runs of each contestant, in turns, on one core if it is given."""
-    results: dict[str, Any] = {who: [] for who in job.contestants}
-    for repeat in range(repeats):
-        for who in job.contestants:
-            task = job.task | {"check": job.task.get("check", False) and repeat == 0}
-            results[who].append(in_child(who, task, core))
-    return results
-
-
-def run_side_by_side(todo: list[Job], store: Store, repeats: int, at_once: int) -> None:
-    """Run the jobs; `at_once` at a time, each on a core of its own."""
-    told = {key: value for key, value in machine().items() if key in ("cpu", "cores", "versions")}
-    cores: SimpleQueue[int] = SimpleQueue()
-    for core in sorted(os.sched_getaffinity(0))[:at_once]:
-        cores.put(core)
-
-    def one(job: Job) -> None:
-        core = cores.get() if at_once > 1 else None
-        try:
-            print(job.path, flush=True)
-            store.put(job, run(job, repeats, core) | {"machine": told | {"at_once": at_once}})
-        finally:
-            if core is not None:
-                cores.put(core)
-
-    with ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(one, todo))
-
-
 # ---- the page -----------------------------------------------------------------------------------------
-
-
-def median(runs: list[dict[str, Any]], what: str = "cpu") -> float:
-    return statistics.median(r[what] for r in runs)
-
-
-def best(runs: list[dict[str, Any]], what: str) -> float:
-    return float(min(r[what] for r in runs))
 
 
 def compared(done: list[tuple[Job, dict[str, Any]]]) -> str:
@@ -308,17 +229,6 @@ def memory(done: list[tuple[Job, dict[str, Any]]]) -> str:
     return table(["cache_size, MB", "peak beyond the data, MB"], rows)
 
 
-def made_on(done: list[tuple[Job, dict[str, Any]]]) -> str:
-    """Processor and versions behind the results."""
-    lines = set()
-    for _, results in done:
-        told = results["machine"]
-        versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items() if number)
-        many = f"; {told['at_once']} jobs side by side" if told["at_once"] > 1 else ""
-        lines.add(f"{told['cpu']}, {told['cores']} cores{many}; {versions}.")
-    return "\n".join(sorted(lines))
-
-
 SECTIONS = {
     "import": ("Changing the import: SVC against scikit-learn's SVC, float64, one thread", compared),
     "peers": ("SVC against scikit-learn-intelex, float32, one thread", compared),
@@ -330,39 +240,8 @@ SECTIONS = {
 
 
 def page(store: Store, all_jobs: list[Job]) -> str:
-    parts = ["# SVC: times, growth, memory", "Written by `python -m benchmarks.svc`."]
-    for kind, (title, section) in SECTIONS.items():
-        done = [(job, found) for job in all_jobs if job.kind == kind and (found := store.get(job))]
-        parts += [f"## {title}", *([made_on(done), section(done)] if done else ["Not run."])]
-    return "\n\n".join(parts) + "\n"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.svc", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("jobs", nargs="*", metavar="JOB", help="parts or patterns ('growth-*'); default all")
-    parser.add_argument("--list", action="store_true", help="list the jobs")
-    parser.add_argument("--fresh", action="store_true", help="make the chosen jobs again")
-    parser.add_argument("--only-report", action="store_true", help="write the page from the stored results")
-    parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, measures nothing")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--at-once", type=int, default=1, help="jobs side by side, each on its own core (default 1)")
-    parser.add_argument("--output", type=Path, default=FOLDER)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.child:
-        print(json.dumps(measure(*json.loads(given.child))))
-        return
-    store, every = Store(given.output / "runs.jsonl"), [quick(job) if given.quick else job for job in jobs()]
-    asked = chosen(every, given.jobs)
-    if given.list:
-        print("\n".join(job.path for job in asked))
-        return
-    todo = [] if given.only_report else [job for job in asked if given.fresh or store.get(job) is None]
-    run_side_by_side(todo, store, given.repeats, given.at_once)
-    if todo:
-        store.compact()
-    write_whole(given.output / "README.md", page(store, every))
+    return write_page("SVC: times, growth, memory", "svc", SECTIONS, store, all_jobs)
 
 
 if __name__ == "__main__":
-    main()
+    main("svc", (__doc__ or "").splitlines()[0], jobs(), quick, measure, page)
