@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 import hingeline
 from hingeline._registry import estimators
@@ -119,9 +119,16 @@ def test_one_class(command, files):  # noqa: F811
     assert isinstance(model, hingeline.OneClassSVM) and model.nu == 0.2
     found = command.json("predict", "two", "model")
     assert found["correct"] == (model.predict(X) == 2 * y - 1).sum()
-    command("train", "-s", 2, "-v", 3, "two", code=2)
-    command("train", "-s", 3, "two", code=2)
-    assert "-s must be 0" in command.err
+    folds = KFold(3, shuffle=True, random_state=0)
+    right = (cross_val_predict(hingeline.OneClassSVM(), X, y, cv=folds) == 2 * y - 1).sum()
+    assert (
+        command("train", "-s", 2, "-v", 3, "two")
+        == f"Cross Validation Accuracy = {100 * right / 80:.6g}% ({right}/80)\n"
+    )
+    command("train", "-s", 2, "-v", 3, "three", code=2)
+    assert "labels that are all +1 or -1" in command.err
+    command("train", "-s", 5, "two", code=2)
+    assert "-s must be 0 (SVC) or 1 (NuSVC) or 2 (OneClassSVM) or 3 (SVR) or 4 (NuSVR). Got 5." in command.err
 
 
 def test_libsvm_models_are_written_and_read(command, files):  # noqa: F811

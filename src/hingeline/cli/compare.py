@@ -1,7 +1,7 @@
 """``hingeline compare``: rank methods over data sets, from a table of scores or by cross-validation.
 
 FILE is a CSV table with a line for each data set and a column for each method; with --method it is a data file, and
-the scores are accuracies of cross-validation.
+the scores are those of cross-validation: accuracies, or R2 of regressors.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ def run(arguments: Namespace) -> int:
 
 def _check_table(arguments: Namespace) -> dict[str, Any]:
     """Models of --method. Options that do not fit are refused before data are read."""
+    from sklearn.base import is_classifier, is_regressor
+
     from .estimators import build_from_text
 
     files, methods = arguments.files, arguments.method
@@ -88,6 +90,8 @@ def _check_table(arguments: Namespace) -> dict[str, Any]:
             )
         return {}
     models = {text: build_from_text(text) for text in methods}
+    if not any(all(map(judge, models.values())) for judge in (is_classifier, is_regressor)):
+        raise UsageError("--method: give classifiers only, or regressors only.")
     for option, words in (("--method ", methods), ("", list(map(os.path.normpath, files)))):
         twice = next((word for k, word in enumerate(words) if word in words[:k]), None)
         if twice is not None:
@@ -130,16 +134,18 @@ def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[st
 def _cross_validate(
     console: Console, arguments: Namespace, models: dict[str, Any]
 ) -> tuple[list[list[float]], list[str], list[str]]:
-    """Accuracies of the methods on the data files."""
+    """Scores of the methods on the data files."""
     from sklearn.model_selection import cross_val_score
 
     from .train import folds_of, read_labelled
 
     scores: list[list[float]] = []
+    first = next(iter(models.values()))
     with console.bar(len(arguments.files) * len(models), "cross-validating") as done:
         for path in arguments.files:
-            X, y, _ = read_labelled(path, form_of(arguments))
-            folds, row = folds_of(arguments, y), []
+            X, y, _ = read_labelled(first, path, form_of(arguments))
+            assert y is not None  # of classifiers and regressors
+            folds, row = folds_of(arguments, first, y), []
             for text, model in models.items():
                 try:
                     row.append(float(cross_val_score(model, X, y, cv=folds, error_score="raise").mean()))

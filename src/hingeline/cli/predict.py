@@ -68,8 +68,8 @@ def run(arguments: Namespace) -> int:
             for rows in blocks_of(arguments.data, task.form, done):
                 write(task.lines(rows))
     console.put(data=arguments.data, model=arguments.model, output=arguments.output, **task.result())
-    if task.n_labelled:
-        console.say(f"Accuracy = {percent(task.n_correct, task.n_labelled)} (classification)")
+    for line in task.summary():
+        console.say(line)
     console.end()
     return 0
 
@@ -92,16 +92,18 @@ class Task:
     ----------
     confusion : Counter
         Number of rows by true and predicted label, both as text.
+    errors : TargetErrors or None
+        Errors of a regressor.
     """
 
     def __init__(self, arguments: Namespace, model: BaseEstimator, what: str = "", ignore_extra: bool = False) -> None:
         import scipy.sparse as sp
+        from sklearn.base import is_regressor
 
-        self.model, self.what = model, what
-        if not hasattr(model, "predict") or not hasattr(model, "n_features_in_"):
-            raise UsageError(f"{arguments.model} holds a {type(model).__name__} that cannot predict.")
-        if what == "probability" and not hasattr(model, "predict_proba"):
-            raise UsageError(f"-b 1: {arguments.model} has no probabilities. Train it with -b 1.")
+        from .regression import TargetErrors
+
+        self.model, self.what, self.data = model, what, arguments.data
+        _require_answers(model, what, arguments.model)
         self.dense = not sp.issparse(getattr(model, "support_vectors_", None))
         self.form = form_of(
             arguments,
@@ -112,6 +114,7 @@ class Task:
         )
         self.n_rows = 0
         self.confusion: Counter[tuple[str, str]] = Counter()
+        self.errors = TargetErrors() if is_regressor(model) else None
 
     def head(self) -> bytes:
         """First line of the output, as svm-predict writes it with probabilities."""
@@ -141,15 +144,21 @@ class Task:
         return ("\n".join(texts) + "\n").encode()
 
     def _count(self, predicted: Any, labels: Any) -> None:
-        from .data.examples import texts_like
+        from .data.examples import convert_targets, texts_like
 
         self.n_rows += len(predicted)
-        if labels is not None:
+        if labels is None:
+            return
+        if self.errors is not None:
+            self.errors.add(predicted, convert_targets(labels, self.data))
+        else:
             self.confusion.update(zip(texts_like(labels, predicted), map(str, predicted.tolist()), strict=True))
 
     @property
     def n_labelled(self) -> int:
         """Number of rows with labels that can be compared: those of one-class models are +1 and -1."""
+        if self.errors is not None:
+            return self.errors.n
         return self.confusion.total() if self._comparable else 0
 
     @property
@@ -167,8 +176,31 @@ class Task:
 
     def result(self) -> dict[str, float | None]:
         """Keys of the JSON object."""
+        if self.errors is not None:
+            return {"rows": self.n_rows, "labelled": self.n_labelled, **self.errors.result()}
         share = self.n_correct / self.n_labelled if self.n_labelled else None
         return {"rows": self.n_rows, "labelled": self.n_labelled, "correct": self.n_correct, "accuracy": share}
+
+    def summary(self) -> list[str]:
+        """Lines about the predictions, as svm-predict prints them; none without labels."""
+        if self.errors is not None:
+            return self.errors.lines(after=" (regression)")
+        counts = percent(self.n_correct, self.n_labelled) if self.n_labelled else ""
+        return [f"Accuracy = {counts} (classification)"] if counts else []
+
+
+def _require_answers(model: BaseEstimator, what: str, path: str) -> None:
+    """Refuse models that cannot predict, or not what is asked for."""
+    name = type(model).__name__
+    if not hasattr(model, "predict") or not hasattr(model, "n_features_in_"):
+        raise UsageError(f"{path} holds a {name} that cannot predict.")
+    if what == "probability" and not hasattr(model, "predict_proba"):
+        remedy = " Train it with -b 1." if "probability" in model.get_params() else f" {name} does not fit them."
+        raise UsageError(f"-b 1: {path} has no probabilities.{remedy}")
+    if what == "scores" and not hasattr(model, "decision_function"):
+        raise UsageError(
+            f"--scores: {name} has no decision values. Leave the option out: the output has the predictions."
+        )
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .._registry import KERNELS
-from .console import Console, percent
+from .console import Console
 from .options import add_common, add_data
 
 HELP = "describe a model file, and its predictions on a data file"
@@ -93,17 +93,20 @@ def _words(value: Any) -> str:
 
 
 def _assess(console: Console, task: Any, model: Any) -> None:
-    """Print accuracy and confusion matrix."""
+    """Print accuracy and confusion matrix, or the errors of a regressor."""
     console.put(**task.result())
     if not task.n_labelled:
         console.say(f"{task.n_rows:,} rows without labels{' +1 and -1' if task.confusion else ''}")
+        return
+    for line in task.summary():
+        console.say(line)
+    if task.errors is not None:
         return
     known = list(map(str, getattr(model, "classes_", [])))
     found = {label for pair in task.confusion for label in pair}
     labels = [*known, *sorted(found - set(known))]
     matrix = [[task.confusion[one, other] for other in labels] for one in labels]
     console.put(labels=labels, confusion=matrix)
-    console.say(f"Accuracy = {percent(task.n_correct, task.n_labelled)} (classification)")
     width = max(8, *(len(label) + 1 for label in labels))
     console.say("rows: labels, columns: predictions")
     console.say(" " * width + "".join(f"{label:>{width}}" for label in labels) + f"{'recall':>{width}}")

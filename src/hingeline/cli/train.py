@@ -14,9 +14,9 @@ from .options import add_common, add_data, add_estimator, form_of, positive, see
 if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import KFold, StratifiedKFold
 
-    from .data.examples import Features, Form
+    from .data.examples import Features, Form, Labels
 
 HELP = "fit a model to a data file, or cross-validate (svm-train)"
 
@@ -40,7 +40,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import all_rows
-    from .data.examples import convert_labels
     from .estimators import build_estimator, settings, takes_labels, weigh
     from .models import require_libsvm
 
@@ -48,16 +47,16 @@ def run(arguments: Namespace) -> int:
     with console.collect_warnings():
         model = build_estimator(arguments)
         path = None if arguments.folds else _model_path(arguments)
-        supervised = takes_labels(model)
         kernel_values = getattr(model, "kernel", None) == "precomputed"
         begin = time.perf_counter()
         rows = all_rows(
             arguments.data,
-            form_of(arguments, n_features=arguments.n_features, kernel_values=kernel_values, labels=supervised),
+            form_of(
+                arguments, n_features=arguments.n_features, kernel_values=kernel_values, labels=takes_labels(model)
+            ),
         )
-        y = None if rows.labels is None or not supervised else convert_labels(rows.labels)
+        y, classes = read_y(model, rows.labels, arguments.data)
         reading = time.perf_counter() - begin
-        classes: Any = classes_of(y, arguments.data) if supervised else []
         weigh(model, arguments.class_weight, classes)
         if arguments.format == "libsvm" and path is not None:
             require_libsvm(model, classes)
@@ -75,16 +74,37 @@ def run(arguments: Namespace) -> int:
     return code
 
 
-def read_labelled(path: str, form: Form) -> tuple[Features, np.ndarray, np.ndarray]:
-    """Rows of a data file, their labels, and the classes."""
+def read_labelled(model: BaseEstimator, path: str, form: Form) -> tuple[Features, np.ndarray | None, np.ndarray]:
+    """Rows of a data file, and the results of :func:`read_y`."""
     from .data import all_rows
-    from .data.examples import convert_labels
 
     rows = all_rows(path, form)
-    y = None if rows.labels is None else convert_labels(rows.labels)
-    classes = classes_of(y, path)
-    assert y is not None  # refused by classes_of
-    return rows.X, y, classes
+    return rows.X, *read_y(model, rows.labels, path)
+
+
+def read_y(model: BaseEstimator, labels: Labels | None, name: str) -> tuple[np.ndarray | None, np.ndarray]:
+    """What an estimator is trained or judged with, and the classes.
+
+    Labels of a classifier; targets of a regressor; for a one-class model the labels if all are +1 and -1, else None.
+    """
+    import numpy as np
+    from sklearn.base import is_regressor
+
+    from .data.examples import convert_labels, convert_targets
+    from .estimators import takes_labels
+
+    if not takes_labels(model):
+        y = None if labels is None else convert_labels(labels)
+        return y if y is not None and np.isin(y, [-1, 1]).all() else None, np.empty(0)
+    if labels is None:
+        raise DataError(name, "the file has no labels")
+    if is_regressor(model):
+        return convert_targets(labels, name), np.empty(0)
+    y = convert_labels(labels)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise DataError(name, f"two or more different labels are needed. All are {classes[0]}")
+    return y, classes
 
 
 def _model_path(arguments: Namespace) -> str:
@@ -96,18 +116,6 @@ def _model_path(arguments: Namespace) -> str:
     path = arguments.model or f"{os.path.basename(arguments.data)}.model"
     require_outputs([arguments.data], [path])
     return str(path)
-
-
-def classes_of(y: np.ndarray | None, name: str) -> np.ndarray:
-    """Labels that occur; DataError if there are fewer than two."""
-    import numpy as np
-
-    if y is None:
-        raise DataError(name, "the file has no labels")
-    classes = np.unique(y)
-    if len(classes) < 2:
-        raise DataError(name, f"two or more different labels are needed. All are {classes[0]}")
-    return classes
 
 
 def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Namespace) -> int:
@@ -134,8 +142,10 @@ def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Nam
 
 def fit(model: BaseEstimator, X: Features, y: np.ndarray | None) -> None:
     """Fit a model; errors of the estimator about the data end the command."""
+    from .estimators import takes_labels
+
     try:
-        model.fit(X) if y is None else model.fit(X, y)
+        model.fit(X, y) if takes_labels(model) else model.fit(X)
     except (ValueError, TypeError, MemoryError) as error:
         raise CommandError(f"{type(model).__name__}: {error}") from error
 
@@ -163,28 +173,41 @@ def _words(model: Any) -> str:
     return words
 
 
-def folds_of(arguments: Namespace, y: np.ndarray) -> StratifiedKFold:
-    """Stratified folds of the options -v and --seed."""
+def folds_of(arguments: Namespace, model: BaseEstimator, y: np.ndarray) -> KFold | StratifiedKFold:
+    """Folds of the options -v and --seed, stratified for classifiers."""
     import numpy as np
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.base import is_classifier
+    from sklearn.model_selection import KFold, StratifiedKFold
 
-    most = int(np.unique(y, return_counts=True)[1].max())
+    most, what, kind = len(y), "number of rows", KFold
+    if is_classifier(model):
+        most, what = int(np.unique(y, return_counts=True)[1].max()), "rows of the most frequent label"
+        kind = StratifiedKFold
     if not 2 <= arguments.folds <= most:
-        raise UsageError(f"-v must be 2 to {most}, the rows of the most frequent label. Got {arguments.folds}.")
-    return StratifiedKFold(arguments.folds, shuffle=True, random_state=arguments.seed)
+        raise UsageError(f"-v must be 2 to {most}, the {what}. Got {arguments.folds}.")
+    return kind(arguments.folds, shuffle=True, random_state=arguments.seed)
 
 
 def _cross_validate(console: Console, model: Any, X: Any, y: Any, arguments: Namespace) -> None:
+    from sklearn.base import is_regressor
     from sklearn.model_selection import cross_val_predict
 
     from .console import percent
+    from .regression import TargetErrors
 
     if y is None:
-        raise UsageError("-v needs labels; one-class models have none.")
-    folds = folds_of(arguments, y)
+        raise UsageError("-v with a one-class model needs labels that are all +1 or -1.")
+    folds = folds_of(arguments, model, y)
     try:
-        correct = int((cross_val_predict(model, X, y, cv=folds) == y).sum())
+        predicted = cross_val_predict(model, X, y, cv=folds)
     except ValueError as error:
         raise CommandError(str(error)) from error
+    if is_regressor(model):
+        errors = TargetErrors().add(predicted, y)
+        console.put(folds=arguments.folds, **errors.result())
+        for line in errors.lines("Cross Validation "):
+            console.say(line)
+        return
+    correct = int((predicted == y).sum())
     console.put(folds=arguments.folds, correct=correct, accuracy=correct / len(y))
     console.say(f"Cross Validation Accuracy = {percent(correct, len(y))}")

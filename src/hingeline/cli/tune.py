@@ -31,7 +31,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--search", choices=("grid", "pattern", "halving"), default="grid", help="default: grid")
     group.add_argument("-v", "--folds", type=positive, default=5, metavar="N", help="folds, default 5")
     group.add_argument("--seed", type=seed, default=0, help="order of the rows in cross-validation, default 0")
-    group.add_argument("--scoring", metavar="NAME", help="score of scikit-learn; default: accuracy")
+    group.add_argument(
+        "--scoring", metavar="NAME", help="score of scikit-learn; default: accuracy, or R2 of regressors"
+    )
     group.add_argument("--checkpoint", metavar="FILE", help="keep finished cells here; go on from it")
     group.add_argument("--table", metavar="FILE", help="CSV file for the scores of all candidates")
     add_data(parser)
@@ -49,7 +51,8 @@ def run(arguments: Namespace) -> int:
     with console.collect_warnings():
         model = build_estimator(arguments)
         _check_scoring(arguments.scoring)
-        X, y, classes = read_labelled(arguments.data, form_of(arguments))
+        X, y, classes = read_labelled(model, arguments.data, form_of(arguments))
+        _check_one_class(model, y, arguments)
         weigh(model, arguments.class_weight, classes)
         search = _search(console, arguments, model, y)
         _fit(search, X, y)
@@ -75,6 +78,17 @@ def _check_scoring(name: str | None) -> None:
         raise UsageError(f"--scoring: scikit-learn has no score {name!r}. {hint}")
 
 
+def _check_one_class(model: Any, y: Any, arguments: Namespace) -> None:
+    """One-class models have no score of their own; others compare predictions with labels."""
+    from .estimators import takes_labels
+
+    if takes_labels(model) or (y is not None and arguments.scoring is not None):
+        return
+    raise UsageError(
+        "a one-class model needs labels that are all +1 or -1, and --scoring, for example --scoring balanced_accuracy."
+    )
+
+
 def _search(console: Console, arguments: Namespace, model: Any, y: Any) -> Any:
     import sys
 
@@ -88,7 +102,7 @@ def _search(console: Console, arguments: Namespace, model: Any, y: Any) -> Any:
         scoring=arguments.scoring,
         n_jobs=arguments.param_n_jobs,
         refit=True,
-        cv=folds_of(arguments, y),
+        cv=folds_of(arguments, model, y),
         checkpoint=arguments.checkpoint,
         progress=_has_rich() and sys.stderr.isatty() and not (console.quiet or console.json),
     )

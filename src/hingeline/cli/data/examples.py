@@ -187,6 +187,18 @@ def convert_labels(labels: Labels) -> np.ndarray:
     return labels
 
 
+def convert_targets(labels: Labels, name: str) -> np.ndarray:
+    """Targets of a regression in double; DataError if one is not a finite number."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "biuf":
+        values = labels.astype(np.float64)
+    else:
+        values = np.array([math.nan if number is None else number for number in map(_number, labels)])
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise DataError(name, f"a target must be a finite number. Got {str(labels[bad[0]])[:40]!r}")
+    return values
+
+
 def match_classes(labels: Labels, classes: np.ndarray, name: str) -> np.ndarray:
     """Labels in the type of known classes; DataError if there is one that has another type."""
     if classes.dtype.kind in "USO":
