@@ -1,17 +1,21 @@
 """L2SVC by each of its solvers: starting points, several classes, how a fit ends, copies, bad input."""
 
+import contextlib
 import copy
 import pickle
+import signal
+import threading
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import minmax_scale
 
-from hingeline import WorstViolatorSVC
+from hingeline import L2SVC, WorstViolatorSVC
 
 from .l2 import STATE, auto, each_machine, easy, imdm, nnisda, noisy, same, signs
 from .oracle.l2_svm import l2_svm
@@ -138,6 +142,20 @@ def test_budget_of_steps(machine):
         none = machine(max_iter=0).fit(X, y)
     assert none.n_iter_.tolist() == [0] and np.isfinite(none.decision_function(X)).all()
     assert machine(C=10.0, gamma=0.4, max_iter=10**6).fit(X, y).stop_reason_.tolist() == ["tol"]
+
+
+@pytest.mark.parametrize("solver", ["min_norm", "min_norm_mdm", "nnisda"])
+def test_steps_of_papers_end_on_hostile_problems(solver):
+    rng = np.random.default_rng(0)
+    X, y = 1e3 * rng.normal(size=(12, 2)), rng.random(12) < 0.5
+    machine = L2SVC(solver=solver, kernel="linear", C=1e4, tol=1e-4)
+    timer = threading.Timer(60, signal.raise_signal, (signal.SIGINT,))  # training without end
+    timer.start()
+    with pytest.warns(ConvergenceWarning, match=r"max_iter.*solver='auto'"), contextlib.suppress(KeyboardInterrupt):
+        machine.fit(X, y)
+    timer.cancel()
+    assert machine.stop_reason_.tolist() == ["max_iter"] and machine.n_iter_.tolist() == [10_000_000]
+    assert clone(machine).set_params(solver="auto").fit(X, y).stop_reason_.tolist() == ["tol"]
 
 
 @pytest.mark.parametrize("n", [40, 700])

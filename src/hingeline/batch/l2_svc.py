@@ -51,7 +51,8 @@ class L2SVC(KernelClassifier):
         is then at most about ``2 * tol``. With ``solver='nnisda'`` margins of support vectors that are too large are
         violations, too.
     max_iter : int, default=-1
-        Maximum number of steps for each machine; -1: no limit.
+        Maximum number of steps for each machine; -1: no limit for 'auto', max(10,000,000, 1000 * n_samples) for the
+        other solvers.
     fit_intercept : bool, default=True
         Whether to learn an intercept. It is penalised like the weights.
     solver : {'auto', 'min_norm', 'min_norm_mdm', 'nnisda'}, default='auto'
@@ -280,7 +281,7 @@ class L2Training(ClassTraining):
             n_classes,
             fit_intercept=bool(estimator.fit_intercept),
             tol=float(estimator.tol),
-            max_iter=2**62 if estimator.max_iter < 0 else int(estimator.max_iter),
+            max_iter=min(int(estimator.max_iter), 2**62),
             cache_bytes=self.cache_bytes,
         )
         self.n_steps = estimator.max_iter if estimator.max_iter >= 0 else STEPS_PER_SAMPLE * self.largest_pair
@@ -297,4 +298,5 @@ class L2Training(ClassTraining):
                 yield (
                     f"{len(late)} of {len(est.stop_reason_)} machines stopped ({reason}) before the largest KKT "
                     f"violation reached tol={est.tol:g}: it is {est.kkt_violation_[late].max():.3g}. {advice}"
+                    + (" solver='auto' needs fewer steps." if reason == "max_iter" and est.solver != "auto" else "")
                 )

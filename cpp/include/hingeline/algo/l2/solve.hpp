@@ -77,7 +77,7 @@ template <class Rule> class Run {
   public:
     /// `book` holds the counters and the trace.
     Run(State& book, const Params& p, const Rule& rule, Index last, Interrupt* interrupt)
-        : book_(book), p_(p), rule_(rule), last_(last), interrupt_(interrupt) {}
+        : book_(book), p_(p), rule_(rule), last_(last), most_steps_(most_steps(p, book.n())), interrupt_(interrupt) {}
 
     template <class Source> Reason whole(Walk<Source>& walk) {
         const Reason reason = loop(walk);
@@ -155,7 +155,7 @@ template <class Rule> class Run {
     /// One step.
     template <class Source> Reason one(Walk<Source>& walk) {
         State& s = walk.s;
-        if (book_.steps >= p_.max_steps) return Reason::steps;
+        if (book_.steps >= most_steps_) return Reason::steps;
         const Index columns = book_.kernel_evals;
         bool newton_now = false;
         Step step = Step::interrupted;
@@ -379,7 +379,7 @@ template <class Rule> class Run {
     State& book_;
     const Params& p_;
     const Rule& rule_;
-    const Index last_;
+    const Index last_, most_steps_;
     Interrupt* interrupt_;
 };
 

@@ -33,11 +33,18 @@ namespace hingeline::l2 {
 struct Params {
     bool bias = true;
     double tol = 1e-3;
-    Index max_steps = std::numeric_limits<Index>::max();  // of one machine, over all calls
+    Index max_steps = -1;  // of one machine, over all calls; -1: the limit of `most_steps`
     std::size_t cache_bytes = std::size_t{200} << 20;
     bool newton = true;      // where the rule allows it; false: only the steps of the papers
     Index most_held = 8192;  // rows between which Newton's method holds kernel values, in single precision
 };
+
+/// Limit of steps of a machine of n rows. Newton's method needs none; the steps of the papers alone make hardly any
+/// progress on badly scaled problems.
+inline Index most_steps(const Params& p, Index n) {
+    if (p.max_steps >= 0) return p.max_steps;
+    return p.newton ? std::numeric_limits<Index>::max() : std::max<Index>(10'000'000, 1000 * n);
+}
 
 /// When Newton's method is due, and whether it helps.
 struct Pace {
