@@ -102,6 +102,11 @@ def made_on(done: list[tuple[Job, dict[str, Any]]]) -> str:
     return "\n".join(sorted(lines))
 
 
+def folder(program: str) -> Path:
+    """Folder of the stored results and the page."""
+    return Path(__file__).parent / "results" / program
+
+
 def write_page(
     title: str, program: str, sections: dict[str, tuple[str, Callable[[Results], str]]], store: Store, every: list[Job]
 ) -> str:
@@ -146,7 +151,7 @@ def main(
     parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, measures nothing")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--at-once", type=int, default=1, help="jobs side by side, each on its own core (default 1)")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / program)
+    parser.add_argument("--output", type=Path, default=folder(program))
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:

@@ -38,7 +38,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     from hingeline import datasets
 
     stem = name.rstrip("0123456789")
-    n = int(name[len(stem) :] or 0)
+    n, stem = int(name[len(stem) :] or 0), stem.removesuffix("_")
     if stem == "friedman":
         from sklearn.datasets import make_friedman1
 

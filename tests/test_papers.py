@@ -213,8 +213,9 @@ def test_a_store_keeps_what_is_done(tmp_path):
 
 def test_committed_runs_belong_to_the_current_settings(monkeypatch):
     from benchmarks import search, store, svc
+    from benchmarks.contest import folder
 
     monkeypatch.setattr(store, "version", lambda package: "0.1.0.dev0")  # the one that made them
     assert [name for name in search.jobs() if search.stored(name) is None] == []
-    shown = (svc.FOLDER / "README.md").read_text(encoding="utf-8")
-    assert svc.page(Store(svc.FOLDER / "runs.jsonl"), list(svc.jobs())) == shown
+    shown = (folder("svc") / "README.md").read_text(encoding="utf-8")
+    assert svc.page(Store(folder("svc") / "runs.jsonl"), list(svc.jobs())) == shown
