@@ -171,5 +171,5 @@ def test_partitions_have_the_violation_of_the_whole(model, loss):
     assert not hasattr(ours, "support_")
     if loss != "hinge" and isinstance(model, LinearSVC):  # a start at the result takes no step
         local = clone(model).fit(X, y, coef_init=ours.coef_, intercept_init=ours.intercept_)
-        assert (local.n_iter_ == 0).all()
+        assert local.n_iter_ == 0
         np.testing.assert_allclose(local.kkt_violation_, ours.kkt_violation_, rtol=1e-6, atol=1e-11)

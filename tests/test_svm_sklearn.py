@@ -21,6 +21,8 @@ EXCEPTIONS = {
     "test_custom_kernel_not_array_input_dense[SVR]": "compares scores to the bit; 'linear' sums features, not samples",
     "test_tweak_params_dense": "sets the private attribute _dual_coef_",
     "test_svc_raises_error_internal_representation_dense": "sets the private attribute _n_support",
+    "test_linearsvc_crammer_singer_dense": "multi_class='crammer_singer' is refused",
+    "test_crammer_singer_binary_dense": "multi_class='crammer_singer' is refused",
     "test_linear_svm_convergence_warnings_dense": "the warning names the duality gap, not LIBLINEAR",
 }
 OURS = {name: getattr(svm, name) for name in svm.__all__}

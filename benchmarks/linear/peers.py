@@ -42,7 +42,7 @@ class Hingeline(Solver):
         model = LinearSVC(C=self.C / 2, n_jobs=self.threads, **option)
         seconds, _ = timed(lambda: model.fit(self.X, self.y))
         self.plane, self.tol = (np.ravel(model.coef_), float(model.intercept_[0])), model.tol
-        self.remarks = f"{int(np.max(model.n_iter_))} iterations, {model.n_passes_:.1f} passes, {model.solver_}"
+        self.remarks = f"{model.n_iter_} iterations, {model.n_passes_:.1f} passes, {model.solver_}"
         return seconds
 
 

@@ -35,7 +35,7 @@ class Passes:
             "fit / pass": statistics.median(ratios),
             "tolerance": f"{self._model.tol:g}",
             "n_passes_": float(self._model.n_passes_),
-            "iterations": int(np.max(self._model.n_iter_)),
+            "iterations": self._model.n_iter_,
             "solver": self._model.solver_,
             "threads busy": busy.threads,
             "pass, GB/s": nbytes(self._X) / 1e9 / statistics.median(seconds["one pass"]),
@@ -64,7 +64,7 @@ class Path:
         else:
             seconds, models = timed(lambda: [LinearSVC(C=C, **self._options).fit(X, y) for C in halves])
         planes = [(model.coef_[0], float(model.intercept_[0])) for model in models]
-        return self._sample(X, y, seconds, Cs, planes, int(sum(np.sum(model.n_iter_) for model in models)))
+        return self._sample(X, y, seconds, Cs, planes, sum(model.n_iter_ for model in models))
 
     def _sample(self, X: Any, y: np.ndarray, seconds: float, Cs: Any, planes: list[Any], iterations: int) -> Sample:
         """With a bound of our own on how far any of the solutions is from the minimum."""

@@ -59,7 +59,7 @@ def fit(X: Any, y: np.ndarray, C: float, n_jobs: int, start: Fitted | None = Non
     begin = {} if start is None else {"coef_init": start.w[np.newaxis], "intercept_init": np.array([start.b])}
     _, seconds = cpu_timed(lambda: quietly(model.fit, X, y, **begin))
     return Fitted(
-        model.coef_[0], float(model.intercept_[0]), seconds, float(model.n_passes_), int(model.n_iter_[0]),
+        model.coef_[0], float(model.intercept_[0]), seconds, float(model.n_passes_), model.n_iter_,
         limit=model.stop_reason_[0] == "max_iter", dual=float(model.objective_[0] - model.duality_gap_[0]),
         chosen=model.solver_, first=float(model.history_["objective"][0]), objective=float(model.objective_[0]),
     )  # fmt: skip

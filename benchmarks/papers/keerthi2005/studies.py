@@ -104,7 +104,7 @@ def systems(name: str, log10_C: float, n_jobs: int) -> dict[str, Any]:
         plane = model.coef_[0], float(model.intercept_[0])
         value = objective(exact, y, plane, C)
         told[key] = {"objective": value, "gap": (value - dual(exact, y, plane, C)[1]) / value}
-        told[key] |= {"reason": str(model.stop_reason_[0]), "iterations": int(model.n_iter_[0])}
+        told[key] |= {"reason": str(model.stop_reason_[0]), "iterations": model.n_iter_}
     least = min(told[key]["objective"] for key in models)
     for key in models:
         told[key]["excess"] = told[key]["objective"] / least - 1

@@ -14,8 +14,9 @@ from .sums import MemorySource
 
 #: Epochs of one iteration: between them callbacks are called.
 SLICE = 10
-#: Epochs after which Newton's method continues from the point reached.
-MOST_EPOCHS = 200
+#: Newton's method continues from the point reached after `MOST_EPOCHS`, or after `FEW_EPOCHS` if at the rate of the
+#: last slice more than `MOST_EPOCHS` would be needed.
+MOST_EPOCHS, FEW_EPOCHS = 200, 50
 #: Factor on the tolerance of the gap if the KKT violation is too large.
 STRICTER = 0.01
 
@@ -58,6 +59,7 @@ class Descent:
         points = self.points[which]
         source, lam = cast(MemorySource, m.source), float(m.true_lam[0])
         clip, curved = m.shape
+        before = self.gap[which]
         found = source.descend(which, points, clip=clip, curved=curved, lam=lam, tol=self.tol, epochs=epochs)
         if not np.isfinite(found).all():
             raise FloatingPointError("numbers beyond the range of a double")
@@ -70,8 +72,19 @@ class Descent:
             active = int(np.count_nonzero(source.descended_pulls(machine)))
             row = (int(newton.n_iter[machine]), seconds, self.objective[machine], self.gap[machine], active)
             newton.history.append((machine, *row))
-        self.left = which[~self._is_met(which)]
+        met = self._is_met(which)
+        self.left = which[~met]
+        if m.max_iter > MOST_EPOCHS and self._is_slow(self.left, before[~met]):
+            self.most = int(newton.n_iter[self.left].max())
         return True
+
+    def _is_slow(self, which: np.ndarray, before: np.ndarray) -> bool:
+        """Whether machines would need too many epochs if gaps fell as from those one slice `before`."""
+        epochs, gap = self.minimiser.newton.n_iter[which], self.gap[which]
+        rate = np.minimum(gap / before, 0.999)
+        wanted = self.tol * self.objective[which]
+        slices = np.log(np.minimum(wanted / gap, 1.0)) / np.log(np.maximum(rate, 1e-3))
+        return bool(((epochs >= FEW_EPOCHS) & (epochs + SLICE * slices > MOST_EPOCHS)).any())
 
     def _is_met(self, which: np.ndarray) -> np.ndarray:
         """Whether machines have the gap and the violation wanted; otherwise the next epochs go to a smaller gap."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Protocol, Self, TypeAlias
 
@@ -19,6 +20,7 @@ from ..base.rows import LARGEST, RowEstimator, require_labels
 from ..base.state import snapshot
 from ..base.types import MatrixLike
 from .dual import DualMinimiser, prefers_dual
+from .l1 import SparseMinimiser
 from .layout import Layout
 from .minimiser import Minimiser
 from .problem import Problem, make_matrix
@@ -139,6 +141,8 @@ class LinearEstimator(RowEstimator):
     _publishes_multipliers = False
     #: KKT violation to reach as well; a parameter of some estimators.
     kkt_tol: float | None = None
+    #: Norm of the weights that is penalised; a parameter of some estimators.
+    penalty: str = "l2"
     #: Width without loss; a parameter of the regressors.
     epsilon: float = 0.0
     #: Whether to show a progress bar; a parameter of some estimators.
@@ -226,6 +230,8 @@ class LinearEstimator(RowEstimator):
 
     def _minimiser(self, problem: Problem, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
         options = {name: getattr(self, name) for name in ("loss", "epsilon", "tol", "max_iter", "kkt_tol")}
+        if self.penalty == "l1":
+            return SparseMinimiser(problem, lam, points, many=many, solver=self.solver, **options)
         if prefers_dual(problem, points, self.solver, self.max_iter, many):
             return DualMinimiser(problem, lam, **options)
         solver = "cg" if self.solver == "dual" else self.solver
@@ -253,7 +259,8 @@ class LinearEstimator(RowEstimator):
         layout = self._layout(X.shape[1])
         require_room(layout)
         which = np.arange(layout.n_machines)
-        return [Problem(rows) for _, rows in layout.split(make_matrix(X), codes, weights, which, self._threads())]
+        split = layout.split(make_matrix(X), codes, weights, which, self._threads())
+        return [Problem(replace(rows, X=X)) for _, rows in split]
 
 
 class LabelEstimator(WeightedLabels, ClassifierMixin, LinearEstimator):

@@ -7,19 +7,22 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import choose_classes, n_pairs, read_only, vote_scale
-from ..base.rows import require_array, require_finite, row_blocks
-from ..base.types import ClassWeight
-from .estimator import LINEAR_RULES, Column, LabelEstimator, Table, by_partition
+from ..base.rows import require_array, require_finite, require_sound, row_blocks
+from ..base.types import ClassWeight, RandomState
+from .estimator import DROP_IN_RULES, LINEAR_RULES, Column, LabelEstimator, Table, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scale_guess
 from .problem import Problem
 from .sums import Loss, loss_weight
+from .training import in_partitions
 
 #: Solvers of the classifiers.
 LinearSolver: TypeAlias = Literal["auto", "gram", "cg", "dual", "paper", "plain"]
@@ -28,9 +31,16 @@ CLASSIFIER_RULES = {
     "solver": params.one_of(*get_args(LinearSolver)),
     "fit_intercept": params.boolean(),
     "intercept_scaling": params.real(above=0.0, most=1e50),
-    "multi_class": params.one_of("ovr", "ovo"),
+    "multi_class": params.Rule(
+        ("ovr", "ovo").__contains__, "'ovr' or 'ovo' (for 'crammer_singer' use sklearn.svm.LinearSVC)", str
+    ),
     "decision_function_shape": params.one_of("ovr", "ovo"),
 }
+
+
+def to_dense(coef: Any) -> np.ndarray:
+    """Weights as an array, also those of a model after ``sparsify``."""
+    return coef.toarray() if sp.issparse(coef) else coef
 
 
 class LinearClassifier(LabelEstimator):
@@ -73,7 +83,10 @@ class LinearClassifier(LabelEstimator):
 
     def _check_weights(self, n_classes: int, width: int) -> None:
         n_machines = 1 if n_classes == 2 else n_pairs(n_classes) if self._by_pairs else n_classes
-        require_array(self, "coef_", (n_machines, width))
+        if sp.issparse(self.coef_):
+            require_sound(self.coef_.shape == (n_machines, width), f"coef_ must have shape {(n_machines, width)}")
+        else:
+            require_array(self, "coef_", (n_machines, width))
         require_array(self, "intercept_", (n_machines,))
         if self._by_pairs:
             require_array(self, "decision_scale_", (n_machines,))
@@ -123,32 +136,44 @@ class LinearClassifier(LabelEstimator):
 class LinearSVC(LinearClassifier):
     """Linear support vector classifier by the modified finite Newton method.
 
-    Minimises ``|w|^2 / 2 + b'^2 / 2 + C sum_i s_i L(1 - t_i (w.x_i + b))`` with ``b = intercept_scaling * b'``. Few
-    Newton iterations reach the minimum, and the duality gap bounds the distance from it. Made for many rows.
+    Minimises ``|w|^2 / 2 + b'^2 / 2 + C sum_i s_i L(1 - t_i (w.x_i + b))`` with ``b = intercept_scaling * b'``, the
+    problem of :class:`sklearn.svm.LinearSVC`. Few Newton iterations reach the minimum, and the duality gap bounds the
+    distance from it. Made for many rows.
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the losses, as in :class:`sklearn.svm.LinearSVC`.
+    penalty : {'l1', 'l2'}, default='l2'
+        'l1' replaces the squares of the weights, and of ``b'``, by their absolute values: many weights are zero. For
+        ``loss='squared_hinge'`` only.
     loss : {'squared_hinge', 'huber', 'hinge', 'squared'}, default='squared_hinge'
         With xi = 1 - t f(x): ``max(0, xi)^2``; the same up to xi = 2, then ``4 xi - 4``, so that outliers have less
         influence; ``max(0, xi)``; ``xi^2`` on both sides (least squares SVM).
+    dual : 'auto' or bool, default='auto'
+        Not used: `solver` chooses the method. Combinations with `penalty` and `loss` that scikit-learn does not support
+        are refused here too.
+    tol : float, default=1e-4
+        Training stops when the duality gap is at most `tol` times the objective; for 'paper' and 'plain' see `solver`.
+    C : float, default=1.0
+        Weight of the losses, as in :class:`sklearn.svm.LinearSVC`.
+    multi_class : {'ovr', 'ovo'}, default='ovr'
+        Each class against the rest, or each pair of classes. 'crammer_singer' is refused:
+        :class:`sklearn.svm.LinearSVC` has it.
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     intercept_scaling : float, default=1.0
         Value of the constant feature that represents the intercept; larger values penalise the intercept less.
-    tol : float, default=1e-4
-        Training stops when the duality gap is at most `tol` times the objective; for 'paper' and 'plain' see `solver`.
+    class_weight : dict or 'balanced', default=None
+        Factor on the weights of the samples of a class.
+    verbose : int, default=0
+        Whether to show a progress bar.
+    random_state : int, RandomState instance or None, default=None
+        Not used: the result is deterministic. Exists as in scikit-learn.
+    max_iter : int, default=1000
+        Newton iterations of a machine.
     kkt_tol : float, default=None
         If given, training also goes on until ``kkt_violation_`` is at most `kkt_tol`, which is a distance in units of
         the margin: 1e-3 is common for solvers of the dual.
-    max_iter : int, default=1000
-        Newton iterations of a machine.
-    class_weight : dict or 'balanced', default=None
-        Factor on the weights of the samples of a class.
-    multi_class : {'ovr', 'ovo'}, default='ovr'
-        Each class against the rest, or each pair of classes.
-    solver : {'auto', 'gram', 'cg', 'dual', 'paper', 'plain'}, default='auto'
+    solver : {'auto', 'gram', 'cg', 'dual', 'columns', 'paper', 'plain'}, default='auto'
         How to solve Newton's systems. 'gram': Cholesky on the Hessian, which is updated by the rows that change. 'cg':
         preconditioned conjugate gradients on the rows. 'dual': coordinate descent on the dual instead of Newton's
         method, which continues after 200 epochs; for fewer rows than features. It starts from zero: with a warm start
@@ -156,7 +181,8 @@ class LinearSVC(LinearClassifier):
         more than `tol`. 'paper': the method as published, that is conjugate gradients without preconditioner, both
         heuristics of section 4.6 unless there is a warm start, and a stop when the norm of the gradient is at
         most `tol` times the root of the sum of squared residuals (equation 13). 'plain': the same without the
-        heuristics.
+        heuristics. With ``penalty='l1'`` models of the losses are minimised by coordinate descent: on their Hessians
+        ('gram'), or on the columns of X ('columns'); 'auto' chooses one of these.
     warm_start : bool, default=False
         Whether to start from the last result.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
@@ -175,8 +201,9 @@ class LinearSVC(LinearClassifier):
         Weights of the features; one machine for two classes, otherwise one per class or pair.
     intercept_ : ndarray of shape (n_machines,)
         Intercepts.
-    n_iter_ : ndarray of shape (n_machines,)
-        Newton iterations, or epochs with ``solver_ == 'dual'``.
+    n_iter_ : int
+        Newton iterations, or epochs with ``solver_ == 'dual'``, of the machine with most of them. ``history_`` has
+        those of each machine.
     n_passes_ : float
         Passes over the rows; partial passes count by their share of the rows. Machines against the rest share passes.
     objective_ : ndarray of shape (n_machines,)
@@ -185,12 +212,14 @@ class LinearSVC(LinearClassifier):
         Duality gaps: upper bounds of the distance of the objectives from their minima.
     kkt_violation_ : ndarray of shape (n_machines,)
         Largest KKT violation of the multipliers, in units of the margin. For Dask collections it is computed only with
-        `kkt_tol`.
+        `kkt_tol`. With ``penalty='l1'``: largest distance of the gradient of the losses from the subdifferential of the
+        penalty.
     support_ : ndarray of shape (n_support,)
         Training rows with a nonzero multiplier in any machine. This and ``dual_coef_`` are not computed for Dask
         collections.
     dual_coef_ : ndarray of shape (n_machines, n_support)
-        Multipliers times labels: ``coef_`` is ``dual_coef_ @ X[support_]`` up to the gap.
+        Multipliers times labels: ``coef_`` is ``dual_coef_ @ X[support_]`` up to the gap. With ``penalty='l1'`` the
+        largest magnitude of ``dual_coef_ @ X[support_]`` is at most 1.
     solver_ : str
         Solver that was used.
     stop_reason_ : ndarray of str of shape (n_machines,)
@@ -229,22 +258,32 @@ class LinearSVC(LinearClassifier):
     0.99
     """
 
-    _rules = CLASSIFIER_RULES
+    coef_: Any
+    _rules = {
+        **CLASSIFIER_RULES,
+        **DROP_IN_RULES,
+        "penalty": params.one_of("l1", "l2"),
+        "solver": params.one_of(*get_args(LinearSolver), "columns"),
+    }
     _publishes_multipliers = True
 
     def __init__(
         self,
-        *,
-        C: float = 1.0,
+        penalty: Literal["l1", "l2"] = "l2",
         loss: Loss = "squared_hinge",
+        *,
+        dual: bool | Literal["auto"] = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: Literal["ovr", "ovo"] = "ovr",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        tol: float = 1e-4,
-        kkt_tol: float | None = None,
-        max_iter: int = 1000,
         class_weight: ClassWeight = None,
-        multi_class: Literal["ovr", "ovo"] = "ovr",
-        solver: LinearSolver = "auto",
+        verbose: int = 0,
+        random_state: RandomState = None,
+        max_iter: int = 1000,
+        kkt_tol: float | None = None,
+        solver: LinearSolver | Literal["columns"] = "auto",
         warm_start: bool = False,
         decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         n_jobs: int | None = None,
@@ -288,8 +327,52 @@ class LinearSVC(LinearClassifier):
         run(self, type(self)._prepare, X, y, sample_weight, coef_init, intercept_init)
         return self
 
+    def sparsify(self) -> Self:
+        """Convert ``coef_`` to a CSR matrix, which is smaller and faster if most weights are zero.
+
+        Returns
+        -------
+        LinearSVC
+            The fitted estimator.
+        """
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Convert ``coef_`` to an array, as it is after ``fit``.
+
+        Returns
+        -------
+        LinearSVC
+            The fitted estimator.
+        """
+        check_is_fitted(self)
+        self.coef_ = to_dense(self.coef_)
+        return self
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Problem]]:
+        self._check_combination(in_partitions(X))
+        return super()._problems(X, y, sample_weight)
+
+    def _check_combination(self, partitions: bool) -> None:
+        """Reject parameters that do not go together; with scikit-learn's words where it rejects them too."""
+        sparse = self.penalty == "l1"
+        unsupported = self.loss != "squared_hinge" or self.dual is True if sparse else self.dual is False
+        if unsupported and (sparse or self.loss == "hinge"):
+            raise ValueError(
+                f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}. Set "
+                + ("loss='squared_hinge' and dual='auto'." if sparse else "dual='auto'.")
+            )
+        if sparse and self.solver not in ("auto", "gram", "columns"):
+            raise ValueError(f"solver={self.solver!r} has no penalty='l1'. Use 'auto', 'gram' or 'columns'.")
+        if self.solver == "columns" and not sparse:
+            raise ValueError("solver='columns' needs penalty='l1'. Use solver='auto'.")
+        if self.solver == "columns" and partitions:
+            raise ValueError("solver='columns' needs X in memory. Use 'auto' or 'gram' with Dask collections.")
+
     def _points(self) -> np.ndarray:
-        return self._join(self.coef_, self.intercept_)
+        return self._join(to_dense(self.coef_), self.intercept_)
 
     def _start(
         self,
@@ -324,5 +407,6 @@ class LinearSVC(LinearClassifier):
         self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray
     ) -> dict[str, Any]:
         coef, intercept = self._split(points)
-        fitted = {"coef_": coef, "intercept_": intercept, **attributes}
+        fitted: dict[str, Any] = {"coef_": coef, "intercept_": intercept, **attributes}
+        fitted["n_iter_"] = int(attributes["n_iter_"].max())
         return {**fitted, "decision_scale_": scales} if self._by_pairs else fitted

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,12 +14,16 @@ from .systems import THIN_ROWS, Conjugate, Exact, Solver, inner, power_of_two
 
 #: Conjugate gradient steps of the first Newton system at most (heuristic 1 of the paper).
 FIRST_CAP = 10
+#: Solvers that follow the paper to the letter.
+PUBLISHED = ("paper", "plain")
 #: Repetitions of equation 9 of the paper.
 GUESS_ROUNDS = 6
 #: Tolerance of the first of two rounds (heuristic 2 of the paper).
 FIRST_ROUND = 1e-2
 #: Widths of the smoothed hinge: factor from one to the next, first width from a good start, iterations for one width.
 SHARPER, SEEDED_TAU, MOST_SHARPENING = 0.25, 0.25, 50
+#: Rows that precondition systems which take many conjugate gradient steps.
+MOST_LONG = 1000
 #: If one width takes at most so many iterations, the next may be much smaller.
 QUICK = 2
 #: Nanoseconds, measured on one core with AVX-512: a pair of entries of a sparse row in the Hessian, of a dense one; an
@@ -170,6 +174,9 @@ class Minimiser:
         Width without loss, for regression.
     """
 
+    #: Newton's method for the penalty.
+    _method: type[Newton] = Newton
+
     def __init__(
         self,
         problem: Problem,
@@ -196,7 +203,7 @@ class Minimiser:
         start = np.zeros((problem.n_machines, problem.length)) if points is None else points
         self.tau = np.zeros(problem.n_machines)
         self.source = problem.source(self.shape.clip if self.shape.curved else self.shape.widen(problem.rows.scale))
-        self.newton = Newton(self.source, self.true_lam, start)
+        self.newton = self._method(self.source, self.true_lam, start)
         if not self.shape.curved:
             self.newton.measures = lambda: (self.objective(), self.gap())
         self.other_passes = problem.rows.setup_passes
@@ -290,7 +297,7 @@ class Minimiser:
 
     def stages(self) -> Iterator[Newton]:
         """Minimise. Yields what is to be iterated to its end before the generator goes on."""
-        if not self.seeded and self.solver_name in ("gram", "cg") and not self._sketch()[1]:
+        if not self.seeded and self.solver_name not in PUBLISHED and not self._sketch()[1]:
             yield from self._solve_samples()
         solver = self._make_solver()
         if self.shape.curved:
@@ -354,7 +361,7 @@ class Minimiser:
 
     def _tests(self) -> list[GapTest]:
         """Stopping rules, one after the other."""
-        if self.solver_name in ("gram", "cg"):
+        if self.solver_name not in PUBLISHED:
             return [self._add_violation(GapTest(self.tol), self.kkt_tol)]
         last = self._add_violation(ResidualTest(self.tol), self.kkt_tol)
         if self.solver_name == "paper" and not self.seeded and self.tol < FIRST_ROUND:
@@ -375,8 +382,19 @@ class Minimiser:
         elif self._solver is None:
             cap = None if self.seeded or self.solver_name == "plain" else FIRST_CAP
             smaller = min(self.problem.n_rows, self.problem.length)
-            self._solver = Conjugate(self.source, smaller, cap=cap, plain=self.solver_name != "cg")
+            plain = self.solver_name in PUBLISHED
+            known = isinstance(self.problem.rows, MemoryRows) and self.problem.rows.has_features
+            choose = self._choose_rows if known and self.problem.coordinates is None else None
+            self._solver = Conjugate(self.source, smaller, cap=cap, plain=plain, choose_rows=choose)
         return self._solver
+
+    def _choose_rows(self, machine: int) -> tuple[np.ndarray, Callable[[], Any]]:
+        """Rows with curvature of a machine, and a function that returns the longest of them."""
+        rows = cast(MemoryRows, self.problem.rows)
+        weights = np.abs(rows.weights[machine])
+        pulls = np.abs(self.multipliers(machine))
+        active = np.flatnonzero((pulls > 0) & (pulls < self.shape.clip.high * weights))
+        return active, lambda: rows.longest(active, weights, MOST_LONG)
 
     def _sketch(self) -> tuple[int, bool]:
         """One row in how many makes up the Hessian, and whether such a sketch only preconditions (it is thin)."""

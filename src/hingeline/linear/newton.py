@@ -265,9 +265,8 @@ class Newton:
         ahead = self.source.aim(which, target)
         _require_finite(ahead)
         data = ahead.gradient
-        lam, points, gradient = self.lam[which], self.points[which], self.gradient[which]
-        end = inner(lam[:, None] * target + data, direction)
-        begin = inner(gradient, direction)
+        points, gradient = self.points[which], self.gradient[which]
+        begin, end = self._slopes_at_ends(which, direction, target, data)
         deltas = self._minimise_on_lines(which, points, direction, begin, end)
         stuck = ~(begin < 0) | ~np.isfinite(end) | ~(deltas > 0)
         deltas[stuck] = 0.0
@@ -283,6 +282,13 @@ class Newton:
         self.rounding[which] = np.where(deltas == 1.0, 0.0, self.rounding[which] + added)
         value = self.value[which]
         return stuck | ~(value < before * (1 + 1e-12)) | ((value >= before) & (self.gap[which] >= gap))
+
+    def _slopes_at_ends(
+        self, which: np.ndarray, direction: np.ndarray, target: np.ndarray, data: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes of the objectives at both ends of lines; `data` are the gradients of the losses at the targets."""
+        end = inner(self.lam[which, None] * target + data, direction)
+        return inner(self.gradient[which], direction), end
 
     def _minimise_on_lines(
         self, which: np.ndarray, points: np.ndarray, direction: np.ndarray, begin: np.ndarray, end: np.ndarray

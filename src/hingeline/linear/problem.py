@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import row_norms
 
 from .. import _core
 from .sums import Clip, MemorySource, Source
@@ -151,13 +153,18 @@ def scale_of(magnitudes: float, weights: float) -> float:
     return mean if mean > 0 else 1.0
 
 
+def is_mostly_zeros(X: np.ndarray) -> bool:
+    """Whether some of the rows suggest that a compressed copy is faster."""
+    some = X[:: max(1, X.shape[0] // 512)]
+    return bool(np.count_nonzero(some) <= SPARSE_BREAK_EVEN * some.size)
+
+
 def make_matrix(X: Any) -> _core.Matrix:
     """The rows in the core's form: a CSR copy of dense rows that are mostly zeros."""
     matrix = _core.Matrix(X)
     if _is_mapped(X):
         return matrix
-    some = X[:: max(1, X.shape[0] // 512)] if matrix.is_dense else X
-    if matrix.is_dense and np.count_nonzero(some) <= SPARSE_BREAK_EVEN * some.size:
+    if matrix.is_dense and is_mostly_zeros(X):
         return matrix.compressed(2 * SPARSE_BREAK_EVEN) or matrix
     return matrix
 
@@ -181,7 +188,7 @@ class MemoryRows(Rows):
     numbers : ndarray of int64, default=None
         Rows that take part; None: all.
     X : {ndarray, sparse matrix}, default=None
-        The rows behind `matrix`, for :meth:`columns` and `landmarks`.
+        The rows behind `matrix`, for :meth:`columns`, `landmarks` and the L1 penalty.
     landmarks : Landmarks, default=None
         The rows stand for their kernel values against these, which are computed in every pass.
     targets : ndarray of float64, default=None
@@ -232,6 +239,22 @@ class MemoryRows(Rows):
         if self.landmarks is not None:
             return replace(self, landmarks=self.landmarks.take(which))
         return replace(self, X=self.X[:, which], matrix=_core.Matrix(self.X[:, which]))
+
+    @property
+    def has_features(self) -> bool:
+        """Whether rows are their features, and have one loss."""
+        return self.X is not None and self.landmarks is None and not self.ordered
+
+    def longest(self, some: np.ndarray, weights: np.ndarray, most: int) -> Any:
+        """The longest of some rows, times the roots of their weights, with the feature of the threshold."""
+        squares = row_norms(self.X, squared=True)
+        places = some if self.numbers is None else self.numbers[some]
+        longest = np.argsort(-weights[some] * squares[places], kind="stable")[:most]
+        roots = np.sqrt(weights[some[longest]])[:, np.newaxis]
+        chosen, offsets = self.X[places[longest]], np.full((len(longest), self.thresholds), -self.offset)
+        if sp.issparse(chosen):
+            return sp.csr_matrix(sp.hstack([chosen, offsets])).multiply(roots).tocsr()
+        return np.hstack([chosen, offsets]) * roots
 
     def samples(self, solver: str) -> list[Sample]:
         """One row in `THIN`, or in fewer where that leaves too few; none where it always does, or for other solvers.

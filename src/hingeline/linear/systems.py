@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import daxpy
+from sklearn.utils.extmath import safe_sparse_dot
 
 from .sums import Source
 
@@ -20,6 +22,8 @@ MOST_STEPS, STEPS_PER_ROW = 5000, 20
 #: Residual of a Newton system, relative to the gradient, at which conjugate gradients stop: far from the minimum crude
 #: solutions are enough (heuristic 2 of the paper reaches the same with two rounds).
 FORCING = 0.1
+#: Conjugate gradient steps for one system that are many.
+MANY_STEPS = 40
 #: A sketched Hessian must bring the gap down to `SKETCHED_FALL` of its value once the set of active rows has settled,
 #: that is when it changes by at most the share `SETTLED`.
 SKETCHED_FALL, SETTLED = 0.1, 0.01
@@ -32,7 +36,7 @@ POOR_FACTOR = 1e-11
 THIN_ROWS, STALE = 4, 0.6
 
 
-def _factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
+def find_factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
     """Cholesky factor of hessian + shift I, from the lower triangle.
 
     The shift is raised until a factor exists in spite of rounding. The second value is the shift added, relative to the
@@ -50,7 +54,8 @@ def _factor(hessian: np.ndarray, shift: float) -> tuple[Any, float]:
     raise FloatingPointError("the Hessian has no factor")
 
 
-def _solve(factor: Any, right: np.ndarray) -> np.ndarray:
+def solve_factored(factor: Any, right: np.ndarray) -> np.ndarray:
+    """Solution of a system from its Cholesky factor."""
     return cho_solve(factor, right, check_finite=False)
 
 
@@ -70,7 +75,28 @@ def _add(factors: np.ndarray, lines: np.ndarray, to: np.ndarray) -> None:
         daxpy(line, sum_, a=factor)
 
 
-class Exact:
+class Solver:
+    """What gives Newton's method its directions. Solvers that keep nothing inherit most of this."""
+
+    def begin(self, newton: Newton, which: np.ndarray) -> None:
+        """Compute what is not known at the current points."""
+
+    def forget(self, which: np.ndarray) -> None:
+        """Machines are about to leave their points without a step: nothing that depends on the point is kept."""
+
+    def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
+        """After a step from points with the gaps `before`."""
+
+    def list_hessians(self, which: np.ndarray) -> list[Any]:
+        """Hessians to update with the rows, None for machines without."""
+        return [None] * len(which)
+
+    def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """Directions of machines, for systems to be solved to a residual of `goal`."""
+        raise NotImplementedError
+
+
+class Exact(Solver):
     """Newton's systems by Cholesky. The Hessian is updated by the rows that change their piece of the loss.
 
     With many more rows than weights, one row in `sketch` determines the Hessian almost as well as all rows: the steps
@@ -159,7 +185,7 @@ class Exact:
         self.source.use_hessians(self.sketch, True)
 
     def _factor_of(self, machine: int, penalty: float) -> Any:
-        factor, extra = _factor(self.hessians[machine], penalty)
+        factor, extra = find_factor(self.hessians[machine], penalty)
         self.poor[machine] = extra > POOR_FACTOR
         return factor
 
@@ -170,23 +196,61 @@ class Exact:
     def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """Newton directions; with a thin sketch by preconditioned conjugate gradients, to a residual of `goal`."""
         if not self.thin:
-            return np.array([_solve(self._factor_of(m, lam[i]), -gradient[i]) for i, m in enumerate(which)])
+            return np.array([solve_factored(self._factor_of(m, lam[i]), -gradient[i]) for i, m in enumerate(which)])
         for machine, penalty in zip(which.tolist(), lam.tolist(), strict=True):
             if self.factors.get(machine, (None, None))[0] != penalty:
                 self.factors[machine] = penalty, self._factor_of(machine, penalty)
 
         def smooth(lines: np.ndarray, of: np.ndarray) -> np.ndarray:
-            return np.array([_solve(self.factors[m][1], x) for m, x in zip(which[of].tolist(), lines, strict=True)])
+            factors = [self.factors[machine][1] for machine in which[of].tolist()]
+            return np.array([solve_factored(factor, line) for factor, line in zip(factors, lines, strict=True)])
 
         goal = np.maximum(goal, FORCING * np.sqrt(inner(gradient, gradient)))
-        return conjugate_gradients(self.source, which, lam, gradient, goal, smooth, MOST_STEPS)
+        return conjugate_gradients(self.source, which, lam, gradient, goal, smooth, MOST_STEPS)[0]
 
 
-class Conjugate:
+class LongRows:
+    """Preconditioner: a diagonal and the share of the longest rows in a Hessian, inverted by Woodbury's formula.
+
+    Few long rows make a system ill-conditioned, such as long documents among counts of words. As without long rows, the
+    share of the others in the diagonal counts by its root.
+
+    Parameters
+    ----------
+    Z : {ndarray, sparse matrix} of shape (n_chosen, length)
+        Rows, with the feature of the threshold and times the roots of their weights.
+    active : ndarray
+        Rows with curvature, of which `Z` are some.
+    lam : float
+        Penalty.
+    diagonal : ndarray of shape (length,)
+        Diagonal of the Hessian.
+    """
+
+    def __init__(self, Z: Any, active: np.ndarray, lam: float, diagonal: np.ndarray) -> None:
+        self.active, self.lam = active, lam
+        own = np.asarray((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum(axis=0)).ravel()
+        self.root = (lam * (lam + np.maximum(diagonal - own, 0.0))) ** -0.25
+        self.Z = Z @ sp.diags_array(self.root)
+        products = safe_sparse_dot(self.Z, self.Z.T, dense_output=True).astype(np.float64)
+        self.factor, _ = find_factor(products, 1.0)
+
+    def is_stale(self, active: np.ndarray) -> bool:
+        """Whether many of the rows with curvature have lost it, or others have got it."""
+        return len(np.setxor1d(active, self.active, assume_unique=True)) > (1 - STALE) * len(self.active)
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Apply the inverse."""
+        right = self.root * right
+        return self.root * (right - self.Z.T @ solve_factored(self.factor, self.Z @ right))
+
+
+class Conjugate(Solver):
     """Newton's systems by conjugate gradients on the rows with curvature.
 
     The preconditioner is the square root of the Hessian's diagonal at the first point, half way between none and the
-    diagonal itself. Of the three it is the fastest or nearly so, for text and for other rows.
+    diagonal itself. Of the three it is the fastest or nearly so, for text and for other rows. Machines for which a
+    system took `MANY_STEPS` get another preconditioner, :class:`LongRows`.
 
     Parameters
     ----------
@@ -199,10 +263,24 @@ class Conjugate:
     plain : bool, default=False
         Whether to go without preconditioner and to solve every system to the accuracy of the stopping rule, as the
         paper does.
+    choose_rows : callable, default=None
+        Rows with curvature of a machine, and a function that returns the longest of them; None: rows are not in
+        memory.
     """
 
-    def __init__(self, source: Source, smaller: int, *, cap: int | None, plain: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source,
+        smaller: int,
+        *,
+        cap: int | None,
+        plain: bool = False,
+        choose_rows: Callable[[int], tuple[np.ndarray, Callable[[], Any]]] | None = None,
+    ) -> None:
         self.source = source
+        self.choose_rows = None if plain else choose_rows
+        self.slow: set[int] = set()  # machines for which a system took many steps
+        self.long_rows: dict[int, LongRows] = {}
         self.most = min(MOST_STEPS, 100 + STEPS_PER_ROW * smaller)
         self.cap = cap
         self.plain = plain
@@ -215,17 +293,10 @@ class Conjugate:
             if not self.plain and machine not in self.diagonal:
                 self.diagonal[machine] = self.source.diagonal(machine)
 
-    def forget(self, which: np.ndarray) -> None:
-        """Nothing is kept that depends on the point."""
-
     def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
         """Solve systems more accurately if the last solutions have not reduced the gap enough."""
         if (newton.gap[which] > POOR_FALL * before).any():
             self.forcing *= POOR_FORCING
-
-    def list_hessians(self, which: np.ndarray) -> list[Any]:
-        """There are no matrices to update."""
-        return [None] * len(which)
 
     def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """Newton directions, to a residual of `goal` or `forcing` times the gradient, if that is larger."""
@@ -233,12 +304,30 @@ class Conjugate:
         cap = self.most if self.cap is None else self.cap
         self.cap = None
         if self.plain:
-            return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: lines.copy(), cap)
+            return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: lines.copy(), cap)[0]
         scale = 1.0 / np.sqrt(np.array([self.diagonal[m] + lam[i] for i, m in enumerate(which.tolist())]))
-        return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: scale[of] * lines, cap)
+        long_rows = [self._long_rows_of(m, lam[i]) for i, m in enumerate(which.tolist())]
 
+        def smooth(lines: np.ndarray, of: np.ndarray) -> np.ndarray:
+            out = scale[of] * lines
+            for line, right, i in zip(out, lines, of.tolist(), strict=True):
+                if (own := long_rows[i]) is not None:
+                    line[:] = own.solve(right)
+            return out
 
-Solver = Exact | Conjugate
+        steps, counts = conjugate_gradients(self.source, which, lam, gradient, goal, smooth, cap)
+        self.slow.update(which[counts >= MANY_STEPS].tolist())
+        return steps
+
+    def _long_rows_of(self, machine: int, lam: float) -> LongRows | None:
+        """The preconditioner of a machine whose systems take many steps."""
+        if machine not in self.slow or self.choose_rows is None:
+            return None
+        known = self.long_rows.get(machine)
+        active, choose = self.choose_rows(machine)
+        if known is None or known.lam != lam or known.is_stale(active):
+            known = self.long_rows[machine] = LongRows(choose(), active, lam, self.source.diagonal(machine))
+        return known
 
 
 def conjugate_gradients(
@@ -249,8 +338,8 @@ def conjugate_gradients(
     goal: np.ndarray,
     smooth: Callable[[np.ndarray, np.ndarray], np.ndarray],
     cap: int,
-) -> np.ndarray:
-    """Solve (H + lam) step = -gradient for several machines side by side.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Solve (H + lam) step = -gradient for several machines side by side; solutions and numbers of steps.
 
     Parameters
     ----------
@@ -265,13 +354,13 @@ def conjugate_gradients(
     cap : int
         Steps at most.
     """
-    steps = np.zeros_like(gradient)
+    steps, counts = np.zeros_like(gradient), np.full(len(which), cap)
     left = np.arange(len(which))
     step, residual = steps, -gradient
     z = smooth(residual, left)
     p = z.copy()
     rho = inner(residual, z)
-    for _ in range(cap):
+    for count in range(1, cap + 1):
         product = source.curvature(which[left], p)
         _add(lam, p, product)
         length = rho / inner(p, product)
@@ -279,15 +368,15 @@ def conjugate_gradients(
         _add(-length, product, residual)
         on = np.sqrt(inner(residual, residual)) > goal
         if not on.all():
-            steps[left[~on]] = step[~on]
+            steps[left[~on]], counts[left[~on]] = step[~on], count
             left, lam, goal, rho = left[on], lam[on], goal[on], rho[on]
             step, residual, p = step[on], residual[on], p[on]
             if len(left) == 0:
-                return steps
+                return steps, counts
         z = smooth(residual, left)
         fresh = inner(residual, z)
         p *= (fresh / rho)[:, None]
         p += z
         rho = fresh
     steps[left] = step
-    return steps
+    return steps, counts

@@ -245,7 +245,7 @@ def _diagonal(graph: Graph, model: IncrementalOneClassSVM, X: str) -> str:
 
 
 def _linear_classifier(graph: Graph, model: Any, X: str) -> dict[str, str]:
-    coef, bias = (np.asarray(value, dtype=np.float64) for value in (model.coef_, model.intercept_))
+    coef, bias = (np.asarray(value, dtype=np.float64) for value in (_make_dense(model.coef_), model.intercept_))
     if isinstance(model, NystroemSVC):
         X, coef = _landmark_values(graph, model.map_, X), model.landmark_coef_
     decisions = graph.add("Add", graph.add("MatMul", X, coef.T.copy()), bias)
