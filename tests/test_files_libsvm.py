@@ -17,6 +17,7 @@ from hingeline import (
     IncrementalSVC,
     KernelSGDClassifier,
     LinearSVC,
+    NuSVC,
     NystroemSVC,
     WorstViolatorSVC,
 )
@@ -125,9 +126,13 @@ def test_probabilities(n_classes, order, tmp_path):
     np.testing.assert_allclose(back, expected[:, columns], atol=1e-6)
 
 
-def test_probabilities_of_leave_one_out(tmp_path):
-    X, y, other = problem(2)
-    model = IncrementalSVC(gamma=0.3, probability=True).fit(X, y)
+@pytest.mark.parametrize("learner", [SVC, NuSVC, IncrementalSVC])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_our_probabilities_in_libsvm(learner, n_classes, tmp_path):
+    if learner is IncrementalSVC and n_classes > 2:
+        return
+    X, y, other = problem(n_classes)
+    model = learner(gamma=0.3, probability=True, **({"nu": 0.2} if learner is NuSVC else {})).fit(X, y)
     hingeline.save_libsvm(model, tmp_path / "m")
     _, values = in_libsvm(tmp_path / "m", other, options="-q -b 1")
     np.testing.assert_allclose(values, model.predict_proba(other), atol=1e-6)
@@ -135,6 +140,7 @@ def test_probabilities_of_leave_one_out(tmp_path):
 
 PAIRWISE = [
     SVC(gamma=0.3),
+    NuSVC(gamma=0.3, nu=0.1),
     WorstViolatorSVC(gamma=0.3),
     L2SVC(gamma=0.3),
     LASVC(gamma=0.3),
@@ -179,19 +185,30 @@ SINGLE = {
 }
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", SINGLE)
-def test_one_machine(name, kernel, tmp_path):
+def test_one_machine(name, kernel, form, tmp_path):
     """Regression and one class: written for LIBSVM, and read as an estimator of both libraries."""
-    X, y, other = problem(2)
-    model = clone(SINGLE[name]).set_params(kernel=kernel, **KERNELS[kernel]).fit(X, y + X[:, 0])
+    if (name == "incremental" and kernel in ("sigmoid", "precomputed")) or (form, kernel) == (
+        sp.csr_matrix,
+        "precomputed",
+    ):
+        return
+    X, y, other = problem(2, kernel)
+    y = 3.0 * y + np.random.default_rng(0).normal(size=90)
+    model = clone(SINGLE[name]).set_params(kernel=kernel, **KERNELS[kernel]).fit(form(X), y)
     hingeline.save_libsvm(model, tmp_path / "m")
-    labels, values = in_libsvm(tmp_path / "m", other)
+    labels, values = in_libsvm(tmp_path / "m", other, kernel)
+    other = form(other)
     np.testing.assert_allclose(values.ravel(), outputs(model, other), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(labels, model.predict(other), rtol=1e-9, atol=1e-9)
     kind = type(model).__name__.removeprefix("Incremental")
+    other = other.toarray() if sp.issparse(other) else other
     for library in (hingeline, svm):
-        again = hingeline.load_libsvm(tmp_path / "m", library="sklearn" if library is svm else "hingeline")
+        again = hingeline.load_libsvm(
+            tmp_path / "m", n_features=X.shape[1], library="sklearn" if library is svm else "hingeline"
+        )
         assert type(again) is getattr(library, kind)
         np.testing.assert_allclose(outputs(again, other), values.ravel(), rtol=1e-9, atol=1e-9)
         if not is_regressor(model):
@@ -199,12 +216,12 @@ def test_one_machine(name, kernel, tmp_path):
 
 
 @pytest.mark.parametrize("number, kind", list(enumerate(["SVC", "NuSVC", "OneClassSVM", "SVR", "NuSVR"])))
-@pytest.mark.parametrize("options", ["", "-b 1"])
-def test_types_of_libsvm(number, kind, options, tmp_path):
-    X, y, other = problem(2)
-    trained_by_libsvm(X, y, tmp_path / "m", "rbf", f"-s {number} -n 0.2 {options}")
-    _, values = in_libsvm(tmp_path / "m", other)
-    model = hingeline.load_libsvm(tmp_path / "m", n_features=5)
+@pytest.mark.parametrize("kernel, options", [*((kernel, "") for kernel in KERNELS), ("rbf", "-b 1")])
+def test_types_of_libsvm(number, kind, kernel, options, tmp_path):
+    X, y, other = problem(2, kernel)
+    trained_by_libsvm(X, y, tmp_path / "m", kernel, f"-s {number} -n 0.2 {options}")
+    _, values = in_libsvm(tmp_path / "m", other, kernel)
+    model = hingeline.load_libsvm(tmp_path / "m", n_features=X.shape[1])
     assert type(model) is getattr(hingeline, kind)
     sign = 1.0 if number > 1 or model.classes_[1] == y[0] else -1.0
     np.testing.assert_allclose(outputs(model, other), sign * values.ravel(), rtol=1e-6, atol=1e-6)

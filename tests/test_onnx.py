@@ -15,12 +15,16 @@ from hingeline import (
     L2SVC,
     LASVC,
     SVC,
+    SVR,
     IncrementalOneClassSVM,
     IncrementalSVC,
     KernelSGDClassifier,
     LinearSVC,
+    NuSVC,
+    NuSVR,
     NystroemMap,
     NystroemSVC,
+    OneClassSVM,
     OrdinalSVC,
     WorstViolatorSVC,
     _registry,
@@ -103,7 +107,29 @@ def test_kernels(learner, kernel, n_classes):
     check(learner(kernel=kernel, **KERNELS[kernel]).fit(X, y), other)
 
 
-@pytest.mark.parametrize("learner", [SVC, LASVC, LinearSVC, OrdinalSVC, IncrementalOneClassSVM])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("learner", [NuSVC, SVR, NuSVR, OneClassSVM])
+def test_kernels_of_machines_of_the_block_solver(learner, kernel, form):
+    X, y, other = problem(2)
+    if kernel == "precomputed":
+        X, other, form = X @ X.T, other @ X.T, np.asarray
+    model = learner(kernel=kernel, nu=0.2, **KERNELS[kernel]) if learner is not SVR else SVR(kernel=kernel)
+    model.fit(form(X), y if learner is NuSVC else 2.0 * y + X[:, 0])
+    sparse = sp.issparse(getattr(model, "support_vectors_", None))
+    assert sparse == (form is sp.csr_array)
+    check(model, other)
+
+
+def test_regression_without_support_vectors():
+    X, y, other = problem(2)
+    for kernel in ("linear", "rbf"):
+        model = SVR(kernel=kernel, epsilon=10.0).fit(X, y)
+        assert not len(model.support_)
+        check(model, other)
+
+
+@pytest.mark.parametrize("learner", [SVC, SVR, OneClassSVM, LASVC, LinearSVC, OrdinalSVC, IncrementalOneClassSVM])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_float32(learner, n_classes):
     """Rows that float32 holds exactly: decisions of models that were trained in double are the same."""
@@ -148,12 +174,12 @@ def check_probabilities(model, X, dtype=np.float64):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-@pytest.mark.parametrize("learner", [SVC, IncrementalSVC])
+@pytest.mark.parametrize("learner", [SVC, NuSVC, IncrementalSVC])
 def test_probabilities(learner, n_classes, dtype):
     """Overlapping classes: the coupling of SVC makes one to four rounds, not as many for each row."""
     X, y = blobs(150, n_classes, d=2, seed=3)
     X = np.round(64 * X) / 64  # exact in float32
-    model = learner(gamma=0.3, probability=True).fit(X[:100], y[:100])
+    model = learner(gamma=0.3, probability=True, **({"nu": 0.2} if learner is NuSVC else {})).fit(X[:100], y[:100])
     check_probabilities(model, X, dtype)
     check_probabilities(model, X[:1], dtype)
     assert run(hingeline.onnx.export(model, dtype=dtype), X[:0].astype(dtype))["probabilities"].shape == (0, n_classes)
