@@ -242,7 +242,11 @@ class Svc {
             engine::Pair sum{};
             for (Index i = 0; i < s.n(); ++i) sum[s.group(i)] += beta[i];
             for (Index i = 0; i < s.n(); ++i)
-                if (sum[s.group(i)] != 0) beta[i] *= s.total[s.group(i)] / sum[s.group(i)];
+                if (sum[s.group(i)] != 0) {
+                    constexpr double rounding = 1e-12;  // beside a bound
+                    beta[i] *= s.total[s.group(i)] / sum[s.group(i)];
+                    if (std::abs(beta[i]) > (1 - rounding) * s.bound(i)) beta[i] = std::copysign(s.bound(i), beta[i]);
+                }
         }
         engine::guess(s, beta);
     }

@@ -264,13 +264,6 @@ inline State start_one_class(Array<Index> rows, double total, const double* boun
     return s;
 }
 
-/// NuSVC: half of the distance between the levels of the classes. f and the coefficients are divided by it.
-inline double margin(const State& s, double first_label) { return 0.5 * first_label * (s.level[1] - s.level[0]); }
-/// NuSVC: the intercept of f.
-inline double nu_intercept(const State& s, double first_label) {
-    return 0.5 * (s.level[0] + s.level[1]) / margin(s, first_label);
-}
-
 // ---- quantities of a state -------------------------------------------------------------------------------
 
 /// m, M and where they are, the number of free points among some positions and the mean of their slopes.
@@ -354,6 +347,20 @@ inline double dual_objective(const State& s) {
         sizes += std::abs(s.beta[i]);
     }
     return dual - s.e * sizes;
+}
+
+/// NuSVC: half of the distance between the levels of the classes. f and the coefficients are divided by it. At the
+/// optimum it is at least beta'K beta / sum |beta|; smaller values are errors within the tolerance, which must not
+/// change the sign of f. Without any margin f has no scale, and is not divided.
+inline double margin(const State& s, double first_label) {
+    const double levels = 0.5 * first_label * (s.level[1] - s.level[0]);
+    const double least = -2 * dual_objective(s) / (std::abs(s.total[0]) + std::abs(s.total[1]));
+    const double value = std::max(levels, least);
+    return value > 0 ? value : 1.0;
+}
+/// NuSVC: the intercept of f.
+inline double nu_intercept(const State& s, double first_label) {
+    return 0.5 * (s.level[0] + s.level[1]) / margin(s, first_label);
 }
 
 /// Both objectives; the primal one is infinite if a point with an infinite bound has a loss. Points that are not active
