@@ -14,11 +14,13 @@ import scipy.sparse as sp
 from hingeline import (
     LASVC,
     SVC,
+    SVR,
     IncrementalOneClassSVM,
     IncrementalSVC,
     LinearSVC,
     NystroemMap,
     NystroemSVC,
+    OneClassSVM,
     OrdinalSVC,
     WorstViolatorSVC,
 )
@@ -157,6 +159,8 @@ OTHERS = [
     (SVC(gamma=0.3), "support_", np.array(5)),
     (WorstViolatorSVC(gamma=0.3), "decision_scale_", np.ones(1)),
     (LASVC(gamma=0.3), "_gamma", [0.3]),
+    (SVR(gamma=0.3), "intercept_", np.zeros(2)),
+    (OneClassSVM(gamma=0.3), "intercept_", np.zeros(2)),
     (LinearSVC(), "coef_", np.zeros((3, 2))),
     (LinearSVC(multi_class="ovo"), "decision_scale_", 1.0),
     (LinearSVC(), "intercept_", np.zeros(1)),

@@ -6,6 +6,7 @@ applied: the model of the moved rows is compared with the model of the rows that
 """
 
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -26,7 +27,7 @@ from hingeline import (
     NystroemSVC,
     WorstViolatorSVC,
 )
-from hingeline.base.frame import choose_frame
+from hingeline.base.frame import choose_frame, warn_of_lost_digits
 from hingeline.model_selection import KernelSearchCV
 
 from .torture import scale
@@ -263,6 +264,16 @@ def test_a_later_chunk_that_loses_its_digits_is_reported(learner):
     model = build(learner, gamma=0.3).partial_fit(X[:100], y[:100], classes=[0, 1])
     with pytest.warns(UserWarning, match="Rounding errors spoil the RBF kernel"):
         model.partial_fit(X[100:] + 1e9, y[100:])
+
+
+def test_the_digits_of_sparse_rows_are_checked_without_memory_for_empty_columns():
+    """SciPy's indexing of two billion columns would take 8 GiB."""
+    X = sp.csr_array(([1e9, 1e9 + 1], [2**31 - 2] * 2, [0, 1, 2]), shape=(2, 2**31 - 1))
+    tracemalloc.start()
+    with pytest.warns(UserWarning, match="Rounding errors spoil the RBF kernel"):
+        warn_of_lost_digits(X, None, 0.3)
+    assert tracemalloc.get_traced_memory()[1] < 1e6
+    tracemalloc.stop()
 
 
 def test_ordinary_rows_have_no_frame_and_no_warning():

@@ -187,8 +187,9 @@ def _loses_digits(X: Any, gamma: float, precision: float) -> bool:
     if not largest <= LARGEST or rate * X.shape[1] * largest**2 <= EXPONENT_ERROR / 2:
         return False
     rows = X[_spread(X.shape[0], COMPARED_ROWS)]
-    if sp.issparse(rows):
-        rows = rows[:, np.unique(rows.indices)].toarray()
+    if sp.issparse(rows):  # without empty columns; SciPy's indexing would allocate memory for each of them
+        used, places = np.unique(rows.indices, return_inverse=True)
+        rows = sp.csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], len(used))).toarray()
     rows = rows.astype(np.float64)
     norms = np.einsum("ij,ij->i", rows, rows)
     for i in range(1, len(rows)):

@@ -287,6 +287,8 @@ class KernelEstimator(RowEstimator):
 
         None: a group for each class, a machine for each pair of classes (see `pair_outputs`).
         """
+        if np.shape(fitted.intercept_) != (1,):
+            raise ValueError(f"intercept_ must have shape (1,). Got {np.shape(fitted.intercept_)}.")
         return np.array([fitted.dual_coef_.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
