@@ -187,8 +187,6 @@ class WorstViolatorSVC(KernelClassifier):
 class OllawvTraining(ClassTraining):
     """One fit of WorstViolatorSVC."""
 
-    path = "margin"
-
     def __init__(
         self,
         estimator: WorstViolatorSVC,

@@ -186,7 +186,7 @@ class OneClassSVM(OutlierMixin, OneMachineEstimator):
         X = self._check_rows(X, reset=True)
         if self.kernel == "precomputed":
             self._require_kernel_matrix(X)
-        return self._begin(X, np.zeros(n_samples(X)), sample_weight, dual_init, None)
+        return self._begin(X, np.zeros(n_samples(X)), sample_weight, dual_init)
 
     def _problem(self, weights: np.ndarray) -> tuple[float, dict[str, float]]:
         return 1.0, {"total": float(self.nu * weights.sum())}
@@ -245,4 +245,9 @@ class OneClassSVM(OutlierMixin, OneMachineEstimator):
         ndarray of shape (n_samples,)
             1 where the decision value is positive, -1 elsewhere, as in LIBSVM.
         """
-        return np.where(self.decision_function(X) > 0, 1, -1)
+        return self._judge(self.decision_function(X))
+
+    @staticmethod
+    def _judge(decisions: np.ndarray) -> np.ndarray:
+        """Predictions from decision values."""
+        return np.where(decisions > 0, 1, -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_outlier_detector
 
 from .. import _core
 from ..base.rows import clip_weights
@@ -20,17 +21,19 @@ class OneMachineEstimator(EngineEstimator):
 
     _kind: str
 
-    def _begin(
-        self, X: Any, targets: np.ndarray, sample_weight: Any, dual_init: Any, y: np.ndarray | None
-    ) -> OneMachineTraining:
-        """Training of checked rows; `y` are the targets as callbacks see them."""
+    def _begin(self, X: Any, targets: np.ndarray, sample_weight: Any, dual_init: Any) -> OneMachineTraining:
+        """Training of checked rows."""
         start = read_start(self, dual_init)  # before an attribute changes
-        weights = clip_weights(self._sample_weights(sample_weight, targets))
         self._set_kernel(X)
-        factor, more = self._problem(weights)
-        training = OneMachineTraining(self, X, y, targets, weights, factor, more)
+        training = self._training(X, targets, sample_weight)
         set_single_start(training.core, start, len(targets), wanted=dual_init is not None)
         return training
+
+    def _training(
+        self, X: Any, targets: np.ndarray, sample_weight: Any, rows: np.ndarray | None = None
+    ) -> OneMachineTraining:
+        weights = clip_weights(self._sample_weights(sample_weight, targets))
+        return OneMachineTraining(self, X, targets, weights, *self._problem(weights), rows=rows)
 
     def _problem(self, weights: np.ndarray) -> tuple[float, dict[str, float]]:
         """Factor of the weights in the bounds of the coefficients, and more parameters of the core."""
@@ -46,8 +49,6 @@ class OneMachineTraining(EngineTraining):
         Estimator that is being fitted.
     X : object
         Checked rows, a matrix of kernel values, or samples for a callable kernel.
-    y : ndarray or None
-        Targets as callbacks see them.
     targets : ndarray
         Targets of the rows, which one-class machines ignore.
     weights : ndarray
@@ -56,6 +57,8 @@ class OneMachineTraining(EngineTraining):
         Factor on the weights, which makes them bounds of the coefficients.
     more : dict
         Other parameters of the machine.
+    rows : ndarray, default=None
+        X is a matrix of kernel values, and these are its rows that are trained on; None: all.
     """
 
     requirement = "a function must exist that differs from all targets by epsilon at most, and none does"
@@ -64,13 +67,14 @@ class OneMachineTraining(EngineTraining):
         self,
         estimator: OneMachineEstimator,
         X: Any,
-        y: np.ndarray | None,
         targets: np.ndarray,
         weights: np.ndarray,
         factor: float,
         more: dict[str, float],
+        rows: np.ndarray | None = None,
     ) -> None:
-        super().__init__(estimator, X, y, weights, factor)
+        seen = None if is_outlier_detector(estimator) else targets  # by callbacks
+        super().__init__(estimator, X, seen, weights, factor, rows)
         self.limits |= more
         self.core = _core.OneMachine(estimator._kind, targets, self.bounds, single=self.single, **self.limits)
 

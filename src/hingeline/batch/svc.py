@@ -304,7 +304,6 @@ class SvcTraining(EngineTraining):
     """
 
     settings = (*EngineTraining.settings, "classes_", "class_weight_")
-    path = "C"
     requirement = "the samples must be separable, and they are not"
 
     def __init__(

@@ -61,7 +61,7 @@ class KernelRegressor(WeightedTargets, OneMachineEstimator):
         X, y = self._validate_targets(X, y)
         if self.kernel == "precomputed":
             self._require_kernel_matrix(X)
-        return self._begin(X, y, sample_weight, dual_init, y)
+        return self._begin(X, y, sample_weight, dual_init)
 
     def predict(self, X: Rows) -> np.ndarray:
         """Predicted targets.

@@ -28,8 +28,6 @@ class BatchTraining(Training):
     """
 
     core: Any
-    #: Parameter of the estimator whose value `follow` can raise.
-    path: str | None = None
     #: Whether a callable kernel computes all values at once, and the model keeps X instead of support vectors.
     calls_once = False
     #: Attributes of the estimator that are set before training.
@@ -56,7 +54,10 @@ class BatchTraining(Training):
         return self.core.learn(self.values, self.threads, 2**62 if steps is None else steps)
 
     def follow(self, value: float) -> None:
-        """Go on with a larger value of the parameter `path`; the result is that of training with it from the start."""
+        """Go on with a larger value of the parameter `path` in the registry, unless the estimator restarts.
+
+        The result is that of training with this value from the start.
+        """
         raise NotImplementedError
 
     def solution(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Search over the parameters of kernel classifiers, at the price of a few kernel matrices."""
+"""Search over the parameters of kernel estimators, at the price of a few kernel matrices."""
 
 from .nested import NestedResult, nested_cross_validate
 from .search import KernelSearchCV

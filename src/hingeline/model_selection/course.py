@@ -21,7 +21,7 @@ class Course:
         Yields the points to try.
     splits : list of (ndarray, ndarray)
         Rows to train on and rows to score.
-    y : array-like
+    strata : ndarray
         Labels, for parts of the training rows.
     metric : str or None
         Score that guides the strategy, if there are several.
@@ -29,8 +29,11 @@ class Course:
         Context of the callbacks that the cells are tasks of.
     """
 
-    def __init__(self, strategy: Strategy, splits: list[Any], y: Any, metric: Any, context: Any = None) -> None:
-        self.strategy, self.splits, self.y, self.metric, self.context = strategy, splits, y, metric, context
+    def __init__(
+        self, strategy: Strategy, splits: list[Any], strata: np.ndarray, metric: Any, context: Any = None
+    ) -> None:
+        self.strategy, self.splits, self.strata = strategy, splits, strata
+        self.metric, self.context = metric, context
         self.candidates: list[dict[str, Any]] = []
         self.outs: list[dict[str, Any]] = []
         #: Further columns of the results.
@@ -57,7 +60,7 @@ class Course:
 
     def _part(self, split: int, train: np.ndarray, share: float) -> np.ndarray:
         if (split, share) not in self._parts:
-            self._parts[split, share] = share_of(train, np.asarray(self.y), share)
+            self._parts[split, share] = share_of(train, self.strata, share)
         return self._parts[split, share]
 
     def advance(self, outs: list[dict[str, Any]]) -> None:

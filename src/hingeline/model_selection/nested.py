@@ -14,6 +14,7 @@ from .._sklearn import (
     check_method_params,
     constraints_of,
     judge_failures,
+    n_samples,
     route_parameters,
     safe_indexing,
     scorers_of,
@@ -26,7 +27,7 @@ from .evaluator import Evaluator
 from .search import KernelSearchCV
 from .shared import Cell, SearchData, drop_ineffective
 from .space import default_param_grid
-from .strategies import row_numbers
+from .strategies import row_numbers, strata
 
 
 class NestedResult(Bunch):
@@ -88,11 +89,11 @@ def nested_cross_validate(
     Parameters
     ----------
     estimator : estimator
-        Kernel classifier; see :class:`KernelSearchCV`.
+        Kernel estimator; see :class:`KernelSearchCV`.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Samples.
     y : array-like of shape (n_samples,)
-        Labels.
+        Labels or targets.
     param_grid : dict or list of dict, default=None
         Values by parameter. None: :func:`default_param_grid` of the training rows of each outer fold.
     outer, inner : int, cross-validation generator or iterable, default=5
@@ -205,7 +206,8 @@ def _course(
     if param_grid is None:
         param_grid = default_param_grid(problem.estimator, safe_indexing(problem.X, rows), y)
     judge.param_grid_ = param_grid
-    return Course(judge._strategy(splits, y), splits, problem.y, metric)
+    labels = strata(problem.estimator, problem.y, n_samples(problem.X))
+    return Course(judge._strategy(splits, labels[rows]), splits, labels, metric)
 
 
 def _judge(judge: KernelSearchCV, course: Course, metric: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pipelines that end with a kernel classifier: the steps before it are fitted once for each split."""
+"""Pipelines that end with a kernel estimator: the steps before it are fitted once for each split."""
 
 from __future__ import annotations
 

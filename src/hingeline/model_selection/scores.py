@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 
 from .._sklearn import response_methods, scorers_in
 
 
-class Decided(ClassifierMixin, BaseEstimator):
+class DecidedClasses(ClassifierMixin, BaseEstimator):
     """Classifier whose answers for one set of samples are known. Scorers of scikit-learn take it for a fitted one.
 
     Parameters
@@ -28,6 +28,29 @@ class Decided(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         return self.labels
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self.decisions
+
+
+class DecidedTargets(RegressorMixin, BaseEstimator):
+    """Regressor whose predictions for one set of samples are known."""
+
+    def __init__(self, predictions: np.ndarray) -> None:
+        self.predictions = predictions
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.predictions
+
+
+class DecidedOutliers(OutlierMixin, BaseEstimator):
+    """Outlier detector whose predictions and decision values for one set of samples are known."""
+
+    def __init__(self, signs: np.ndarray, decisions: np.ndarray) -> None:
+        self.signs, self.decisions = signs, decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.signs
 
     def decision_function(self, X: Any) -> np.ndarray:
         return self.decisions

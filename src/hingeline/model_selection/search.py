@@ -20,7 +20,7 @@ from .course import Course, drive
 from .evaluator import Evaluator
 from .shared import SearchData, drop_ineffective
 from .space import default_param_grid
-from .strategies import STRATEGIES, Strategy, halving, row_numbers
+from .strategies import STRATEGIES, Strategy, halving, row_numbers, strata
 
 
 @_sklearn.constrain(
@@ -34,18 +34,20 @@ from .strategies import STRATEGIES, Strategy, halving, row_numbers
     }
 )
 class KernelSearchCV(GridSearchCV):
-    """Search over the parameters of a kernel classifier by cross-validation: GridSearchCV with shared kernel values.
+    """Search over the parameters of a kernel estimator by cross-validation: GridSearchCV with shared kernel values.
 
     It has the parameters, attributes and results of :class:`sklearn.model_selection.GridSearchCV`, and is faster for
-    ``SVC`` (of this package or of scikit-learn), ``WorstViolatorSVC`` and ``L2SVC``: the dot products of the
-    samples are computed once, the kernel matrix once for each kernel, and each split is a view of it. Margins of
-    ``WorstViolatorSVC`` are points of one sequence of steps, which is made once. Machines of ``SVC`` in which no
-    coefficient has reached C are not trained again for larger C. Other estimators are fitted as GridSearchCV does it.
+    ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR`` and ``OneClassSVM`` (of this package or of scikit-learn),
+    ``WorstViolatorSVC`` and ``L2SVC``: the dot products of the samples are computed once, the kernel matrix once for
+    each kernel, and each split is a view of it. Margins of ``WorstViolatorSVC`` are points of one sequence of steps,
+    which is made once. Machines of ``SVC`` and ``SVR`` in which no coefficient has reached C are not trained again for
+    larger C. Other estimators are fitted as GridSearchCV does it.
     Pipelines that end with one of these are fast too if only parameters of the last step are searched: the steps
     before it are fitted once for each split.
 
-    Scores of estimators of this package are those of separate fits, to the bit. Scores of :class:`sklearn.svm.SVC`
-    come from :class:`hingeline.SVC`, which solves the same problem to the same tolerance.
+    Scores of estimators of this package are those of separate fits, to the bit. Scores of the
+    estimators of :mod:`sklearn.svm` come from those of this package with the same names, which solve the same problems
+    to the same tolerance.
 
     Parameters
     ----------
@@ -58,7 +60,8 @@ class KernelSearchCV(GridSearchCV):
         All points of the grid; a pattern search on it, which tries neighbours of the best point; or successive
         halving, which tries all points on few training rows and the better ones on more.
     scoring : str, callable, list, tuple or dict, default=None
-        As in GridSearchCV. Callables that get an estimator need a fit for each cell.
+        As in GridSearchCV. Callables that get an estimator need a fit for each cell. ``OneClassSVM`` needs one, for
+        example 'roc_auc', and labels in `y`, 1 for inliers and -1 for outliers; training does not use them.
     n_jobs : int, default=None
         Threads, or workers of the active joblib backend.
     refit : bool, str or callable, default=True
@@ -159,7 +162,7 @@ class KernelSearchCV(GridSearchCV):
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
             Training samples; with ``kernel='precomputed'`` the kernel matrix.
         y : array-like of shape (n_samples,), default=None
-            Labels.
+            Labels or targets.
         **params : dict
             Parameters of ``fit`` of the estimator, of the scorer and of the splitter, such as `sample_weight` and
             `groups`, as in GridSearchCV.
@@ -216,9 +219,9 @@ class KernelSearchCV(GridSearchCV):
             )
         return splits
 
-    def _strategy(self, splits: list[Any], y: Any) -> Strategy:
+    def _strategy(self, splits: list[Any], labels: np.ndarray) -> Strategy:
         if self.search == "halving":
-            return halving(self.param_grid_, min(len(train) for train, _ in splits), len(np.unique(y)))
+            return halving(self.param_grid_, min(len(train) for train, _ in splits), len(np.unique(labels)))
         return STRATEGIES[self.search](self.param_grid_)
 
     def _search(self, problem: SearchData, splits: list[Any], metric: Any, context: Any) -> tuple[dict[str, Any], Any]:
@@ -233,7 +236,8 @@ class KernelSearchCV(GridSearchCV):
         task = context.subcontext(task_name="search", max_subtasks=most, sequential_subtasks=False)
         task.call_on_fit_task_begin(estimator=self)
         watched = task if _sklearn.callbacks_of(self) else None
-        course = Course(self._strategy(splits, problem.y), splits, problem.y, metric, watched)
+        labels = strata(problem.estimator, problem.y, _sklearn.n_samples(problem.X))
+        course = Course(self._strategy(splits, labels), splits, labels, metric, watched)
         evaluate = Evaluator(
             problem,
             n_jobs=self.n_jobs,

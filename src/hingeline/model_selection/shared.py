@@ -1,8 +1,8 @@
 """Many fits to parts of the same samples, from one kernel matrix per kernel.
 
 A *cell* is one candidate of a search on one split. Cells that differ only in the parameter along which a training can
-go on (C of SVC, margin of WorstViolatorSVC) form a *run*: they are trained one after another, in ascending order.
-Decision values have the bits of a separate fit to the training rows of the split.
+go on (C of SVC and SVR, margin of WorstViolatorSVC) form a *run*: they are trained one after another, in ascending
+order. Decision values have the bits of a separate fit to the training rows of the split.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .. import _core
-from .._registry import COMPUTED, ESTIMATORS, row_of
-from .._sklearn import is_accuracy, score
+from .._registry import COMPUTED, ESTIMATORS, class_of, row_of
+from .._sklearn import score
 from ..base import params as rules
-from ..base.labels import require_two
 from ..base.platt import wants_probability
 from ..base.rows import require_finite, row_blocks
 from ..base.state import snapshot
-from ..batch.engine import SINGLE_ROWS
-from ..batch.svc import SVC
+from ..batch.engine import SINGLE_ROWS, EngineEstimator
 from ..batch.training import BatchTraining
 from .kernels import Kernels, Key
-from .scores import Decided, accuracy
+from .scores import accuracy
+from .tasks import task_of
 
 #: Key of a kernel matrix that is given.
 PRECOMPUTED: Key = ("precomputed", 0.0, 0.0, 0)
@@ -49,6 +48,8 @@ WORTH_THREADS = 2e-3
 FEW_SAMPLES = 2000
 #: Share of the memory that kernel matrices may take; the rest is for the caches of the solvers.
 MATRIX_SHARE = 0.75
+#: Classes of scikit-learn that have the problems of those of this package with the same names.
+REPLACED = (sklearn.svm.SVC, sklearn.svm.NuSVC, sklearn.svm.SVR, sklearn.svm.NuSVR, sklearn.svm.OneClassSVM)
 #: Stop reasons of machines that are finished.
 FINISHED = {"tol", "margin", "exhausted"}
 
@@ -103,8 +104,8 @@ def drop_ineffective(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 def counterpart(estimator: Any) -> Any:
     """Estimator of this package that solves the problem of an estimator; None if there is none."""
-    if type(estimator) is sklearn.svm.SVC:
-        return SVC(**estimator.get_params(deep=False))
+    if type(estimator) in REPLACED:
+        return class_of(type(estimator).__name__)(**estimator.get_params(deep=False))
     row = row_of(type(estimator))  # None also for a subclass, which may have a fit of its own
     return estimator if row is not None and row.path else None
 
@@ -139,11 +140,10 @@ class SharedKernel:
         self.problem, self.limit, self.threads = problem, limit, threads
         weight = problem.fit_params.get("sample_weight")
         self.sample_weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-        self.accuracy = is_accuracy(problem.scorer)
         self.templates: dict[Hashable, Any] = {}
         #: Number of trainings by kernel.
         self.n_trainings: Counter[Key] = Counter()
-        self.folds: dict[int, tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+        self.folds: dict[int, tuple[np.ndarray, tuple[np.ndarray, np.ndarray, dict[str, Any]]]] = {}
         self.complaints: list[str] = []
         #: Set when the search is interrupted: threads end after their current fit.
         self.stopped = False
@@ -154,17 +154,15 @@ class SharedKernel:
         checker = counterpart(problem.estimator)
         #: Parameter along which a run goes.
         self.path = ESTIMATORS[type(checker).__name__].path
-        self.X, self.y = snapshot(checker)._validate_rows(problem.X, problem.y)
-        _, codes, counts = np.unique(self.y, return_inverse=True, return_counts=True)
-        #: Samples of the two largest classes.
-        self.largest_pair = int(np.sort(counts)[-2:].sum())
+        self.task = task_of(checker, problem.X, problem.y)
+        self.X, self.y = self.task.X, self.task.y
+        self.accuracy = self.task.scores_accuracy(problem.scorer)
         #: Threads at work; the first runs are made by one.
         self.workers = 1
-        order = np.argsort(codes, kind="stable")
-        #: Place of each sample in the kernel matrices: by class, so that the values of a class pair are neighbours.
-        self.place = np.empty_like(order)
-        self.place[order] = np.arange(len(order))
-        self.kernels = Kernels(self.X, order, MATRIX_SHARE * limit, threads)
+        #: Place of each sample in the kernel matrices.
+        self.place = np.empty_like(self.task.order)
+        self.place[self.task.order] = np.arange(len(self.place))
+        self.kernels = Kernels(self.X, self.task.order, MATRIX_SHARE * limit, threads)
 
     # ---- planning ------------------------------------------------------------------------------------
 
@@ -184,7 +182,7 @@ class SharedKernel:
         suits = (
             (ours.kernel in COMPUTED or ours.kernel == "precomputed")
             and isinstance(getattr(ours, "random_state", None), Integral | None)
-            and not (isinstance(ours, SVC) and wants_probability(ours))
+            and not (hasattr(ours, "probability") and wants_probability(ours))
             and not getattr(ours, "verbose", False)
             and not (ours._uses_scale() and self.sample_weight is not None)
         )
@@ -309,30 +307,28 @@ class SharedKernel:
                 done(cell, dict(out))
         return []
 
-    def fold(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Training rows, classes, and codes of the training rows."""
+    def fold(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """Training rows, what machines learn for them, and attributes that the estimator has before training."""
         if id(train) not in self.folds:
-            classes, codes = np.unique(self.y[train], return_inverse=True)
-            require_two(classes)
             rows = np.ascontiguousarray(train, dtype=np.int64)
-            found = rows, classes, np.ascontiguousarray(codes, dtype=np.int64)
+            found = rows, *self.task.lesson(rows)
             self.folds[id(train)] = train, found  # kept, so that no other array has its id
         return self.folds[id(train)][1]
 
     def train(self, run: Run) -> Iterator[tuple[list[Cell], dict[str, Any]]]:
         """Yield cells of a run with equal parameters and their scores."""
-        rows, classes, codes = self.fold(run.train)
+        rows, learnt, attributes = self.fold(run.train)
         estimator = snapshot(run.estimator)
-        estimator.classes_ = classes
+        vars(estimator).update(attributes)
         estimator.cache_size = min(estimator.cache_size, self._cache_size(run))
-        machine = (Gathered if self._in_matrix(run) else Computed)(self, run, estimator, rows, codes)
+        machine = (Gathered if self._in_matrix(run) else Computed)(self, run, estimator, rows, learnt)
         training = None
         for value in sorted(run.members):
             if self.stopped:
                 return
             begin = perf_counter()
             setattr(estimator, self.path, value)
-            if training is None or training.path is None:
+            if training is None or _restarts(estimator):
                 training = machine.training(self._weights(rows))
             else:
                 training.follow(value)
@@ -351,23 +347,23 @@ class SharedKernel:
         return None if self.sample_weight is None else self.sample_weight[rows]
 
     def _score(self, estimator: Any, machine: Any, fitted: Any, rows: np.ndarray) -> Any:
-        labels, shaped = [], []
+        answers, shaped = [], []
         for some in row_blocks(len(rows), len(fitted.intercept_)):
             decisions = require_finite(machine.decide(fitted, rows[some]))
-            labels.append(fitted.classes_[estimator._choose_classes(decisions, fitted)])
+            answers.append(self.task.answer(estimator, decisions, fitted))
             if not self.accuracy:
-                shaped.append(estimator._shape_decisions(decisions, fitted))
-        return self._score_of(fitted.classes_, np.concatenate(labels), shaped, rows)
+                shaped.append(self.task.shape(estimator, decisions, fitted))
+        return self._score_of(fitted, np.concatenate(answers), shaped, rows)
 
-    def _score_of(self, classes: np.ndarray, labels: np.ndarray, shaped: list[np.ndarray], rows: np.ndarray) -> Any:
-        """Score of labels, and of decision values in blocks, of some rows."""
+    def _score_of(self, fitted: Any, answers: np.ndarray, shaped: list[np.ndarray], rows: np.ndarray) -> Any:
+        """Score of predictions, and of decision values in blocks, of some rows."""
         if self.accuracy:
             weight = self.problem.score_params.get("sample_weight")
-            return accuracy(labels, self.y[rows], None if weight is None else np.asarray(weight)[rows])
+            return accuracy(answers, self.y[rows], None if weight is None else np.asarray(weight)[rows])
         params = {
             name: np.asarray(value)[rows] for name, value in self.problem.score_params.items() if value is not None
         }
-        decided = Decided(classes, labels, np.concatenate(shaped))
+        decided = self.task.decided(fitted, answers, np.concatenate(shaped))
         empty = np.empty((len(rows), 0))  # scorers pass it to the answers, which do not need it
         return score(decided, empty, self.y[rows], self.problem.scorer, params, self.problem.error_score)
 
@@ -381,10 +377,10 @@ class SharedKernel:
 
     def _work(self, run: Run) -> int:
         """Bytes that training takes besides matrices and cache."""
-        if not _restarts(run.estimator):
+        if not hasattr(run.estimator, "_work_bytes"):
             return 0
         together = getattr(run.estimator, "multi_class", "ovo") == "all"
-        return run.estimator._work_bytes(len(self.y) if together else self.largest_pair)
+        return run.estimator._work_bytes(len(self.y) if together else self.task.largest)
 
     def _count_workers(self, runs: list[Run]) -> int:
         """Number of threads whose work fits the memory that the matrices leave."""
@@ -399,14 +395,14 @@ class SharedKernel:
 
     def _dtypes(self, estimator: Any) -> tuple[Any, Any]:
         """Precisions of kernel values in training and in predictions."""
-        return (np.float64 if isinstance(estimator, SVC) else self.X.dtype), self.X.dtype
+        return (np.float64 if isinstance(estimator, EngineEstimator) else self.X.dtype), self.X.dtype
 
     def _in_matrix(self, run: Run) -> bool:
         """Whether to gather kernel values from a matrix of all samples rather than compute them for the split."""
         if run.key == PRECOMPUTED:
             self.in_matrix = True
             return True
-        if isinstance(run.estimator, SVC) and len(run.train) >= SINGLE_ROWS:
+        if isinstance(run.estimator, EngineEstimator) and len(run.train) >= SINGLE_ROWS:
             return False  # a fit would use single precision and other forms of the rows
         if run.key is None or not self._pays(run.key):
             return False
@@ -441,8 +437,8 @@ class SharedKernel:
 class Gathered:
     """One split, with kernel values from matrices of all samples."""
 
-    def __init__(self, shared: SharedKernel, run: Run, estimator: Any, rows: np.ndarray, codes: np.ndarray) -> None:
-        self.shared, self.estimator, self.rows, self.codes = shared, estimator, rows, codes
+    def __init__(self, shared: SharedKernel, run: Run, estimator: Any, rows: np.ndarray, learnt: np.ndarray) -> None:
+        self.shared, self.estimator, self.rows, self.learnt = shared, estimator, rows, learnt
         #: Place of each sample in the matrices.
         self.place = np.arange(len(shared.y)) if run.key == PRECOMPUTED else shared.place
         self.matrix, decided = shared._matrices(run)
@@ -452,7 +448,7 @@ class Gathered:
             estimator._set_kernel(shared.X)
 
     def training(self, weights: np.ndarray | None) -> BatchTraining:
-        return self.estimator._training(self.matrix, self.codes, weights, self.place[self.rows])
+        return self.estimator._training(self.matrix, self.learnt, weights, self.place[self.rows])
 
     def read_fitted(self, training: BatchTraining) -> Any:
         return _read_fitted(self.estimator, training)
@@ -472,13 +468,13 @@ class Gathered:
 class Computed:
     """One split, with kernel values computed from its rows."""
 
-    def __init__(self, shared: SharedKernel, run: Run, estimator: Any, rows: np.ndarray, codes: np.ndarray) -> None:
-        self.shared, self.estimator, self.codes = shared, estimator, codes
+    def __init__(self, shared: SharedKernel, run: Run, estimator: Any, rows: np.ndarray, learnt: np.ndarray) -> None:
+        self.shared, self.estimator, self.learnt = shared, estimator, learnt
         self.X = shared.X[rows]
         estimator._set_kernel(self.X)
 
     def training(self, weights: np.ndarray | None) -> BatchTraining:
-        return self.estimator._training(self.X, self.codes, weights)
+        return self.estimator._training(self.X, self.learnt, weights)
 
     def read_fitted(self, training: BatchTraining) -> Any:
         fitted = _read_fitted(self.estimator, training)
@@ -493,7 +489,7 @@ def _read_fitted(estimator: Any, training: BatchTraining) -> Any:
     """Attributes that predictions need."""
     found = training.solution()
     return SimpleNamespace(
-        classes_=estimator.classes_,
+        classes_=getattr(estimator, "classes_", None),
         dual_coef_=found["dual_coef"],
         intercept_=found["intercept"],
         n_support_=found["n_support"],

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import clone, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
 from .._registry import kernel_parameters, phrase, row_of
+from ..base.regressor import check_targets
 from ..base.rows import require_sound_rows
 from .shared import counterpart
 
@@ -18,8 +19,11 @@ from .shared import counterpart
 ROWS = 1000
 #: gamma times the median squared distance, for C and for margins. Larger spaces do not score better: with few samples
 #: the choice among many candidates is left to chance.
-WIDTHS = {"C": (0.125, 0.5, 2.0, 8.0), "margin": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)}
-VALUES = {"C": (1.0, 10.0, 100.0), "margin": (0.1, 0.3, 1.0)}
+WIDTHS = {"C": (0.125, 0.5, 2.0, 8.0), "margin": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0), "nu": (0.125, 0.5, 2.0, 8.0)}
+VALUES = {"C": (1.0, 10.0, 100.0), "margin": (0.1, 0.3, 1.0), "nu": (0.1, 0.3, 0.6)}
+#: The same for regressors, C and epsilon in units of the standard deviation of the targets; nu of outlier detectors.
+TARGET_VALUES = {"C": (1.0, 10.0, 100.0), "epsilon": (0.02, 0.1, 0.3), "nu": (0.2, 0.4, 0.8)}
+OUTLIER_SHARES = (0.01, 0.05, 0.2)
 
 
 def median_distance(X: Any, random_state: int = 0) -> float:
@@ -50,21 +54,22 @@ def median_distance(X: Any, random_state: int = 0) -> float:
 
 
 def default_param_grid(estimator: Any, X: Any, y: Any = None) -> dict[str, list[Any]]:
-    """Search space for a kernel classifier.
+    """Search space for a kernel estimator.
 
     gamma is spread around the reciprocal of the median squared distance between samples, so the space does not depend
-    on the units of the features (their relative scales do matter: scale them first). The other parameter is C, or the
-    margin of :class:`WorstViolatorSVC`.
+    on the units of the features (their relative scales do matter: scale them first). The others are C, or the margin of
+    :class:`WorstViolatorSVC`, or nu; with ``SVR`` also epsilon. C and epsilon of regressors are multiples of the
+    standard deviation of the targets; nu of ``NuSVC`` is a share of the largest one that is feasible.
 
     Parameters
     ----------
     estimator : estimator
-        ``SVC`` of this package or of scikit-learn, ``WorstViolatorSVC`` or ``L2SVC``, or a pipeline that
-        ends with one of them.
+        ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR`` or ``OneClassSVM`` of this package or of scikit-learn,
+        ``WorstViolatorSVC`` or ``L2SVC``, or a pipeline that ends with one of them.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Training samples.
     y : array-like of shape (n_samples,), default=None
-        Labels, for the steps of a pipeline.
+        Targets of regressors; labels for ``NuSVC`` and for the steps of a pipeline.
 
     Returns
     -------
@@ -96,8 +101,26 @@ def default_param_grid(estimator: Any, X: Any, y: Any = None) -> dict[str, list[
             f"{phrase('path')} only."
         )
     other = row.path
-    grid: dict[str, list[Any]] = {other: list(VALUES[other])}
+    grid = _values(ours, other, y)
     if "gamma" in kernel_parameters(ours.kernel):
         scale = median_distance(X)
         grid["gamma"] = [width / scale for width in WIDTHS[other]]
     return grid
+
+
+def _values(estimator: Any, path: str, y: Any) -> dict[str, list[Any]]:
+    """Values of all parameters but those of the kernel."""
+    if is_outlier_detector(estimator):
+        return {path: list(OUTLIER_SHARES)}
+    if is_regressor(estimator):
+        if y is None:
+            raise ValueError("y is needed for the search space of a regressor: C and epsilon are in units of y.")
+        unit = float(np.std(check_targets(y))) or 1.0
+        units = {"C": unit, "epsilon": unit, "nu": 1.0}
+        own = [name for name in TARGET_VALUES if name in estimator.get_params()]
+        return {name: [value * units[name] for value in TARGET_VALUES[name]] for name in own}
+    most = 1.0
+    if path == "nu" and y is not None:
+        counts = np.unique(np.asarray(y), return_counts=True)[1]
+        most = 2 * float(counts.min()) / float(counts.min() + counts.max())
+    return {path: [value * most for value in VALUES[path]]}

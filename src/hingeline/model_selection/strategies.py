@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterGrid
 
 Point = tuple[dict[str, Any], float]
@@ -100,8 +101,13 @@ def row_numbers(splits: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(numbers(train), numbers(test)) for train, test in splits]
 
 
+def strata(estimator: Any, y: Any, n: int) -> np.ndarray:
+    """Labels of `n` samples; zeros unless the estimator is a classifier."""
+    return np.asarray(y) if is_classifier(estimator) else np.zeros(n, dtype=int)
+
+
 def share_of(train: np.ndarray, y: np.ndarray, share: float) -> np.ndarray:
-    """Part of the training rows, with the same share of every class, in their order; the same part in every call."""
+    """Part of the training rows, with the same share of every label, in their order; the same part in every call."""
     if share == 1:
         return train
     order = np.random.default_rng(0).permutation(len(train))

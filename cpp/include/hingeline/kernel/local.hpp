@@ -202,7 +202,7 @@ template <class S, class T> class Local<Gathered<S>, T> {
     static void prepare(SumScratch<T>&) {}
     static bool unit_diagonal(const Gathered<S>&) { return false; }
     Index size() const { return places_.size(); }
-    static int block() { return 4; }
+    static int block() { return tile_ops<T>().lanes; }
     static int ahead() { return 1; }  // reading values that may not be needed costs as much as reading needed ones
     static double nanoseconds() { return 1; }
     void diagonal(T* out) const {
@@ -219,13 +219,23 @@ template <class S, class T> class Local<Gathered<S>, T> {
         }
         return true;
     }
-    void sums(const Gathered<S>& source, Ids queries, const double* coef, SumScratch<T>&, double* out) const {
-        for (Index q = 0; q < queries.count; ++q) {
-            double sum = 0;
-            const S* line = source.line(queries[q]);
-            for (Index j = 0; j < size(); ++j) sum += coef[j] * static_cast<double>(line[places_[j]]);
-            out[q] = sum;
+    /// With the operation that adds up computed values: the same bits.
+    void sums(const Gathered<S>& source, Ids queries, const double* coef, SumScratch<T>& s, double* out) const {
+        constexpr Index most_rows = 64;
+        const int width = block();
+        T* const tile = s.tiles.tile.reserve(most_rows * width);
+        std::fill_n(tile, most_rows * width, T{0});
+        double* const sum = s.sums.reserve(width);
+        std::fill_n(sum, width, 0.0);
+        for (Index at = 0; at < size(); at += most_rows) {
+            const Index rows = std::min(most_rows, size() - at);
+            for (Index q = 0; q < queries.count; ++q) {
+                const S* line = source.line(queries[q]);
+                for (Index r = 0; r < rows; ++r) tile[r * width + q] = static_cast<T>(line[places_[at + r]]);
+            }
+            tile_ops<T>().accumulate(tile, width, static_cast<int>(rows), coef + at, size(), 1, sum);
         }
+        std::copy_n(sum, queries.count, out);
     }
 
   private:
