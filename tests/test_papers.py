@@ -5,15 +5,9 @@ import os
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from benchmarks.papers import frame
-from benchmarks.papers.keerthi2005 import studies
 from benchmarks.store import Store
-from sklearn.datasets import load_breast_cancer
-from sklearn.preprocessing import StandardScaler
-
-from hingeline import LinearSVC
 
 ROOT = Path(__file__).parents[1]
 #: Words of lines without a file.
@@ -177,15 +171,6 @@ def test_a_study_goes_on_from_the_runs_beside_its_report(tmp_path, capsys):
     assert frame.make("kecman2016", [*jobs[:2], changed], later, args) == []
     assert "3 runs, 2 of them done before." in capsys.readouterr().out
     assert "pairs" in later.get(changed)
-
-
-def test_cgls_of_the_study_solves_its_system():
-    X, y = load_breast_cancer(return_X_y=True)
-    X, y = StandardScaler().fit_transform(X), np.where(y, 1.0, -1.0)
-    ours = LinearSVC(tol=1e-10).fit(X, y)
-    paper = studies.CglsSVC(solver="plain", tol=1e-8).fit(X, y)
-    assert paper.cgls_.steps > 0
-    np.testing.assert_allclose(paper.coef_, ours.coef_, atol=1e-6)
 
 
 def test_a_store_keeps_what_is_done(tmp_path):

@@ -271,6 +271,116 @@ def repeated_guess(w, X, t, s, lam, scaling=1.0, rounds=6):
     return best[1]
 
 
+# ---- Appendix A of the paper, line by line -------------------------------------------------------------------------
+
+
+def appendix_a(x, t, lam, beta, first=10, rounds=(1e-2, 1e-6), m=1.0, omega=np.inf, itermax=50):
+    """The pseudocode, with its names, for one machine without weights; (beta, cgiter) after each iteration.
+
+    x: rows with the constant feature.  With a finite omega the sets and the shift q of section 6, where the loss is
+    xi^2 / 2 up to xi = m - t y = omega and a line from there (omega = 2: modified Huber).  first = 5000 and one round
+    are a start from another C (ini = 1).
+    """
+    everyone, rounds = range(len(t)), list(rounds)
+
+    def sets(y):
+        one = [i for i in everyone if 0 < m - t[i] * y[i] < omega]
+        return one, [i for i in everyone if m - t[i] * y[i] >= omega]
+
+    def f(beta, y):
+        one, two = sets(y)
+        square = sum((m - t[i] * y[i]) ** 2 / 2 for i in one)
+        return lam / 2 * beta @ beta + square + sum(omega * (m - t[i] * y[i]) - omega**2 / 2 for i in two)
+
+    y = x @ beta  # step 1
+    F, epsilon, cgitermax = f(beta, y), rounds.pop(0), first
+    for _ in range(itermax):
+        active, two = sets(y)  # step 3: I and I_2
+        q = omega / lam * sum(t[i] * x[i] for i in two) if two else np.zeros(len(beta))
+        X, target = x[active], np.array([m * t[i] - x[i] @ q for i in active])
+        bar = beta - q
+        z = target - X @ bar
+        r = X.T @ z - lam * bar
+        phi1, p, cgiter, optimality = r @ r, r, 0, False
+        phi2 = phi1
+        while phi1 > 0:  # step 4
+            cgiter += 1
+            if not active:  # no rows: in exact arithmetic a step leads to 0, where r = 0
+                bar, phi1 = 0 * bar, 0.0
+                break
+            qj = X @ p
+            gamma = phi1 / (qj @ qj + lam * phi2)
+            bar, z = bar + gamma * p, z - gamma * qj
+            r = -lam * bar + X.T @ z
+            phi1, old = r @ r, phi1
+            optimality = phi1 <= epsilon**2 * (z @ z)
+            if optimality or cgiter >= cgitermax:
+                break
+            p = r + phi1 / old * p
+            phi2 = p @ p
+        bar, cgitermax = bar + q, 5000
+        ahead = x @ bar  # step 5
+        tol, zero = 1e-8 * min(1, omega), set(everyone) - set(active) - set(two)
+        xi = m - t * ahead
+        within = all(-tol <= xi[i] <= omega + tol for i in active)
+        within &= all(xi[i] >= omega - tol for i in two) and all(xi[i] <= tol for i in zero)
+        if (optimality or phi1 == 0) and within:
+            if not rounds:  # step 8
+                yield bar, cgiter
+                return
+            epsilon = rounds.pop(0)
+            yield beta, cgiter
+            continue
+        delta = breakpoints_by_hand(
+            t, m, omega, y, ahead, active, two, lam * beta @ (bar - beta), lam * bar @ (bar - beta)
+        )
+        beta = beta + delta * (bar - beta)  # step 7
+        y = y + delta * (ahead - y)
+        F, previous = f(beta, y), F
+        assert F <= previous * (1 + 1e-12)
+        yield beta, cgiter
+    raise ArithmeticError("itermax")
+
+
+def breakpoints_by_hand(t, m, omega, y, ahead, active, two, ls, rs):
+    """Step 6: equations 14 to 18, row by row; every jump is (delta, change of ls, change of rs)."""
+    jumps, crossed = [], []
+    for i in range(len(t)):
+        move = t[i] * (ahead[i] - y[i])
+        xi, end = m - t[i] * y[i], m - t[i] * ahead[i]
+        square, line = (-xi * move, -end * move), (-omega * move, -omega * move)
+        if i in active:
+            ls, rs = ls + square[0], rs + square[1]
+        elif i in two:
+            ls, rs = ls + line[0], rs + line[1]
+        if move == 0:
+            continue
+        # Pieces in the order in which the row comes to them, with the step at which it leaves each.
+        to_zero, to_line = xi / move, (xi - omega) / move
+        if i in two and move > 0:
+            crossed = [(to_line, line, square), (to_zero, square, (0, 0))]
+        elif i in active and move > 0:
+            crossed = [(to_zero, square, (0, 0))]
+        elif i in active and omega < np.inf:
+            crossed = [(to_line, square, line)]
+        elif i not in active and i not in two and move < 0:
+            crossed = [(to_zero, (0, 0), square)] + ([(to_line, square, line)] if omega < np.inf else [])
+        else:
+            crossed = []
+        jumps += [(delta, new[0] - old[0], new[1] - old[1]) for delta, old, new in crossed]
+    for delta, left, right in sorted(jumps, key=lambda jump: jump[0]):
+        if ls + delta * (rs - ls) >= 0:
+            break
+        ls, rs = ls + left, rs + right
+    return -ls / (rs - ls)
+
+
+def width_as_printed(x, t, lam, beta, j):
+    """Section 6, the L1 loss: the iterates for tau = 2^-j, which begin at the minimum for the width before."""
+    tau, start = 2.0**-j, {} if j == 0 else {"first": 5000, "rounds": (1e-6,)}
+    return appendix_a(x, t, 2 * tau * lam, beta, m=1 + tau, omega=2 * tau, **start)
+
+
 # ---- oracles -----------------------------------------------------------------------------------------------------
 
 

@@ -13,8 +13,7 @@ from sklearn.naive_bayes import BernoulliNB
 from benchmarks.liblinear import dual, objective
 from benchmarks.papers.frame import cpu_timed
 from hingeline import LinearSVC
-from hingeline.linear.minimiser import Minimiser
-from hingeline.linear.systems import MOST_STEPS, Conjugate, Solver
+from hingeline.linear.published import MOST_STEPS, Matrix, cgls
 
 from . import data, settings, solvers
 
@@ -25,76 +24,13 @@ EPSILON = 1e-6
 # ---- CGLS (section 4.3) ------------------------------------------------------------------------------
 
 
-class Cgls(Conjugate):
-    """Algorithm CGLS of the paper, with the rows as a SciPy matrix; one machine, squared hinge, weights of 1."""
-
-    def __init__(self, source: Any, X: Any, y: np.ndarray, epsilon: float) -> None:
-        self.rows, self.y, self.epsilon = _with_threshold(X), y, epsilon
-        super().__init__(source, min(self.rows.shape), cap=None, plain=True)
-        self.steps = 0
-
-    def begin(self, newton: Any, which: np.ndarray) -> None:
-        self.point = newton.points[0]
-
-    def directions(self, which: np.ndarray, lam: np.ndarray, gradient: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        active = self.y * (self.rows @ self.point) < 1
-        found, steps = cgls(self.rows[active], self.y[active], float(lam[0]), self.point, self.epsilon)
-        self.steps += steps
-        return (found - self.point)[np.newaxis]
-
-
-def _with_threshold(X: Any) -> Any:
-    """Rows with the constant feature of a threshold, in double."""
-    last = np.full((X.shape[0], 1), -1.0)
-    return sp.hstack([X, last], "csr") if sp.issparse(X) else np.hstack([X.astype(np.float64), last])
-
-
-def cgls(rows: Any, t: np.ndarray, lam: float, beta: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
-    """Minimiser of lam/2 |beta|^2 + 1/2 |rows beta - t|^2 to equation 13, and the number of steps."""
-    z = t - rows @ beta
-    r = rows.T @ z - lam * beta
-    p, phi, steps = r, r @ r, 0
-    while phi > epsilon**2 * (z @ z) and phi > 0 and steps < MOST_STEPS:
-        q = rows @ p
-        gamma = phi / (q @ q + lam * p @ p)
-        beta, z = beta + gamma * p, z - gamma * q
-        r = rows.T @ z - lam * beta
-        phi, before = r @ r, phi
-        p = r + phi / before * p
-        steps += 1
-    return beta, steps
-
-
-class _Minimiser(Minimiser):
-    """The published method with another solver of Newton's systems."""
-
-    other: Solver
-
-    def _make_solver(self) -> Solver:
-        return self.other
-
-
-class CglsSVC(LinearSVC):
-    """``solver='plain'`` with CGLS in place of conjugate gradients on the normal equations."""
-
-    def fit(self, X: Any, y: Any) -> CglsSVC:
-        self.rows, self.labels = X, y
-        return super().fit(X, y)
-
-    def _minimiser(self, problem: Any, lam: float, points: Any, *, many: bool = False) -> Minimiser:
-        made = _Minimiser(problem, lam, points, loss=self.loss, tol=self.tol, max_iter=self.max_iter, solver="plain")
-        made.other = self.cgls_ = Cgls(made.source, self.rows, self.labels, self.tol)
-        return made
-
-
 def systems(name: str, log10_C: float, n_jobs: int) -> dict[str, Any]:
-    """Preconditioned CG, CG as in the paper but on the normal equations, and CGLS: how close they come."""
+    """Preconditioned CG on the normal equations, and the paper's CGLS: how close they come."""
     X, y = data.study(name)
     C = 10.0**log10_C
     models = {
         "cg": LinearSVC(C=C / 2, solver="cg", tol=EPSILON),
-        "plain": LinearSVC(C=C / 2, solver="plain", tol=EPSILON),
-        "cgls": CglsSVC(C=C / 2, solver="plain", tol=EPSILON),
+        "cgls": LinearSVC(C=C / 2, solver="plain", tol=EPSILON),
         "best": LinearSVC(C=C / 2, solver="gram", tol=1e-14),
     }
     told: dict[str, Any] = {}
@@ -122,8 +58,8 @@ def proximal(name: str, n_jobs: int) -> dict[str, Any]:
     steps, apart = [], []
     for C in settings.PROXIMAL_CS:
         exact, by_factor = cpu_timed(partial(_proximal, rows, y, C))
-        zero = np.zeros(rows.shape[1])
-        (found, count), by_steps = cpu_timed(partial(cgls, rows, y.astype(np.float64), 1 / C, zero, EPSILON))
+        least = Matrix(rows, 0, 0.0), np.ones((len(y), 1)), y[:, np.newaxis].astype(np.float64), np.zeros(rows.shape[1])
+        (found, count, _), by_steps = cpu_timed(partial(cgls, *least, 1 / C, EPSILON, MOST_STEPS))
         seconds["proximal"].append(by_factor)
         seconds["cg"].append(by_steps)
         steps.append(count)
@@ -133,6 +69,12 @@ def proximal(name: str, n_jobs: int) -> dict[str, Any]:
             seconds[solver].append(fitted.seconds)
     means = {key: float(np.mean(values)) for key, values in seconds.items()}
     return {"seconds": means, "steps": float(np.mean(steps)), "apart": max(apart)}
+
+
+def _with_threshold(X: Any) -> Any:
+    """Rows with the constant feature of a threshold, in double."""
+    last = np.full((X.shape[0], 1), -1.0)
+    return sp.hstack([X, last], "csr") if sp.issparse(X) else np.hstack([X.astype(np.float64), last])
 
 
 def _proximal(rows: Any, y: np.ndarray, C: float) -> np.ndarray:

@@ -42,9 +42,9 @@ def systems(summary: Summary) -> str:
     """CG against CGLS."""
     rows = []
     for at, found in summary.of("systems"):
-        cells = [f"{max(found[key][what], 0.0):.0e}" for what in ("excess", "gap") for key in ("cg", "plain", "cgls")]
+        cells = [f"{max(found[key][what], 0.0):.0e}" for what in ("excess", "gap") for key in ("cg", "cgls")]
         rows.append([f"{_title(at['name'])}, C = {_power(at['log10_C'])}", *cells, found["cg"]["reason"]])
-    names = ["`cg`", "`plain`", "CGLS"]
+    names = ["`cg`", "CGLS"]
     header = ["", *(f"objective above the best: {name}" for name in names), *(f"gap: {name}" for name in names)]
     return table([*header, "stop of `cg`"], rows)
 

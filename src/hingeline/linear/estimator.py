@@ -24,6 +24,7 @@ from .l1 import SparseMinimiser
 from .layout import Layout
 from .minimiser import Minimiser
 from .problem import Problem, make_matrix
+from .published import PUBLISHED, PublishedMinimiser
 from .sums import SHAPES, loss_weight
 from .training import LinearTraining, in_partitions
 
@@ -217,6 +218,9 @@ class LinearEstimator(RowEstimator):
         starts = [None] * len(problems) if points is None else np.split(points, ends)
         lam = 1.0 / self._loss_weight
         minimisers = [self._minimiser(problem, lam, own) for problem, own in zip(problems, starts, strict=True)]
+        if self._guesses(*guess):
+            for minimiser in minimisers:
+                minimiser.mistrust_start()
         bar = True if self.verbose else None if in_partitions(X) and not callbacks_of(self) else False
         return LinearTraining(self, X, y, minimisers, bar)
 
@@ -228,18 +232,26 @@ class LinearEstimator(RowEstimator):
         """Starting points from the arguments of fit."""
         return None
 
+    def _guesses(self, *guess: Any) -> bool:
+        """Whether starting points are made up from the guesses given to fit."""
+        return False
+
     def _minimiser(self, problem: Problem, lam: float, points: np.ndarray | None, *, many: bool = False) -> Minimiser:
         options = {name: getattr(self, name) for name in ("loss", "epsilon", "tol", "max_iter", "kkt_tol")}
         if self.penalty == "l1":
             return SparseMinimiser(problem, lam, points, many=many, solver=self.solver, **options)
         if prefers_dual(problem, points, self.solver, self.max_iter, many):
             return DualMinimiser(problem, lam, **options)
+        if self.solver in PUBLISHED:
+            return PublishedMinimiser(problem, lam, points, many=many, solver=self.solver, **options)
         solver = "cg" if self.solver == "dual" else self.solver
         return Minimiser(problem, lam, points, many=many, solver=solver, **options)
 
     def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Problem]]:
         """Checked X and labels or targets, and the problems of the machines."""
         if in_partitions(X):
+            if self.solver in PUBLISHED:
+                raise ValueError(f"solver={self.solver!r} needs X in memory. Use 'cg' with Dask collections.")
             from .dask.fitting import build_problem
 
             return X, y, [build_problem(self, X, y, sample_weight)]

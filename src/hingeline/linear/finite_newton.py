@@ -21,6 +21,7 @@ from .estimator import DROP_IN_RULES, LINEAR_RULES, Column, LabelEstimator, Tabl
 from .layout import Layout
 from .minimiser import Minimiser, scale_guess
 from .problem import Problem
+from .published import PUBLISHED
 from .sums import Loss, loss_weight
 from .training import in_partitions
 
@@ -178,11 +179,11 @@ class LinearSVC(LinearClassifier):
         preconditioned conjugate gradients on the rows. 'dual': coordinate descent on the dual instead of Newton's
         method, which continues after 200 epochs; for fewer rows than features. It starts from zero: with a warm start
         or Dask collections it means 'cg'. 'auto': the one expected to be faster. These do not change the result by
-        more than `tol`. 'paper': the method as published, that is conjugate gradients without preconditioner, both
-        heuristics of section 4.6 unless there is a warm start, and a stop when the norm of the gradient is at
-        most `tol` times the root of the sum of squared residuals (equation 13). 'plain': the same without the
-        heuristics. With ``penalty='l1'`` models of the losses are minimised by coordinate descent: on their Hessians
-        ('gram'), or on the columns of X ('columns'); 'auto' chooses one of these.
+        more than `tol`. 'paper': Appendix A of the paper, iterate for iterate, with one thread and X in memory: CGLS,
+        line search by sorted breakpoints, both heuristics of section 4.6 unless there is a warm start, and a stop when
+        the norm of the gradient is at most `tol` times the root of the sum of squared residuals (equation 13).
+        'plain': the same without the heuristics. With ``penalty='l1'`` models of the losses are minimised by
+        coordinate descent: on their Hessians ('gram'), or on the columns of X ('columns'); 'auto' chooses one of these.
     warm_start : bool, default=False
         Whether to start from the last result.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
@@ -298,6 +299,7 @@ class LinearSVC(LinearClassifier):
         sample_weight: Column | None = None,
         coef_init: npt.ArrayLike | None = None,
         intercept_init: npt.ArrayLike | None = None,
+        support_init: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from training data.
 
@@ -315,16 +317,19 @@ class LinearSVC(LinearClassifier):
         coef_init : array-like of shape (n_machines, n_features), default=None
             Weights to start from. Without `intercept_init` they are scaled, and an intercept is added, to fit best: the
             length of a guess from another method does not matter. "Best" is by the squared hinge (Dask collections: by
-            the squared loss over all rows).
+            the squared loss over all rows; 'paper' and 'plain': over the rows of `support_init`).
         intercept_init : array-like of shape (n_machines,), default=None
             Intercepts to start from.
+        support_init : array-like of shape (n_support,), default=None
+            Training rows over which `coef_init` is first scaled, such as ``support_`` of an earlier fit; None means
+            all. Not with `intercept_init`, which leaves nothing to scale, and not for Dask collections.
 
         Returns
         -------
         LinearSVC
             The fitted estimator.
         """
-        run(self, type(self)._prepare, X, y, sample_weight, coef_init, intercept_init)
+        run(self, type(self)._prepare, X, y, sample_weight, coef_init, intercept_init, support_init)
         return self
 
     def sparsify(self) -> Self:
@@ -379,10 +384,12 @@ class LinearSVC(LinearClassifier):
         problems: list[Problem],
         coef_init: npt.ArrayLike | None = None,
         intercept_init: npt.ArrayLike | None = None,
+        support_init: npt.ArrayLike | None = None,
     ) -> np.ndarray | None:
         if coef_init is None:
-            if intercept_init is not None:
-                raise ValueError("intercept_init needs coef_init as well.")
+            if intercept_init is not None or support_init is not None:
+                name = "intercept_init" if support_init is None else "support_init"
+                raise ValueError(f"{name} needs coef_init as well.")
             return None
         n_machines = sum(problem.n_machines for problem in problems)
         shape = (n_machines, problems[0].n_features)
@@ -393,15 +400,33 @@ class LinearSVC(LinearClassifier):
         if intercept_init is None:
             ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
             guesses = zip(problems, np.split(coef, ends), strict=True)
+            some, lam = self._check_support(support_init, problems), 1.0 / self._loss_weight
+            once = self.solver in PUBLISHED
             return np.concatenate(
-                [scale_guess(problem, own, 1.0 / self._loss_weight, self.loss) for problem, own in guesses]
+                [scale_guess(problem, own, lam, self.loss, some, once=once) for problem, own in guesses]
             )
+        if support_init is not None:
+            raise ValueError("support_init has no effect with intercept_init. Leave out one of them.")
         intercept = np.atleast_1d(np.asarray(intercept_init, dtype=np.float64))
         if intercept.shape != (n_machines,) or not np.isfinite(intercept).all():
             raise ValueError(
                 f"intercept_init must hold finite numbers in shape {(n_machines,)}. Got shape {intercept.shape}."
             )
         return self._join(coef, intercept)
+
+    def _check_support(self, support_init: npt.ArrayLike | None, problems: list[Problem]) -> np.ndarray | None:
+        """Numbers of rows, checked."""
+        if support_init is None:
+            return None
+        if not problems[0].in_memory:
+            raise ValueError("support_init needs X in memory.")
+        some = np.asarray(support_init)
+        if some.dtype.kind not in "iu" or some.ndim != 1 or len(some) == 0 or some.min() < 0:
+            raise ValueError("support_init must be a list of row numbers, at least one, and none negative.")
+        return some
+
+    def _guesses(self, *guess: Any) -> bool:
+        return bool(guess) and guess[0] is not None and guess[1] is None
 
     def _fitted_attributes(
         self, points: np.ndarray, attributes: dict[str, np.ndarray], scales: np.ndarray

@@ -229,8 +229,8 @@ class SparseMinimiser(Minimiser):
         which = self.newton.all if which is None else which
         return np.abs(self.newton.gradient[which]).max(axis=1, initial=0.0) / self.newton.lam[which]
 
-    def _tests(self) -> list[GapTest]:
-        return [self._add_violation(SupportTest(self.tol), self.kkt_tol)]
+    def _test(self) -> GapTest:
+        return self._add_violation(SupportTest(self.tol), self.kkt_tol)
 
     def _make_solver(self) -> Any:
         if self._solver is None and self.solver_name == "gram":

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .newton import GapTest, HingeTest, KktTest, Newton, ResidualTest
+from .newton import GapTest, HingeTest, KktTest, Newton
 from .problem import MemoryRows, Problem, Sample
 from .sums import SHAPES, MemorySource, shape_of
 from .systems import THIN_ROWS, Conjugate, Exact, Solver, inner, power_of_two
 
 #: Conjugate gradient steps of the first Newton system at most (heuristic 1 of the paper).
 FIRST_CAP = 10
-#: Solvers that follow the paper to the letter.
-PUBLISHED = ("paper", "plain")
 #: Repetitions of equation 9 of the paper.
 GUESS_ROUNDS = 6
-#: Tolerance of the first of two rounds (heuristic 2 of the paper).
-FIRST_ROUND = 1e-2
 #: Widths of the smoothed hinge: factor from one to the next, first width from a good start, iterations for one width.
 SHARPER, SEEDED_TAU, MOST_SHARPENING = 0.25, 0.25, 50
 #: Rows that precondition systems which take many conjugate gradient steps.
@@ -52,13 +49,21 @@ def choose_solver(problem: Problem) -> str:
     return "gram" if problem.n_machines * (pairs + factors) < (1 + problem.n_machines / 8) * steps else "cg"
 
 
-def scale_guess(problem: Problem, coef: np.ndarray, lam: float, loss: str) -> np.ndarray:
+def scale_guess(
+    problem: Problem, coef: np.ndarray, lam: float, loss: str, some: np.ndarray | None = None, *, once: bool = False
+) -> np.ndarray:
     """Starting points from guesses of w: the factor and the intercept that minimise the squared loss (equation 9).
 
-    First over all rows; then, in memory and if the loss is not squared itself, over the rows with a loss.
+    First over `some` rows, given by their numbers (None: all); then, in memory, if the loss is not squared itself and
+    not with `once`, over the rows with a loss.
     """
     rows, which, d = problem.rows, np.arange(problem.n_machines), problem.n_features
-    source = rows.source(SHAPES["squared"].clip)
+    first = rows
+    if some is not None:
+        rows = cast(MemoryRows, rows)
+        numbers = np.arange(rows.n_rows) if rows.numbers is None else rows.numbers
+        first = replace(rows, weights=np.where(np.isin(numbers, some), rows.weights, 0.0))
+    source = first.source(SHAPES["squared"].clip)
     ahead = np.zeros((problem.n_machines, problem.length))
     gradient = source.start(which, ahead).gradient
     ahead[:, :d] = coef
@@ -74,7 +79,8 @@ def scale_guess(problem: Problem, coef: np.ndarray, lam: float, loss: str) -> np
         good = det > 0
         points[good, :d] = coef[good] * ((p22 * q1 - p12 * q2)[good] / det[good])[:, np.newaxis]
         points[good, d] = -(p11 * q2 - p12 * q1)[good] / det[good]
-    if loss != "squared" and isinstance(rows, MemoryRows):
+    if loss != "squared" and isinstance(rows, MemoryRows) and not once:
+        source = rows.source(SHAPES["squared"].clip)
         source.start(which, np.ascontiguousarray(np.where(np.arange(problem.length) < d, points, 0.0)))
         for k in range(problem.n_machines):
             gamma, b = _scale_again(rows, cast(MemorySource, source).pulls(k), points[k], lam, k)
@@ -164,8 +170,8 @@ class Minimiser:
         Duality gap to reach, relative to the objective.
     max_iter : int
         Newton iterations of a machine.
-    solver : {'auto', 'gram', 'cg', 'paper', 'plain'}
-        Solver of Newton's systems. The last two also choose the stopping rule and the heuristics of the paper.
+    solver : {'auto', 'gram', 'cg'}
+        Solver of Newton's systems.
     kkt_tol : float or None, default=None
         KKT violation to reach as well.
     many : bool, default=False
@@ -295,9 +301,12 @@ class Minimiser:
 
     # ---- minimisation --------------------------------------------------------------------------------
 
+    def mistrust_start(self) -> None:
+        """The starting points were made up from guesses of another method."""
+
     def stages(self) -> Iterator[Newton]:
         """Minimise. Yields what is to be iterated to its end before the generator goes on."""
-        if not self.seeded and self.solver_name not in PUBLISHED and not self._sketch()[1]:
+        if not self.seeded and not self._sketch()[1]:
             yield from self._solve_samples()
         solver = self._make_solver()
         if self.shape.curved:
@@ -355,18 +364,12 @@ class Minimiser:
         if not self.shape.curved:
             yield from self._sharpen(solver)
             return
-        for test in self._tests():
-            self.newton.begin(self.newton.all, solver, test, self.max_iter)
-            yield self.newton
+        self.newton.begin(self.newton.all, solver, self._test(), self.max_iter)
+        yield self.newton
 
-    def _tests(self) -> list[GapTest]:
-        """Stopping rules, one after the other."""
-        if self.solver_name not in PUBLISHED:
-            return [self._add_violation(GapTest(self.tol), self.kkt_tol)]
-        last = self._add_violation(ResidualTest(self.tol), self.kkt_tol)
-        if self.solver_name == "paper" and not self.seeded and self.tol < FIRST_ROUND:
-            return [ResidualTest(FIRST_ROUND), last]
-        return [last]
+    def _test(self) -> GapTest:
+        """The stopping rule."""
+        return self._add_violation(GapTest(self.tol), self.kkt_tol)
 
     def _add_violation(self, test: GapTest, most: float | None) -> GapTest:
         """The test together with a limit of the KKT violation, if there is one."""
@@ -380,12 +383,11 @@ class Minimiser:
             precise = not self.shape.curved or rows * length**2 < FEW_PRODUCTS or self.problem.precise
             self._solver = Exact(self.source, self.problem.n_machines, length, *self._sketch(), precise=precise)
         elif self._solver is None:
-            cap = None if self.seeded or self.solver_name == "plain" else FIRST_CAP
+            cap = None if self.seeded else FIRST_CAP
             smaller = min(self.problem.n_rows, self.problem.length)
-            plain = self.solver_name in PUBLISHED
             known = isinstance(self.problem.rows, MemoryRows) and self.problem.rows.has_features
             choose = self._choose_rows if known and self.problem.coordinates is None else None
-            self._solver = Conjugate(self.source, smaller, cap=cap, plain=plain, choose_rows=choose)
+            self._solver = Conjugate(self.source, smaller, cap=cap, choose_rows=choose)
         return self._solver
 
     def _choose_rows(self, machine: int) -> tuple[np.ndarray, Callable[[], Any]]:

@@ -69,18 +69,6 @@ class HingeTest(GapTest):
         return 0.1 * 2 * self.tau * np.maximum(self.tol * value, np.abs(smooth - value))
 
 
-class ResidualTest(GapTest):
-    """The gradient is at most `tol` times the residuals: equation 13 of the paper."""
-
-    reason = "residual"
-
-    def is_met(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(newton.gradient[which], axis=1) <= self.goal(newton, which)
-
-    def goal(self, newton: Newton, which: np.ndarray) -> np.ndarray:
-        return self.tol * np.sqrt(newton.sums.squares[which])
-
-
 class KktTest(GapTest):
     """Another test is met, and the KKT violation is at most `most` (section 4.7 of the paper).
 

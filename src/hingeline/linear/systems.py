@@ -260,9 +260,6 @@ class Conjugate(Solver):
         Number of rows or of weights, whichever is smaller.
     cap : int or None
         Steps of the first system at most.
-    plain : bool, default=False
-        Whether to go without preconditioner and to solve every system to the accuracy of the stopping rule, as the
-        paper does.
     choose_rows : callable, default=None
         Rows with curvature of a machine, and a function that returns the longest of them; None: rows are not in
         memory.
@@ -274,23 +271,21 @@ class Conjugate(Solver):
         smaller: int,
         *,
         cap: int | None,
-        plain: bool = False,
         choose_rows: Callable[[int], tuple[np.ndarray, Callable[[], Any]]] | None = None,
     ) -> None:
         self.source = source
-        self.choose_rows = None if plain else choose_rows
+        self.choose_rows = choose_rows
         self.slow: set[int] = set()  # machines for which a system took many steps
         self.long_rows: dict[int, LongRows] = {}
         self.most = min(MOST_STEPS, 100 + STEPS_PER_ROW * smaller)
         self.cap = cap
-        self.plain = plain
-        self.forcing = 0.0 if plain else FORCING
+        self.forcing = FORCING
         self.diagonal: dict[int, np.ndarray] = {}
 
     def begin(self, newton: Newton, which: np.ndarray) -> None:
         """Compute the diagonals, once."""
         for machine in which.tolist():
-            if not self.plain and machine not in self.diagonal:
+            if machine not in self.diagonal:
                 self.diagonal[machine] = self.source.diagonal(machine)
 
     def learn(self, newton: Newton, which: np.ndarray, before: np.ndarray) -> None:
@@ -303,8 +298,6 @@ class Conjugate(Solver):
         goal = np.maximum(goal, self.forcing * np.sqrt(inner(gradient, gradient)))
         cap = self.most if self.cap is None else self.cap
         self.cap = None
-        if self.plain:
-            return conjugate_gradients(self.source, which, lam, gradient, goal, lambda lines, of: lines.copy(), cap)[0]
         scale = 1.0 / np.sqrt(np.array([self.diagonal[m] + lam[i] for i, m in enumerate(which.tolist())]))
         long_rows = [self._long_rows_of(m, lam[i]) for i, m in enumerate(which.tolist())]
 
