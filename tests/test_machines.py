@@ -174,9 +174,10 @@ def test_blocks_meet_the_tolerance_in_double(name, dtype):
     np.testing.assert_allclose(model.dual_objective_, oracle.objective(dual, beta), rtol=1e-4)
 
 
-@pytest.mark.parametrize("seed", [*range(50), 106, 146, 401, 446])
+@pytest.mark.parametrize("seed", [*range(50), 106, 146, 401, 446, 1888])
 def test_hostile_problems(seed):
-    """Some of the problems of `python -m tests.hostile_machines`; in the last ones the margin is smaller than tol."""
+    """Some of the problems of `python -m tests.hostile_machines`; the last one ends by rounding errors, those before it
+    have a margin that is smaller than tol."""
     found = hostile_machines.examine_alone(seed)
     assert not found["faults"], found
 

@@ -298,11 +298,21 @@ template <class Source> class Solver {
         s.waiting = 0;
         if (!s.single) {
             s.reason = reason;
-            return true;
+            return take_stock();
         }
         s.single = false;
         s.best = infinity, s.best_dual = -infinity;
         return refresh();
+    }
+
+    /// Violation and levels from v without the rounding errors of the steps. False when interrupted.
+    bool take_stock() {
+        if (!refresh()) return false;
+        l_ = look(s, s.active);
+        s.violation = l_.gap();
+        s.level = engine::levels(s, s.active, l_);
+        if (s.violation <= p_.tol) s.reason = Reason::tolerance;
+        return true;
     }
 
     /// With infinite bounds and points that no function of the kernel separates, the objective has no maximum: it grows
