@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._registry import COMPUTED
 from .rows import LARGEST, blocks, require_sound
 from .warn import warn
 
@@ -91,14 +92,14 @@ class Frame:
         return float(np.clip(gamma / self.unit / self.unit, -STEEPEST, STEEPEST))
 
 
-def choose_frame(X: Any, kernel: str, gamma: float, coef0: float, degree: float) -> Frame | None:
-    """Frame for a kernel of the core on rows X; None if they can be used as they are.
+def choose_frame(X: Any, kernel: Any, gamma: float, coef0: float, degree: float) -> Frame | None:
+    """Frame for a kernel on rows X; None if they can be used as they are, or the core does not compute the kernel.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix}
         Checked rows.
-    kernel : {'linear', 'poly', 'rbf', 'sigmoid'}
+    kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable
         Kernel.
     gamma, coef0, degree : float
         Its parameters.
@@ -108,6 +109,8 @@ def choose_frame(X: Any, kernel: str, gamma: float, coef0: float, degree: float)
     Frame or None
         The frame. None also for rows that are too large: the core rejects them and names the row.
     """
+    if kernel not in COMPUTED:
+        return None
     largest = largest_entry(X)
     if not 0 < largest <= LARGEST or _is_moderate(X, largest, kernel, gamma, coef0, degree):
         return None

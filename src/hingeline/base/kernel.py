@@ -126,14 +126,9 @@ class KernelEstimator(RowEstimator):
 
     def _set_frame(self, X: Any) -> None:
         """Set the frame in which the core computes kernel values. Warn if rounding errors spoil them in any frame."""
-        self._frame = self._choose_frame(X, self._gamma)
+        self._frame = choose_frame(X, self.kernel, self._gamma, float(self.coef0), int(self.degree))
         if self.kernel == "rbf":
             warn_of_lost_digits(X, self._frame, self._gamma)
-
-    def _choose_frame(self, X: Any, gamma: float) -> Frame | None:
-        if self.kernel not in COMPUTED:
-            return None
-        return choose_frame(X, self.kernel, gamma, float(self.coef0), int(self.degree))
 
     def _matrix(self, X: Any) -> _core.Matrix:
         """Rows as the core takes them; for objects as many rows, whose entries have no meaning."""

@@ -31,6 +31,7 @@ from .. import _core
 from .._registry import COMPUTED, ESTIMATORS, class_of, row_of
 from .._sklearn import score
 from ..base import params as rules
+from ..base.frame import choose_frame
 from ..base.platt import wants_probability
 from ..base.rows import require_finite, row_blocks
 from ..base.state import snapshot
@@ -224,9 +225,8 @@ class SharedKernel:
         if estimator.kernel == "precomputed":
             return PRECOMPUTED
         gamma = estimator._resolve_gamma(self.X) if estimator.kernel != "linear" else 0.0
-        if estimator._choose_frame(self.X, gamma) is not None:  # each split has a frame of its own
-            return None
-        return (estimator.kernel, gamma, float(estimator.coef0), int(estimator.degree))
+        key: Key = (estimator.kernel, gamma, float(estimator.coef0), int(estimator.degree))
+        return key if choose_frame(self.X, *key) is None else None  # each split has a frame of its own
 
     # ---- training ------------------------------------------------------------------------------------
 
