@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hingeline import LASVC, SVC, IncrementalSVC
-from hingeline.base.kernel import KernelEstimator
+from hingeline.base import kernel
 from hingeline.files import checkpoint, journal
 from hingeline.files.log import Damage
 from hingeline.labelling import answers
@@ -111,7 +111,7 @@ def test_numbers_notice_a_silent_violation(monkeypatch):
 
 
 def test_scale_notices_a_model_without_a_frame(monkeypatch):
-    monkeypatch.setattr(KernelEstimator, "_choose_frame", lambda model, X, gamma: None)
+    monkeypatch.setattr(kernel, "choose_frame", lambda X, *parameters: None)
     assert any("of the labels differ" in fault for fault in faults(scale, "scale", "WorstViolatorSVC", 20))
 
 
