@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 #include "hingeline/core/wipe.hpp"
@@ -52,8 +53,9 @@ class Inverse {
     }
 
     /// Several points enter: b_k = -Q (1, K_Mk), and the lower triangle of kappa, K_kl + (1, K_Mk) b_l, row by row.
-    /// Points whose pivot is not above `least` are left out. Returns which points were kept.
+    /// Points whose pivot is not above `least` are left out. Returns which points were kept. There is a first point.
     Array<char> append(Array<Numbers>& b, Array<Numbers>& kappa, double least) {
+        if (m_ == 0) throw std::logic_error("no first point");
         const Index count = b.size();
         Array<char> kept(count, 0);
         Array<Numbers> rows;  // of L^-1 (b, 1), kappa = L L^T

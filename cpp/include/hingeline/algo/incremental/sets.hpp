@@ -84,8 +84,9 @@ template <class Source> class Sets {
                s.violation(i, now_[i]) > M.slack();
     }
     /// Some of the points `in` enter M, the worst first. Many points at once make M large, and they leave it one by
-    /// one; few at once make many rounds.
+    /// one; few at once make many rounds. False if no point can enter, or M is empty: then no direction keeps the sum.
     bool enter(Array<Index>& in) {
+        if (M.m() == 0) return false;
         const auto violation = [&](Index i) { return s.violation(i, now_[i]); };
         std::sort(in.begin(), in.end(), [&](Index a, Index b) {
             return violation(a) > violation(b) || (violation(a) == violation(b) && M.earlier(a, b));
