@@ -4,6 +4,7 @@
 """
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -446,3 +447,22 @@ def test_class_weights_are_published_only():
     np.testing.assert_array_equal(
         weighted.class_weight_, sklearn.svm.NuSVC(class_weight={0: 3.0}).fit(X, y).class_weight_
     )
+
+
+@pytest.mark.parametrize("name", ["SVR", "NuSVR"])
+def test_bounds_that_underflow_leave_no_coefficients(name):
+    X, y = problem(name, n=10)
+    model = machine(name, C=5e-324).fit(X, y, sample_weight=np.full(10, 0.3))  # LIBSVM does not end
+    assert len(model.support_) == 0
+    assert np.all(model.predict(X) == model.intercept_)
+
+
+def test_a_margin_that_cannot_be_told_from_zero_is_announced():
+    """Two machines of the same rows, up to rounding, then differ in their labels, as LIBSVM's do."""
+    X, _ = problem("NuSVC", n=300)
+    y = np.random.default_rng(1).integers(0, 2, len(X))
+    with pytest.warns(ConvergenceWarning, match=r"have a margin of .* Raise nu, or scale the features\."):
+        NuSVC(nu=0.3, kernel="linear").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NuSVC(nu=0.3).fit(X, np.sin(X[:, 0]) > 0)

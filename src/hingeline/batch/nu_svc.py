@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 
+from .._registry import kernel_parameters
 from ..base import params
 from ..base.duration import Work
+from ..base.labels import pairs
 from ..base.rows import clip_weights
 from ..base.types import ClassWeight, Gamma, Kernel, RandomState
-from .engine import NU
-from .svc import SVC_RULES, PairsEstimator
+from .engine import NU, remedies
+from .svc import SVC_RULES, PairsEstimator, SvcTraining
+
+
+class NuSvcTraining(SvcTraining):
+    """One fit of a classifier; warns of margins that tol cannot tell from zero."""
+
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
+        est = self.estimator
+        sums = np.bincount(self.codes, self.weights)
+        first, second = pairs(len(sums))
+        # At the optimum the margin before the division is b'Kb / sum |b|, and the dual objective is -b'Kb / 2.
+        margins = -2 * est.dual_objective_ / (est.nu * (sums[first] + sums[second]))
+        vague = margins <= np.maximum(est.kkt_violation_, np.finfo(float).tiny)
+        if vague.any():
+            wider = "raise gamma" if "gamma" in kernel_parameters(est.kernel) else ""
+            yield (
+                f"{vague.sum()} of {len(vague)} machines have a margin of {margins[vague].min():.3g}, not above "
+                f"their KKT violation (tol={est.tol:g}), so their labels may depend on rounding errors: nu={est.nu:g} "
+                "leaves hardly any margin, or the kernel values of the samples hardly differ. "
+                f"{remedies('Raise nu', wider, 'scale the features')}"
+            )
 
 
 class NuSVC(PairsEstimator):
@@ -158,6 +182,7 @@ class NuSVC(PairsEstimator):
 
     _work = Work(values=0.5, updates=1.5, grows=False)
     _rules = {"nu": NU, **SVC_RULES}
+    _one_fit = NuSvcTraining
 
     def _problem(self, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float, dict[str, float]]:
         weights = clip_weights(weights)

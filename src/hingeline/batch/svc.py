@@ -30,10 +30,69 @@ SVC_RULES = {
 }
 
 
+class SvcTraining(EngineTraining):
+    """One fit of a classifier.
+
+    Parameters
+    ----------
+    estimator : PairsEstimator
+        Estimator that is being fitted.
+    X : object
+        Checked rows, a matrix of kernel values, or samples for a callable kernel.
+    codes : ndarray
+        Class of each row.
+    weights : ndarray
+        Weight of each row.
+    factor : float
+        Factor on the weights, which makes them bounds of the coefficients.
+    more : dict
+        Other parameters of the machines.
+    rows : ndarray, default=None
+        X is a matrix of kernel values, and these are its rows that are trained on; None: all.
+    """
+
+    settings = (*EngineTraining.settings, "classes_", "class_weight_")
+    requirement = "the samples must be separable, and they are not"
+
+    def __init__(
+        self,
+        estimator: PairsEstimator,
+        X: Any,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        factor: float,
+        more: dict[str, float],
+        rows: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(estimator, X, estimator.classes_[codes], weights, factor, rows)
+        self.codes = codes
+        self.more = {"sigmoids_": np.empty((2, 0))}
+        self.limits |= more
+        self.core = _core.Svc(codes, self.bounds, len(estimator.classes_), single=self.single, **self.limits)
+
+    def end(self, unfinished: str) -> None:
+        est = self.estimator
+        if not wants_probability(est) or unfinished == "interrupted":
+            return
+        rows, first, sizes = shuffle_pairs(self.codes, self.weights > 0, len(est.classes_), est.random_state)
+        self.more["sigmoids_"] = _core.svc_sigmoids(
+            self.values,
+            self.bounds,
+            rows,
+            first,
+            sizes,
+            single_rows=self.single_rows,
+            threads=self.threads,
+            **self.limits,
+        )
+
+
 class PairsEstimator(SvcProbabilities, EngineEstimator, KernelClassifier):
     """Base of the classifiers that the block solver trains: a machine for each pair of classes."""
 
     _scales_votes = False
+    #: Class of a fit.
+    _one_fit = SvcTraining
 
     # ---- training ------------------------------------------------------------------------------------
 
@@ -90,7 +149,7 @@ class PairsEstimator(SvcProbabilities, EngineEstimator, KernelClassifier):
     def _training(self, X: Any, codes: np.ndarray, sample_weight: Any, rows: np.ndarray | None = None) -> SvcTraining:
         self.class_weight_ = self._class_weights(self.classes_, np.bincount(codes))
         problem = self._problem(codes, self._sample_weights(sample_weight, codes))
-        return SvcTraining(self, X, codes, *problem, rows=rows)
+        return self._one_fit(self, X, codes, *problem, rows=rows)
 
     def _problem(self, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float, dict[str, float]]:
         """Weights in training (zero: left out), their factor in the bounds of the coefficients, and more parameters."""
@@ -280,60 +339,3 @@ class SVC(PairsEstimator):
 
     def _problem(self, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float, dict[str, float]]:
         return multiply_weights(codes, self.class_weight_, weights), self.C, {}
-
-
-class SvcTraining(EngineTraining):
-    """One fit of a classifier.
-
-    Parameters
-    ----------
-    estimator : PairsEstimator
-        Estimator that is being fitted.
-    X : object
-        Checked rows, a matrix of kernel values, or samples for a callable kernel.
-    codes : ndarray
-        Class of each row.
-    weights : ndarray
-        Weight of each row.
-    factor : float
-        Factor on the weights, which makes them bounds of the coefficients.
-    more : dict
-        Other parameters of the machines.
-    rows : ndarray, default=None
-        X is a matrix of kernel values, and these are its rows that are trained on; None: all.
-    """
-
-    settings = (*EngineTraining.settings, "classes_", "class_weight_")
-    requirement = "the samples must be separable, and they are not"
-
-    def __init__(
-        self,
-        estimator: PairsEstimator,
-        X: Any,
-        codes: np.ndarray,
-        weights: np.ndarray,
-        factor: float,
-        more: dict[str, float],
-        rows: np.ndarray | None = None,
-    ) -> None:
-        super().__init__(estimator, X, estimator.classes_[codes], weights, factor, rows)
-        self.codes = codes
-        self.more = {"sigmoids_": np.empty((2, 0))}
-        self.limits |= more
-        self.core = _core.Svc(codes, self.bounds, len(estimator.classes_), single=self.single, **self.limits)
-
-    def end(self, unfinished: str) -> None:
-        est = self.estimator
-        if not wants_probability(est) or unfinished == "interrupted":
-            return
-        rows, first, sizes = shuffle_pairs(self.codes, self.weights > 0, len(est.classes_), est.random_state)
-        self.more["sigmoids_"] = _core.svc_sigmoids(
-            self.values,
-            self.bounds,
-            rows,
-            first,
-            sizes,
-            single_rows=self.single_rows,
-            threads=self.threads,
-            **self.limits,
-        )

@@ -203,8 +203,10 @@ inline State start(const Array<Index>& first, const Array<Index>& second, double
 
 /// Set the coefficients of a group to their bounds, position after position, until the sum of their sizes is `total`.
 inline void fill_group(State& s, int group, double total) {
-    s.total[group] = s.upper[group == 0 ? 0 : s.split] > 0 ? total : -total;
-    for (Index i = group == 0 ? 0 : s.split; i < (group == 0 ? s.split : s.n()) && total > 0; ++i) {
+    const Index from = group == 0 ? 0 : s.split, to = group == 0 ? s.split : s.n();
+    if (from == to) return;  // all bounds are zero: no coefficients
+    s.total[group] = s.upper[from] > 0 ? total : -total;
+    for (Index i = from; i < to && total > 0; ++i) {
         const double size = std::min(s.bound(i), total);
         s.beta[i] = s.upper[i] > 0 ? size : -size;
         total -= size;
