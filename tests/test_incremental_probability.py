@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from hingeline import IncrementalSVC
 
 from .exact import KERNELS, batch, blobs, noisy
-from .private import saved_state, with_saved_state
+from .private import read_state, saved_state, with_saved_state
 
 
 def model_of(X, y, **options):
@@ -227,3 +227,18 @@ def test_a_change_waits_for_the_sigmoids(monkeypatch):
     np.testing.assert_array_equal(found, twin.predict_proba(X))
     twin.add(X[30:], y[30:])
     np.testing.assert_array_equal(model.predict_proba(X), twin.predict_proba(X))
+
+
+def refusing_kernel(A, B):
+    if (np.asarray(A) == 7).any():
+        raise RuntimeError("no value for 7")
+    return np.asarray(A) @ np.asarray(B).T
+
+
+def test_a_failed_call_keeps_no_sigmoids():
+    X, y = noisy(40)
+    model = IncrementalSVC(kernel=refusing_kernel, probability=True).fit(X, y)
+    before = read_state(model)
+    with pytest.raises(RuntimeError, match="no value for 7"):
+        model.predict_proba(np.full((1, X.shape[1]), 7.0))  # the sigmoids are fitted before
+    assert read_state(model) == before

@@ -101,6 +101,12 @@ class ExactEnsemble(Ensemble):
         self.name_of.update(enumerate(names, self.core.n_seen))
         self.own_ids, self.labels = own, labels
 
+    def keep_calibration(self, counts: tuple[Any, ...], sigmoids: np.ndarray) -> None:
+        """Keep the sigmoids that were fitted to the points with these counts, if they are still the points held."""
+        with self.lock:
+            if counts == self.counts:
+                self.calibration = (counts, sigmoids)
+
     def forget(self, source: _core.Source, numbers: np.ndarray, threads: int) -> None:
         """Remove points exactly, and their ids."""
         with self.lock:

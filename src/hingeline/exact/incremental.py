@@ -461,12 +461,14 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         state = self._snapshot()
         X = state._validate_predict(X)
         sigmoids = state._sigmoids()
-        if sigmoids is None:
+        if fresh := sigmoids is None:
             with lock_of(self), reading_of(self):  # the model does not change until its sigmoids are known
                 state = self._snapshot()
                 X = state._validate_predict(X)
                 sigmoids = self._fit_sigmoids()
         positive = apply_sigmoids(state._decide(X, state._read_fitted()), sigmoids)
+        if fresh:  # nothing can fail any more
+            state._model.keep_calibration(state._read_fitted()._counts, sigmoids)
         if positive.shape[1] == 1:
             return np.hstack([1.0 - positive, positive])
         return positive / positive.sum(axis=1, keepdims=True)
@@ -477,16 +479,14 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         return sigmoids if counts == self._read_fitted()._counts else None
 
     def _fit_sigmoids(self) -> np.ndarray:
-        """Fit and keep a sigmoid for each machine. Points of weight zero do not take part."""
+        """Fit a sigmoid for each machine. Points of weight zero do not take part."""
         ensemble = self._model
         values = self.leave_one_out(progress=False).decision.reshape(ensemble.core.n_rows, -1)
         held = ensemble.points()
         kept = held["weight"] > 0
         positive = [1] if values.shape[1] == 1 else range(values.shape[1])
         found = [fit_sigmoid(values[kept, m], held["code"][kept] == code) for m, code in enumerate(positive)]
-        sigmoids = np.array(found).T
-        ensemble.calibration = (ensemble.counts, sigmoids)
-        return sigmoids
+        return np.array(found).T
 
     # ---- parts ---------------------------------------------------------------------------------------
 
