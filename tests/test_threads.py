@@ -10,6 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
+from sklearn.utils.validation import check_is_fitted
 
 from hingeline import (
     LASVC,
@@ -17,6 +18,7 @@ from hingeline import (
     IncrementalSVC,
     KernelSGDClassifier,
     LinearSVC,
+    NuSVC,
     NystroemSVC,
     WorstViolatorSVC,
 )
@@ -299,3 +301,25 @@ def test_garbage_collector_sees_through_the_core(learner):
     gone = failed()
     gc.collect()
     assert gone() is None
+
+
+def test_whether_a_model_is_fitted_while_another_thread_publishes(many_switches):
+    """A loop over the attributes of the model would fail when one is added."""
+    model = NuSVC(nu=0.3).fit(*problem())
+    end = threading.Event()
+
+    def publish():
+        while not end.is_set():
+            for k in range(300):
+                setattr(model, f"more{k}_", k)
+            for k in range(300):
+                delattr(model, f"more{k}_")
+
+    def ask():
+        try:
+            for _ in range(3000):
+                check_is_fitted(model)
+        finally:
+            end.set()
+
+    at_once(publish, ask)

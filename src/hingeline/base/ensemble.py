@@ -53,8 +53,7 @@ class ReadsEnsemble:
                 require_sound(self._model.frozen.keys() <= self._frozen_parameters().keys(), "frozen has other names")
 
     def __sklearn_is_fitted__(self) -> bool:
-        own = vars(self)
-        return "_model" in own or any(name.endswith("_") and not name.startswith("_") for name in own)
+        return "_model" in vars(self) or super().__sklearn_is_fitted__()  # type: ignore[misc]
 
     def __copy__(self) -> Any:
         """Independent copy: forgetting a point in one does not affect the other."""

@@ -131,11 +131,16 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         """Expected work of a fit; None: unknown, and no fit is announced."""
         return None
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there are fitted attributes. Another thread may publish some meanwhile."""
+        names = list(vars(self))  # one step under the GIL
+        return any(name.endswith("_") and not name.startswith("_") for name in names)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Saved by an earlier version, the estimator gets the defaults of parameters that did not exist then."""
         with as_damage():
             super().__setstate__({**params.defaults(type(self)), **state})
-            published = any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+            published = RowEstimator.__sklearn_is_fitted__(self)
             fitted = published and not (self._reads_ensemble and "_model" in vars(self))
             for name in self._needed if fitted else ():
                 if name not in vars(self):
