@@ -5,6 +5,7 @@
 
 import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -14,18 +15,24 @@ from hingeline import (
     L2SVC,
     LASVC,
     SVC,
+    SVR,
     IncrementalOneClassSVM,
     IncrementalSVC,
     LinearSVC,
     LinearSVCCV,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
     NystroemSVC,
+    OneClassSVM,
     OrdinalSVC,
     linear_svc_path,
 )
 from hingeline.model_selection import KernelSearchCV
 from hingeline.online.lasvm import SOLVER_OPTIONS
 
-from .oracle import published
+from .hostile_machines import hostile_targets
+from .oracle import kernel_machines, published
 
 #: Allowed difference: relative to the recomputed value, or so much of `tol` (of gaps: of `tol` times an objective
 #: below 1).
@@ -37,7 +44,7 @@ SHARE, OF_TOL = 0.1, 1e-3
 
 @dataclass
 class Problem:
-    """Rows, labels 0, 1, ..., weights of the rows (None: ones) and the parameters of the estimator."""
+    """Rows, labels 0, 1, ... or targets, weights of the rows (None: ones) and the parameters of the estimator."""
 
     X: np.ndarray
     y: np.ndarray
@@ -232,6 +239,68 @@ def compare_svc(model, problem):
         out.gap(model.duality_gap_[k], found)
         out.history("kkt_violation", k, model.kkt_violation_[k], "kkt_violation_")
     return out
+
+
+# ---- other machines of the block solver ----------------------------------------------------------------
+
+
+def machine(learner, rng, most_rows):
+    """NuSVC, SVR, NuSVR or OneClassSVM."""
+    problem = draw(rng, most_rows)
+    _kernel(rng, problem, KERNELS)
+    problem.parameters["tol"] = 10.0 ** rng.uniform(-8, -1)
+    if rng.random() < 0.2:
+        problem.parameters["max_iter"] = int(rng.choice([1, 10, 100, 1000]))
+    if learner in (SVR, NuSVR):
+        problem.y = hostile_targets(rng, problem.rows)[1]
+        problem.parameters["C"] = _penalty(rng)
+    if learner is SVR:
+        problem.parameters["epsilon"] = float(rng.choice([0.0, 0.01, 0.1, 1.0]) * max(problem.y.std(), 1e-9))
+    else:
+        problem.parameters["nu"] = float(rng.choice([rng.uniform(0.01, 1.0), 1.0], p=[0.9, 0.1]))
+    if learner is NuSVC:  # up to the largest feasible one
+        sums = np.bincount(problem.y, problem.weight)
+        problem.parameters["nu"] *= (1 - 1e-9) * 2 * float(sums.min() / (sums.min() + sums.max()))
+    return compare_machine(_fit(learner(**problem.parameters), problem), problem)
+
+
+def compare_machine(model, problem):
+    """Violations and gaps of a machine of the block solver, and the last rows of its history."""
+    out = Comparison(model, model.tol)
+    weights = np.ones(len(problem.rows)) if problem.weight is None else problem.weight.astype(np.float64)
+    every = np.arange(len(weights))
+    machines = list(_pairs(model, problem)) if isinstance(model, NuSVC) else [(0, every, None, None)]
+    for k, rows, t, beta in machines:
+        own = rows[weights[rows] > 0]
+        K = _gram(problem, problem.rows[own])
+        if t is None:
+            dual = kernel_machines.dual_problem(model, K, problem.y[own], weights[own])
+            coef = np.zeros(len(every))
+            coef[model.support_] = _dense(model.dual_coef_)[0]
+            beta = kernel_machines.take_parts(dual, coef[own])
+            levels = kernel_machines.levels(model, dual)
+        else:
+            kept = weights[rows] > 0
+            dual = kernel_machines.nu_problem(K, t[kept], weights[own], model.nu)
+            beta, levels = kernel_machines.undo_margin(dual, beta[kept], model.intercept_[k])
+        _compare_dual(out, k, dual, beta, levels)
+    return out
+
+
+def _compare_dual(out, k, dual, beta, levels):
+    violation, gap = (np.ravel(getattr(out.model, name))[k] for name in ("kkt_violation_", "duality_gap_"))
+    found = published.kernel_machine(dual, beta, levels)
+    if kernel_machines.cancelled(dual, beta) <= 1e-9 * np.abs(dual.total).max():
+        out.violation(violation, found)
+    # NuSVC: a margin that is too small for `tol` is replaced, and the levels cannot be read from the model.
+    margin = 0.5 * (levels[1] - levels[0]) if isinstance(out.model, NuSVC) else np.inf
+    least = -2 * kernel_machines.objective(dual, beta) / max(np.abs(dual.total).sum(), 1e-300)
+    if margin > least * (1 + 1e-6) + found.rounding and abs(margin - 1) > 1e-9:
+        out.gap(gap, found)
+    else:
+        slack = OF_TOL * out.tol * min(1.0, abs(found.objective)) + found.gap_rounding
+        out.bound(gap, kernel_machines.least_gap(dual, beta), np.inf, slack)
+    out.history("kkt_violation", k, violation, "kkt_violation_")
 
 
 def l2_svc(rng, most_rows):
@@ -445,6 +514,51 @@ def compare_finite_newton(model, problem):
     return out
 
 
+def sparse_linear(rng, most_rows):
+    """LinearSVC with the L1 penalty."""
+    wide = rng.random() < 0.3
+    problem = draw(rng, min(most_rows, 200) if wide else most_rows, wide=wide)
+    _linear_parameters(rng, problem, ("auto", "gram", "columns"))
+    _with_intercept(rng, problem)
+    problem.parameters |= {"penalty": "l1", "loss": "squared_hinge"}
+    model = _fit(LinearSVC(**problem.parameters), problem)
+    out = Comparison(model, model.tol)
+    factors = model.C * problem.factors(model.classes_)
+    for k, (rows, t) in enumerate(_linear_machines(model, problem, model.classes_)):
+        multipliers = np.zeros(len(problem.y))
+        multipliers[model.support_] = model.dual_coef_[k]
+        own = factors[rows] > 0
+        X, weights = _extended(problem.rows[rows][own], model, model.coef_[k], model.intercept_[k])
+        found = published.sparse_linear(X, t[own], factors[rows][own], weights, multipliers[rows][own])
+        out.gap(model.duality_gap_[k], found)
+        out.violation(model.kkt_violation_[k], found)
+    return out
+
+
+def linear_svr(rng, most_rows):
+    wide = rng.random() < 0.3
+    problem = draw(rng, min(most_rows, 300) if wide else most_rows, wide=wide)
+    _linear_parameters(rng, problem, ("auto", "gram", "cg", "dual"))
+    problem.y = hostile_targets(rng, problem.rows)[1]
+    _with_intercept(rng, problem)
+    for name in ("multi_class", "class_weight"):
+        problem.parameters.pop(name, None)
+    problem.parameters["loss"] = str(rng.choice(["epsilon_insensitive", "squared_epsilon_insensitive"]))
+    problem.parameters["epsilon"] = float(rng.choice([0.0, 0.01, 0.1, 1.0]) * problem.y.std())
+    model = _fit(LinearSVR(**problem.parameters), problem)
+    out = Comparison(model, model.tol)
+    c = model.C * (np.ones(len(problem.y)) if problem.weight is None else problem.weight.astype(np.float64))
+    multipliers = np.zeros(len(problem.y))
+    multipliers[model.support_] = model.dual_coef_[0]
+    own = c > 0
+    X, weights = _extended(problem.rows[own], model, model.coef_, model.intercept_)
+    given = weights, model.loss, model.epsilon, multipliers[own]
+    found = published.linear_regression(X, problem.y[own], c[own], *given)
+    out.gap(model.duality_gap_, found)
+    out.violation(model.kkt_violation_, found)
+    return out
+
+
 def _weights_alone(out, value, X, t, c, weights, loss, better):
     """Gap of a machine without published multipliers; for the hinge at least what `better` weights gain."""
     found = published.linear(X, t, c, weights, loss)
@@ -591,11 +705,17 @@ def search(rng, most_rows):
 
 FAMILIES = {
     "SVC": svc,
+    "NuSVC": partial(machine, NuSVC),
+    "SVR": partial(machine, SVR),
+    "NuSVR": partial(machine, NuSVR),
+    "OneClassSVM": partial(machine, OneClassSVM),
     "L2SVC": l2_svc,
     "LASVC": lasvc,
     "IncrementalSVC": incremental,
     "IncrementalOneClassSVM": one_class,
     "LinearSVC": finite_newton,
+    "LinearSVC-l1": sparse_linear,
+    "LinearSVR": linear_svr,
     "linear_svc_path": path,
     "LinearSVCCV": cross_validated,
     "OrdinalSVC": ordinal,

@@ -36,11 +36,9 @@ def dual_problem(model, K, y, weights):
     if kind in ("SVC", "NuSVC"):
         sign = np.where(y == model.classes_[1], 1.0, -1.0)
         lower, upper = np.minimum(0.0, sign * bound), np.maximum(0.0, sign * bound)
-        if kind == "SVC":
-            p = sign
-        else:
-            half = 0.5 * model.nu * weights.sum()
-            group, total = (sign < 0).astype(int), np.array([half, -half])
+        if kind == "NuSVC":
+            return nu_problem(K, sign, weights, model.nu)
+        p = sign
     elif kind == "OneClassSVM":
         lower, total = np.zeros(n), np.array([model.nu * weights.sum()])
     elif kind == "SVR":
@@ -53,6 +51,14 @@ def dual_problem(model, K, y, weights):
     return Dual(K, row, p, e, lower, upper, group, total)
 
 
+def nu_problem(K, sign, weights, nu):
+    """Problem of NuSVC for rows with labels 1 and -1."""
+    half = 0.5 * nu * weights.sum()
+    lower, upper = np.minimum(0.0, sign * weights), np.maximum(0.0, sign * weights)
+    group, n = (sign < 0).astype(int), len(K)
+    return Dual(K, np.arange(n), np.zeros(n), 0.0, lower, upper, group, np.array([half, -half]))
+
+
 def coefficients(model, problem, kept=None):
     """Coefficients of a model by position. `kept`: the rows that ``support_`` counts; None: all."""
     n, kind = len(problem.K), type(model).__name__
@@ -61,21 +67,32 @@ def coefficients(model, problem, kept=None):
     beta = np.zeros(n)
     beta[support] = given[0]
     if kind == "NuSVC":
-        beta *= margin(model, problem)
-    return np.append(np.maximum(beta, 0.0), np.minimum(beta, 0.0)) if kind == "NuSVR" else beta
+        return undo_margin(problem, beta, 0.0)[0]
+    return take_parts(problem, beta)
 
 
-def margin(model, problem):
-    """What NuSVC has divided its coefficients by."""
-    return np.abs(problem.total).sum() / np.abs(model.dual_coef_).sum()
+def take_parts(problem, beta):
+    """Coefficients by position from those by row: with two positions, the positive and the negative part."""
+    two = len(problem.row) > len(problem.K)
+    return np.append(np.maximum(beta, 0.0), np.minimum(beta, 0.0)) if two else beta
+
+
+def cancelled(problem, beta):
+    """NuSVR: what positive and negative parts of the coefficients of the same rows have lost in their sum."""
+    return float(np.abs(problem.total - np.bincount(problem.group, beta, minlength=len(problem.total))).max())
+
+
+def undo_margin(problem, beta, b):
+    """Coefficients of NuSVC, and multipliers of the fixed sums, before they were divided by the margin."""
+    r = np.abs(problem.total).sum() / np.abs(beta).sum()
+    return beta * r, np.array([b * r - r, b * r + r])
 
 
 def levels(model, problem):
     """Multipliers of the fixed sums."""
     b = model.intercept_[0]
     if type(model).__name__ == "NuSVC":
-        r = margin(model, problem)
-        return np.array([b * r - r, b * r + r])
+        return undo_margin(problem, model.dual_coef_, b)[1]
     if type(model).__name__ == "NuSVR":
         return np.array([b + model.epsilon_, b - model.epsilon_])
     return np.array([b])

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import kernel_machines
+
 EPS = float(np.finfo(np.float64).eps)
 SINGLE = float(np.finfo(np.float32).eps)
 #: Rounding errors of sums that are kept up to date over many steps, in units of those of their terms.
@@ -159,3 +161,64 @@ def linear(X, t, c, weights, loss, dual=None, errors=None):
     size *= ROUNDINGS * EPS
     gap_rounding = error * (error + np.sqrt(2 * gap)) + size * float(c @ (np.abs(slope - a) + size))
     return Found(float(violation.max(initial=0.0)), gap, primal, size + ROUNDINGS * EPS * spread, gap_rounding)
+
+
+def kernel_machine(dual, beta, multipliers, eps=EPS):
+    """Machine of the block solver: `dual` is its problem by position (:mod:`.kernel_machines`), `beta` its point."""
+    by_row = np.bincount(dual.row, beta, minlength=len(dual.K))
+    outputs, rounding = _outputs(dual.K, by_row, eps)
+    lost = float(np.abs(np.diag(dual.K)).max(initial=0.0)) * kernel_machines.cancelled(dual, beta)
+    rounding += ROUNDINGS * EPS * (float(np.abs(dual.p).max(initial=0.0)) + lost)
+    gap = kernel_machines.duality_gap(dual, beta, multipliers)
+    u = dual.p - outputs[dual.row].astype(float) - multipliers[dual.group]
+    # Errors of the slopes count as often as a coefficient may still move or has moved.
+    width = np.abs(beta).sum() + dual.upper[u > dual.e - rounding].sum() - dual.lower[u < rounding - dual.e].sum()
+    primal = kernel_machines.objective(dual, beta) + gap
+    gap_rounding = rounding * width + 8 * EPS * (abs(primal) + np.abs(dual.p) @ np.abs(beta))
+    violation, beside = (max(kernel_machines.violation(dual, beta, slack), 0.0) for slack in (1e-13, 0.0))
+    return Found(violation, gap, primal, rounding + EPS, gap_rounding, beside)
+
+
+def linear_regression(X, y, c, weights, loss, epsilon, dual):
+    """Linear regressor: rows X with the constant column, `weights` with the intercept, `dual` the multipliers."""
+    X, y, c, weights, dual = (np.asarray(values, dtype=np.longdouble) for values in (X, y, c, weights, dual))
+    squared = loss == "squared_epsilon_insensitive"
+    residuals = y - X @ weights
+    excess = np.maximum(np.abs(residuals) - epsilon, 0.0)
+    made = dual @ X
+    losses, curve = (c * excess**2, dual**2 / (4 * c)) if squared else (c * excess, 0.0)
+    square = float(weights @ weights)
+    # P(w) - D(a) as a sum of terms that are not negative.
+    slack = losses + epsilon * np.abs(dual) + curve - dual * residuals
+    gap = float(np.maximum(slack, 0.0).sum()) + 0.5 * float(((weights - made) ** 2).sum())
+    g = X @ made - y + (dual / (2 * c) if squared else 0.0)
+    at = g + epsilon * np.sign(dual)
+    worst = np.where(dual == 0, np.maximum(np.abs(g) - epsilon, 0.0), np.abs(at))
+    if not squared:
+        at_bound = np.abs(dual) >= c * (1 - 8 * EPS)
+        worst = np.where(at_bound, np.maximum(np.sign(dual) * at, 0.0), worst)
+    size = ROUNDINGS * EPS * (float((np.abs(X) @ np.abs(weights)).max(initial=0.0)) + float(np.abs(y).max()))
+    spread = ROUNDINGS * EPS * float(np.abs(dual) @ np.abs(X) @ np.abs(X).max(axis=0))
+    error = ROUNDINGS * EPS * (float(np.linalg.norm(np.abs(dual) @ np.abs(X))) + np.sqrt(square))
+    pulls = 2 * c * excess if squared else c * (np.abs(residuals) >= epsilon - size)
+    gap_rounding = error * (error + np.sqrt(2 * gap)) + size * float(np.abs(pulls - np.abs(dual)).sum() + c.sum() * size)
+    gap_rounding += 8 * float(np.finfo(np.longdouble).eps * (losses.sum() + np.abs(dual) @ np.abs(y)))
+    return Found(float(worst.max(initial=0.0)), gap, 0.5 * square + float(losses.sum()), size + spread, gap_rounding)
+
+
+def sparse_linear(X, t, c, weights, dual):
+    """Linear machine with the L1 penalty and the squared hinge; arguments as those of :func:`linear`."""
+    X, t, c, weights, dual = (np.asarray(values, dtype=np.longdouble) for values in (X, t, c, weights, dual))
+    xi, a, made = 1 - t * (X @ weights), t * dual, dual @ X
+    excess = np.maximum(xi, 0.0)
+    primal = float(np.abs(weights).sum() + c @ excess**2)
+    terms = np.maximum(c * excess**2 + a**2 / (4 * c) - a * xi, 0.0)
+    gap = float(terms.sum() + np.maximum(np.abs(weights) - weights * made, 0.0).sum())
+    gradient = -2 * X.T @ (c * t * excess)
+    at_zero = np.maximum(np.abs(gradient) - 1, 0.0)
+    worst = np.where(weights != 0, np.abs(gradient + np.sign(weights)), at_zero).max(initial=0.0)
+    size = ROUNDINGS * EPS * (float((np.abs(X) @ np.abs(weights)).max(initial=0.0)) + 1)
+    spread = size * float((2 * c @ np.abs(X)).max(initial=0.0)) + ROUNDINGS * EPS
+    pulled = ROUNDINGS * EPS * (np.abs(dual) @ np.abs(X))
+    gap_rounding = float(np.abs(weights) @ pulled) + size * float(np.abs(2 * c * excess - a).sum() + c.sum() * size)
+    return Found(float(worst), gap, primal, spread, gap_rounding + 8 * EPS * primal)

@@ -70,8 +70,10 @@ def main():
         found = outcome(module, name, chosen.seed, case, chosen.trial)
         print(json.dumps(found, indent=1).replace("\\n", "\n"))
         return int("fault" in found)
-    campaigns = []
-    for name in chosen.campaign or CAMPAIGNS:
+    campaigns, names = [], chosen.campaign or CAMPAIGNS
+    if chosen.minutes:
+        print(f"{len(names)} campaigns of {chosen.minutes:g} minutes: {len(names) * chosen.minutes:g} minutes in all")
+    for name in names:
         campaign = Campaign(name, chosen.seed, chosen.out, chosen.case)
         print(f"{name}: seed {chosen.seed}, build {build()}, results in {campaign.file}", flush=True)
         seconds = 60 * chosen.minutes if chosen.minutes else None
