@@ -85,6 +85,7 @@ def cancelled(problem, beta):
 def undo_margin(problem, beta, b):
     """Coefficients of NuSVC, and multipliers of the fixed sums, before they were divided by the margin."""
     r = np.abs(problem.total).sum() / np.abs(beta).sum()
+    r = 1.0 if abs(r - 1) < 1e-9 else r  # no margin, no division
     return beta * r, np.array([b * r - r, b * r + r])
 
 

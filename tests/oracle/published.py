@@ -167,8 +167,10 @@ def kernel_machine(dual, beta, multipliers, eps=EPS):
     """Machine of the block solver: `dual` is its problem by position (:mod:`.kernel_machines`), `beta` its point."""
     by_row = np.bincount(dual.row, beta, minlength=len(dual.K))
     outputs, rounding = _outputs(dual.K, by_row, eps)
-    lost = float(np.abs(np.diag(dual.K)).max(initial=0.0)) * kernel_machines.cancelled(dual, beta)
-    rounding += ROUNDINGS * EPS * (float(np.abs(dual.p).max(initial=0.0)) + lost)
+    # Coefficients have the rounding errors of the larger ones that they were exchanged with.
+    lost = ROUNDINGS * kernel_machines.cancelled(dual, beta) + float(np.abs(beta).max(initial=0.0))
+    rounding += EPS * float(np.abs(np.diag(dual.K)).max(initial=0.0)) * lost
+    rounding += ROUNDINGS * EPS * float(np.abs(dual.p).max(initial=0.0))
     gap = kernel_machines.duality_gap(dual, beta, multipliers)
     u = dual.p - outputs[dual.row].astype(float) - multipliers[dual.group]
     # Errors of the slopes count as often as a coefficient may still move or has moved.
