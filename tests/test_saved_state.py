@@ -156,6 +156,8 @@ OTHERS = [
     (SVC(gamma=0.3), "_gamma", "scale"),
     (SVC(gamma=0.3), "n_features_in_", 2.5),
     (SVC(kernel="precomputed"), "support_", np.array([0.5])),
+    (SVC(gamma=0.3), "kernel", "other"),
+    (OneClassSVM(gamma=0.3), "kernel", None),
     (SVC(gamma=0.3), "support_", np.array(5)),
     (WorstViolatorSVC(gamma=0.3), "decision_scale_", np.ones(1)),
     (LASVC(gamma=0.3), "_gamma", [0.3]),
@@ -184,6 +186,16 @@ def test_attributes_that_do_not_fit_together_are_a_value_error(model, name, valu
     type(model)().__setstate__(state)
     with pytest.raises(ValueError, match=r"damaged|parameter of NystroemMap|group sizes must|must have shape"):
         type(model)().__setstate__({**state, name: value})
+
+
+@pytest.mark.parametrize("model", [SVC(), LASVC(), OneClassSVM(), NystroemSVC(n_components=5)])
+def test_a_damaged_number_of_threads_is_a_value_error(model):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    state = model.fit(X, X[:, 0] > 0).__getstate__()
+    other = type(model)()
+    other.__setstate__({**state, "n_jobs": np.inf})
+    with pytest.raises(ValueError, match="'n_jobs' parameter"):
+        other.predict(X)
 
 
 def test_features_beyond_the_range_are_refused():

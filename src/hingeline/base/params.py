@@ -134,6 +134,16 @@ def assign(estimator: object, arguments: Mapping[str, Any]) -> None:
     vars(estimator).update({name: value for name, value in arguments.items() if name != "self"})
 
 
+def check_one(estimator: object, name: str, value: Any, rule: Rule) -> None:
+    """Raise ValueError if the value of a parameter breaks its rule."""
+    if not rule.accepts(value):
+        raise ValueError(
+            f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. Got {value!r} instead."
+        )
+
+
+#: Types of values that cannot change and refer to nothing.
+PLAIN = (str, int, float, type(None))
 #: Parameters that were checked in the last call, by estimator.
 _ACCEPTED: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 
@@ -141,18 +151,15 @@ _ACCEPTED: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 def check(estimator: object, rules: Mapping[str, Rule]) -> None:
     """Raise ValueError for the first parameter that breaks its rule, as scikit-learn does.
 
-    The same objects are not checked twice: a stream of single rows calls this for every row. Dictionaries are, because
-    their entries may have changed.
+    The same objects are not checked twice: a stream of single rows calls this for every row. Others than numbers and
+    strings are: entries of a dictionary may have changed, and a kernel function may refer to its estimator, which could
+    never be freed.
     """
     values = tuple(getattr(estimator, name) for name in rules)
     before = _ACCEPTED.get(estimator, ())
     if len(before) == len(values) and all(map(is_, before, values)):
         return
     for (name, rule), value in zip(rules.items(), values, strict=True):
-        if not rule.accepts(value):
-            raise ValueError(
-                f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. Got {value!r} instead."
-            )
-    # A kernel function may refer to its estimator, which could never be freed.
-    if not any(callable(value) or isinstance(value, Mapping) for value in values):
+        check_one(estimator, name, value, rule)
+    if all(isinstance(value, PLAIN) for value in values):
         _ACCEPTED[estimator] = values

@@ -24,6 +24,8 @@ from .warn import warn
 #: Largest magnitude accepted. Products of larger numbers leave the range of a double.
 LARGEST = 1e100
 
+JOBS = params.jobs()
+
 #: Bytes of the decision values of pairs of classes that exist at a time if only their votes are wanted.
 BLOCK_BYTES = 32 << 20
 
@@ -201,7 +203,8 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         joblib returns 1 inside a daemonic process because such a process cannot start children. Threads are allowed
         there.
         """
-        if self.n_jobs is None or self.n_jobs == 0 or not current_process().daemon:
+        params.check_one(self, "n_jobs", self.n_jobs, JOBS)  # predictions do not check parameters
+        if self.n_jobs is None or not current_process().daemon:
             return int(effective_n_jobs(self.n_jobs))
         return int(self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs))
 

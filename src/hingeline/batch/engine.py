@@ -12,11 +12,12 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
+from .._registry import COMPUTED
 from .._sklearn import n_samples
 from ..base import params
 from ..base.kernel import FeatureWeights
 from ..base.labels import read_only
-from ..base.rows import LARGEST, WeightedSamples
+from ..base.rows import LARGEST, WeightedSamples, require_sound
 from .training import BatchTraining
 
 #: Fewer rows are solved in double precision from the start: there is nothing to gain.
@@ -65,6 +66,12 @@ class EngineEstimator(WeightedSamples, FeatureWeights):
     def _as_objects(X: Any, *, always: bool) -> Any:
         """Samples of any form are passed to a callable kernel as they are, as scikit-learn does."""
         return X
+
+    def _check_saved(self) -> None:
+        super()._check_saved()
+        own = vars(self)
+        known = self.kernel == "precomputed" or self.kernel in COMPUTED
+        require_sound("dual_coef_" not in own or known or "X_fit_" in own, "X_fit_ is missing")
 
     # ---- decisions -----------------------------------------------------------------------------------
 
