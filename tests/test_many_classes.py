@@ -16,6 +16,7 @@ from hingeline import (
     SVC,
     KernelSGDClassifier,
     LinearSVC,
+    NuSVC,
     WorstViolatorSVC,
     _core,
 )
@@ -32,6 +33,7 @@ PAIRWISE = {
     "SVC, precomputed": SVC(kernel="precomputed"),
     "SVC, function": SVC(kernel=linear_function),
     "SVC, linear": SVC(kernel="linear"),
+    "NuSVC": NuSVC(nu=0.3),
     "WorstViolatorSVC": WorstViolatorSVC(),
     "WorstViolatorSVC, function": WorstViolatorSVC(kernel=linear_function),
     "L2SVC": L2SVC(multi_class="ovo"),
@@ -49,7 +51,7 @@ def classes_problem(n_classes, per_class=2, seed=0, n_features=6):
 
 def expected(model, decisions):
     """Scores and indices of the classes by the formulas, from the decision values of pairs."""
-    if not isinstance(model, SVC):
+    if not isinstance(model, SVC | NuSVC):
         scores = scaled_votes(decisions, model.decision_scale_)
         return scores, scores.argmax(axis=1)
     scores = _ovr_decision_function(decisions < 0, -decisions, len(model.classes_))
