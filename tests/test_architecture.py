@@ -181,3 +181,22 @@ def test_private_names_of_scikit_learn_are_in_one_file():
             names += sorted(used_names(path) & used_names(DOOR)) + sorted(used_names(path) & {"_is_owned"})
             wrong += [f"{path.relative_to(PACKAGE)}: {name}" for name in names]
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_table_of_hops_names_functions_that_exist():
+    """Each function stands in the file named after it, and the numbers of functions and files are right."""
+    page = (ROOT / "docs" / "develop" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (`[^|]+) \| ([^|]+) \| (\d+) in (\d+) \| ([^|]+) \|$", page, re.MULTILINE)
+    places = (PACKAGE, HEADERS, ROOT / "cpp", ROOT / "cpp" / "bindings")
+    called = set()
+    for calls, between, functions, files, _ in rows:
+        groups = re.findall(r"((?:`[^`]+`(?:, )?)+) \(([^)]+)\)", between)
+        names = [name for group, _ in groups for name in re.findall(r"`([^`]+)`", group)]
+        assert (len(names), len({file for _, file in groups})) == (int(functions), int(files)), calls
+        for group, file in groups:
+            (path,) = (folder / file for folder in places if (folder / file).is_file())
+            for name in re.findall(r"`([^`]+)`", group):
+                for word in filter(None, re.split(r"::|[.]", name)):
+                    assert re.search(rf"\b{word}\b", path.read_text()), f"{name} is not in {file}"
+        called |= set(re.findall(r"`(\w+)[.](?:fit|partial_fit|add)`", calls))
+    assert {"SVC", "SVR", "OneClassSVM", "LinearSVC", "LASVC"} <= called
