@@ -485,19 +485,24 @@ template <class T> class Smo {
         for (Index p = 0; p < size_; ++p) set_room(s, p, positions[p]);
     }
 
+    /// Violations of a stretch of positions of one group, on either side of its middle. A loop of its own, with bounds
+    /// that the compiler knows not to change: this takes a fifth of the time of a small problem if it is not vectorised.
+    void measure_violations(int group, Index from, Index to) {
+        const T middle = static_cast<T>(middle_[group]);
+        const T *const values = v(), *const rise = up(group), *const fall = low(group);
+        T* const violation = arrays_[2];
+        for (Index i = from; i < to; ++i) {
+            const T above = values[i] - middle;
+            violation[i] = std::max(above + rise[i], -(above + fall[i]));
+        }
+    }
     /// p and the positions without a row that violate most, at most `count` in all.
     void next_violators(Index p, Index count) {
         wanted_.assign(1, p);
         if (count == 1) return;
         T* const violation = arrays_[2];
-        for (const int g : {0, 1}) {
-            const T middle = static_cast<T>(middle_[g]);
-            const T *values = v(), *rise = up(g), *fall = low(g);
-            for (Index i = g == 0 ? 0 : split_; i < (g == 0 ? split_ : size_); ++i) {
-                const T above = values[i] - middle;
-                violation[i] = std::max(above + rise[i], -(above + fall[i]));
-            }
-        }
+        measure_violations(0, 0, split_);
+        if (split_ < size_) measure_violations(1, split_, size_);
         violation[p] = 0;
         most_.clear();
         T least = 0;
