@@ -1,5 +1,6 @@
 """``kkt_violation_`` and ``duality_gap_`` are what a recomputation from the rows finds; `make torture` tries more."""
 
+import warnings
 import zlib
 
 import numpy as np
@@ -98,6 +99,18 @@ def test_last_row_of_the_history_of_a_hinge_that_rounding_ends():
     with pytest.warns(match="precision"):
         model = LinearSVC(loss="hinge", solver="gram", tol=1e-14).fit(X, y)
     assert model.history_["duality_gap"][-1] == model.duality_gap_[0]
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 4, 5, 8, 12])
+def test_last_row_of_the_history_of_the_published_method(max_iter):
+    """A narrower hinge, to which no iteration was left, had another gap."""
+    rng = np.random.default_rng(0)
+    problem = Problem(rng.standard_normal((20, 2)), rng.integers(0, 3, 20), None, "double")
+    model = LinearSVC(C=0.02, solver="paper", multi_class="ovo", loss="hinge", tol=1e-7, max_iter=max_iter)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(problem.X, problem.y)
+    assert not compare_finite_newton(model, problem).wrong
 
 
 def test_history_of_svc_has_no_negative_violation():

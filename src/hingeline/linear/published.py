@@ -277,8 +277,8 @@ class Published:
                 m._put(which, kept[np.newaxis], 2 * tau)
                 self.newton.record(which)
                 return "precision"
-            if reason == "max_iter":
-                return reason
+            if self.newton.n_iter[machine] >= m.max_iter:  # a new width without an iteration would not be recorded
+                return "max_iter"
             kept, best, tau = self.newton.points[machine].copy(), gap, tau / 2
             rounds, first = [EPSILON], MOST_STEPS
 
