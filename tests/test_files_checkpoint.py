@@ -244,6 +244,7 @@ def test_records_with_other_fields(tmp_path):
 def test_a_forked_process_may_predict_only(tmp_path):
     run = Checkpoint(tmp_path, clone(MODELS["points"]), every=30)
     learn(run, "points", 0)
+    files = content_of(tmp_path)
     child = os.fork()
     if child == 0:
         code = 1
@@ -258,6 +259,7 @@ def test_a_forked_process_may_predict_only(tmp_path):
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert content_of(tmp_path) == files  # its close() has written no generation
     with pytest.raises(RuntimeError, match="in use by another Checkpoint"):
         Checkpoint(tmp_path)  # the child has not given back the lock
     learn(run, "points", 1)

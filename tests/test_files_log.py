@@ -1,5 +1,6 @@
 """Records of journals: torn, damaged or as they were written."""
 
+import os
 from zlib import crc32
 
 import pytest
@@ -94,3 +95,24 @@ def test_lines_that_are_no_records(text, tmp_path):
         read(tmp_path / "log", text + b', "crc": "%08x"}\n' % crc32(text), scan_line)
     with pytest.raises(Damage):
         read(tmp_path / "log", b"precious " + text, scan_line)
+
+
+@pytest.mark.parametrize("descriptor", [False, True])
+def test_a_record_that_cannot_be_written_leaves_the_file(descriptor, tmp_path, monkeypatch):
+    path = tmp_path / "log"
+    path.write_bytes(b"")
+    file = os.open(path, os.O_RDWR) if descriptor else None
+    log = Log(path, scan_line, file)
+    log.append([line({"kind": "first"})])
+    before = path.read_bytes()
+
+    def write_half(descriptor, pieces):
+        os.write(descriptor, b"".join(pieces)[:9])
+        raise OSError("no space left")
+
+    monkeypatch.setattr("hingeline.files.log.write_all", write_half)
+    with pytest.raises(OSError, match="no space"):
+        log.append([line({"kind": "second"})])
+    assert path.read_bytes() == before and log.length == len(before)
+    if file is not None:
+        os.close(file)

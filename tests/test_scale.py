@@ -32,7 +32,7 @@ from hingeline import (
     OneClassSVM,
     WorstViolatorSVC,
 )
-from hingeline.base.frame import choose_frame, warn_of_lost_digits
+from hingeline.base.frame import Frame, choose_frame, warn_of_lost_digits
 from hingeline.model_selection import KernelSearchCV
 
 from .torture import scale
@@ -313,6 +313,9 @@ def test_frames():
     assert choose_frame(X.astype(np.float32), "poly", 1.0, 0.0, 3).wide
     assert choose_frame(X * 1e-40, "rbf", 1.0, 0.0, 3).unit > 1e30
     assert choose_frame(np.zeros((3, 2)), "rbf", 1.0, 0.0, 3) is None
+    assert choose_frame(np.array([[-1e3], [0.0], [1e3]]), "rbf", 1.0, 0.0, 3) is None  # spread, without an offset
+    assert choose_frame(np.full((2, 1), 1e3, np.float32), "linear", 1.0, 0.0, 3) is None
+    assert Frame(None, 2.0**-900, False).gamma(1.0) == 1e300  # not infinity
 
 
 @pytest.mark.parametrize("scale", [2.0**-50, 2.0**50])
