@@ -24,6 +24,7 @@ from hingeline import (
     OrdinalSVC,
     WorstViolatorSVC,
 )
+from hingeline.base.frame import Frame
 
 from .damage import MODELS, REFUSED, fields, model_and_rows, replaced
 from .data import blobs
@@ -196,6 +197,14 @@ def test_a_damaged_number_of_threads_is_a_value_error(model):
     other.__setstate__({**state, "n_jobs": np.inf})
     with pytest.raises(ValueError, match="'n_jobs' parameter"):
         other.predict(X)
+
+
+def test_an_origin_of_another_width_is_refused():
+    X = np.random.default_rng(0).standard_normal((30, 3)) + 1e8
+    state = SVC(gamma=0.3).fit(X, X[:, 0] > 1e8).__getstate__()
+    origin = state["_frame"].origin
+    with pytest.raises(ValueError, match="damaged: the origin of the frame"):
+        SVC().__setstate__({**state, "_frame": Frame(origin[:2], 1.0, False)})
 
 
 def test_features_beyond_the_range_are_refused():

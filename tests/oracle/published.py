@@ -203,7 +203,9 @@ def linear_regression(X, y, c, weights, loss, epsilon, dual):
     spread = ROUNDINGS * EPS * float(np.abs(dual) @ np.abs(X) @ np.abs(X).max(axis=0))
     error = ROUNDINGS * EPS * (float(np.linalg.norm(np.abs(dual) @ np.abs(X))) + np.sqrt(square))
     pulls = 2 * c * excess if squared else c * (np.abs(residuals) >= epsilon - size)
-    gap_rounding = error * (error + np.sqrt(2 * gap)) + size * float(np.abs(pulls - np.abs(dual)).sum() + c.sum() * size)
+    gap_rounding = error * (error + np.sqrt(2 * gap)) + size * float(
+        np.abs(pulls - np.abs(dual)).sum() + c.sum() * size
+    )
     gap_rounding += 8 * float(np.finfo(np.longdouble).eps * (losses.sum() + np.abs(dual) @ np.abs(y)))
     return Found(float(worst.max(initial=0.0)), gap, 0.5 * square + float(losses.sum()), size + spread, gap_rounding)
 

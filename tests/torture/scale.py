@@ -31,11 +31,7 @@ KERNELS = ("rbf", "rbf", "poly", "sigmoid")
 
 
 def cases():
-    return [
-        name
-        for name, subject in SUBJECTS.items()
-        if isinstance(subject.estimator, KernelEstimator | NystroemSVC)
-    ]
+    return [name for name, subject in SUBJECTS.items() if isinstance(subject.estimator, KernelEstimator | NystroemSVC)]
 
 
 def rows(rng, n, dtype):
