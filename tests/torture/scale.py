@@ -3,9 +3,10 @@
 Or a column of a constant up to 1e35 is added (RBF kernel).
 
 The model of the moved rows gives the labels of the model of the original rows, except near ties, or nearly the same
-values if it is a regressor, or it refuses the rows or warns. Rows are rounded first: the original rows are those that the moved rows stand for exactly. Learners that stop
-before the optimum may follow another path after one rounding error, so labels may differ as often as they do after a
-change of the original rows by rounding errors of the moved ones.
+values if it is a regressor, or it refuses the rows or warns. Rows are rounded first: the original rows are those that
+the moved rows stand for exactly. Learners that stop before the optimum may follow another path after one rounding
+error, so labels may differ as often as they do after a change of the original rows by rounding errors of the moved
+ones.
 """
 
 import warnings
@@ -84,20 +85,19 @@ def trial(case, rng, number):
         try:
             model = subject.new(gamma=gamma, **parameters).fit(A, y)
             twin = subject.new(gamma=other, **parameters).fit(B, y)
-            found = differing(model, A, twin.predict(B))
+            share = count_differing(model, A, twin.predict(B))
         except ValueError as error:
             require(str(error).strip(), "ValueError without a message")
             return "refused"
     if caught:
         return "warned"
-    share = found
     if share > DIFFERENT:
         share -= most_changes(rng, subject.new(gamma=gamma, **parameters), model, A, y, B)
     require(share <= DIFFERENT, f"{share:.3f} of the values differ: {parameters}, {gamma:.3g}, {np.abs(B).max():.3g}")
     return "works"
 
 
-def differing(model, A, found):
+def count_differing(model, A, found):
     """Share of predictions for A, by another model, that differ from those of a model."""
     expected = model.predict(A)
     if is_regressor(model):
@@ -119,5 +119,5 @@ def most_changes(rng, disturbed, model, A, y, B):
         noise = (size * 2.0 ** (number % 5) * rng.standard_normal(A.shape)).astype(A.dtype)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            shares.append(differing(model, A, disturbed.fit(A + noise, y).predict(A)))
+            shares.append(count_differing(model, A, disturbed.fit(A + noise, y).predict(A)))
     return max(shares)

@@ -269,7 +269,7 @@ class Published:
             lam = 2 * tau * float(m.true_lam[machine])
             # At the minimum for one width the violation is up to the width.
             most = None if m.kkt_tol is None else max(m.kkt_tol, 2 * tau)
-            reason = yield from self._reach(machine, lines, m.shape.widen(tau), lam, rounds, first, most)
+            yield from self._reach(machine, lines, m.shape.widen(tau), lam, rounds, first, most)
             gap = float(m.gap()[machine])
             if m._is_met(which).all():
                 return "gap" if m.kkt_tol is None else "kkt"
