@@ -485,8 +485,8 @@ template <class T> class Smo {
         for (Index p = 0; p < size_; ++p) set_room(s, p, positions[p]);
     }
 
-    /// Violations of a stretch of positions of one group, on either side of its middle. A loop of its own, with bounds
-    /// that the compiler knows not to change: this takes a fifth of the time of a small problem if it is not vectorised.
+    /// Violations of a stretch of positions of one group, on either side of its middle. A function of its own, whose
+    /// bounds do not change, is vectorised; otherwise this takes a tenth of the time of problems of 1,000 points.
     void measure_violations(int group, Index from, Index to) {
         const T middle = static_cast<T>(middle_[group]);
         const T *const values = v(), *const rise = up(group), *const fall = low(group);
