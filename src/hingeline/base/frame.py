@@ -92,7 +92,9 @@ class Frame:
         return float(np.clip(gamma / self.unit / self.unit, -STEEPEST, STEEPEST))
 
 
-def choose_frame(X: Any, kernel: Any, gamma: float, coef0: float, degree: float) -> Frame | None:
+def choose_frame(
+    X: Any, kernel: Any, gamma: float, coef0: float, degree: float, largest: float | None = None
+) -> Frame | None:
     """Frame for a kernel on rows X; None if they can be used as they are, or the core does not compute the kernel.
 
     Parameters
@@ -103,6 +105,8 @@ def choose_frame(X: Any, kernel: Any, gamma: float, coef0: float, degree: float)
         Kernel.
     gamma, coef0, degree : float
         Its parameters.
+    largest : float, default=None
+        :func:`largest_entry` of X, if it is known: it takes two passes over the rows.
 
     Returns
     -------
@@ -111,7 +115,7 @@ def choose_frame(X: Any, kernel: Any, gamma: float, coef0: float, degree: float)
     """
     if kernel not in COMPUTED:
         return None
-    largest = largest_entry(X)
+    largest = largest_entry(X) if largest is None else largest
     if not 0 < largest <= LARGEST or _is_moderate(X, largest, kernel, gamma, coef0, degree):
         return None
     single = X.dtype == np.float32
@@ -157,7 +161,9 @@ def largest_entry(X: Any) -> float:
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
-def warn_of_lost_digits(X: Any, frame: Frame | None, gamma: float, precision: Any = None) -> None:
+def warn_of_lost_digits(
+    X: Any, frame: Frame | None, gamma: float, precision: Any = None, largest: float | None = None
+) -> None:
     """Warn if rounding errors spoil the RBF kernel values of rows that are near one another.
 
     Parameters
@@ -170,9 +176,13 @@ def warn_of_lost_digits(X: Any, frame: Frame | None, gamma: float, precision: An
         Parameter of the kernel for X.
     precision : dtype, default=None
         Precision of kernel values; None: that of the rows in the frame.
+    largest : float, default=None
+        :func:`largest_entry` of X, if it is known.
     """
     rows, steepness = (X, gamma) if frame is None else (frame.apply(X), frame.gamma(gamma))
-    if _loses_digits(rows, steepness, float(np.finfo(precision or rows.dtype).eps)):
+    if frame is not None or largest is None:
+        largest = largest_entry(rows)
+    if _loses_digits(rows, steepness, float(np.finfo(precision or rows.dtype).eps), largest):
         warn(
             "Rounding errors spoil the RBF kernel on these rows: entries of X are too large for their differences. "
             + ("Pass X as a dense array, s" if sp.issparse(X) else "S")
@@ -180,13 +190,14 @@ def warn_of_lost_digits(X: Any, frame: Frame | None, gamma: float, precision: An
         )
 
 
-def _loses_digits(X: Any, gamma: float, precision: float) -> bool:
+def _loses_digits(X: Any, gamma: float, precision: float, largest: float) -> bool:
     """Whether rounding errors of squared norms change RBF kernel values of neighbouring rows in their frame.
 
     True if two rows of a sample are so near that their kernel value is not zero, and so large that the rounding error
-    of their squared distance is visible in it. `precision` is the relative rounding error of kernel values.
+    of their squared distance is visible in it. `precision` is the relative rounding error of kernel values, `largest`
+    the magnitude of the largest entry.
     """
-    rate, largest = 8 * precision * abs(gamma), largest_entry(X)
+    rate = 8 * precision * abs(gamma)
     if not largest <= LARGEST or rate * X.shape[1] * largest**2 <= EXPONENT_ERROR / 2:
         return False
     rows = X[_spread(X.shape[0], COMPARED_ROWS)]

@@ -13,7 +13,7 @@ from .. import _core
 from .._registry import COMPUTED, KERNELS, kernel_parameters
 from .._sklearn import n_samples
 from . import params
-from .frame import Frame, choose_frame, warn_of_lost_digits
+from .frame import Frame, choose_frame, largest_entry, warn_of_lost_digits
 from .labels import read_only
 from .objects import as_objects, is_objects
 from .rows import LARGEST, RowEstimator, blocks, flatten_column, require_array, require_finite, require_sound
@@ -126,9 +126,10 @@ class KernelEstimator(RowEstimator):
 
     def _set_frame(self, X: Any) -> None:
         """Set the frame in which the core computes kernel values. Warn if rounding errors spoil them in any frame."""
-        self._frame = choose_frame(X, self.kernel, self._gamma, float(self.coef0), int(self.degree))
+        largest = largest_entry(X) if self.kernel in COMPUTED else None
+        self._frame = choose_frame(X, self.kernel, self._gamma, float(self.coef0), int(self.degree), largest)
         if self.kernel == "rbf":
-            warn_of_lost_digits(X, self._frame, self._gamma)
+            warn_of_lost_digits(X, self._frame, self._gamma, largest=largest)
 
     def _matrix(self, X: Any) -> _core.Matrix:
         """Rows as the core takes them; for objects as many rows, whose entries have no meaning."""

@@ -293,20 +293,26 @@ struct Looks {
     Pair levels() const { return {of[0].level(), of[1].level()}; }
 };
 
-/// Coefficients within `rounding` of a bound count as at the bound.
-inline Looks look(const State& s, const Array<Index>& positions, double rounding = 0) {
+/// `Plain`: one group and no penalty, so that rise and fall are v.
+template <bool Plain> Looks look_at(const State& s, const Array<Index>& positions, double rounding) {
     Looks out;
     for (const Index i : positions) {
-        Look& l = out.of[s.group(i)];
-        const double beta = s.beta[i], rise = s.rise(i), fall = s.fall(i);
+        Look& l = out.of[Plain ? 0 : s.group(i)];
+        const double beta = s.beta[i], rise = Plain ? s.v[i] : s.rise(i), fall = Plain ? s.v[i] : s.fall(i);
         const bool up = s.upper[i] - beta > rounding, low = beta - s.lower[i] > rounding;
         if (up && rise > l.top) l.top = rise, l.top_at = i;
         if (low && fall < l.bottom) l.bottom = fall, l.bottom_at = i;
-        if (up && low && !(s.e > 0 && std::abs(beta) <= rounding)) ++l.free, l.free_mean += beta > 0 ? fall : rise;
+        if (up && low && (Plain || !(s.e > 0 && std::abs(beta) <= rounding)))
+            ++l.free, l.free_mean += beta > 0 ? fall : rise;
     }
     for (Look& l : out.of)
         if (l.free > 0) l.free_mean /= static_cast<double>(l.free);
     return out;
+}
+/// Coefficients within `rounding` of a bound count as at the bound.
+inline Looks look(const State& s, const Array<Index>& positions, double rounding = 0) {
+    const bool plain = s.e == 0 && s.groups() == 1;
+    return plain ? look_at<true>(s, positions, rounding) : look_at<false>(s, positions, rounding);
 }
 
 /// Levels of the solution whose look is `l`. If the upper bounds of both classes have the same sum (balanced classes
