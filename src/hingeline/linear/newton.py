@@ -238,6 +238,8 @@ class Newton:
 
     def record(self, which: np.ndarray) -> None:
         """Add the current state of machines to the history."""
+        if not len(which):
+            return  # without measuring, which takes as long as a test of the stopping rule
         seconds = time.perf_counter() - self.began
         value, gap = (self.value, self.gap) if self.measures is None else self.measures()
         for k in which.tolist():
