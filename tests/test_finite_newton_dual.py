@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn import svm
 
-from hingeline import LinearSVC
+from hingeline import LinearSVC, LinearSVR
+from hingeline.linear import dual
 
 from .watching import Recorder
 
@@ -35,14 +36,14 @@ def test_the_minimum_is_that_of_newton(loss, weighted, form):
         LinearSVC(C=0.01, loss=loss, tol=1e-8, solver=solver).fit(FORMS[form](X), y, sample_weight=weights)
         for solver in ("dual", "cg")
     ]
-    dual, newton = models
-    assert dual.solver_ == "dual" and dual.stop_reason_.tolist() == ["gap"]
-    np.testing.assert_allclose(dual.objective_, newton.objective_, rtol=3e-8)
-    np.testing.assert_allclose(dual.coef_, newton.coef_, atol=2e-4 * np.abs(newton.coef_).max())
-    assert 0 <= dual.duality_gap_[0] <= 1e-8 * dual.objective_[0]
-    made = dual.dual_coef_ @ X[dual.support_]
-    np.testing.assert_allclose(made, dual.coef_, atol=1e-5 * np.abs(dual.coef_).max())
-    np.testing.assert_allclose(dual.dual_coef_.sum(), dual.intercept_[0], atol=1e-6)
+    descent, newton = models
+    assert descent.solver_ == "dual" and descent.stop_reason_.tolist() == ["gap"]
+    np.testing.assert_allclose(descent.objective_, newton.objective_, rtol=3e-8)
+    np.testing.assert_allclose(descent.coef_, newton.coef_, atol=2e-4 * np.abs(newton.coef_).max())
+    assert 0 <= descent.duality_gap_[0] <= 1e-8 * descent.objective_[0]
+    made = descent.dual_coef_ @ X[descent.support_]
+    np.testing.assert_allclose(made, descent.coef_, atol=1e-5 * np.abs(descent.coef_).max())
+    np.testing.assert_allclose(descent.dual_coef_.sum(), descent.intercept_[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
@@ -66,10 +67,54 @@ def test_classes_and_threads(multi_class):
     assert models[0].history_["step"].max() == models[0].n_iter_
 
 
-def test_newton_continues_where_the_descent_is_slow():
+def counts(n=150, d=400, seed=0):
+    """Rows of very different lengths, as counts of words are, and labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(0.1, (n, d)) * np.round(np.exp(rng.normal(0, 1.5, (n, 1))))
+    return np.asarray(X, dtype=float), np.arange(n) % 3
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_slow_descents_make_newton_steps(loss, form, monkeypatch):
+    """With weights, and none of some rows; the number of machines side by side does not matter."""
+    X, y = counts()
+    weights = np.random.default_rng(1).integers(0, 3, len(y)) / 2.0
+    for name, value in (("SLICE", 1), ("FEW_PASSES", 2), ("MOST_PASSES", 3)):
+        monkeypatch.setattr(dual, name, value)
+    settings = {"C": 1.0, "loss": loss, "tol": 1e-9}
+    model = LinearSVC(**settings).fit(FORMS[form](X), y, sample_weight=weights)
+    assert model.solver_ == "dual" and set(model.stop_reason_) == {"gap"}
+    assert (model.duality_gap_ <= 1e-9 * model.objective_).all()
+    slices = np.bincount(model.history_["machine"])
+    threads = LinearSVC(n_jobs=3, **settings).fit(FORMS[form](X), y, sample_weight=weights)
+    np.testing.assert_array_equal(model.coef_, threads.coef_)
+    newton = LinearSVC(solver="cg", **settings | {"tol": 1e-7}).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.objective_, newton.objective_, rtol=1e-7)
+    monkeypatch.setattr(dual, "FEW_PASSES", 10**6)  # the descent alone
+    alone = LinearSVC(**settings).fit(FORMS[form](X), y, sample_weight=weights)
+    assert (slices <= np.bincount(alone.history_["machine"])).all() and slices.sum() < len(alone.history_["machine"])
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_slow_descents_of_regressors_make_newton_steps(loss, monkeypatch):
+    X, y = counts(60)
+    y = X @ np.random.default_rng(2).normal(size=X.shape[1]) / 10 + y
+    for name, value in (("SLICE", 1), ("FEW_PASSES", 2), ("MOST_PASSES", 3)):
+        monkeypatch.setattr(dual, name, value)
+    settings = {"C": 1.0, "epsilon": 0.3, "loss": loss, "tol": 1e-9}
+    model, newton = LinearSVR(**settings).fit(X, y), LinearSVR(solver="cg", **settings).fit(X, y)
+    assert model.solver_ == "dual" and model.stop_reason_ == "gap"
+    assert model.duality_gap_ <= 1e-9 * model.objective_
+    np.testing.assert_allclose(model.objective_, newton.objective_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("limit", ["MOST_FREE", "MOST_JUMPS"])
+def test_newton_continues_where_the_descent_is_slow(limit, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 100)) + 30 * rng.normal(size=100)  # nearly parallel rows
     y = rng.integers(0, 2, 80)
+    monkeypatch.setattr(dual, limit, 0)
     model = LinearSVC(C=100.0, solver="dual").fit(X, y)
     assert model.solver_ == "cg"
     assert model.stop_reason_.tolist() == ["gap"]

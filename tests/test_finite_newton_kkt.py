@@ -40,7 +40,7 @@ def test_the_violation_is_within_kkt_tol(loss, solver, multi_class):
     assert (model.kkt_violation_ <= 1e-5).all()
     assert (violations(model, X, y, s) <= 1.01e-5).all()
     assert_certified(model, X, y, s)
-    if solver != "gram":  # whose last step is exact
+    if solver != "gram" and (solver, loss) != ("dual", "squared"):  # whose last step is exact
         assert (LinearSVC(**options).fit(X, y, s).kkt_violation_ > 1e-5).any()
 
 

@@ -87,7 +87,7 @@ def test_a_callback_ends_training(solver, multi_class, loss):
     rng = np.random.default_rng(0)
     problem = Problem(rng.standard_normal((60, 200)), rng.integers(0, 3, 60), None, "double")
     for stop_at in (1, 2, 3):
-        model = LinearSVC(C=10.0, solver=solver, multi_class=multi_class, loss=loss, tol=1e-9)
+        model = LinearSVC(C=10.0, solver=solver, multi_class=multi_class, loss=loss, tol=1e-12)
         model.set_callbacks(Recorder(stop_at=stop_at)).fit(problem.X, problem.y)
         assert "stopped" in model.stop_reason_
         assert not compare_finite_newton(model, problem).wrong

@@ -152,20 +152,36 @@ auto pulls(LinearRows& x, Index machine) {
     return to_numpy(x.visit([&](auto& part) { return part.pulls(machine); }));
 }
 auto descend(LinearRows& x, Which which, Writable2<double> points, Loss clip, bool curved, double lam, double tol,
-             Index epochs) {
+             Index epochs, Index passes) {
     if (static_cast<Index>(points.shape(1)) != x.visit([](auto& p) { return p.length(); }))
         throw std::invalid_argument("a weight for every feature and threshold expected");
     const Ids machines = x.machines(which, points.shape(0));
     const dual_descent::Loss loss{clip_of(clip), curved};
     Session().run([&](Interrupt* i) {
-        x.visit([&](auto& p) { p.descend(machines, points.data(), x.descents, loss, lam, tol, epochs, x.threads, i); });
+        x.visit([&](auto& p) {
+            p.descend(machines, points.data(), x.descents, loss, lam, tol, epochs, passes, x.threads, i);
+        });
     });
     std::vector<double> out;
     for (Index q = 0; q < machines.count; ++q) {
         const auto& s = x.descents[static_cast<std::size_t>(machines[q])];
-        out.insert(out.end(), {static_cast<double>(s.epochs), s.objective, s.gap, s.violation});
+        const auto epochs_made = static_cast<double>(s.epochs), visits = static_cast<double>(s.visits);
+        out.insert(out.end(), {epochs_made, s.objective, s.gap, s.violation, visits});
     }
-    return to_numpy(std::move(out), {which.shape(0), 4});
+    return to_numpy(std::move(out), {which.shape(0), 5});
+}
+void put_multipliers(LinearRows& x, Index machine, Contiguous1<double> multipliers, Writable2<double> points, Loss clip,
+                     bool curved, double lam) {
+    x.machine(machine);
+    const auto place = static_cast<std::size_t>(machine);
+    if (place >= x.descents.size()) throw std::invalid_argument("call descend first");
+    const dual_descent::Loss loss{clip_of(clip), curved};
+    x.visit([&](auto& p) {
+        if (static_cast<Index>(multipliers.shape(0)) != p.rows() || static_cast<Index>(points.shape(1)) != p.length() ||
+            points.shape(0) != 1)
+            throw std::invalid_argument("a multiplier for every row and a weight for every feature expected");
+        p.put_multipliers(machine, multipliers.data(), points.data(), x.descents[place], loss, lam);
+    });
 }
 auto descended_pulls(LinearRows& x, Index machine) {
     x.machine(machine);
@@ -208,8 +224,11 @@ void bind_finite_newton(nb::module_& m) {
         .def("violation", &violation, nb::arg("which"), nb::arg("points"), nb::arg("margin"), nb::arg("curved"))
         .def("pulls", &pulls, nb::arg("machine"))
         .def("descend", &descend, nb::arg("which"), nb::arg("points"), nb::kw_only(), nb::arg("clip"),
-             nb::arg("curved"), nb::arg("lam"), nb::arg("tol"), nb::arg("epochs"),
-             "Dual coordinate descent. Returns epochs, objective, gap and violation of each machine.")
+             nb::arg("curved"), nb::arg("lam"), nb::arg("tol"), nb::arg("epochs"), nb::arg("passes"),
+             "Dual coordinate descent. Returns epochs, objective, gap, violation and visits of rows of each machine.")
+        .def("put_multipliers", &put_multipliers, nb::arg("machine"), nb::arg("multipliers"), nb::arg("points"),
+             nb::kw_only(), nb::arg("clip"), nb::arg("curved"), nb::arg("lam"),
+             "Let the descent of a machine go on from these multipliers; `points` is set to what they make up.")
         .def("descended_pulls", &descended_pulls, nb::arg("machine"))
         .def("largest_output", &largest_output, nb::arg("machine"));
 }

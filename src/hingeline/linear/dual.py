@@ -7,16 +7,22 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
 
 from .minimiser import Minimiser, choose_solver
-from .problem import Problem
+from .problem import MemoryRows, Problem
 from .sums import MemorySource
+from .systems import find_factor, solve_factored
 
-#: Epochs of one iteration: between them callbacks are called.
+#: Passes over the rows of one iteration: between them callbacks are called. Epochs over few rows are parts of a pass.
 SLICE = 10
-#: Newton's method continues from the point reached after `MOST_EPOCHS`, or after `FEW_EPOCHS` if at the rate of the
-#: last slice more than `MOST_EPOCHS` would be needed.
-MOST_EPOCHS, FEW_EPOCHS = 200, 50
+#: A machine makes Newton steps on its free multipliers after `MOST_PASSES`, or after `FEW_PASSES` if at the rate of the
+#: last slice more than `MOST_PASSES` would be needed: a factorisation of thousands of rows costs as much.
+MOST_PASSES, FEW_PASSES = 200, 50
+#: Epochs of a machine before Newton's method on the weights continues: half of `max_iter`, if that is more than this.
+MANY_EPOCHS = 200
+#: Multipliers of a Newton step at most, whose matrix then takes 128 MB, and Newton steps of a machine.
+MOST_FREE, MOST_JUMPS = 4096, 30
 #: Factor on the tolerance of the gap if the KKT violation is too large.
 STRICTER = 0.01
 
@@ -37,7 +43,8 @@ def prefers_dual(problem: Problem, points: np.ndarray | None, solver: str, max_i
 class Descent:
     """Dual coordinate descent of all machines of a minimiser.
 
-    Iterated as :class:`~hingeline.linear.newton.Newton` is.
+    Iterated as :class:`~hingeline.linear.newton.Newton` is. Few long rows among many make the descent slow. Machines
+    that would take too long make Newton steps on their free multipliers between the slices of the descent.
     """
 
     def __init__(self, minimiser: Minimiser) -> None:
@@ -45,46 +52,103 @@ class Descent:
         self.points = np.zeros_like(minimiser.newton.points)
         n_machines = len(self.points)
         self.objective, self.gap, self.violation = (np.full(n_machines, np.inf) for _ in range(3))
+        self.passes = np.zeros(n_machines)
+        self.jumps = np.zeros(n_machines, dtype=np.int64)
         self.left = np.arange(n_machines)
-        self.most = min(minimiser.max_iter, MOST_EPOCHS)
+        self.most = max_iter if (max_iter := minimiser.max_iter) <= MANY_EPOCHS else max(MANY_EPOCHS, max_iter // 2)
+        self.gave_up = False
         self.tol = minimiser.tol  # smaller after gaps that leave a KKT violation that is too large
         self.began = time.perf_counter()
 
     def iterate(self) -> bool:
         """Make some epochs of the machines that have not reached the tolerance. False at the end."""
-        m, newton, which = self.minimiser, self.minimiser.newton, self.left
-        epochs = min(SLICE, self.most - int(newton.n_iter[which].max(initial=0)))
-        if len(which) == 0 or epochs <= 0:
+        m, newton = self.minimiser, self.minimiser.newton
+        which = self.left[newton.n_iter[self.left] < self.most]
+        if len(which) == 0 or self.gave_up:
             return False
-        points = self.points[which]
+        points, before = self.points[which], (self.gap[which], self.passes[which], newton.n_iter[which])
         source, lam = cast(MemorySource, m.source), float(m.true_lam[0])
         clip, curved = m.shape
-        before = self.gap[which]
-        found = source.descend(which, points, clip=clip, curved=curved, lam=lam, tol=self.tol, epochs=epochs)
+        epochs = self.most - int(newton.n_iter[which].max())
+        found = source.descend(
+            which, points, clip=clip, curved=curved, lam=lam, tol=self.tol, epochs=epochs, passes=SLICE
+        )
         if not np.isfinite(found).all():
             raise FloatingPointError("numbers beyond the range of a double")
         # Only after the call: an interrupt must not leave the values of one point beside another point.
         self.points[which] = points
         newton.n_iter[which] = found[:, 0].astype(np.int64)
-        self.objective[which], self.gap[which], self.violation[which] = found[:, 1:].T
+        self.objective[which], self.gap[which], self.violation[which] = found[:, 1:4].T
+        self.passes[which] = found[:, 4] / m.problem.n_rows
         seconds = time.perf_counter() - self.began
         for machine in which.tolist():
             active = int(np.count_nonzero(source.descended_pulls(machine)))
             row = (int(newton.n_iter[machine]), seconds, self.objective[machine], self.gap[machine], active)
             newton.history.append((machine, *row))
         met = self._is_met(which)
-        self.left = which[~met]
-        if m.max_iter > MOST_EPOCHS and self._is_slow(self.left, before[~met]):
-            self.most = int(newton.n_iter[self.left].max())
+        self.left = np.setdiff1d(self.left, which[met], assume_unique=True)
+        slow = which[~met & self._are_slow(which, *before)]
+        at_end = (newton.n_iter[self.left] >= self.most).any() and self.most < m.max_iter
+        self.gave_up = at_end or not all(self._jump(machine) for machine in slow.tolist())
         return True
 
-    def _is_slow(self, which: np.ndarray, before: np.ndarray) -> bool:
-        """Whether machines would need too many epochs if gaps fell as from those one slice `before`."""
-        epochs, gap = self.minimiser.newton.n_iter[which], self.gap[which]
-        rate = np.minimum(gap / before, 0.999)
-        wanted = self.tol * self.objective[which]
-        slices = np.log(np.minimum(wanted / gap, 1.0)) / np.log(np.maximum(rate, 1e-3))
-        return bool(((epochs >= FEW_EPOCHS) & (epochs + SLICE * slices > MOST_EPOCHS)).any())
+    def _are_slow(self, which: np.ndarray, gap: np.ndarray, passes: np.ndarray, epochs: np.ndarray) -> np.ndarray:
+        """Whether machines would need too many passes or epochs if gaps fell as from those one slice before."""
+        made = self.minimiser.newton.n_iter[which]
+        some = (self.passes[which] >= FEW_PASSES) & (self.gap[which] > self.tol * self.objective[which])
+        rate = np.clip(np.divide(self.gap[which], gap, out=np.ones(len(which)), where=some), 1e-3, 0.999)
+        left = np.divide(self.tol * self.objective[which], self.gap[which], out=np.ones(len(which)), where=some)
+        slices = np.log(left, out=np.zeros(len(which)), where=left > 0) / np.log(rate)
+        too_many = self.passes[which] + slices * (self.passes[which] - passes) > MOST_PASSES
+        return some & (too_many | (made + slices * (made - epochs) > self.most))
+
+    def _jump(self, machine: int) -> bool:
+        """Newton step of a machine on its free multipliers, clipped to their bounds; False if these are too many."""
+        m, source = self.minimiser, cast(MemorySource, self.minimiser.source)
+        rows, lam, (clip, curved) = cast(MemoryRows, m.problem.rows), float(m.true_lam[0]), m.shape
+        signed = rows.weights[machine]
+        multipliers = np.divide(source.descended_pulls(machine), signed, out=np.zeros(len(signed)), where=signed != 0)
+        sizes = np.abs(multipliers) if clip.folded else multipliers
+        free = np.flatnonzero((signed != 0) & (sizes > clip.low) & (sizes < clip.high))
+        if not 0 < len(free) <= MOST_FREE or self.jumps[machine] >= MOST_JUMPS or not rows.has_features:
+            return False
+        self.jumps[machine] += 1
+        multipliers[free] = self._maximise(machine, free, multipliers[free])
+        point = self.points[machine : machine + 1]
+        source.put_multipliers(machine, multipliers, point, clip=clip, curved=curved, lam=lam)
+        return True
+
+    def _maximise(self, machine: int, free: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Free multipliers after a Newton step from `a`.
+
+        With Z the free rows times t and the roots of their weights s, the dual is a quadratic in c = sqrt(s) a with the
+        matrix ``Z Z' / lam + curved I``.
+        """
+        m = self.minimiser
+        rows, lam, (clip, curved) = cast(MemoryRows, m.problem.rows), float(m.true_lam[0]), m.shape
+        signed = rows.weights[machine][free]
+        roots, t = np.sqrt(np.abs(signed)), np.sign(signed)
+        side = np.sign(a) if clip.folded else np.ones(len(a))
+        Z = rows.chosen(free, np.abs(signed))
+        matrix = safe_sparse_dot(Z, Z.T, dense_output=True).astype(np.float64) * (t[:, np.newaxis] * t / lam)
+        slopes = roots * (side * clip.margin - (a if curved else 0.0)) - t * (Z @ self.points[machine])
+        if rows.targets is not None:
+            slopes += roots * rows.targets[free]
+        matrix.flat[:: len(matrix) + 1] += float(curved)
+        step = solve_factored(find_factor(matrix, 0.0)[0], slopes) / roots
+        along = roots * (side * np.clip(side * (a + step), clip.low, clip.high) - a)
+        if not slopes @ along > 0:  # the clipped step does not ascend: to the first bound
+            rising = side * step > 0
+            room = np.divide(
+                np.where(rising, clip.high - side * a, side * a - clip.low),
+                np.abs(step),
+                out=np.ones(len(a)),
+                where=step != 0,
+            )
+            along = roots * step * min(1.0, float(room.min()))
+        rise, bend = slopes @ along, along @ (matrix @ along)
+        size = side * (a + min(1.0, rise / bend if bend > 0 else 1.0) * along / roots)
+        return side * np.clip(size, clip.low, clip.high)  # against rounding
 
     def _is_met(self, which: np.ndarray) -> np.ndarray:
         """Whether machines have the gap and the violation wanted; otherwise the next epochs go to a smaller gap."""
@@ -114,7 +178,7 @@ class DualMinimiser(Minimiser):
         assert descent is not None
         yield descent
         self.newton.put(self.newton.all, descent.points)  # outputs of the rows
-        if len(descent.left) and descent.most < self.max_iter:
+        if descent.gave_up:
             self.descent, self.solver_name, self.seeded = None, "cg", True
             self.newton.n_iter[:] = 0
             yield from super().stages()

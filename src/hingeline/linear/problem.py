@@ -245,16 +245,21 @@ class MemoryRows(Rows):
         """Whether rows are their features, and have one loss."""
         return self.X is not None and self.landmarks is None and not self.ordered
 
-    def longest(self, some: np.ndarray, weights: np.ndarray, most: int) -> Any:
-        """The longest of some rows, times the roots of their weights, with the feature of the threshold."""
-        squares = row_norms(self.X, squared=True)
+    def chosen(self, some: np.ndarray, weights: np.ndarray) -> Any:
+        """Some rows, times the roots of their `weights`, with the feature of the threshold."""
         places = some if self.numbers is None else self.numbers[some]
-        longest = np.argsort(-weights[some] * squares[places], kind="stable")[:most]
-        roots = np.sqrt(weights[some[longest]])[:, np.newaxis]
-        chosen, offsets = self.X[places[longest]], np.full((len(longest), self.thresholds), -self.offset)
+        roots = np.sqrt(weights)[:, np.newaxis]
+        chosen, offsets = self.X[places], np.full((len(some), self.thresholds), -self.offset)
         if sp.issparse(chosen):
             return sp.csr_matrix(sp.hstack([chosen, offsets])).multiply(roots).tocsr()
         return np.hstack([chosen, offsets]) * roots
+
+    def longest(self, some: np.ndarray, weights: np.ndarray, most: int) -> Any:
+        """The longest of some rows as `chosen` returns them; `weights` are those of all rows."""
+        squares = row_norms(self.X, squared=True)
+        places = some if self.numbers is None else self.numbers[some]
+        longest = some[np.argsort(-weights[some] * squares[places], kind="stable")[:most]]
+        return self.chosen(longest, weights[longest])
 
     def samples(self, solver: str) -> list[Sample]:
         """One row in `THIN`, or in fewer where that leaves too few; none where it always does, or for other solvers.

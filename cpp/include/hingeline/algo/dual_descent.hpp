@@ -64,8 +64,9 @@ struct Loss {
 /// One machine: its multipliers, and what `run` has reached.
 struct State {
     std::vector<double> a;
-    Index epochs = 0;
+    Index epochs = 0, visits = 0;                  // visits: of single rows, which are fewer in a shrunk epoch
     double objective = 0, gap = 0, violation = 0;  // after `run`; violation: largest projected gradient
+    double norm = 0;                               // |beta|^2, updated step by step
     // Shrinking: rows in use, and the extremes of the projected gradient of the last epoch.
     std::vector<Index> rows;
     double high = 0, low = 0;
@@ -82,20 +83,30 @@ template <class T> class Descent {
         for (Index i = 0; i < data.n; ++i) norms_[size(i)] = squares(i) + own;
     }
 
-    /// At most `epochs` epochs of machine k, until the gap is at most tol times the objective. beta has `length`
-    /// values.
-    void run(Index k, State& s, double* beta, double tol, Index epochs, Interrupt* interrupt) const {
+    /// At most `epochs` epochs of machine k, and as many as `visits` visits of rows pay for, until the gap is at most
+    /// tol times the objective. beta has `length` values.
+    void run(Index k, State& s, double* beta, double tol, Index epochs, Index visits, Interrupt* interrupt) const {
         if (s.a.empty()) start(s);
-        for (Index epoch = 0; epoch < epochs; ++epoch) {
+        const Index end = s.visits + visits;
+        for (Index epoch = 0; epoch < epochs && s.visits < end; ++epoch) {
             if (!pass(k, s, beta, interrupt)) return;
-            const double norm = lambda_ / 2 * inner(beta);
-            if (s.gap <= tol * (s.objective + norm) || s.rows.empty()) {
+            if (s.gap <= tol * (s.objective + lambda_ / 2 * s.norm) || s.rows.empty()) {
                 if (!measure(k, s, beta, interrupt)) return;
                 if (s.gap <= tol * s.objective) return;
                 use_all(s);
             }
         }
         measure(k, s, beta, interrupt);
+    }
+
+    /// Go on from multipliers a of machine k; sets beta to what they make up.
+    void put(Index k, State& s, const double* a, double* beta) const {
+        s.a.assign(a, a + data_.n);
+        use_all(s);
+        std::fill(beta, beta + data_.length(), 0.0);
+        for (Index i = 0; i < data_.n; ++i)
+            if (a[i] != 0) add(i, data_.plane(k)[i] * a[i] / lambda_, beta);
+        s.norm = inner(beta);
     }
 
   private:
@@ -136,9 +147,14 @@ template <class T> class Descent {
             if (inside == 0) continue;
             const double bend = (loss_.curved ? 1.0 : 0.0) + weight * norms_[size(i)] / lambda_;
             const double next = bend > 0 ? loss_.step(u, a, bend) : sign * loss_.clip.high;
-            if (next != a) add(i, weights[i] * (next - a) / lambda_, beta);
-            a = next;
+            if (next != a) {
+                const double factor = weights[i] * (next - a) / lambda_;
+                s.norm += factor * (2 * (t * u + target(i)) + factor * norms_[size(i)]);
+                add(i, factor, beta);
+                a = next;
+            }
         }
+        s.visits += static_cast<Index>(s.rows.size());
         s.rows.resize(kept);
         ++s.epochs;
         if (loss_.clip.folded) high = std::max(high, -low), low = -high;
@@ -160,7 +176,8 @@ template <class T> class Descent {
             const double sign = loss_.sign(u, a);
             s.violation = std::max(s.violation, std::abs(project(sign * a, slope(sign * u, sign * a))));
         }
-        s.objective = losses + lambda_ / 2 * inner(beta), s.gap = gap;
+        s.norm = inner(beta);
+        s.objective = losses + lambda_ / 2 * s.norm, s.gap = gap;
         return true;
     }
     double slope(double u, double a) const { return u + (loss_.curved ? a : 0.0) - loss_.clip.margin; }
@@ -189,8 +206,9 @@ template <class T> class Descent {
         double out = 0;
         std::visit([&](const auto& rows) { dot(rows, number(i), beta, out); }, data_.rows);
         if (data_.m.thresholds) out -= data_.m.offset * beta[data_.d];
-        return data_.m.targets ? out - data_.m.targets[i] : out;
+        return out - target(i);
     }
+    double target(Index i) const { return data_.m.targets ? data_.m.targets[i] : 0.0; }
     void add(Index i, double factor, double* beta) const {
         std::visit([&](const auto& rows) { add(rows, number(i), factor, beta); }, data_.rows);
         if (data_.m.thresholds) beta[data_.d] -= factor * data_.m.offset;

@@ -114,20 +114,26 @@ template <class T> class Part {
         return chosen_sums().diagonal(curved(k), interrupt);
     }
 
-    /// At most `epochs` epochs of dual coordinate descent of machines `which`, from the points b that their `states`
-    /// made up (zero at first) to a gap of tol times the objective.
+    /// At most `epochs` epochs of dual coordinate descent of machines `which`, and about `passes` times n visits of
+    /// rows at most, from the points b that their `states` made up (zero at first) to a gap of tol times the objective.
     void descend(Ids which, double* b, std::vector<dual_descent::State>& states, dual_descent::Loss loss, double lambda,
-                 double tol, Index epochs, int threads, Interrupt* interrupt) {
+                 double tol, Index epochs, Index passes, int threads, Interrupt* interrupt) {
         const dual_descent::Descent<T> descent(data_, loss, lambda);
         states.resize(size(machines()));
         std::vector<double> made(size(which.count), 0.0);
         run_tasks(which.count, threads, interrupt, [&](Index q, int) {
             dual_descent::State& s = states[size(which[q])];
-            const Index before = s.epochs;
-            descent.run(which[q], s, b + q * length(), tol, epochs, interrupt);
-            made[size(q)] = static_cast<double>(s.epochs - before);
+            const Index before = s.visits;
+            descent.run(which[q], s, b + q * length(), tol, epochs, passes * data_.n, interrupt);
+            made[size(q)] = static_cast<double>(s.visits - before) / static_cast<double>(data_.n);
         });
         passes_ += made.empty() ? 0.0 : *std::max_element(made.begin(), made.end());
+    }
+    /// Let the descent of machine k go on from multipliers a; sets the point b to what they make up.
+    void put_multipliers(Index k, const double* a, double* b, dual_descent::State& s, dual_descent::Loss loss,
+                         double lambda) {
+        passes_ += 1;
+        dual_descent::Descent<T>(data_, loss, lambda).put(k, s, a, b);
     }
     /// s a t of every row for a machine with these multipliers.
     std::vector<double> pulls(Index k, const dual_descent::State& s) const {
