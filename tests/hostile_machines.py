@@ -178,7 +178,8 @@ def examine(seed):
     if reason == "tol" and found > tol * 1.01 + rounding:
         faults.append(f"violation {found:.3g} exceeds tol (published {published:.3g})")
     value, size = oracle.objective(problem, beta), max(np.abs(beta).sum(), np.abs(problem.total).sum())
-    if abs(value - np.ravel(model.dual_objective_)[0]) > 1e-3 * abs(value) + rounding * size:
+    single = rounding * 2.0**22  # the slopes of points far from the margin have kernel values in single precision
+    if abs(value - np.ravel(model.dual_objective_)[0]) > 1e-3 * abs(value) + single * size:
         faults.append(f"dual objective {value:.9g}, published {np.ravel(model.dual_objective_)[0]:.9g}")
     width, published = (problem.upper - problem.lower).sum(), np.ravel(model.duality_gap_)[0]
     near = 1e-3 * abs(published) + 0.01 * tol * size + rounding * width + 1e-6 * abs(value)

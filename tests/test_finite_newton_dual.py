@@ -91,7 +91,8 @@ def test_slow_descents_make_newton_steps(loss, form, monkeypatch):
     np.testing.assert_array_equal(model.coef_, threads.coef_)
     newton = LinearSVC(solver="cg", **settings | {"tol": 1e-7}).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(model.objective_, newton.objective_, rtol=1e-7)
-    monkeypatch.setattr(dual, "FEW_PASSES", 10**6)  # the descent alone
+    for name in ("FEW_PASSES", "FEW_EPOCHS"):  # the descent alone
+        monkeypatch.setattr(dual, name, 10**6)
     alone = LinearSVC(**settings).fit(FORMS[form](X), y, sample_weight=weights)
     assert (slices <= np.bincount(alone.history_["machine"])).all() and slices.sum() < len(alone.history_["machine"])
 

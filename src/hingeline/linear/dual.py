@@ -14,11 +14,13 @@ from .problem import MemoryRows, Problem
 from .sums import MemorySource
 from .systems import find_factor, solve_factored
 
-#: Passes over the rows of one iteration: between them callbacks are called. Epochs over few rows are parts of a pass.
-SLICE = 10
-#: A machine makes Newton steps on its free multipliers after `MOST_PASSES`, or after `FEW_PASSES` if at the rate of the
-#: last slice more than `MOST_PASSES` would be needed: a factorisation of thousands of rows costs as much.
-MOST_PASSES, FEW_PASSES = 200, 50
+#: Passes over the rows, and epochs, of one iteration at most: between them callbacks are called. Epochs over few rows
+#: are parts of a pass.
+SLICE, SLICE_EPOCHS = 10, 50
+#: A machine makes Newton steps on its free multipliers if it would need more than `MOST_PASSES` in all, or more epochs
+#: than it may make, at the rate of the last slice: a factorisation of thousands of rows costs as much. This is judged
+#: after `FEW_PASSES` or `FEW_EPOCHS`.
+MOST_PASSES, FEW_PASSES, FEW_EPOCHS = 200, 50, 100
 #: Epochs of a machine before Newton's method on the weights continues: half of `max_iter`, if that is more than this.
 MANY_EPOCHS = 200
 #: Multipliers of a Newton step at most, whose matrix then takes 128 MB, and Newton steps of a machine.
@@ -69,7 +71,7 @@ class Descent:
         points, before = self.points[which], (self.gap[which], self.passes[which], newton.n_iter[which])
         source, lam = cast(MemorySource, m.source), float(m.true_lam[0])
         clip, curved = m.shape
-        epochs = self.most - int(newton.n_iter[which].max())
+        epochs = min(SLICE_EPOCHS, self.most - int(newton.n_iter[which].max()))
         found = source.descend(
             which, points, clip=clip, curved=curved, lam=lam, tol=self.tol, epochs=epochs, passes=SLICE
         )
@@ -95,7 +97,8 @@ class Descent:
     def _are_slow(self, which: np.ndarray, gap: np.ndarray, passes: np.ndarray, epochs: np.ndarray) -> np.ndarray:
         """Whether machines would need too many passes or epochs if gaps fell as from those one slice before."""
         made = self.minimiser.newton.n_iter[which]
-        some = (self.passes[which] >= FEW_PASSES) & (self.gap[which] > self.tol * self.objective[which])
+        some = (self.passes[which] >= FEW_PASSES) | (made >= FEW_EPOCHS)
+        some &= self.gap[which] > self.tol * self.objective[which]
         rate = np.clip(np.divide(self.gap[which], gap, out=np.ones(len(which)), where=some), 1e-3, 0.999)
         left = np.divide(self.tol * self.objective[which], self.gap[which], out=np.ones(len(which)), where=some)
         slices = np.log(left, out=np.zeros(len(which)), where=left > 0) / np.log(rate)

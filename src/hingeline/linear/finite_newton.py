@@ -178,10 +178,11 @@ class LinearSVC(LinearClassifier):
         How to solve Newton's systems. 'gram': Cholesky on the Hessian, which is updated by the rows that change. 'cg':
         preconditioned conjugate gradients on the rows. 'dual': coordinate descent on the dual, with Newton steps on the
         free multipliers where it is slow; for fewer rows than features. It starts from zero: with a warm start or Dask
-        collections it means 'cg', as it does after many such steps or with very many free multipliers. 'auto':
-        the one expected to be faster. These do not change the result by more than `tol`. 'paper': Appendix A of the paper, iterate for iterate, with one thread and X in memory: CGLS,
-        line search by sorted breakpoints, both heuristics of section 4.6 unless there is a warm start, and a stop when
-        the norm of the gradient is at most `tol` times the root of the sum of squared residuals (equation 13).
+        collections it means 'cg', as it does after many such steps or with very many free multipliers. 'auto': the
+        one expected to be faster. These do not change the result by more than `tol`. 'paper': Appendix A of the paper,
+        iterate for iterate, with one thread and X in memory: CGLS, line search by sorted breakpoints, both heuristics
+        of section 4.6 unless there is a warm start, and a stop when the norm of the gradient is at most `tol` times the
+        root of the sum of squared residuals (equation 13).
         'plain': the same without the heuristics. With ``penalty='l1'`` models of the losses are minimised by
         coordinate descent: on their Hessians ('gram'), or on the columns of X ('columns'); 'auto' chooses one of these.
     warm_start : bool, default=False

@@ -111,26 +111,34 @@ template <class T> class Smo {
 
     template <class Form, class L> SmoEnd pairs(State& s, const Array<Index>& positions, const L& local, double tol,
                                                 Index most, std::vector<SumScratch<T>>& scratch, Interrupt* interrupt) {
+        if (s.groups() == 1) return pairs<Form, 1>(s, positions, local, tol, most, scratch, interrupt);
+        return pairs<Form, 2>(s, positions, local, tol, most, scratch, interrupt);
+    }
+    /// `Groups` is a constant: a step of a small problem takes some hundred cycles.
+    template <class Form, int Groups, class L> SmoEnd pairs(State& s, const Array<Index>& positions, const L& local,
+                                                            double tol, Index most, std::vector<SumScratch<T>>& scratch,
+                                                            Interrupt* interrupt) {
         using K = typename Form::Value;
         constexpr bool fine = std::is_same_v<K, T>;
         const auto row_of = [&](Index p) { return row<K>(s, p, local, scratch); };
-        std::array<Top, 2> top = advance<Form>(nullptr, nullptr, 0.0);
+        std::array<Top, 2> top = advance<Form, Groups>(nullptr, nullptr, 0.0);
         gap_ = {};
         for (Index step = 0;; ++step) {
             if (step % poll_every == 0 && interrupt && interrupt->requested()) return SmoEnd::interrupted;
-            for (const int g : {0, 1}) middle_[g] = top[g].value - 0.5 * gap_[g];
-            if (top[0].at < 0 && top[1].at < 0) return SmoEnd::tolerance;
+            for (int g = 0; g < Groups; ++g) middle_[g] = top[g].value - 0.5 * gap_[g];
+            if (top[0].at < 0 && (Groups == 1 || top[1].at < 0)) return SmoEnd::tolerance;
             if constexpr (fine)
                 if (const Index made = free_points(s, positions, step, most, row_of, interrupt); made >= 0) {
-                    top = advance<Form>(nullptr, nullptr, 0.0);
+                    top = advance<Form, Groups>(nullptr, nullptr, 0.0);
                     if (made > 0) {
                         step += made - 1;
                         continue;
                     }
                 }
             Choice best;
-            for (int g = 0; g < s.groups(); ++g) {
-                const Choice found = partner<Form>(g, top[g], row_of);
+            const K* row_i = nullptr;
+            for (int g = 0; g < Groups; ++g) {
+                const Choice found = partner<Form, Groups>(g, top[g], row_of, row_i);
                 gap_[g] = found.gap;
                 if (found.gap > tol && (best.i < 0 || found.gain() > best.gain())) best = found;
             }
@@ -147,8 +155,8 @@ template <class T> class Smo {
             if (s.beta[a] == before && s.beta[b] == other) return SmoEnd::rounding;
             note_change(s, i, a), note_change(s, j, b);
             pace_.gain += d * (fall - 0.5 * d * curve);
-            const K* const row_i = row_of(i);  // before that of j: rows used last are kept
-            top = advance<Form>(row_i, row_of(j), d);
+            if (Groups == 2) row_i = row_of(i);  // rows used last are kept when that of j is computed
+            top = advance<Form, Groups>(row_i, row_of(j), d);
             ++s.steps;
         }
     }
@@ -162,25 +170,26 @@ template <class T> class Smo {
     Index begin_of(int group) const { return group == 0 ? 0 : split_ / pass_step * pass_step; }
     Index end_of(int group) const { return group == 0 ? std::min(size_, padded(split_)) : size_; }
 
-    /// The partner of the top of a group.
-    template <class Form, class RowOf> Choice partner(int group, const Top& top, RowOf&& row_of) {
-        using K = typename Form::Value;
+    /// The partner of the top of a group, and the row of the top.
+    template <class Form, int Groups, class RowOf>
+    Choice partner(int group, const Top& top, RowOf&& row_of, const typename Form::Value*& row_i) {
         if (top.at < 0) return {};
-        const Index i = top.at, from = begin_of(group);
-        const K* const row_i = row_of(i);
+        const Index i = top.at, from = Groups == 1 ? 0 : begin_of(group), end = Groups == 1 ? size_ : end_of(group);
+        row_i = row_of(i);
         const double own = static_cast<double>(diagonal()[i]);
         const auto [at, gap] = Form::partner(v() + from, row_i + from, even_ ? nullptr : diagonal() + from,
-                                             low(group) + from, top.value, own, end_of(group) - from);
+                                             low(group) + from, top.value, own, end - from);
         if (at < 0) return {.i = i, .gap = gap};
         const Index j = from + at;
         const double fall = top.value - (static_cast<double>(v()[j]) + static_cast<double>(low(group)[j]));
         return {i, j, fall, Form::curve(own, static_cast<double>(diagonal()[j]), row_i[j]), gap};
     }
     /// v -= d (K_i - K_j), unless the rows are null; the top of each group.
-    template <class Form>
+    template <class Form, int Groups>
     std::array<Top, 2> advance(const typename Form::Value* row_i, const typename Form::Value* row_j, double d) {
-        std::array<Top, 2> top{Form::rise(v(), row_i, row_j, d, up(0), end_of(0)), {-infinity, -1}};
-        if (split_ == size_) return top;
+        const Index end = Groups == 1 ? size_ : end_of(0);
+        std::array<Top, 2> top{Form::rise(v(), row_i, row_j, d, up(0), end), {-infinity, -1}};
+        if (Groups == 1 || split_ == size_) return top;
         const auto later = [](Top one, Index from) { return Top{one.value, one.at < 0 ? one.at : one.at + from}; };
         const Index from = begin_of(1), to = padded(split_);
         if (from < to) top[1] = later(Form::rise(v() + from, nullptr, nullptr, 0.0, up(1) + from, to - from), from);
