@@ -220,7 +220,7 @@ def compared(done: Results) -> str:
         mine = found["hingeline"]
         for who in job.contestants:
             first = results[who][0]
-            row = [job.name, who, f"{first['rows']:,} x {first['features']:,}"]
+            row = [f"{job.name}, {who}", f"{first['rows']:,} x {first['features']:,}"]
             own = found[who]
             if own is None:
                 last = min(first["fits"], key=lambda fit: excess(fit, best))
@@ -232,7 +232,7 @@ def compared(done: Results) -> str:
                 row += [number(own[0]), ratio, number(own[1]["tol"]), number(excess(own[1], best), 2)]
                 row += [own[1]["remarks"]]
             rows.append(row)
-    head = ["data", "contestant", "rows x features", "CPU s", "ratio", "tolerance", "above the best", "remarks"]
+    head = ["data, contestant", "rows x features", "CPU s", "ratio", "tolerance", "above the best", "remarks"]
     return table(head, rows)
 
 

@@ -208,8 +208,8 @@ def compared(done: Results) -> str:
             cpu, first = median(results[who]), results[who][0]
             columns = (("support", 6), ("steps", 7), ("dual", 9), ("violation", 2))
             rest = [number(first.get(key), digits) for key, digits in columns]
-            rows.append([job.name, who, number(first["rows"]), number(cpu), number(cpu / ours, 3), *rest])
-    head = ["case", "contestant", "rows", "CPU s", "ratio", "support vectors", "steps", "dual objective", "violation"]
+            rows.append([f"{job.name}, {who}", number(first["rows"]), number(cpu), number(cpu / ours, 3), *rest])
+    head = ["case, contestant", "rows", "CPU s", "ratio", "support vectors", "steps", "dual objective", "violation"]
     return table(head, rows)
 
 
@@ -228,9 +228,9 @@ def searches(done: Results) -> str:
         for who in job.contestants:
             first, cpu = results[who][0], median(results[who])
             apart = max(abs(a - b) for a, b in zip(first["scores"], usual, strict=True))
-            rows.append([job.name, who, number(first["fits"]), number(cpu), number(cpu / ours, 3)])
+            rows.append([f"{job.name}, {who}", number(first["fits"]), number(cpu), number(cpu / ours, 3)])
             rows[-1] += [number(max(first["scores"]), 6), number(apart, 2)]
-    head = ["search", "contestant", "fits", "CPU s", "ratio", "best mean R2", "largest difference of a mean R2"]
+    head = ["search, contestant", "fits", "CPU s", "ratio", "best mean R2", "largest difference of a mean R2"]
     return table(head, rows)
 
 
