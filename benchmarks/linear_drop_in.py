@@ -224,7 +224,7 @@ def compared(done: Results) -> str:
             own = found[who]
             if own is None:
                 last = min(first["fits"], key=lambda fit: excess(fit, best))
-                more = "" if mine is None else f"> {number(last['seconds'] / mine[0], 3)}"
+                more = f"> {number(last['seconds'] / mine[0], 3)}" if mine and last["seconds"] > mine[0] else ""
                 row += ["not reached", more, number(last["tol"]), number(excess(last, best), 2)]
                 row += [f"{last['remarks']}; {number(last['seconds'])} s"]
             else:
