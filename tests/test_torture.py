@@ -112,7 +112,7 @@ def test_numbers_notice_a_silent_violation(monkeypatch):
 
 def test_scale_notices_a_model_without_a_frame(monkeypatch):
     monkeypatch.setattr(kernel, "choose_frame", lambda X, *parameters: None)
-    assert any("of the labels differ" in fault for fault in faults(scale, "scale", "WorstViolatorSVC", 20))
+    assert any("of the values differ" in fault for fault in faults(scale, "scale", "WorstViolatorSVC", 20))
 
 
 def test_gaps_notice_the_gap_of_another_point(monkeypatch):
