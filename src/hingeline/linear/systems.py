@@ -231,7 +231,7 @@ class LongRows:
         self.active, self.lam = active, lam
         own = np.asarray((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum(axis=0)).ravel()
         self.root = (lam * (lam + np.maximum(diagonal - own, 0.0))) ** -0.25
-        self.Z = Z @ sp.diags_array(self.root)
+        self.Z = Z @ sp.diags(self.root)
         products = safe_sparse_dot(self.Z, self.Z.T, dense_output=True).astype(np.float64)
         self.factor, _ = find_factor(products, 1.0)
 
