@@ -185,7 +185,7 @@ def test_attributes_that_do_not_fit_together_are_a_value_error(model, name, valu
     X, y = rng.standard_normal((30, 3)), np.arange(30) % 3
     state = model.fit(X @ X.T if getattr(model, "kernel", "") == "precomputed" else X, y).__getstate__()
     type(model)().__setstate__(state)
-    with pytest.raises(ValueError, match=r"damaged|parameter of NystroemMap|group sizes must|must have shape"):
+    with pytest.raises(ValueError, match=r"damaged|parameter of |group sizes must|must have shape"):
         type(model)().__setstate__({**state, name: value})
 
 

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
-from .._registry import COMPUTED
 from .._sklearn import n_samples
 from ..base import params
 from ..base.kernel import FeatureWeights
@@ -69,9 +68,9 @@ class EngineEstimator(WeightedSamples, FeatureWeights):
 
     def _check_saved(self) -> None:
         super()._check_saved()
-        own = vars(self)
-        known = self.kernel == "precomputed" or self.kernel in COMPUTED
-        require_sound("dual_coef_" not in own or known or "X_fit_" in own, "X_fit_ is missing")
+        if "dual_coef_" in vars(self):
+            params.check_one(self, "kernel", self.kernel, self._rules["kernel"])
+            require_sound(not callable(self.kernel) or "X_fit_" in vars(self), "X_fit_ is missing")
 
     # ---- decisions -----------------------------------------------------------------------------------
 
