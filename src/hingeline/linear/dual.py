@@ -25,6 +25,8 @@ MOST_PASSES, FEW_PASSES, FEW_EPOCHS = 200, 50, 100
 MANY_EPOCHS = 200
 #: Multipliers of a Newton step at most, whose matrix then takes 128 MB, and Newton steps of a machine.
 MOST_FREE, MOST_JUMPS = 4096, 30
+#: Rounds of one Newton step: multipliers that meet a bound stay there, and the others go on.
+MOST_ROUNDS = 10
 #: Factor on the tolerance of the gap if the KKT violation is too large.
 STRICTER = 0.01
 
@@ -122,7 +124,7 @@ class Descent:
         return True
 
     def _maximise(self, machine: int, free: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Free multipliers after a Newton step from `a`.
+        """Free multipliers after a Newton step from `a`, repeated without those that have met a bound.
 
         With Z the free rows times t and the roots of their weights s, the dual is a quadratic in c = sqrt(s) a with the
         matrix ``Z Z' / lam + curved I``.
@@ -138,20 +140,28 @@ class Descent:
         if rows.targets is not None:
             slopes += roots * rows.targets[free]
         matrix.flat[:: len(matrix) + 1] += float(curved)
-        step = solve_factored(find_factor(matrix, 0.0)[0], slopes) / roots
-        along = roots * (side * np.clip(side * (a + step), clip.low, clip.high) - a)
-        if not slopes @ along > 0:  # the clipped step does not ascend: to the first bound
-            rising = side * step > 0
-            room = np.divide(
-                np.where(rising, clip.high - side * a, side * a - clip.low),
-                np.abs(step),
-                out=np.ones(len(a)),
-                where=step != 0,
-            )
-            along = roots * step * min(1.0, float(room.min()))
-        rise, bend = slopes @ along, along @ (matrix @ along)
-        size = side * (a + min(1.0, rise / bend if bend > 0 else 1.0) * along / roots)
-        return side * np.clip(size, clip.low, clip.high)  # against rounding
+        inside = np.ones(len(a), dtype=bool)
+        for _ in range(MOST_ROUNDS):
+            some = np.flatnonzero(inside)
+            step = np.zeros(len(a))
+            step[some] = solve_factored(find_factor(matrix[np.ix_(some, some)], 0.0)[0], slopes[some]) / roots[some]
+            end = side * np.clip(side * (a + step), clip.low, clip.high)
+            along = roots * (end - a)
+            if not slopes @ along > 0:  # the clipped step does not ascend: to the first bound
+                rising = side * step > 0
+                room = np.where(rising, clip.high - side * a, side * a - clip.low)
+                share = np.divide(room, np.abs(step), out=np.ones(len(a)), where=step != 0)
+                along = roots * step * min(1.0, float(share.min()))
+            turned = matrix @ along
+            rise, bend = slopes @ along, along @ turned
+            length = min(1.0, rise / bend if bend > 0 else 1.0)
+            # Clipped again, against rounding.
+            a = side * np.clip(side * (a + length * along / roots), clip.low, clip.high)
+            slopes -= length * turned
+            before, inside = inside, inside & (side * a > clip.low) & (side * a < clip.high)
+            if (inside == before).all() or not inside.any():
+                break
+        return a
 
     def _is_met(self, which: np.ndarray) -> np.ndarray:
         """Whether machines have the gap and the violation wanted; otherwise the next epochs go to a smaller gap."""
