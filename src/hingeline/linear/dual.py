@@ -154,12 +154,12 @@ class Descent:
                 along = roots * step * min(1.0, float(share.min()))
             turned = matrix @ along
             rise, bend = slopes @ along, along @ turned
-            length = min(1.0, rise / bend if bend > 0 else 1.0)
+            length = rise / bend if bend > 1.8 * rise else 1.0  # the whole step ascends: it ends at the bounds
             # Clipped again, against rounding.
             a = side * np.clip(side * (a + length * along / roots), clip.low, clip.high)
             slopes -= length * turned
             before, inside = inside, inside & (side * a > clip.low) & (side * a < clip.high)
-            if (inside == before).all() or not inside.any():
+            if (length == 1.0 and (inside == before).all()) or not inside.any():
                 break
         return a
 
