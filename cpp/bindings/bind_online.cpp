@@ -107,6 +107,13 @@ void bind_lasvm(nb::module_& m) {
             },
             nb::arg("source"), nb::arg("chunk"), nb::kw_only(), nb::arg("threads"),
             "Add losses outside the expansion to the gaps. Returns the examples with a loss.")
+        .def(
+            "settle",
+            [](L& l, const PySource& source, int threads) {
+                l.change([&](Lasvm& model, Interrupt* interrupt) { model.settle(source.source, threads, interrupt); });
+            },
+            nb::arg("source"), nb::kw_only(), nb::arg("threads"), "Reduce the gaps in a limited number of steps.")
+        .def_prop_ro("n_lowered", [](L& l) { return l.read([](Lasvm& model) { return model.n_lowered(); }); })
         .def("forget_outside", [](L& l) { l.change([](Lasvm& model, Interrupt*) { model.forget_outside(); }); })
         .def(
             "finish",

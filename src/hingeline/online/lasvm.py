@@ -322,6 +322,8 @@ class LasvmTraining(FitTraining):
             return True
         if self.estimator.tol is not None:
             self._finish()
+        else:
+            self.core.settle(self.source, threads=self.threads)
         return False
 
     def _examples(self, rows: np.ndarray) -> tuple[Any, ...]:

@@ -47,7 +47,7 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
     const char* names[] = {"alpha", "gradient", "lower", "upper", "box", "diagonal"};
     for (int k = 0; k < online::line::count; ++k) a.array(names[k], s.lines[k], s.n);
     a("ascent_gap", s.ascent.gap), a("ascent_worst", s.ascent.worst), a("ascent_at", s.ascent.at);
-    a("intercept", s.b), a("target", s.target), a("largest", s.largest), a("last_margin", s.last_margin);
+    a("share", s.share), a("intercept", s.b), a("target", s.target), a("largest", s.largest), a("last_margin", s.last_margin);
     a("visited", s.visited), a("steps", s.steps), a("refreshed_at", s.refreshed_at), a("note_every", s.note_every);
     a("kernel_evals", s.kernel_evals), a("kernel_needed", s.kernel_needed);
     a("kernel_recomputed", s.kernel_recomputed), a("reason", s.reason);
@@ -65,6 +65,7 @@ inline void check(Machine& m) {
         require_sound(
             static_cast<int>(s.zone[t]) >= 0 && static_cast<int>(s.zone[t]) <= 2 && (s.dead[t] == 0 || s.dead[t] == 1),
             "zone or dead");
+    require_sound(s.share > 0 && s.share <= 1, "share");
     require_sound(s.ascent.at >= -1 && s.ascent.at < s.n, "ascent_at");
     for (const Index count : {s.visited, s.steps, s.refreshed_at, s.kernel_evals, s.kernel_needed, s.kernel_recomputed})
         require_sound(is_count(count), "counts");
@@ -83,7 +84,7 @@ inline void check(Machine& m) {
 class Lasvm : public Ensemble<Machine> {
   public:
     static constexpr const char* kind = "lasvm";
-    static constexpr Index version = 1;
+    static constexpr Index version = 2;
 
     Lasvm(Variant variant, bool one_vs_rest) : Ensemble(one_vs_rest), variant_(variant) {}
     Lasvm like() const {
@@ -126,6 +127,22 @@ class Lasvm : public Ensemble<Machine> {
             });
         });
         return steps.empty() ? 0 : *std::max_element(steps.begin(), steps.end());
+    }
+    /// Bring the expansions to a small gap after the passes of a fit, in a limited number of steps.
+    void settle(const Source& source, int threads, Interrupt* interrupt) {
+        transact(interrupt, false, [&] {
+            each(source, threads, interrupt, [&](auto& search, Index) {
+                if (variant_ == Variant::lasvm) {
+                    online::PairSearch pairs(search);
+                    pairs.look();
+                    online::settle_last(search, pairs);
+                } else {
+                    search.rescan();
+                    online::Axes axes{search};
+                    online::settle_last(search, axes);
+                }
+            });
+        });
     }
     /// Final cleaning: keeps the support vectors, for LASVM and FULL SVM all live examples. Frees the kernel rows.
     void end(const Source& source) {
@@ -181,6 +198,10 @@ class Lasvm : public Ensemble<Machine> {
         }
         return true;
     }
+    /// Number of machines whose solution depends on bounds that were lowered.
+    Index n_lowered() const {
+        return std::count_if(machines.begin(), machines.end(), [](const Machine& m) { return m.state.n_lowered() > 0; });
+    }
     std::size_t kernel_bytes() const {
         std::size_t all = 0;
         for (const Machine& m : machines) all += m.kernel_bytes();
@@ -197,6 +218,7 @@ class Lasvm : public Ensemble<Machine> {
             put_each(out, name, machines, by_class, [&](const Machine& m) { return f(m.state); });
         };
         put("n_iter", [](const auto& s) { return s.steps; });
+        put("effective_C", [&](const auto& s) { return s.share * params.C; });
         put("n_expansion", [](const auto& s) { return s.n_live(); });
         put("dual_objective", [](const auto& s) { return s.dual(); });
         put("duality_gap_target", [](const auto& s) { return s.target; });

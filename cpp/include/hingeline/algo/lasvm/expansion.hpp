@@ -105,8 +105,8 @@ template <class Source> class Expansion {
         const double shift = flagged ? e.box : 0.0;
         g()[t] = static_cast<T>(gradient);
         s[line::box][t] = e.box;
-        s[line::lo][t] = std::min(0.0, e.box) - shift;
-        s[line::hi][t] = std::max(0.0, e.box) - shift;
+        s[line::lo][t] = s.share * (std::min(0.0, e.box) - shift);
+        s[line::hi][t] = s.share * (std::max(0.0, e.box) - shift);
         set_room(t);
         s.zone[t] = zone;
         ++s.admitted[zone];

@@ -23,7 +23,7 @@
 
 #include <unordered_set>
 
-#include "hingeline/algo/lasvm/drive.hpp"
+#include "hingeline/algo/lasvm/share.hpp"
 
 namespace hingeline::online {
 
@@ -69,6 +69,22 @@ template <class Source> class PairSearch {
             s.ascent.gap += static_cast<double>(h > 0 ? e.up()[t] : e.dn()[t]) * std::abs(h);
         }
         s.ascent.worst = violation();
+    }
+    /// Put `share` of the bounds in force. All coefficients shrink with the bounds, which keeps their sum at 0 and the
+    /// signs of f.
+    bool set_share(double share) {
+        const double ratio = share / s.share, scale = std::min(ratio, 1.0);
+        for (Index t = 0; t < s.n; ++t) {
+            s[line::alpha][t] *= scale, s[line::lo][t] *= ratio, s[line::hi][t] *= ratio;
+            if (s.dead[t]) continue;
+            e.g()[t] = static_cast<T>(s.y(t) + scale * (static_cast<double>(e.g()[t]) - s.y(t)));
+            e.set_room(t);
+        }
+        s.b *= scale;
+        s.share = share;
+        look();
+        settle();
+        return true;
     }
     void evict() {
         if (!complete()) return;
@@ -140,6 +156,7 @@ Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool k
             search.sweep();
             search.refresh_sometimes(search.steps_learning);
             pairs.look();
+            adapt_share(search, pairs);
             pairs.measure();
         }
     });
@@ -190,6 +207,7 @@ template <class Source> Index finish_pairs(Search<Source>& search, double tol, I
     search.s.reason = Reason::interrupted;
     if (!search.expansion.kernel.restore(search.s.row)) return 0;
     PairSearch<Source> pairs(search);
+    pairs.set_share(1);
     constexpr double noise_factor = 4.0;  // two gradients, two rows
     const auto measure = [&] {
         pairs.look();

@@ -19,7 +19,7 @@
 // LASVM-NC, LASVM-I and FULL SVM are this header with another rule.
 #pragma once
 
-#include "hingeline/algo/lasvm/drive.hpp"
+#include "hingeline/algo/lasvm/share.hpp"
 
 namespace hingeline::online {
 
@@ -33,7 +33,10 @@ struct RuleG {
 /// Steps for an example end when as many of them as there are examples in the expansion would raise the dual objective
 /// by less than this share.
 inline constexpr double least_progress = 1e-3;
-/// Steps for one example at most: the paper's loop makes C K of them for nearly equal examples with different labels.
+/// Steps for one example at most. The cost of an example at C = 1 is that of its kernel values and about two steps; with
+/// eight the time is less than three times that.
+inline constexpr Index most_bounded_steps = 8;
+/// Steps for one example at most by the rule of the paper, which makes C K of them for nearly equal examples with different labels.
 inline constexpr Index most_steps = 1'000'000;
 
 /// Visit one example; `known` is its position if it is in the expansion, else -1.
@@ -64,11 +67,12 @@ template <class Rule, class Source> void visit(Search<Source>& search, const Exa
         search.expansion.admit(e, e.y() - e.y() * z, zone, Rule::flags(s, p, z));
         known = s.n - 1;
     }
-    const double threshold = std::max(p.C, s.target);
+    const double threshold = std::max(s.share * p.C, s.target);
     search.keep_partner(known);
     search.step(known);
     std::optional<double> dual;
-    for (Index count = 1; s.ascent.gap > threshold && count <= most_steps; ++count) {
+    const Index most = p.paper ? most_steps : most_bounded_steps;
+    for (Index count = 1; s.ascent.gap > threshold && count <= most; ++count) {
         if (count % steps_between_polls == 0 && search.interrupted()) return;
         if (!search.reprocess(p.tau)) return;
         if (p.paper) continue;
@@ -81,11 +85,13 @@ template <class Rule, class Source> void visit(Search<Source>& search, const Exa
 template <class Rule, class Source>
 Index learn(Search<Source>& search, const Array<Example>& examples, bool known, double* margins) {
     search.rescan();
+    Axes<Source> axes{search};
     return in_blocks(search, examples, known, margins, [&](const Example& e, Index at) {
         visit<Rule>(search, e, at);
         if (search.s.visited % search.p.period) return;
         if (Rule::cleans) search.clean(search.p.most_non_sv);
         search.refresh_sometimes(search.steps_learning);
+        adapt_share(search, axes);
     });
 }
 
@@ -94,6 +100,7 @@ template <class Source> Index finish(Search<Source>& search, double tol, Index m
     search.s.reason = Reason::interrupted;
     if (!search.expansion.kernel.restore(search.s.row)) return 0;
     search.forget_partners();
+    if (!search.set_share(1)) return 0;
     return work_off(search, tol, most, 1.0, [&] { search.rescan(); }, [&] { return search.reprocess(0); });
 }
 

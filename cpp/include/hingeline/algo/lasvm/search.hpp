@@ -77,6 +77,28 @@ template <class Source> class Search {
         ++s.steps;
         return true;
     }
+    /// Put `share` of the bounds in force, a power of two. Coefficients beyond move to the new bound. False when
+    /// interrupted: then the share stays, and some coefficients may have moved.
+    bool set_share(double share) {
+        Expansion<Source>& e = expansion;
+        const double ratio = share / s.share;
+        for (Index t = 0; t < s.n; ++t) {
+            const double alpha = s[line::alpha][t], bound = ratio * (alpha < 0 ? s[line::lo][t] : s[line::hi][t]);
+            if (std::abs(alpha) <= std::abs(bound)) continue;
+            const T* row = e.row(t);
+            if (!row) return false;
+            shift(t, bound - alpha, bound - alpha, bound);
+            s.ascent = pass_ops<T>().ascend(e.g(), row, alpha - bound, e.up(), e.dn(), s.n);
+            ++s.steps;
+        }
+        for (Index t = 0; t < s.n; ++t) {
+            s[line::lo][t] *= ratio, s[line::hi][t] *= ratio;
+            if (!s.dead[t]) expansion.set_room(t);
+        }
+        s.share = share;
+        rescan();
+        return true;
+    }
     /// REPROCESS; false if no violation exceeds tau.
     bool reprocess(double tau) {
         if (s.ascent.worst <= tau) {
@@ -291,7 +313,7 @@ template <class Source> class Search {
 
     void set_target(const Glance& at) {
         const double l = static_cast<double>(s.n_support());
-        s.target = l > 0 ? std::sqrt(std::max(0.0, at.squares - at.sum * at.sum / l)) : 0.0;
+        s.target = l > 0 ? s.share * std::sqrt(std::max(0.0, at.squares - at.sum * at.sum / l)) : 0.0;
     }
 };
 

@@ -3,6 +3,8 @@
 // Symbols. alpha signed coefficient; g = y - sum_s alpha_s K_s the gradient of the dual; [lo, hi] the box of alpha;
 // box = C_i y_i, whose sign is the label; diagonal = K_ii.
 //
+// The bounds are those of the paper times `share` (share.hpp).
+//
 // A *dead* position is an example that was evaluated and rejected, or evicted: alpha = up = dn = 0. It takes no part
 // and is removed at the next cleaning. Positions from `n` on are pending examples, whose kernel rows are computed but
 // which have not been visited; they take no part either.
@@ -53,6 +55,7 @@ struct State {
     Index n_dead = 0;
     Index support[2] = {0, 0};  // positions with alpha != 0, by label -1, +1
     Ascent ascent{0, 0, -1};    // duality gap, largest violation and its position
+    double share = 1;           // of the bounds C_i that is in force, a power of two (lasvm_g.hpp)
     double b = 0;               // intercept, 0 if there is none
     double target = 0;          // duality gap target at the last example
     double largest = 0;         // largest |f| of an example when it was visited
@@ -74,6 +77,15 @@ struct State {
 
     Index n_support() const { return support[0] + support[1]; }
     Index n_live() const { return n - n_dead; }
+    /// Coefficients at a bound that is lower than C: without the share they would be larger.
+    Index n_lowered() const {
+        Index count = 0;
+        for (Index t = 0; t < n && share < 1; ++t) {
+            const double alpha = lines[line::alpha][t];
+            count += alpha != 0 && (alpha == lines[line::lo][t] || alpha == lines[line::hi][t]);
+        }
+        return count;
+    }
     double* operator[](line::Name k) { return lines[k]; }
     const double* operator[](line::Name k) const { return lines[k]; }
     double y(Index t) const { return lines[line::box][t] > 0 ? 1.0 : -1.0; }
