@@ -53,6 +53,8 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
     a("kernel_recomputed", s.kernel_recomputed), a("reason", s.reason);
     a.array("admitted", s.admitted.count, 3), a.array("cleaned", s.cleaned.count, 3);
     a.array("skipped", s.skipped.count, 3);
+    a.array("seen", s.runs.seen, 2), a.array("last", s.runs.last, 2), a.array("removed", s.runs.removed, 2);
+    a("missing_at", s.runs.missing_at);
     a("trace", s.trace);
 }
 
@@ -71,6 +73,10 @@ inline void check(Machine& m) {
         require_sound(is_count(count), "counts");
     for (const online::Tally* tally : {&s.admitted, &s.cleaned, &s.skipped})
         for (const Index count : tally->count) require_sound(is_count(count), "tallies");
+    for (const Index* count : {s.runs.seen, s.runs.last})
+        require_sound(is_count(count[0]) && is_count(count[1]) && std::max(count[0], count[1]) <= s.visited, "runs");
+    require_sound(s.runs.missing_at >= -1 && s.runs.missing_at <= s.visited, "missing_at");
+    for (const double removed : s.runs.removed) require_sound(removed >= 0 && std::isfinite(removed), "removed");
     require_sound(s.note_every > 0 && is_count(s.note_every), "note_every");
     require_sound(s.reason >= Reason::running && s.reason <= Reason::indefinite, "reason");
     for (Index t = 0; t < s.n; ++t) {
@@ -303,35 +309,64 @@ class Lasvm : public Ensemble<Machine> {
                int threads, Interrupt* interrupt, bool known, bool evicts) {
         using namespace online;
         Array<Index> reached(machines.size(), from);
+        Array<Array<Example>> held(machines.size());
+        for (Index m = 0; evicts && !params.paper && m < std::ssize(machines); ++m)
+            if (machines[m].state.visited == 0 && starts(m, chunk, from, to)) held[m] = held_by_others(m);
         each(source, threads, interrupt, [&](auto& search, Index m) {
             search.require_range(chunk.largest_box());
             Array<Index> where;
             const auto some = examples(m, chunk, first, from, to, where);
             const MarginColumn z(margins, machines[m], chunk, where);
-            const auto learn = [&] {
+            const auto learn = [&](const Array<Example>& some, double* margins) {
                 switch (variant_) {
                     case Variant::lasvm:
-                        return learn_pairs(search, some, known, evicts, z.data());
+                        return learn_pairs(search, some, known, evicts, margins);
                     case Variant::g:
-                        return online::learn<RuleG>(search, some, known, z.data());
+                        return online::learn<RuleG>(search, some, known, margins);
                     case Variant::nc:
-                        return online::learn<RuleNC>(search, some, known, z.data());
+                        return online::learn<RuleNC>(search, some, known, margins);
                     case Variant::i:
-                        return online::learn<RuleI>(search, some, known, z.data());
+                        return online::learn<RuleI>(search, some, known, margins);
                     case Variant::full:
-                        return online::learn<RuleFull>(search, some, known, z.data());
+                        return online::learn<RuleFull>(search, some, known, margins);
                 }
                 return Index{0};
             };
-            const Index before = search.s.visited;
+            Index before = search.s.visited;
             try {
-                learn();
+                Array<double> unused(held[m].size());
+                if (!held[m].empty()) learn(held[m], unused.data());
+                before = search.s.visited;
+                learn(some, z.data());
             } catch (const Interrupted&) {  // by a kernel function; the poll stops the other machines
             }
             const Index visited = search.s.visited - before;
             reached[m] = visited < some.size() ? where[visited] : to;
         });
         return reached.empty() ? to : *std::min_element(reached.begin(), reached.end());
+    }
+
+    /// Whether machine m learns from one of the examples [from, to) of a chunk.
+    bool starts(Index m, const Chunk& chunk, Index from, Index to) const {
+        for (Index i = from; i < to; ++i)
+            if (chunk.box[i] != 0 && machines[m].label(chunk.code[i]) != 0) return true;
+        return false;
+    }
+    /// Examples of a machine that comes late, because a label does: a sample of those that other machines hold.
+    Array<online::Example> held_by_others(Index m) const {
+        Array<online::Example> out;
+        std::unordered_set<Index> found;
+        for (const Machine& other : machines) {
+            const online::State& s = other.state;
+            for (Index t = 0; t < s.n; ++t)
+                if (const double y = machines[m].label(s.code[t]); y != 0 && !s.dead[t] && found.insert(s.id[t]).second)
+                    out.push_back({s.row[t], s.id[t], s.code[t], y * std::abs(s[online::line::box][t])});
+        }
+        std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+            return online::sample_order(a.id) < online::sample_order(b.id);
+        });
+        out.resize(std::min(std::ssize(out), online::sample_size(params)));
+        return out;
     }
 
     Variant variant_;

@@ -76,9 +76,8 @@ template <class Source> class PairSearch {
         const double ratio = share / s.share, scale = std::min(ratio, 1.0);
         for (Index t = 0; t < s.n; ++t) {
             s[line::alpha][t] *= scale, s[line::lo][t] *= ratio, s[line::hi][t] *= ratio;
-            if (s.dead[t]) continue;
             e.g()[t] = static_cast<T>(s.y(t) + scale * (static_cast<double>(e.g()[t]) - s.y(t)));
-            e.set_room(t);
+            if (!s.dead[t]) e.set_room(t);
         }
         s.b *= scale;
         s.share = share;
@@ -123,6 +122,8 @@ Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool k
     };
     return in_blocks(search, examples, known, margins, [&](const Example& e, Index at) {
         const bool positive = e.y() > 0;
+        s.runs.see(positive, s.visited);
+        if (search.weigh_sample(positive)) pairs.look();
         if (at < 0) {
             const std::optional<double> f = search.evaluate_next();
             if (!f) return;
@@ -131,7 +132,7 @@ Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool k
             s.last_margin = z;
             const Zone zone = Ramp{search.p.s}.zone(z);
             s.kernel_needed += s.n_live() + 1;
-            if (evicts && living[!positive] == 0 && living[positive] >= seeds) {
+            if (evicts && search.p.paper && living[!positive] == 0 && living[positive] >= seeds) {
                 expansion.reject();
                 ++s.skipped[zone];
             } else {
@@ -150,10 +151,13 @@ Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool k
         pairs.reprocess(search.p.tau);
         pairs.settle();
         const Index dead = s.n_dead;
-        if (evicts) pairs.evict();
+        if (evicts && !s.in_run(search.p)) pairs.evict();
         if (s.n_dead != dead) count_living(), pairs.look();
         if (++s.visited % search.p.period == 0) {
-            search.sweep();
+            if (evicts && s.in_run(search.p))
+                search.clean_run(), count_living();
+            else
+                search.sweep();
             search.refresh_sometimes(search.steps_learning);
             pairs.look();
             adapt_share(search, pairs);

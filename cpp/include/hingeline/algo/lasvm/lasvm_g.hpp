@@ -44,6 +44,8 @@ template <class Rule, class Source> void visit(Search<Source>& search, const Exa
     State& s = search.s;
     const Params& p = search.p;
     double z = 0;
+    s.runs.see(e.y() > 0, s.visited);
+    search.weigh_sample(e.y() > 0);
     if (known < 0) {
         const std::optional<double> f = search.evaluate_next();
         if (!f) return;
@@ -89,7 +91,10 @@ Index learn(Search<Source>& search, const Array<Example>& examples, bool known, 
     return in_blocks(search, examples, known, margins, [&](const Example& e, Index at) {
         visit<Rule>(search, e, at);
         if (search.s.visited % search.p.period) return;
-        if (Rule::cleans) search.clean(search.p.most_non_sv);
+        if (Rule::cleans && search.s.in_run(search.p))
+            search.clean_run();
+        else if (Rule::cleans)
+            search.clean(search.p.most_non_sv);
         search.refresh_sometimes(search.steps_learning);
         adapt_share(search, axes);
     });

@@ -14,7 +14,7 @@ namespace hingeline::online {
 struct RuleI : RuleG {
     static bool skips(const State& s, const Params& p, double z) {
         const bool warm = s.support[0] > 0 && s.support[1] > 0 && s.n_support() > p.warm_support;
-        return warm && Ramp{p.s}.zone(z) != Zone::ramp;
+        return warm && !s.in_run(p) && Ramp{p.s}.zone(z) != Zone::ramp;
     }
 };
 

@@ -16,7 +16,9 @@ namespace hingeline::online {
 
 struct RuleNC : RuleG {
     /// The hinge loss applies until there are enough support vectors for margins to be meaningful.
-    static bool flags(const State& s, const Params& p, double z) { return z < p.s && s.n_support() > p.warm_support; }
+    static bool flags(const State& s, const Params& p, double z) {
+        return z < p.s && s.n_support() > p.warm_support && !s.in_run(p);
+    }
 };
 
 }  // namespace hingeline::online

@@ -198,18 +198,33 @@ template <class Source> class Search {
 
     /// CLEAN(m): remove the dead, and of the live positions with alpha = 0 all except the m with the smallest |g|.
     void clean(Index m) {
-        Array<Index> idle;
-        for (Index t = 0; t < s.n; ++t)
-            if (!s.dead[t] && s[line::alpha][t] == 0) idle.push_back(t);
-        if (idle.size() > m) {
-            const T* slope = expansion.g();
-            std::nth_element(idle.begin(), idle.begin() + m, idle.end(), [&](Index a, Index b) {
-                const T one = std::abs(slope[a]), other = std::abs(slope[b]);
-                return one < other || (one == other && a < b);
-            });
-            for (auto t = idle.begin() + m; t != idle.end(); ++t) expansion.kill(*t);
-        }
+        const T* slope = expansion.g();
+        kill_all_but(m, idle([](Index) { return true; }), [&](Index t) { return std::abs(slope[t]); });
         sweep();
+    }
+    /// CLEAN while a label may be missing: for each label keep a sample of the positions with alpha = 0.
+    void clean_run() {
+        for (const bool side : {false, true})
+            s.runs.removed[side] += kill_all_but(sample_size(p), idle([&](Index t) { return (s.y(t) > 0) == side; }),
+                                                 [&](Index t) { return sample_order(s.id[t]); });
+        sweep();
+    }
+    /// An example of label `side` comes: the sample of the other label gets the bounds of the examples it stands for.
+    /// Whether bounds have changed.
+    bool weigh_sample(bool side) {
+        double& removed = s.runs.removed[!side];
+        if (removed == 0) return false;
+        const Array<Index> sample = idle([&](Index t) { return (s.y(t) > 0) != side; });
+        double own = 0;
+        for (const Index t : sample) own += std::abs(s[line::box][t]);
+        if (own == 0) return false;
+        const double factor = 1 + std::exchange(removed, 0.0) / own;
+        for (const Index t : sample) {
+            for (const auto name : {line::box, line::lo, line::hi}) s[name][t] *= factor;
+            expansion.set_room(t);
+        }
+        rescan();
+        return true;
     }
     /// Remove the dead positions.
     void sweep() {
@@ -241,6 +256,27 @@ template <class Source> class Search {
     }
 
   private:
+    /// Live positions with alpha = 0 for which keep(t) holds.
+    template <class F> Array<Index> idle(F&& keep) {
+        Array<Index> out;
+        for (Index t = 0; t < s.n; ++t)
+            if (!s.dead[t] && s[line::alpha][t] == 0 && keep(t)) out.push_back(t);
+        return out;
+    }
+    /// Kill all positions except the m with the smallest key(t). Returns the sum of the bounds of those killed.
+    template <class F> double kill_all_but(Index m, Array<Index> at, F&& key) {
+        double killed = 0;
+        if (at.size() <= m) return killed;
+        std::nth_element(at.begin(), at.begin() + m, at.end(), [&](Index a, Index b) {
+            const auto one = key(a), other = key(b);
+            return one < other || (one == other && a < b);
+        });
+        for (auto t = at.begin() + m; t != at.end(); ++t) {
+            killed += std::abs(s[line::box][*t]);
+            expansion.kill(*t);
+        }
+        return killed;
+    }
     /// Positions of earlier steps that may take part in the next one.
     static constexpr Index memory = 32;
     /// A joint step must gain so much more than a step on one coordinate, which is cheaper.

@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "hingeline/algo/lasvm/ramp.hpp"
+#include "hingeline/algo/lasvm/runs.hpp"
 #include "hingeline/core/array.hpp"
 #include "hingeline/run/stop.hpp"
 #include "hingeline/run/trace.hpp"
@@ -34,6 +36,11 @@ struct Params {
     int threads = 1;     // for kernel values
     bool paper = false;  // steps as published: on single coordinates, with no limit but the gap
 };
+
+/// Examples of one label in a sample (runs.hpp).
+inline Index sample_size(const Params& p) {
+    return sample_factor * std::min(p.most_non_sv, std::numeric_limits<Index>::max() / sample_factor);
+}
 
 /// Names of the arrays of a state.
 namespace line {
@@ -64,6 +71,7 @@ struct State {
     Index refreshed_at = 0;  // steps when g was last computed from alpha
     Index note_every = 16;   // examples between rows of the trace
     Tally admitted, cleaned, skipped;
+    Runs runs;
     Reason reason = Reason::running;
     Trace trace{{"step", true},
                 {"seconds", false},
@@ -77,6 +85,8 @@ struct State {
 
     Index n_support() const { return support[0] + support[1]; }
     Index n_live() const { return n - n_dead; }
+    /// Whether a label is missing, so that the stream may be sorted (runs.hpp).
+    bool in_run(const Params& p) const { return !p.paper && runs.missing(visited, p.period); }
     /// Coefficients at a bound that is lower than C: without the share they would be larger.
     Index n_lowered() const {
         Index count = 0;
@@ -114,6 +124,8 @@ inline State mirror_state(State s) {
         s[line::lo][t] = -std::exchange(s[line::hi][t], -s[line::lo][t]);
     }
     std::swap(s.support[0], s.support[1]);
+    for (Index* side : {s.runs.seen, s.runs.last}) std::swap(side[0], side[1]);
+    std::swap(s.runs.removed[0], s.runs.removed[1]);
     s.b = -s.b;
     return s;
 }
