@@ -14,6 +14,15 @@ VARIANTS = ("lasvm", "g", "nc", "i", "full")
 SEEDS = 5  # most examples taken of one class while the other is still missing (variant "lasvm")
 
 
+def sample_order(k):
+    """Order of the examples in a sample: splitmix64."""
+    mask = 2**64 - 1
+    z = (k + 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+    return z ^ (z >> 31)
+
+
 class NaiveLasvm:
     """K: kernel matrix of all examples; y: labels +1 and -1; c: upper bound of each |alpha|, by default C.
 
@@ -51,6 +60,10 @@ class NaiveLasvm:
         self.admitted, self.cleaned, self.skipped = (np.zeros(3, dtype=int) for _ in range(3))
         self.margins = {}
         self.partners = []
+        self.share = 1.0
+        self.labels, self.missing_at = [], None  # labels visited; examples visited when a label was last missing
+        self.removed = {-1: 0.0, 1: 0.0}
+        self.c_now = self.c.copy()  # with the weights of samples
 
     # ---- what the state amounts to ------------------------------------------------------------------------
 
@@ -75,7 +88,7 @@ class NaiveLasvm:
         sv = self.alpha != 0
         if not sv.any():
             return 0.0
-        h = self.c[self.ids[sv]] * self.y[self.ids[sv]] * self.g[sv]
+        h = self.share * self.c_now[self.ids[sv]] * self.y[self.ids[sv]] * self.g[sv]
         return math.sqrt(max(0.0, np.sum(h**2) - np.sum(h) ** 2 / len(h)))
 
     @property
@@ -118,7 +131,8 @@ class NaiveLasvm:
         return LEFT if z < self.s else RAMP if z <= 1 else RIGHT
 
     def append(self, k, z, *, live=True, flagged=False):
-        top = self.c[k] * self.y[k]
+        self.c_now[k] = self.c[k]
+        top = self.share * self.c[k] * self.y[k]
         shift = top if flagged else 0.0
         self.g = np.append(self.g, self.y[k] - self.output(k) if live else np.nan)
         self.ids = np.append(self.ids, k)
@@ -144,10 +158,16 @@ class NaiveLasvm:
         self.cleaned[self.zone[p]] += 1
         self.live[p] = False
 
-    def clean(self, m):
+    def clean(self, m, *, last=False):
         """CLEAN: away with the dead and, where the variant forgets, with all but m of the non-SVs."""
-        if self.variant in ("g", "nc", "i"):
-            non_sv = np.flatnonzero(self.live & (self.alpha == 0))
+        non_sv = np.flatnonzero(self.live & (self.alpha == 0))
+        if self.in_run and not last and self.variant != "full":
+            for side in (-1, 1):
+                of_side = non_sv[self.y[self.ids[non_sv]] == side]
+                for p in sorted(of_side, key=lambda p: sample_order(int(self.ids[p])))[10 * m :]:
+                    self.removed[side] += self.c_now[self.ids[p]]
+                    self.bury(p)
+        elif self.variant in ("g", "nc", "i"):
             by_gradient = non_sv[np.argsort(np.abs(self.g[non_sv]), kind="stable")]
             for p in by_gradient[m:]:
                 self.bury(p)
@@ -258,6 +278,7 @@ class NaiveLasvm:
         for k in map(int, order):
             if self.c[k] == 0:
                 continue
+            self.see(int(self.y[k]))
             self.visited += 1
             if self.position(k) is None and self.grave(k) is None:
                 self.kernel_evals += len(self.ids) + 1
@@ -267,25 +288,110 @@ class NaiveLasvm:
                 self.visit_without_bias(k)
             if self.variant != "full" and self.clean_period is not None and self.visited % self.clean_period == 0:
                 self.clean(self.max_non_sv)
+            if self.bounded and self.visited % self.clean_period == 0:
+                self.adapt()
         return self
+
+    # ---- the default rule: runs of one label, and bounds below C ---------------------------------------------
+
+    @property
+    def in_run(self):
+        """A label has been missing, counting the example at hand as visited."""
+        near = self.missing_at is not None and len(self.labels) - self.missing_at <= self.clean_period
+        return self.bounded and near
+
+    def see(self, label):
+        """Note the label of the next example; the sample of the other label stands for the examples removed."""
+        self.labels.append(label)
+        seen = np.array(self.labels)
+        others = np.flatnonzero(seen == -label)
+        last = others[-1] + 1 if len(others) else 0
+        if (len(others) / last if last else 1.0) * (len(seen) - last) >= 20:
+            self.missing_at = len(seen)
+        sample = np.flatnonzero(self.live & (self.alpha == 0))
+        sample = sample[self.y[self.ids[sample]] == -label]
+        own = self.c_now[self.ids[sample]].sum()
+        if self.removed[-label] > 0 and own > 0:
+            factor = 1 + self.removed[-label] / own
+            self.c_now[self.ids[sample]] *= factor
+            self.lo[sample] *= factor
+            self.hi[sample] *= factor
+            self.removed[-label] = 0.0
+
+    def settle(self, ratio, most):
+        """REPROCESS until the gap is at most `ratio` of the dual objective."""
+        for count in range(most):
+            if count % 16 == 0 and self.place_and_measure() <= ratio * self.dual:
+                break
+            if not self.next_step():
+                break
+        return self.place_and_measure() <= ratio * self.dual
+
+    def next_step(self):
+        return self.pair(self.highest(), self.lowest(), self.tau) if self.variant == "lasvm" else self.reprocess(self.tau)
+
+    def place_and_measure(self):
+        if self.variant == "lasvm":
+            self.place_bias()
+        return self.gap
+
+    def set_share(self, share):
+        """Bounds are `share` times those of C: coefficients are cut, or with a bias all shrink."""
+        ratio = share / self.share
+        self.lo, self.hi, self.share = self.lo * ratio, self.hi * ratio, share
+        cut = np.clip(self.alpha, self.lo, self.hi)
+        if self.variant == "lasvm":
+            cut = self.alpha * min(ratio, 1.0)
+            self.n_steps -= int(np.count_nonzero(cut != self.alpha))
+        self.n_steps += int(np.count_nonzero(cut != self.alpha))
+        self.g += self.K[np.ix_(self.ids, self.ids)] @ (self.alpha - cut)
+        self.alpha = cut
+
+    def lower_share(self):
+        if self.dual > 0 and self.gap > 0.5 * self.dual:
+            halvings = math.ceil(math.log2(self.gap / (0.5 * self.dual)))
+            self.set_share(self.share * 2.0 ** -min(max(halvings, 1), 10))
+
+    def adapt(self):
+        """The bounds are lowered where the steps do not keep up, and doubled where they do."""
+        self.partners = []
+        small = self.settle(0.125, self.clean_period)
+        if small and self.share < 1:
+            self.set_share(2 * self.share)
+        elif not small and self.gap > 0.5 * self.dual:
+            self.lower_share()
+            self.settle(0.125, max(self.clean_period, int(self.live.sum())))
+        if self.variant == "lasvm":
+            self.place_bias()
+
+    def settle_last(self):
+        """At the end of a fit."""
+        if self.bounded:
+            self.partners = []
+            for _ in range(3):
+                if self.settle(0.01, 2 * self.visited):
+                    break
+                self.lower_share()
 
     def visit_without_bias(self, k):
         p = self.position(k)
         z = self.y[k] * self.output(k) if p is None else 1 - self.y[k] * self.g[p]
-        if self.variant == "i" and self.warm and (z > 1 or z < self.s):
+        if self.variant == "i" and self.warm and not self.in_run and (z > 1 or z < self.s):
             self.skip(k, z)
             if p is None:
                 self.kernel_needed += self.n_sv
                 self.append(k, z, live=False)
             return
-        threshold = max(self.C, self.target)
+        threshold = max(self.share * self.C, self.target)
         if p is None:
             p = len(self.ids)
-            self.admit(k, z, flagged=self.variant == "nc" and z < self.s and self.n_sv > self.warm_sv)
+            self.admit(k, z, flagged=self.variant == "nc" and z < self.s and self.n_sv > self.warm_sv and not self.in_run)
         self.partners = [p]
         self.step(p)
         before = self.dual
-        while self.gap > threshold and self.reprocess(self.tau):
+        for _ in range(8 if self.bounded else 10**9):
+            if not (self.gap > threshold and self.reprocess(self.tau)):
+                break
             before, gain = self.dual, self.dual - before
             if self.bounded and gain * self.live.sum() <= 1e-3 * self.dual:
                 break
@@ -300,7 +406,7 @@ class NaiveLasvm:
         elif self.position(k) is None:
             z = self.y[k] * (self.output(k) + self.b)
             label = self.y[self.ids[self.live]]
-            if np.sum(label == self.y[k]) >= SEEDS and not np.any(label == -self.y[k]):
+            if not self.bounded and np.sum(label == self.y[k]) >= SEEDS and not np.any(label == -self.y[k]):
                 self.skip(k, z)
                 self.kernel_needed += int(self.live.sum()) + 1
                 self.append(k, z, live=False)
@@ -313,7 +419,7 @@ class NaiveLasvm:
                     self.pair(self.highest(), p, self.tau)
         self.pair(self.highest(), self.lowest(), self.tau)
         extremes = self.place_bias()
-        if extremes is not None:
+        if extremes is not None and not self.in_run:
             self.evict(extremes)
 
     def evict(self, extremes):
@@ -327,6 +433,7 @@ class NaiveLasvm:
         """Optimise over the expansion until the relative gap is at most tol or `most` steps are made, then `end`."""
         bias = self.variant == "lasvm"
         self.partners = []
+        self.set_share(1.0)
         while True:
             if bias:
                 self.place_bias()
@@ -347,7 +454,7 @@ class NaiveLasvm:
     def end(self):
         """The last CLEAN of the variants that forget."""
         if self.variant in ("g", "nc", "i"):
-            self.clean(0)
+            self.clean(0, last=True)
         return self
 
 

@@ -14,6 +14,36 @@ from ..base.frame import Frame
 NOTHING = np.empty((0, 0))
 
 
+#: A label is missing from a stream after so many samples without it, times its share before. In random order that has
+#: the probability e^-20. The core has the same number (algo/lasvm/runs.hpp).
+RUN_SURPRISE = 20
+
+
+class LabelRuns:
+    """Which labels have been missing from a stream for too long to be in random order. Not saved with a model."""
+
+    def __init__(self) -> None:
+        self.n_samples = 0
+        self.counts: dict[Any, int] = {}
+        self.last: dict[Any, int] = {}
+
+    def see(self, y: np.ndarray) -> None:
+        """Take the labels of a chunk."""
+        labels, from_end, counts = np.unique(y[::-1], return_index=True, return_counts=True)
+        self.n_samples += len(y)
+        for label, back, count in zip(labels.tolist(), from_end.tolist(), counts.tolist(), strict=True):
+            self.counts[label] = self.counts.get(label, 0) + count
+            self.last[label] = self.n_samples - back
+
+    def missing(self) -> list[Any]:
+        """Labels that the stream had and has no more."""
+        return [
+            label
+            for label, last in self.last.items()
+            if (self.n_samples - last) * self.counts[label] >= RUN_SURPRISE * last
+        ]
+
+
 class StreamEnsemble(Ensemble):
     """Ensemble of machines that learn example by example.
 
@@ -50,6 +80,7 @@ class StreamEnsemble(Ensemble):
         self.core.configure(**options)
         self.dtype = np.dtype(dtype)
         self.margins = 0, NOTHING, NOTHING
+        self.runs = LabelRuns()
 
     def configure(self, options: dict[str, Any], frozen: dict[str, Any]) -> None:
         """Set the options of the next call."""
@@ -69,7 +100,13 @@ class StreamEnsemble(Ensemble):
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            return {**super().__getstate__(), "margins": (self.core.n_seen, self.last_margins(), NOTHING)}
+            state = {**super().__getstate__(), "margins": (self.core.n_seen, self.last_margins(), NOTHING)}
+            del state["runs"]
+            return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.runs = LabelRuns()
 
     def _configure_saved(self) -> None:
         self.core.configure(**self.options)

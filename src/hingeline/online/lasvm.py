@@ -13,7 +13,7 @@ from ..base.duration import Work
 from ..base.rows import LARGEST
 from ..base.types import ClassWeight, Gamma, Kernel, RandomState
 from .ensemble import StreamEnsemble
-from .stream import STREAM_RULES, FitTraining, StreamClassifier
+from .stream import STREAM_RULES, ChunkTraining, FitTraining, StreamClassifier
 
 #: Rows that `fit` passes to the core at a time; results do not depend on it.
 CHUNK = 4096
@@ -85,14 +85,17 @@ class LASVC(StreamClassifier):
     solver_options : dict, default=None
         Options that rarely need a change. Entries that are left out have these defaults:
 
-        - ``'reprocess': 'bounded'``. Steps after each example of the variants without intercept. 'bounded': steps on
-          one or two coefficients, until the gap is below its target or steps hardly raise the dual objective. The
-          number of steps grows with the logarithm of C at most. 'paper': steps on one coefficient, until the gap is
-          below its target. The number of steps may grow like C, up to a million for each example.
+        - ``'reprocess': 'bounded'``. Steps after each example. 'bounded': at most 8 steps on one or two coefficients,
+          until the gap is below its target or steps hardly raise the dual objective. Where they cannot keep up with C,
+          the bounds are lowered to those of a smaller C (`effective_C_`), and a ConvergenceWarning says so. While one
+          of two labels is missing from a stream, a sample of its examples is kept. 'paper': the published rules. Steps
+          on one coefficient, until the gap is below its target; their number may grow like C, up to a million for each
+          example. With 'lasvm' two steps for each example.
         - ``'tau': 1e-3``. Tolerance of these steps: they stop when the extreme gradients differ by at most 'tau'.
         - ``'clean_period': 256``. Number of examples between cleanings of 'nc', 'g' and 'i', which remove examples with
           coefficient zero. None: no cleaning before the end.
-        - ``'max_non_sv': 100``. Number of examples with coefficient zero that a cleaning keeps.
+        - ``'max_non_sv': 100``. Number of examples with coefficient zero that a cleaning keeps; for each label ten
+          times this number while one label is missing from a stream.
         - ``'warm_sv': 100``. Number of support vectors that must be exceeded before the ramp loss applies in 'nc' and
           'i'. 0 is 'i' as published, which may ignore nearly all examples after its first steps.
         - ``'finish': 'all'``. What `tol` refers to with 'lasvm': the whole problem, or with 'expansion' the problem
@@ -146,6 +149,9 @@ class LASVC(StreamClassifier):
         ``admission_margin_`` is not NaN.
     n_expansion_ : ndarray of shape (n_machines,)
         Number of examples in the expansion, support vectors or not.
+    effective_C_ : ndarray of shape (n_machines,)
+        C whose bounds were in force at the end: `C`, or `C` divided by a power of two if the steps could not keep up
+        with `C`. Coefficients below these bounds do not depend on it.
     duality_gap_ : ndarray of shape (n_machines,)
         Duality gap of the problem restricted to the expansion; with `tol` and 'full' or 'lasvm' of the whole
         problem.
@@ -251,6 +257,9 @@ class LASVC(StreamClassifier):
         updates = (1.2 if self.variant in ("nc", "i") else 4.5) * self.n_epochs
         return Work(values=0.25, updates=updates + (0.0 if self.tol is None else 2.5))
 
+    def _chunk_training(self, *given: Any) -> LasvmChunk:
+        return LasvmChunk(self, *given)
+
     def _training(self, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> LasvmTraining:
         return LasvmTraining(self, X, classes, codes, boxes)
 
@@ -291,6 +300,31 @@ class LASVC(StreamClassifier):
                 "the weights."
             )
         return boxes
+
+
+def lowered(estimator: LASVC, core: Any) -> Iterator[str]:
+    """Text about machines whose bounds are lower than C."""
+    n_lowered, C = core.n_lowered, estimator.effective_C_
+    if n_lowered:
+        yield (
+            f"C={estimator.C:g} is larger than the steps of one pass can reach in {n_lowered} of {len(C)} machines: "
+            f"they are models for a smaller C, at least {C.min():.2g} (effective_C_). Lower C, scale the features, or "
+            "set tol or solver_options={'reprocess': 'paper'}, which may take much longer."
+        )
+
+
+class LasvmChunk(ChunkTraining):
+    """One call of ``partial_fit``, which warns when the first machine gets bounds lower than C."""
+
+    estimator: LASVC
+
+    def advance(self, steps: int | None) -> bool:
+        self.was_lowered = self.ensemble.core.n_lowered > 0
+        return super().advance(steps)
+
+    def complaints(self) -> Iterator[str]:
+        if not self.was_lowered:
+            yield from lowered(self.estimator, self.ensemble.core)
 
 
 class LasvmTraining(FitTraining):
@@ -365,6 +399,7 @@ class LasvmTraining(FitTraining):
         """Machines that have not reached the optimum after finishing."""
         est = self.estimator
         if est.tol is None:
+            yield from lowered(est, self.core)
             return
         doubtful = np.flatnonzero(est.stop_reason_ == "indefinite")
         if len(doubtful):

@@ -81,7 +81,7 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         if first and len(declared) < 2:
             raise ValueError(f"classes must have at least two labels. Got {declared.tolist()}.")
         ensemble.configure(self._options(), self._frozen_parameters())
-        return ChunkTraining(self, ensemble, X, y, boxes, classes)
+        return self._chunk_training(ensemble, X, y, boxes, classes)
 
     # ---- parts ---------------------------------------------------------------------------------------
 
@@ -102,6 +102,10 @@ class StreamClassifier(ReadsEnsemble, KernelClassifier):
         names = ("multi_class", "gamma", "degree", "coef0")
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
+
+    def _chunk_training(self, *given: Any) -> ChunkTraining:
+        """One call of ``partial_fit``: the ensemble, X, y, boxes and classes."""
+        return ChunkTraining(self, *given)
 
     def _training(self, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> FitTraining:
         """Training on all data."""

@@ -9,6 +9,7 @@
 // A label is missing after a run of the other one whose probability in random order would be at most e^-20.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "hingeline/core/index.hpp"
@@ -36,8 +37,8 @@ struct Runs {
         const double share = last[!side] == 0 ? 1.0 : static_cast<double>(seen[!side]) / static_cast<double>(last[!side]);
         if (share * static_cast<double>(absent) >= run_surprise) missing_at = visited + 1;
     }
-    /// Whether a label was missing during the last `period` examples.
-    bool missing(Index visited, Index period) const { return missing_at >= 0 && visited - missing_at <= period; }
+    /// Whether a label was missing during the last `period` examples, the one at hand included.
+    bool missing(Index period) const { return missing_at >= 0 && std::max(last[0], last[1]) - missing_at <= period; }
 };
 
 /// Order of the examples in a sample: splitmix64 of the id, so that a sample does not depend on chunks.

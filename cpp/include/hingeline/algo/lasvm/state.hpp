@@ -86,7 +86,7 @@ struct State {
     Index n_support() const { return support[0] + support[1]; }
     Index n_live() const { return n - n_dead; }
     /// Whether a label is missing, so that the stream may be sorted (runs.hpp).
-    bool in_run(const Params& p) const { return !p.paper && runs.missing(visited, p.period); }
+    bool in_run(const Params& p) const { return !p.paper && runs.missing(p.period); }
     /// Coefficients at a bound that is lower than C: without the share they would be larger.
     Index n_lowered() const {
         Index count = 0;
