@@ -1,6 +1,9 @@
 """Streams, models and kernels for the tests of LASVC and KernelSGDClassifier."""
 
 import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from hingeline import LASVC
 
@@ -53,6 +56,12 @@ def stream(model, X, y, cuts=(), weights=None, classes=None):
     if len({m.shape[1:] for m in margins}) == 1:
         model.margins = np.concatenate(margins)
     return model
+
+
+def after_passes(model, X, y, **weights):
+    """A copy of an LASVC after the passes of a fit, before any step that follows them."""
+    with pytest.warns(ConvergenceWarning, match="duality gap wanted"):
+        return clone(model).set_params(tol=0.0, max_iter=0).fit(X, y, **weights)
 
 
 def same(a, b, but=()):

@@ -68,7 +68,8 @@ def with_saved_state(model, state):
 
 
 def machine_state(model):
-    """Saved arrays of the only machine of LASVC: ids, dead or alive, zones, coefficients, gradients, bounds."""
+    """Saved arrays of the only machine of LASVC: ids, dead or alive, zones, coefficients, gradients, bounds, and
+    those of C; the share of the bounds in force, and the bounds of examples removed, by label."""
     (state,) = saved_state(model)["state"]["machines"]
     return {
         "id": state["id"],
@@ -78,6 +79,9 @@ def machine_state(model):
         "g": state["gradient"],
         "lo": state["lower"],
         "hi": state["upper"],
+        "box": state["box"],
+        "share": state["share"],
+        "removed": state["removed"],
     }
 
 

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from hingeline import LASVC
 
 from .data import blobs, noisy, plus_minus, some_weights
-from .online import ON_THE_EXPANSION, VARIANTS, coefficients, same, stream
+from .online import ON_THE_EXPANSION, VARIANTS, after_passes, coefficients, same, stream
 from .oracle.qp import box_qp, dual_value, primal_value, shifted_box
 from .private import kernel_matrix, machine_state
 from .test_lasvm_twin import twin_of
@@ -97,7 +97,7 @@ def test_finished_on_the_expansion_is_svc_of_what_is_held(C):
     n = 200
     X, y = noisy(n, seed=11)
     options = {"variant": "lasvm", "C": C, "gamma": 1.0, "random_state": 0}
-    held = np.sort(machine_state(LASVC(**options).fit(X, y))["id"])
+    held = np.sort(machine_state(after_passes(LASVC(**options), X, y))["id"])
     svc = SVC(C=C, gamma=1.0, tol=1e-9).fit(X[held], y[held])
     model = LASVC(**options, **ON_THE_EXPANSION, tol=1e-9).fit(X, y)
     assert len(held) < n
@@ -149,7 +149,7 @@ def test_gap_is_primal_minus_dual_of_what_is_held(variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_history_goes_up_in_finish(variant):
     X, y = noisy(300, seed=7)
-    before = LASVC(variant=variant, C=10.0, gamma=1.0, random_state=0).fit(X, y)
+    before = after_passes(LASVC(variant=variant, C=10.0, gamma=1.0, random_state=0), X, y)
     duals = [before.dual_objective_[0]]
     for tol in (1e-1, 1e-2, 1e-3, 1e-5):
         model = finished(variant, X, y, C=10.0, tol=tol)
@@ -191,7 +191,7 @@ def test_history_of_a_long_stream_stays_short():
 def test_max_iter(variant):
     X, y = noisy(300, seed=9)
     options = {"C": 10.0, "gamma": 1.0, "random_state": 0}
-    before = LASVC(variant=variant, **options).fit(X, y)
+    before = after_passes(LASVC(variant=variant, **options), X, y)
     with pytest.warns(ConvergenceWarning, match="duality gap wanted") as caught:
         model = LASVC(variant=variant, tol=1e-9, max_iter=7, **options).fit(X, y)
     assert model.stop_reason_.tolist() == ["max_iter"]
@@ -208,7 +208,7 @@ def test_steps_are_limited_without_max_iter(variant, C, monkeypatch):
     X = np.random.default_rng(0).standard_normal((10, 2)) * 10.0 ** np.linspace(-8, 7, 10)[:, None]
     y = np.arange(10) % 2
     options = {"variant": variant, "kernel": "linear", "C": C}
-    before = LASVC(**options).fit(X, y)
+    before = after_passes(LASVC(**options), X, y)
     with pytest.warns(ConvergenceWarning, match="stop reason 'max_iter'"):
         model = LASVC(**options, tol=1e-3).fit(X, y)
     assert model.stop_reason_.tolist() == ["max_iter"]

@@ -14,7 +14,18 @@ from hingeline import LASVC
 from hingeline.online.lasvm import SOLVER_OPTIONS
 
 from .data import noisy, plus_minus, some_weights
-from .online import LIVELY, ON_THE_EXPANSION, SOON, VARIANTS, WITHOUT_BIAS, Lookup, coefficients, same, stream
+from .online import (
+    LIVELY,
+    ON_THE_EXPANSION,
+    SOON,
+    VARIANTS,
+    WITHOUT_BIAS,
+    Lookup,
+    after_passes,
+    coefficients,
+    same,
+    stream,
+)
 from .oracle.naive_lasvm import NaiveLasvm
 from .private import kernel_matrix, machine_state
 
@@ -142,6 +153,8 @@ class TieAware(NaiveLasvm):
         self.g[~self.live] = np.nan
         self.lo[~self.live] = self.hi[~self.live] = 0.0
         self.flagged = np.zeros(len(self.ids), dtype=bool)
+        self.share, self.c_now[self.ids] = state["share"], np.abs(state["box"])
+        self.removed = dict(zip((-1, 1), state["removed"], strict=True))
         self.b, self.tie = model.intercept_[0], False
 
 
@@ -198,6 +211,20 @@ def test_epochs_are_the_twin(variant, weighted, finish):
         agree(model, twin.end(), n)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("C", [1.0, 300.0])
+@pytest.mark.parametrize("variant", WITHOUT_BIAS)
+def test_fits_by_the_default_rule_are_the_twin(variant, C):
+    n, seed = 200, 3
+    X, y = noisy(n, seed=2)
+    options = {"variant": variant, "C": C, "gamma": 1.0, "solver_options": {"clean_period": 48}}
+    model = LASVC(**options, random_state=seed).fit(X, y)
+    twin = twin_of(model, kernel_matrix(model, X), y).learn(np.random.RandomState(seed).permutation(n))
+    twin.settle_last()
+    assert model.effective_C_[0] == C * twin.share < 300
+    agree(model, twin.end(), n)
+
+
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_finishing_on_the_expansion_is_the_twin(C, weighted):
@@ -206,7 +233,7 @@ def test_finishing_on_the_expansion_is_the_twin(C, weighted):
     X, y = noisy(n, seed=2)
     weights = some_weights(n, 1) if weighted else np.ones(n)
     options = {"variant": "lasvm", "C": C, "gamma": 1.0, "random_state": 0}
-    passed = before = LASVC(**options).fit(X, y, sample_weight=weights)
+    passed = before = after_passes(LASVC(**options, **ON_THE_EXPANSION), X, y, sample_weight=weights)
     K, compared = kernel_matrix(before, X), 0
     for steps in range(1, 41):
         twin = twin_of(before, K, y, weights, TieAware)
@@ -235,7 +262,7 @@ def test_finishing_is_no_worse_than_as_printed(C):
     X, y = noisy(n, seed=4)
     options = {"variant": "lasvm", "C": C, "gamma": 1.0, "random_state": 0}
     printed = twin_of(LASVC(**options), rbf_kernel(X, gamma=1.0), y, kind=TieAware)
-    printed.take_over(LASVC(**options).fit(X, y))
+    printed.take_over(after_passes(LASVC(**options), X, y))
     printed.finish_as_printed()
     model = LASVC(**options, **ON_THE_EXPANSION, tol=1e-9).fit(X, y)
     assert 0.99 * model.dual_objective_[0] < printed.dual <= model.dual_objective_[0]

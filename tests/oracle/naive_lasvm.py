@@ -328,7 +328,9 @@ class NaiveLasvm:
         return self.place_and_measure() <= ratio * self.dual
 
     def next_step(self):
-        return self.pair(self.highest(), self.lowest(), self.tau) if self.variant == "lasvm" else self.reprocess(self.tau)
+        return (
+            self.pair(self.highest(), self.lowest(), self.tau) if self.variant == "lasvm" else self.reprocess(self.tau)
+        )
 
     def place_and_measure(self):
         if self.variant == "lasvm":
@@ -348,30 +350,37 @@ class NaiveLasvm:
         self.alpha = cut
 
     def lower_share(self):
-        if self.dual > 0 and self.gap > 0.5 * self.dual:
-            halvings = math.ceil(math.log2(self.gap / (0.5 * self.dual)))
-            self.set_share(self.share * 2.0 ** -min(max(halvings, 1), 10))
+        if not (self.dual > 0 and self.gap > 0.5 * self.dual):
+            return False
+        halvings = math.ceil(math.log2(self.gap / (0.5 * self.dual)))
+        self.set_share(self.share * 2.0 ** -min(max(halvings, 1), 10))
+        return True
 
     def adapt(self):
         """The bounds are lowered where the steps do not keep up, and doubled where they do."""
         self.partners = []
-        small = self.settle(0.125, self.clean_period)
+        small = self.place_and_measure() <= 0.125 * self.dual
+        lowered = self.lower_share()
         if small and self.share < 1:
             self.set_share(2 * self.share)
-        elif not small and self.gap > 0.5 * self.dual:
-            self.lower_share()
-            self.settle(0.125, max(self.clean_period, int(self.live.sum())))
-        if self.variant == "lasvm":
-            self.place_bias()
+        self.settle(0.125, max(self.clean_period, int(self.live.sum())) if lowered else self.clean_period)
 
     def settle_last(self):
         """At the end of a fit."""
-        if self.bounded:
-            self.partners = []
-            for _ in range(3):
-                if self.settle(0.01, 2 * self.visited):
-                    break
-                self.lower_share()
+        if not self.bounded:
+            return
+        self.partners = []
+        end = self.n_steps + 2 * self.visited
+        while self.settle(0.01, end - self.n_steps) and self.n_lowered > 0 and self.n_steps < end:
+            self.set_share(2 * self.share)
+        if self.lower_share():
+            self.settle(0.01, max(self.clean_period, int(self.live.sum())))
+
+    @property
+    def n_lowered(self):
+        """Coefficients at bounds below those of C."""
+        at = (self.alpha != 0) & ((self.alpha == self.lo) | (self.alpha == self.hi))
+        return int(at.sum()) if self.share < 1 else 0
 
     def visit_without_bias(self, k):
         p = self.position(k)
@@ -385,7 +394,9 @@ class NaiveLasvm:
         threshold = max(self.share * self.C, self.target)
         if p is None:
             p = len(self.ids)
-            self.admit(k, z, flagged=self.variant == "nc" and z < self.s and self.n_sv > self.warm_sv and not self.in_run)
+            self.admit(
+                k, z, flagged=self.variant == "nc" and z < self.s and self.n_sv > self.warm_sv and not self.in_run
+            )
         self.partners = [p]
         self.step(p)
         before = self.dual

@@ -47,7 +47,8 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
     const char* names[] = {"alpha", "gradient", "lower", "upper", "box", "diagonal"};
     for (int k = 0; k < online::line::count; ++k) a.array(names[k], s.lines[k], s.n);
     a("ascent_gap", s.ascent.gap), a("ascent_worst", s.ascent.worst), a("ascent_at", s.ascent.at);
-    a("share", s.share), a("intercept", s.b), a("target", s.target), a("largest", s.largest), a("last_margin", s.last_margin);
+    a("share", s.share), a("intercept", s.b), a("target", s.target), a("largest", s.largest),
+        a("last_margin", s.last_margin);
     a("visited", s.visited), a("steps", s.steps), a("refreshed_at", s.refreshed_at), a("note_every", s.note_every);
     a("kernel_evals", s.kernel_evals), a("kernel_needed", s.kernel_needed);
     a("kernel_recomputed", s.kernel_recomputed), a("reason", s.reason);
@@ -206,7 +207,8 @@ class Lasvm : public Ensemble<Machine> {
     }
     /// Number of machines whose solution depends on bounds that were lowered.
     Index n_lowered() const {
-        return std::count_if(machines.begin(), machines.end(), [](const Machine& m) { return m.state.n_lowered() > 0; });
+        return std::count_if(machines.begin(), machines.end(),
+                             [](const Machine& m) { return m.state.n_lowered() > 0; });
     }
     std::size_t kernel_bytes() const {
         std::size_t all = 0;
@@ -362,9 +364,8 @@ class Lasvm : public Ensemble<Machine> {
                 if (const double y = machines[m].label(s.code[t]); y != 0 && !s.dead[t] && found.insert(s.id[t]).second)
                     out.push_back({s.row[t], s.id[t], s.code[t], y * std::abs(s[online::line::box][t])});
         }
-        std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
-            return online::sample_order(a.id) < online::sample_order(b.id);
-        });
+        std::sort(out.begin(), out.end(),
+                  [](const auto& a, const auto& b) { return online::sample_order(a.id) < online::sample_order(b.id); });
         out.resize(std::min(std::ssize(out), online::sample_size(params)));
         return out;
     }

@@ -14,7 +14,8 @@
 //
 // Invariants. sum alpha = 0 up to rounding; `extremes_` belongs to the current g.
 //
-// Where we differ. (1) No seeding: until both classes occur, a few examples of one class are kept. (2) Evicted examples
+// Where we differ. (1) No seeding: until both classes occur, a few examples of one class are kept; unless `paper` is
+// set, a sample of them (runs.hpp), and bounds may be lower than C (share.hpp). (2) Evicted examples
 // take no part from then on, but their positions are removed only every `period` examples. (3) `finish_pairs` stops by
 // the duality gap and evicts nothing, so that it solves the problem of the expansion. `outside` gives the contribution
 // to the gap of the examples that are not in the expansion, so that they can be added until the whole problem is

@@ -2,16 +2,16 @@
 //
 //     for each example i:
 //         thr = max(C, TARGET);  PROCESS(i);  while GAP > thr and there is progress: REPROCESS(tau)
-//         every `period` examples: CLEAN(m)
-//     at the end: FINISH to a duality gap, if requested; CLEAN(0)
+//         every `period` examples: CLEAN(m), ADAPT
+//     at the end: SETTLE, or if requested FINISH to a duality gap; CLEAN(0)
 //
 // PROCESS(i) adds i to the expansion with alpha = 0 and makes a STEP there. An example that is in the expansion, as
 // happens from the second pass on, keeps its alpha and makes a STEP.
 //
-// Progress. The loop also ends after a REPROCESS that raised the dual objective D by at most `least_progress` D / |S|.
-// Every step before that raises D by more, so all steps for n examples are at most about
-// n (2 + ln(D_end / D_start) / least_progress), however large C is. The paper has no such limit (`Params::paper`); then
-// the loop makes at most `most_steps` steps.
+// Progress. The loop also ends after a REPROCESS that raised the dual objective D by at most `least_progress` D / |S|,
+// and after `most_bounded_steps`. If that is too little for C, bounds below C are in force (ADAPT, share.hpp), and `C`
+// in the threshold stands for them. The paper has none of this (`Params::paper`); then the loop makes at most
+// `most_steps` steps. Runs of examples of one label: runs.hpp.
 //
 // Paper. Ertekin, Bottou, Giles 2011, section 4. Problem, symbols, invariants and differences: search.hpp.
 //
@@ -33,10 +33,11 @@ struct RuleG {
 /// Steps for an example end when as many of them as there are examples in the expansion would raise the dual objective
 /// by less than this share.
 inline constexpr double least_progress = 1e-3;
-/// Steps for one example at most. The cost of an example at C = 1 is that of its kernel values and about two steps; with
-/// eight the time is less than three times that.
+/// Steps for one example at most. The cost of an example at C = 1 is that of its kernel values and about two steps;
+/// with eight the time is less than three times that.
 inline constexpr Index most_bounded_steps = 8;
-/// Steps for one example at most by the rule of the paper, which makes C K of them for nearly equal examples with different labels.
+/// Steps for one example at most by the rule of the paper, which makes C K of them for nearly equal examples with
+/// different labels.
 inline constexpr Index most_steps = 1'000'000;
 
 /// Visit one example; `known` is its position if it is in the expansion, else -1.

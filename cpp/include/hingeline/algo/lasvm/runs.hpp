@@ -23,10 +23,10 @@ inline constexpr Index sample_factor = 10;
 
 /// Labels (0: -1, 1: +1) of the examples visited.
 struct Runs {
-    Index seen[2] = {0, 0};        // examples of each label
-    Index last[2] = {0, 0};        // examples visited up to the last one of each label
-    double removed[2] = {0, 0};    // bounds of the examples that the sample stands for, not yet added to its own
-    Index missing_at = -1;         // examples visited when a label was last missing
+    Index seen[2] = {0, 0};      // examples of each label
+    Index last[2] = {0, 0};      // examples visited up to the last one of each label
+    double removed[2] = {0, 0};  // bounds of the examples that the sample stands for, not yet added to its own
+    Index missing_at = -1;       // examples visited when a label was last missing
 
     /// An example of label `side` is visited, after `visited` others.
     void see(bool side, Index visited) {
@@ -34,7 +34,8 @@ struct Runs {
         last[side] = visited + 1;
         const Index absent = visited + 1 - last[!side];
         // Without any example of the other label it is taken to have a share of all, so that a run of 20 counts.
-        const double share = last[!side] == 0 ? 1.0 : static_cast<double>(seen[!side]) / static_cast<double>(last[!side]);
+        const double share =
+            last[!side] == 0 ? 1.0 : static_cast<double>(seen[!side]) / static_cast<double>(last[!side]);
         if (share * static_cast<double>(absent) >= run_surprise) missing_at = visited + 1;
     }
     /// Whether a label was missing during the last `period` examples, the one at hand included.

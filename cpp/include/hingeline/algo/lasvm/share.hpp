@@ -1,4 +1,5 @@
-// The share of the bounds C_i that is in force, so that a limited number of steps solves the problem at hand whatever C.
+// The share of the bounds C_i that is in force, so that a limited number of steps solves the problem at hand whatever
+// C.
 //
 // Steps of length 1 / K towards coefficients of C need C K steps, or many more where kernel rows are nearly dependent.
 // An expansion on which the steps cannot keep up is far from any optimum: every new example is fitted at the expense of
@@ -7,7 +8,7 @@
 // then a solution for a smaller C, which regularises more. Coefficients below their bounds do not depend on it.
 //
 //     SETTLE(r, m)   REPROCESS until the gap is at most r times the dual objective, at most m times
-//     ADAPT          SETTLE; lower the share if the gap is too large, and SETTLE again; double it if the gap is small
+//     ADAPT          lower the share if the gap is too large, double it if the gap is small; SETTLE
 //
 // `Steps` is `Axes` for the variants without intercept and `PairSearch` for LASVM. Not part of the papers: with
 // `Params::paper` the share is always 1.
@@ -17,8 +18,8 @@
 
 namespace hingeline::online {
 
-/// Gap relative to the dual objective above which the bounds are lowered. Measured: at 0.5 the bounds stay at C on noisy
-/// sets up to C = 100; at 0.2 they are lowered there, at 1 accuracy is lost (benchmarks/results, lasvm-C).
+/// Gap relative to the dual objective above which the bounds are lowered. Measured: at 0.5 the bounds stay at C on
+/// noisy sets up to C = 100; at 0.2 they are lowered there, at 1 accuracy is lost (benchmarks/results, lasvm-C).
 inline constexpr double largest_gap = 0.5;
 /// The gap after lowering, and the gap below which the bounds are doubled, which doubles the gap at most.
 inline constexpr double small_gap = 0.25 * largest_gap;
@@ -26,8 +27,6 @@ inline constexpr double small_gap = 0.25 * largest_gap;
 inline constexpr double final_gap = 0.01;
 /// Steps at the end of a fit for each example: about what the passes take.
 inline constexpr Index final_steps = 2;
-/// Rounds of lowering at the end of a fit; one is enough unless the fit is shorter than a cleaning period.
-inline constexpr int final_rounds = 3;
 /// Steps between measurements of the gap and of the dual objective, which cost about a step.
 inline constexpr Index steps_between_looks = 16;
 
@@ -54,13 +53,15 @@ template <class Source, class Steps> bool settle(Search<Source>& search, Steps& 
 }
 
 /// Lower the share until the gap may be `largest_gap` of the dual objective: the gap is proportional to the bounds.
-template <class Source, class Steps> void lower_share(Search<Source>& search, Steps& steps) {
+/// Whether it was larger.
+template <class Source, class Steps> bool lower_share(Search<Source>& search, Steps& steps) {
     constexpr int most_halvings = 10;  // at a time: the gap is an estimate
     const State& s = search.s;
     const double dual = search.dual();
-    if (!(s.ascent.gap > largest_gap * dual && dual > 0)) return;
+    if (!(s.ascent.gap > largest_gap * dual && dual > 0)) return false;
     const double halvings = std::ceil(std::log2(s.ascent.gap / (largest_gap * dual)));
     steps.set_share(std::ldexp(s.share, -std::clamp(static_cast<int>(halvings), 1, most_halvings)));
+    return true;
 }
 
 /// ADAPT, after a cleaning.
@@ -68,24 +69,21 @@ template <class Source, class Steps> void adapt_share(Search<Source>& search, St
     const State& s = search.s;
     if (search.p.paper || search.interrupted()) return;
     search.forget_partners();
-    const bool small = settle(search, steps, small_gap, search.p.period);
-    if (small && s.share < 1) {
-        steps.set_share(2 * s.share);
-    } else if (!small && s.ascent.gap > largest_gap * search.dual()) {
-        lower_share(search, steps);
-        settle(search, steps, small_gap, std::max(search.p.period, s.n_live()));
-    }
+    steps.measure();
+    const bool small = s.ascent.gap <= small_gap * search.dual(), lowered = lower_share(search, steps);
+    if (small && s.share < 1) steps.set_share(2 * s.share);
+    settle(search, steps, small_gap, lowered ? std::max(search.p.period, s.n_live()) : search.p.period);
 }
 
-/// SETTLE at the end of a fit, with a lower share if the gap stays too large.
+/// At the end of a fit: SETTLE, and double the bounds as long as coefficients are at bounds below C and steps are left.
 template <class Source, class Steps> void settle_last(Search<Source>& search, Steps& steps) {
     const State& s = search.s;
     if (search.p.paper || !search.expansion.kernel.restore(s.row)) return;
     search.forget_partners();
-    for (int round = 0; round < final_rounds; ++round) {
-        if (settle(search, steps, final_gap, final_steps * s.visited) || search.interrupted()) return;
-        lower_share(search, steps);
-    }
+    const Index end = s.steps + final_steps * s.visited;
+    while (settle(search, steps, final_gap, end - s.steps) && s.n_lowered() > 0 && s.steps < end)
+        if (!steps.set_share(2 * s.share)) return;
+    if (lower_share(search, steps)) settle(search, steps, final_gap, std::max(search.p.period, s.n_live()));
 }
 
 }  // namespace hingeline::online
