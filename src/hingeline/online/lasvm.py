@@ -302,7 +302,7 @@ class LASVC(StreamClassifier):
         return boxes
 
 
-def lowered(estimator: LASVC, core: Any) -> Iterator[str]:
+def describe_lower_bounds(estimator: LASVC, core: Any) -> Iterator[str]:
     """Text about machines whose bounds are lower than C."""
     n_lowered, C = core.n_lowered, estimator.effective_C_
     if n_lowered:
@@ -324,7 +324,7 @@ class LasvmChunk(ChunkTraining):
 
     def complaints(self) -> Iterator[str]:
         if not self.was_lowered:
-            yield from lowered(self.estimator, self.ensemble.core)
+            yield from describe_lower_bounds(self.estimator, self.ensemble.core)
 
 
 class LasvmTraining(FitTraining):
@@ -399,7 +399,7 @@ class LasvmTraining(FitTraining):
         """Machines that have not reached the optimum after finishing."""
         est = self.estimator
         if est.tol is None:
-            yield from lowered(est, self.core)
+            yield from describe_lower_bounds(est, self.core)
             return
         doubtful = np.flatnonzero(est.stop_reason_ == "indefinite")
         if len(doubtful):

@@ -319,27 +319,12 @@ class Lasvm : public Ensemble<Machine> {
             Array<Index> where;
             const auto some = examples(m, chunk, first, from, to, where);
             const MarginColumn z(margins, machines[m], chunk, where);
-            const auto learn = [&](const Array<Example>& some, double* margins) {
-                switch (variant_) {
-                    case Variant::lasvm:
-                        return learn_pairs(search, some, known, evicts, margins);
-                    case Variant::g:
-                        return online::learn<RuleG>(search, some, known, margins);
-                    case Variant::nc:
-                        return online::learn<RuleNC>(search, some, known, margins);
-                    case Variant::i:
-                        return online::learn<RuleI>(search, some, known, margins);
-                    case Variant::full:
-                        return online::learn<RuleFull>(search, some, known, margins);
-                }
-                return Index{0};
-            };
             Index before = search.s.visited;
             try {
                 Array<double> unused(held[m].size());
-                if (!held[m].empty()) learn(held[m], unused.data());
+                if (!held[m].empty()) learn_in_order(search, held[m], known, evicts, unused.data());
                 before = search.s.visited;
-                learn(some, z.data());
+                learn_in_order(search, some, known, evicts, z.data());
             } catch (const Interrupted&) {  // by a kernel function; the poll stops the other machines
             }
             const Index visited = search.s.visited - before;
@@ -348,6 +333,25 @@ class Lasvm : public Ensemble<Machine> {
         return reached.empty() ? to : *std::min_element(reached.begin(), reached.end());
     }
 
+    template <class Search> void learn_in_order(Search& search, const Array<online::Example>& examples, bool known,
+                                                bool evicts, double* margins) {
+        switch (variant_) {
+            case Variant::lasvm:
+                online::learn_pairs(search, examples, known, evicts, margins);
+                break;
+            case Variant::g:
+                online::learn<online::RuleG>(search, examples, known, margins);
+                break;
+            case Variant::nc:
+                online::learn<online::RuleNC>(search, examples, known, margins);
+                break;
+            case Variant::i:
+                online::learn<online::RuleI>(search, examples, known, margins);
+                break;
+            case Variant::full:
+                online::learn<online::RuleFull>(search, examples, known, margins);
+        }
+    }
     /// Whether machine m learns from one of the examples [from, to) of a chunk.
     bool starts(Index m, const Chunk& chunk, Index from, Index to) const {
         for (Index i = from; i < to; ++i)
