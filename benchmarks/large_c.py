@@ -49,7 +49,7 @@ SETS = {
     "usps, 0, 10 % flips": Set("usps", 1 / 64, 1, (0,), 0.1),
 }
 #: Sorted streams: C, and rows to learn from (None: all).
-SORTED = {"adult": (100.0, None), "mnist, 8": (10.0, 20_000), "letter, 26 classes": (10.0, None)}
+SORTED = {"adult": (100.0, None), "mnist, 8": (10.0, 20_000), "letter, 26 classes": (10.0, 8000)}
 
 
 def data(name: str, rows: int | None) -> tuple[Any, ...]:

@@ -81,6 +81,7 @@ def machine_state(model):
         "hi": state["upper"],
         "box": state["box"],
         "share": state["share"],
+        "lag": state["lag"],
         "removed": state["removed"],
     }
 

@@ -153,7 +153,7 @@ class TieAware(NaiveLasvm):
         self.g[~self.live] = np.nan
         self.lo[~self.live] = self.hi[~self.live] = 0.0
         self.flagged = np.zeros(len(self.ids), dtype=bool)
-        self.share, self.c_now[self.ids] = state["share"], np.abs(state["box"])
+        self.share, self.lag, self.c_now[self.ids] = state["share"], state["lag"], np.abs(state["box"])
         self.removed = dict(zip((-1, 1), state["removed"], strict=True))
         self.b, self.tie = model.intercept_[0], False
 

@@ -60,7 +60,7 @@ class NaiveLasvm:
         self.admitted, self.cleaned, self.skipped = (np.zeros(3, dtype=int) for _ in range(3))
         self.margins = {}
         self.partners = []
-        self.share = 1.0
+        self.share, self.lag = 1.0, 0.0
         self.labels, self.missing_at = [], None  # labels visited; examples visited when a label was last missing
         self.removed = {-1: 0.0, 1: 0.0}
         self.c_now = self.c.copy()  # with the weights of samples
@@ -286,6 +286,7 @@ class NaiveLasvm:
                 self.visit_with_bias(k)
             else:
                 self.visit_without_bias(k)
+            self.note_lag()
             if self.variant != "full" and self.clean_period is not None and self.visited % self.clean_period == 0:
                 self.clean(self.max_non_sv)
             if self.bounded and self.visited % self.clean_period == 0:
@@ -349,20 +350,25 @@ class NaiveLasvm:
         self.g += self.K[np.ix_(self.ids, self.ids)] @ (self.alpha - cut)
         self.alpha = cut
 
-    def lower_share(self):
-        if not (self.dual > 0 and self.gap > 0.5 * self.dual):
+    def note_lag(self):
+        """A mean of gap / dual over the examples."""
+        if self.bounded and self.visited % 16 == 0 and self.dual > 0:
+            self.lag += (self.gap / self.dual - self.lag) / 8
+
+    def lower_share(self, ratio):
+        if ratio <= 0.5:
             return False
-        halvings = math.ceil(math.log2(self.gap / (0.5 * self.dual)))
-        self.set_share(self.share * 2.0 ** -min(max(halvings, 1), 10))
+        self.set_share(self.share * 2.0 ** -min(max(math.ceil(math.log2(ratio / 0.5)), 1), 10))
+        self.lag = min(self.lag, 0.5)
         return True
 
     def adapt(self):
         """The bounds are lowered where the steps do not keep up, and doubled where they do."""
         self.partners = []
-        small = self.place_and_measure() <= 0.125 * self.dual
-        lowered = self.lower_share()
-        if small and self.share < 1:
+        lowered = self.lower_share(self.lag)
+        if self.share < 1 and self.lag <= 0.125:
             self.set_share(2 * self.share)
+            self.lag *= 2
         self.settle(0.125, max(self.clean_period, int(self.live.sum())) if lowered else self.clean_period)
 
     def settle_last(self):
@@ -370,17 +376,10 @@ class NaiveLasvm:
         if not self.bounded:
             return
         self.partners = []
-        end = self.n_steps + 2 * self.visited
-        while self.settle(0.01, end - self.n_steps) and self.n_lowered > 0 and self.n_steps < end:
-            self.set_share(2 * self.share)
-        if self.lower_share():
-            self.settle(0.01, max(self.clean_period, int(self.live.sum())))
-
-    @property
-    def n_lowered(self):
-        """Coefficients at bounds below those of C."""
-        at = (self.alpha != 0) & ((self.alpha == self.lo) | (self.alpha == self.hi))
-        return int(at.sum()) if self.share < 1 else 0
+        for _ in range(2):
+            if self.settle(0.01, 2 * self.visited) or self.dual <= 0 or not self.lower_share(self.gap / self.dual):
+                return
+        self.settle(0.01, 2 * self.visited)
 
     def visit_without_bias(self, k):
         p = self.position(k)

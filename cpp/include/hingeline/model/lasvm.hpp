@@ -47,7 +47,7 @@ template <class Archive, class M> void fields(Archive& a, M& m) {
     const char* names[] = {"alpha", "gradient", "lower", "upper", "box", "diagonal"};
     for (int k = 0; k < online::line::count; ++k) a.array(names[k], s.lines[k], s.n);
     a("ascent_gap", s.ascent.gap), a("ascent_worst", s.ascent.worst), a("ascent_at", s.ascent.at);
-    a("share", s.share), a("intercept", s.b), a("target", s.target), a("largest", s.largest),
+    a("share", s.share), a("lag", s.lag), a("intercept", s.b), a("target", s.target), a("largest", s.largest),
         a("last_margin", s.last_margin);
     a("visited", s.visited), a("steps", s.steps), a("refreshed_at", s.refreshed_at), a("note_every", s.note_every);
     a("kernel_evals", s.kernel_evals), a("kernel_needed", s.kernel_needed);
@@ -68,6 +68,7 @@ inline void check(Machine& m) {
         require_sound(
             static_cast<int>(s.zone[t]) >= 0 && static_cast<int>(s.zone[t]) <= 2 && (s.dead[t] == 0 || s.dead[t] == 1),
             "zone or dead");
+    require_sound(s.lag >= 0, "lag");
     require_sound(s.share > 0 && s.share <= 1, "share");
     require_sound(s.ascent.at >= -1 && s.ascent.at < s.n, "ascent_at");
     for (const Index count : {s.visited, s.steps, s.refreshed_at, s.kernel_evals, s.kernel_needed, s.kernel_recomputed})

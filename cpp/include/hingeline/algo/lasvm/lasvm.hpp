@@ -151,10 +151,12 @@ Index learn_pairs(Search<Source>& search, const Array<Example>& examples, bool k
         }
         pairs.reprocess(search.p.tau);
         pairs.settle();
+        ++s.visited;
+        note_lag(search);
         const Index dead = s.n_dead;
         if (evicts && !s.in_run(search.p)) pairs.evict();
         if (s.n_dead != dead) count_living(), pairs.look();
-        if (++s.visited % search.p.period == 0) {
+        if (s.visited % search.p.period == 0) {
             if (evicts && s.in_run(search.p))
                 search.clean_run(), count_living();
             else

@@ -90,7 +90,10 @@ Index learn(Search<Source>& search, const Array<Example>& examples, bool known, 
     search.rescan();
     Axes<Source> axes{search};
     return in_blocks(search, examples, known, margins, [&](const Example& e, Index at) {
+        const Index before = search.s.visited;
         visit<Rule>(search, e, at);
+        if (search.s.visited == before) return;  // interrupted
+        note_lag(search);
         if (search.s.visited % search.p.period) return;
         if (Rule::cleans && search.s.in_run(search.p))
             search.clean_run();

@@ -63,6 +63,7 @@ struct State {
     Index support[2] = {0, 0};  // positions with alpha != 0, by label -1, +1
     Ascent ascent{0, 0, -1};    // duality gap, largest violation and its position
     double share = 1;           // of the bounds C_i that is in force, a power of two (lasvm_g.hpp)
+    double lag = 0;             // mean of gap / dual objective (share.hpp)
     double b = 0;               // intercept, 0 if there is none
     double target = 0;          // duality gap target at the last example
     double largest = 0;         // largest |f| of an example when it was visited
