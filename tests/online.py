@@ -24,6 +24,7 @@ OF_LASVC = (
     "duality_gap_",
     "duality_gap_target_",
     "dual_objective_",
+    "effective_C_",
     "n_expansion_",
     "n_kernel_evals_",
     "n_kernel_needed_",

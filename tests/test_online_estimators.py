@@ -36,6 +36,7 @@ def battery(estimators, attributes):
         *(
             "duality_gap_",
             "duality_gap_target_",
+            "effective_C_",
             "dual_objective_",
             "n_expansion_",
             "ramp_counts_",
