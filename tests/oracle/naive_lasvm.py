@@ -376,10 +376,19 @@ class NaiveLasvm:
         if not self.bounded:
             return
         self.partners = []
+        end = self.n_steps + 2 * self.visited
+        while self.settle(0.01, end - self.n_steps) and 0 < self.n_lowered <= self.n_sv // 8:
+            self.set_share(2 * self.share)
         for _ in range(2):
-            if self.settle(0.01, 2 * self.visited) or self.dual <= 0 or not self.lower_share(self.gap / self.dual):
+            if self.dual <= 0 or not self.lower_share(self.gap / self.dual):
                 return
-        self.settle(0.01, 2 * self.visited)
+            self.settle(0.01, 2 * self.visited)
+
+    @property
+    def n_lowered(self):
+        """Coefficients at bounds below those of C."""
+        at = (self.alpha != 0) & ((self.alpha == self.lo) | (self.alpha == self.hi))
+        return int(at.sum()) if self.share < 1 else 0
 
     def visit_without_bias(self, k):
         p = self.position(k)

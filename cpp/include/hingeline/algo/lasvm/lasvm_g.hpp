@@ -3,7 +3,7 @@
 //     for each example i:
 //         thr = max(C, TARGET);  PROCESS(i);  while GAP > thr and there is progress: REPROCESS(tau)
 //         every `period` examples: CLEAN(m), ADAPT
-//     at the end: SETTLE, or if requested FINISH to a duality gap; CLEAN(0)
+//     at the end: REDUCE, or if requested FINISH to a duality gap; CLEAN(0)
 //
 // PROCESS(i) adds i to the expansion with alpha = 0 and makes a STEP there. An example that is in the expansion, as
 // happens from the second pass on, keeps its alpha and makes a STEP.

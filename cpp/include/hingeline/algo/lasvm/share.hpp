@@ -8,9 +8,9 @@
 // model is then a solution for a smaller C, which regularises more. Coefficients below their bounds do not depend on
 // it.
 //
-//     SETTLE(r, m)   REPROCESS until the gap is at most r times the dual objective, at most m times
+//     REDUCE(r, m)   REPROCESS until the gap is at most r times the dual objective, at most m times
 //     LAG            moving average of gap / dual objective after the steps for an example
-//     ADAPT          lower the share if the lag is too large, double it if the lag is small; SETTLE
+//     ADAPT          lower the share if the lag is too large, double it if the lag is small; REDUCE
 //
 // `Steps` is `Axes` for the variants without intercept and `PairSearch` for LASVM. Not part of the papers: with
 // `Params::paper` the share is always 1.
@@ -31,6 +31,8 @@ inline constexpr double final_gap = 0.01;
 inline constexpr Index final_steps = 2;
 /// Rounds of lowering at the end of a fit; one is enough unless the fit is shorter than a cleaning period.
 inline constexpr int final_rounds = 2;
+/// One in so many support vectors is few: the problem with larger bounds is nearly the same.
+inline constexpr Index few_support = 8;
 /// Examples between measurements of the lag, which cost a step, and the weight of one: a mean over some 128 examples.
 inline constexpr Index examples_between_lags = 16;
 inline constexpr double lag_weight = 0.125;
@@ -40,16 +42,16 @@ inline constexpr Index steps_between_looks = 16;
 /// Steps of the variants without intercept.
 template <class Source> struct Axes {
     Search<Source>& search;
-    void measure() {}
+    void settle() {}
     bool reprocess(double tau) { return search.reprocess(tau); }
     bool set_share(double share) { return search.set_share(share); }
 };
 
-/// SETTLE. Whether the gap was reached.
-template <class Source, class Steps> bool settle(Search<Source>& search, Steps& steps, double gap, Index most) {
+/// REDUCE. Whether the gap was reached.
+template <class Source, class Steps> bool reduce_gap(Search<Source>& search, Steps& steps, double gap, Index most) {
     const State& s = search.s;
     const auto reached = [&] {
-        steps.measure();
+        steps.settle();
         return s.ascent.gap <= gap * search.dual();
     };
     for (Index count = 0; count < most; ++count) {
@@ -86,20 +88,27 @@ template <class Source, class Steps> void adapt_share(Search<Source>& search, St
     search.forget_partners();
     const bool lowered = lower_share(search, steps, s.lag);
     if (s.share < 1 && s.lag <= small_gap && steps.set_share(2 * s.share)) s.lag *= 2;
-    settle(search, steps, small_gap, lowered ? std::max(search.p.period, s.n_live()) : search.p.period);
+    reduce_gap(search, steps, small_gap, lowered ? std::max(search.p.period, s.n_live()) : search.p.period);
 }
 
-/// SETTLE at the end of a fit; the share is lowered if the gap stays too large.
+/// REDUCE at the end of a fit. If few coefficients are at bounds below C, these are raised; if the gap stays too large,
+/// they are lowered.
 template <class Source, class Steps> void settle_last(Search<Source>& search, Steps& steps) {
     const State& s = search.s;
     if (search.p.paper || !search.expansion.kernel.restore(s.row)) return;
     search.forget_partners();
-    for (int round = 0; round < final_rounds; ++round) {
-        if (settle(search, steps, final_gap, final_steps * s.visited)) return;
+    const Index end = s.steps + final_steps * s.visited;
+    const auto few_lowered = [&] {
+        const Index count = s.n_lowered();
+        return count > 0 && count <= s.n_support() / few_support;
+    };
+    while (reduce_gap(search, steps, final_gap, end - s.steps) && few_lowered())
+        if (!steps.set_share(2 * s.share)) return;
+    for (int round = 0; round < final_rounds && !search.interrupted(); ++round) {
         const double dual = search.dual();
-        if (search.interrupted() || !(dual > 0) || !lower_share(search, steps, s.ascent.gap / dual)) return;
+        if (!(dual > 0) || !lower_share(search, steps, s.ascent.gap / dual)) return;
+        reduce_gap(search, steps, final_gap, final_steps * s.visited);
     }
-    settle(search, steps, final_gap, final_steps * s.visited);
 }
 
 }  // namespace hingeline::online
