@@ -68,6 +68,8 @@ template <> const LinearOps<double>& linear_ops<double>() { return tables().f64.
 template <> const ByteOps<float>& byte_ops<float>() { return byte_tables().f32; }
 template <> const ByteOps<double>& byte_ops<double>() { return byte_tables().f64; }
 const CoarseOps& coarse_ops() { return tables().coarse; }
+template <> const JointOps<float>& joint_ops<float>() { return tables().joint; }
+template <> const JointOps<Coarse>& joint_ops<Coarse>() { return tables().coarse_joint; }
 const PackedOps& packed_ops() { return tables().packed; }
 const MarginOps& margin_ops() { return tables().margins; }
 

@@ -380,12 +380,11 @@ template <class T, class K> Top rise(T* g, const K* k, const K* l, double a, con
     return Factor<T>(a).tail == 0 ? rise_pass<T, K, 1>(g, k, l, a, up, n) : rise_pass<T, K, 2>(g, k, l, a, up, n);
 }
 
-/// The largest fall^2 / bend, where bend_at(j) is a register of positive values.
-template <class T, class K, class Bend>
-Partner partner_pass(const T* g, const K* k, const T* low, double top, Index n, Bend&& bend_at) {
+/// The largest fall^2 / bend and the largest fall, where fall_at(u, j) and bend_at(j) are registers of values from zero on
+/// and of positive values.
+template <class T, class Fall, class Bend> Partner best_quotient(Index n, Fall&& fall_at, Bend&& bend_at) {
     using V = Vec<T>;
     constexpr int W = lanes<T>;
-    const V zero{}, high = splat<V>(static_cast<T>(top));
     // In each lane the best quotient as numerator and denominator (quotients are compared by cross products, which is
     // faster than dividing), and the number of its register; the largest fall.
     V square[pass_group] = {}, bend[pass_group], at[pass_group] = {}, most[pass_group] = {}, now{};
@@ -399,8 +398,7 @@ Partner partner_pass(const T* g, const K* k, const T* low, double top, Index n, 
     for (Index i = 0; i < n; i += pass_group * W) {
         for (int u = 0; u < pass_group; ++u) {
             const Index j = i + u * W;
-            if (u % line_registers<T> == 0) fetch_ahead(k + j);
-            const V fall = larger(static_cast<V>(high - (load<V>(g + j) + load<V>(low + j))), zero);
+            const V fall = fall_at(u, j);
             most[u] = larger(most[u], fall);
             see(u, fall * fall, bend_at(j), now);
         }
@@ -418,6 +416,17 @@ Partner partner_pass(const T* g, const K* k, const T* low, double top, Index n, 
     T where[W];
     store(where, at[0]);
     return {static_cast<Index>(where[lane]) * W + lane, gap};
+}
+/// The same with fall = top - (g + low).
+template <class T, class K, class Bend>
+Partner partner_pass(const T* g, const K* k, const T* low, double top, Index n, Bend&& bend_at) {
+    using V = Vec<T>;
+    const V zero{}, high = splat<V>(static_cast<T>(top));
+    const auto fall = [&](int u, Index j) HL_LAMBDA_INLINE {
+        if (u % line_registers<T> == 0) fetch_ahead(k + j);
+        return larger(static_cast<V>(high - (load<V>(g + j) + load<V>(low + j))), zero);
+    };
+    return best_quotient<T>(n, fall, bend_at);
 }
 template <class T>
 Partner partner(const T* g, const T* k, const T* diagonal, const T* low, double top, double top_diagonal, Index n) {
@@ -465,6 +474,67 @@ Partner coarse_partner(const float* g, const Coarse* k, const float* low, double
     const Vec<float> least = splat<Vec<float>>(0.5f);
     return partner_pass(g, k, low, top, n,
                         [&](Index j) HL_LAMBDA_INLINE { return larger(to_float(load_values(k + j)), least); });
+}
+
+/// Kernel values of a row as floats.
+HL_INLINE Vec<float> float_values(const float* p) { return load<Vec<float>>(p); }
+HL_INLINE Vec<float> float_values(const Coarse* p) { return to_float(load_values(p)); }
+/// The larger of up x and -dn x.
+HL_INLINE Vec<float> with_room(Vec<float> x, const float* up, const float* dn) {
+    return larger(static_cast<Vec<float>>(load<Vec<float>>(up) * x), static_cast<Vec<float>>(-(load<Vec<float>>(dn) * x)));
+}
+
+template <class K, bool Moves>
+Top joint_move_pass(float* g, const K* k, float a, const K* l, float c, float b, const float* up, const float* dn,
+                    Index n) {
+    using V = Vec<float>;
+    constexpr int W = lanes<float>;
+    const V first = splat<V>(a), second = splat<V>(c), constant = splat<V>(b);
+    LaneMost<float> high(0);
+    for (Index from = 0; from < n; from += pass_step) {
+        V worst[pass_group] = {};
+        for (Index i = from; i < from + pass_step; i += pass_group * W)
+            for (int u = 0; u < pass_group; ++u) {
+                const Index j = i + u * W;
+                V x = load<V>(g + j);
+                if constexpr (Moves) {
+                    if (u % line_registers<float> == 0) fetch_ahead(k + j), fetch_ahead(l + j);
+                    x += fused(float_values(k + j), first, fused(float_values(l + j), second, constant));
+                    store(g + j, x);
+                }
+                worst[u] = larger(worst[u], with_room(x, up + j, dn + j));
+            }
+        high.see(larger(larger(worst[0], worst[1]), larger(worst[2], worst[3])), from);
+    }
+    const float top = high.most();
+    if (!(top > 0)) return {0.0, -1};
+    const auto holds = [&](Index i) { return up[i] * g[i] == top || -(dn[i] * g[i]) == top; };
+    return {static_cast<double>(top), high.first(top, holds)};
+}
+template <class K>
+Top joint_move(float* g, const K* k, double a, const K* l, double c, double b, const float* up, const float* dn,
+               Index n) {
+    const float x = static_cast<float>(a), y = static_cast<float>(c), z = static_cast<float>(b);
+    return k ? joint_move_pass<K, true>(g, k, x, l, y, z, up, dn, n)
+             : joint_move_pass<K, false>(g, k, x, l, y, z, up, dn, n);
+}
+template <class K>
+Index joint_partner(const float* g, const K* k, const JointRow& row, const float* q, const float* up, const float* dn,
+                    Index n) {
+    using V = Vec<float>;
+    const V base = splat<V>(static_cast<float>(row.base)), unit = splat<V>(static_cast<float>(row.unit));
+    const V ratio = splat<V>(static_cast<float>(-row.ratio)), inverse = splat<V>(static_cast<float>(-row.inverse));
+    const V least = splat<V>(1e-30f);
+    const auto value = [&](Index j) HL_LAMBDA_INLINE { return fused(float_values(k + j), unit, base); };
+    const auto slope = [&](int u, Index j) HL_LAMBDA_INLINE {
+        if (u % line_registers<float> == 0) fetch_ahead(k + j);
+        return with_room(fused(value(j), ratio, load<V>(g + j)), up + j, dn + j);
+    };
+    const auto bend = [&](Index j) HL_LAMBDA_INLINE {
+        const V x = value(j);
+        return larger(fused(static_cast<V>(x * inverse), x, load<V>(q + j)), least);
+    };
+    return best_quotient<float>(n, slope, bend).at;
 }
 
 template <class T> Glance glance(const T* k, const double* a, const T* g, const double* c, Index n) {

@@ -34,6 +34,8 @@ extern const Tables tables;
 const Tables tables = {typed_tables<float>(),
                        typed_tables<double>(),
                        {coarsen, rise<float, Coarse>, coarse_partner, turn},
+                       {joint_move<float>, joint_partner<float>},
+                       {joint_move<Coarse>, joint_partner<Coarse>},
                        {packed_multiply, packed_update},
                        {margins, weights, violation, slope, shift},
                        {byte_table<float>(), byte_table<double>()}};

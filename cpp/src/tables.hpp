@@ -24,6 +24,8 @@ struct Tables {
     TypedTables<float> f32;
     TypedTables<double> f64;
     CoarseOps coarse;
+    JointOps<float> joint;
+    JointOps<Coarse> coarse_joint;
     PackedOps packed;
     MarginOps margins;
     ByteTables bytes;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <new>
+#include <utility>
 
 #include "hingeline/core/array.hpp"
 
@@ -34,5 +35,27 @@ template <class T> struct LargePages {
 };
 
 template <class T> using Large = Array<T, LargePages<T>>;
+
+/// Memory of plain values that is neither initialised nor overwritten.
+template <class T> class LargeMemory {
+  public:
+    LargeMemory() = default;
+    explicit LargeMemory(Index size) : data_(LargePages<T>().allocate(static_cast<std::size_t>(size))), size_(size) {}
+    LargeMemory(LargeMemory&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+    LargeMemory& operator=(LargeMemory&& o) noexcept {
+        std::swap(data_, o.data_);
+        std::swap(size_, o.size_);
+        return *this;
+    }
+    ~LargeMemory() {
+        if (data_) LargePages<T>().deallocate(data_, static_cast<std::size_t>(size_));
+    }
+    T* data() { return data_; }
+    Index size() const { return size_; }
+
+  private:
+    T* data_ = nullptr;
+    Index size_ = 0;
+};
 
 }  // namespace hingeline

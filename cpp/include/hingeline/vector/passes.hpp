@@ -110,6 +110,26 @@ struct CoarseOps {
 inline constexpr int turn_step = 32;
 const CoarseOps& coarse_ops();
 
+/// Row i of a matrix Q as base + unit * k, with 1 / Q_ii and g_i / Q_ii.
+struct JointRow {
+    double base, unit, inverse, ratio;
+};
+/// Steps on two coordinates of a quadratic problem with gradients g; rows k of type K. `up` and `dn` are 1 where the
+/// coordinate may rise and fall, else 0, and 0 in the padding. Arrays padded as for `pass_step`; n is a multiple of it.
+template <class K> struct JointOps {
+    /// g[i] += a * k[i] + c * l[i] + b (no change where k is null); the largest of up g and -dn g then, and its first
+    /// position.
+    Top (*move)(float* g, const K* k, double a, const K* l, double c, double b, const float* up, const float* dn,
+                Index n);
+    /// The position with the largest gain slope^2 / bend of a step together with i, -1 if none has room:
+    /// slope = g[j] - Q_ij g_i / Q_ii, bend = q[j] - Q_ij^2 / Q_ii. n < 2^24.
+    Index (*partner)(const float* g, const K* k, const JointRow& row, const float* q, const float* up, const float* dn,
+                     Index n);
+};
+template <class K> const JointOps<K>& joint_ops();
+template <> const JointOps<float>& joint_ops<float>();
+template <> const JointOps<Coarse>& joint_ops<Coarse>();
+
 /// A is symmetric of order m: the rows of its lower triangle, one behind the other.
 struct PackedOps {
     /// y = A x.
