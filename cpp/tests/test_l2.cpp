@@ -68,7 +68,8 @@ template <class T> void nothing_changes(Index n) {
     const Gram<T> gram({KernelKind::rbf, 0.2, 0.0, 3}, dense_view(clouds.x, n, 2), 0);
     for (const Kind kind : {one_datum, mdm, imdm})
         for (const bool bias : {true, false}) {
-            const Params p{bias, 1e-4, Index{1} << 40, std::size_t{1} << 26};
+            Params p{bias, 1e-4, Index{1} << 40, std::size_t{1} << 26};
+            p.newton = n < 512;  // no working sets
             State whole = clouds.start();
             learn(kind, whole, p, gram);
             CHECK(whole.reason == Reason::tolerance && whole.steps > 100, kind, n, whole.steps);
@@ -175,7 +176,7 @@ CASE(cholesky_solves_in_both_precisions) {
     cholesky_solves<float>(0.1);
 }
 
-/// Labels by the first coordinate with noise.
+/// Labels by the first coordinate with noise; no working sets, as in machines of more than two classes.
 State noisy_line(Index n, double penalty, Array<double>& x) {
     Random random(5);
     Array<Array<Index>> rows{{}, {}};
@@ -183,7 +184,9 @@ State noisy_line(Index n, double penalty, Array<double>& x) {
         for (int k = 0; k < 2; ++k) x.push_back(uniform(random, -2.0, 2.0));
         rows[x[2 * i] + uniform(random, -1.0, 1.0) > 0].push_back(i);
     }
-    return l2::start(rows, Array<double>(n, penalty).data());
+    State s = l2::start(rows, Array<double>(n, penalty).data());
+    s.held = Held::none;
+    return s;
 }
 CASE(newton_runs_where_steps_left_cost_more) {
     constexpr Index n = 1200;
@@ -313,6 +316,109 @@ CASE(a_factor_replaces_an_approximation_that_is_too_coarse) {
             CHECK(block.multiply(p.data(), likely, product.data()));
             CHECK(near(product[7], 1.0) && near(product[5], block.held_entry(7, 5)), product[7], product[5]);
         }
+}
+
+// ---- working sets --------------------------------------------------------------------------------
+
+// Two coefficients and one without room, by hand: K = [[2, 1, 0], [1, 2, 0], [0, 0, 1]], c = 1, no bias, y = +1, -1, +1.
+// One step solves the first two exactly: Q = [[3, 1], [1, 3]], beta = (1 / 2, -1 / 2); the third is 1 / 2.
+CASE(joint_steps_by_hand) {
+    l2::Joint<float> joint;
+    joint.resize(3, false);
+    const float k[3][3] = {{2, 1, 0}, {1, 2, 0}, {0, 0, 1}};
+    for (Index i = 0; i < 3; ++i) {
+        std::fill_n(joint.row(i), joint.width(), 0.0f);
+        std::copy_n(k[i], 3, joint.row(i));
+        joint.set(i, i != 1, 0.0, 1.0, 1.0, static_cast<double>(k[i][i]) + 1);
+    }
+    CHECK(joint.solve(1e-6, 1, nullptr) == 1);
+    CHECK(near(joint.v(0), 0.5) && near(joint.v(1), 0.5) && joint.v(2) == 0, joint.v(0), joint.v(1), joint.v(2));
+    CHECK(joint.solve(1e-6, 100, nullptr) == 1 && near(joint.v(2), 0.5), joint.v(2));
+    CHECK(joint.solve(1e-6, 100, nullptr) == 0);
+}
+
+/// Noise, with the first coordinate stretched.
+State noisy_rows(Index n, double penalty, double stretch, Array<double>& x) {
+    State s = noisy_line(n, penalty, x);
+    for (Index i = 0; i < n; ++i) x[2 * i] *= stretch;
+    s.held = Held::coarse;
+    return s;
+}
+/// Largest violation of v of the dual, from every kernel value.
+double violation_of(const State& s, const Array<double>& v, const Kernel& kernel, const Array<double>& x) {
+    double worst = 0;
+    for (Index i = 0; i < s.n(); ++i) {
+        double r = 1 - v[i] / s.c[i];
+        for (Index j = 0; j < s.n(); ++j)
+            if (v[j] > 0)
+                r -= s.sign(s.code[i], s.code[j]) * v[j] *
+                     (testing::kernel_value(kernel, &x[2 * s.row[i]], &x[2 * s.row[j]], 2) + 1);
+        worst = std::max(worst, r);
+    }
+    return worst;
+}
+CASE_ONCE(working_sets_reach_the_optimum) {
+    constexpr Index n = 1500;
+    struct Problem {
+        Kernel kernel;
+        double penalty;
+        Held held;
+    };
+    const Kernel narrow{KernelKind::rbf, 1.0, 0.0, 3}, flat{KernelKind::rbf, 1e-3, 0.0, 3};
+    const Kernel linear{KernelKind::linear, 1.0, 0.0, 3};
+    for (const Problem& p : {Problem{narrow, 10.0, Held::coarse}, Problem{flat, 1e5, Held::single},
+                             Problem{linear, 1.0, Held::single}})
+        for (const double tol : {1e-3, 1e-7}) {
+            Array<double> x;
+            State s = noisy_rows(n, p.penalty, 1.0, x);
+            const Gram<double> gram(p.kernel, dense_view(x, n, 2), 0);
+            Params params;
+            params.tol = tol;
+            learn(imdm, s, params, gram);
+            const auto found = solution(imdm, s);
+            CHECK(s.reason == Reason::tolerance && s.rounds > 1, p.penalty, tol, name(s.reason), s.rounds);
+            CHECK(tol < 1e-6 || s.held == p.held, p.penalty, tol, static_cast<int>(s.held));
+            const double left = violation_of(s, found.v, p.kernel, x);
+            CHECK(left <= tol * (1 + 1e-3) + 1e-9, p.penalty, tol, left);
+            CHECK(found.primal - found.dual >= 0, p.penalty, tol);
+        }
+}
+CASE_ONCE(working_sets_do_not_depend_on_cache_slices_and_interrupts) {
+    constexpr Index n = 1500;
+    Array<double> x;
+    const State start = noisy_rows(n, 10.0, 3.0, x);
+    const Gram<double> gram({KernelKind::rbf, 1.0, 0.0, 3}, dense_view(x, n, 2), 0);
+    State whole = start;
+    learn(imdm, whole, {}, gram);
+    CHECK(whole.reason == Reason::tolerance && whole.rounds > 2, whole.rounds);
+    Params small;
+    small.cache_bytes = 0;
+    State other = start, sliced = start;
+    learn(imdm, other, small, gram);
+    CHECK(same(other, whole));
+    for (Index calls = 0; sliced.reason == Reason::running || sliced.reason == Reason::interrupted; ++calls) {
+        Interrupt now([] { return true; });
+        if (calls % 2)
+            learn(imdm, sliced, {}, gram, {1, nullptr});
+        else
+            learn(imdm, sliced, {}, gram, {Index{1} << 40, &now});
+    }
+    CHECK(same(sliced, whole), sliced.steps, whole.steps);
+    // The limit of steps holds within a working set, too.
+    Params few;
+    few.max_steps = 100;
+    State cut = start;
+    learn(imdm, cut, few, gram);
+    CHECK(cut.reason == Reason::steps && cut.steps == 100, name(cut.reason), cut.steps);
+}
+// tanh is no kernel: no working set goes beyond the bound of the dual objective, and the steps find out.
+CASE_ONCE(working_sets_leave_indefinite_kernels_to_the_steps) {
+    constexpr Index n = 600;
+    Array<double> x;
+    State s = noisy_rows(n, 1e6, 1.0, x);
+    const Gram<double> gram({KernelKind::sigmoid, 1.0, -1.0, 3}, dense_view(x, n, 2), 0);
+    learn(imdm, s, {}, gram);
+    CHECK(s.reason == Reason::indefinite && s.held == Held::none, name(s.reason), static_cast<int>(s.held));
 }
 
 CASE(no_rows) {

@@ -281,6 +281,56 @@ CASE(coarse_values) {
     }
 }
 
+/// Multiples of 1/8 in a and c, and of 1 in k, make every move exact; rooms are 0 or 1.
+template <class K> void joint_case(const JointOps<K>& op, const char* name, Random& random, Index n, double room) {
+    Expansion<float> e(random, n, 40, room);
+    for (Array<float>* some : {&e.up, &e.dn})
+        for (float& x : *some) x = x > 0 ? 1.0f : 0.0f;
+    Array<K> k(e.k.size(), K(0)), l(k);
+    Array<float> q(e.k.size(), 1.0f);
+    for (Index i = 0; i < n; ++i) {
+        k[i] = static_cast<K>(below(random, 30)), l[i] = static_cast<K>(below(random, 30));
+        q[i] = static_cast<float>(5 + below(random, 7));
+    }
+    const double a = 0.5, c = -0.375, b = 0.125;
+    for (const bool moves : {false, true}) {
+        Array<float> g(e.g);
+        Index at = -1;
+        double most = 0;
+        for (Index i = 0; i < n; ++i) {
+            const double x = e.g[i] + (moves ? a * k[i] + c * l[i] + b : 0.0);
+            const double size = std::max(e.up[i] * x, -e.dn[i] * x);
+            if (size > most) most = size, at = i;
+        }
+        const Top top = op.move(g.data(), moves ? k.data() : nullptr, a, l.data(), c, b, e.up.data(), e.dn.data(),
+                                e.g.size());
+        CHECK(top.at == at && (at < 0 || top.value == most), name, n, moves, top.at, at);
+        for (Index i = 0; i < n; ++i)
+            CHECK(g[i] == static_cast<float>(e.g[i] + (moves ? a * k[i] + c * l[i] + b : 0.0)), name, n, i, g[i]);
+    }
+    const JointRow row{2.0, -0.0625, 1.0 / 8, 0.25};  // Q_ij = 2 - k / 16, Q_ii = 8, g_i = 2
+    const auto gain = [&](Index j) {
+        const double value = row.base + row.unit * k[j], slope = e.g[j] - row.ratio * value;
+        const bool open = slope > 0 ? e.up[j] > 0 : e.dn[j] > 0;
+        return open ? slope * slope / (q[j] - value * value * row.inverse) : 0.0;
+    };
+    double best = 0;
+    for (Index j = 0; j < n; ++j) best = std::max(best, gain(j));
+    const Index found = op.partner(e.g.data(), k.data(), row, q.data(), e.up.data(), e.dn.data(), e.g.size());
+    CHECK((found < 0) == (best == 0), name, n, found, best);
+    if (best > 0) CHECK(gain(found) >= best * (1 - 16 * epsilon<float>), name, n, found, gain(found), best);
+}
+CASE(joint_steps) {
+    for (const Tables* set : instruction_sets()) {
+        Random random(23);
+        for (const Index n : {1, 2, 15, 16, 17, 127, 128, 129, 700})
+            for (const double room : {0.0, 0.1, 1.0}) {
+                joint_case(set->joint, set->f32.name, random, n, room);
+                joint_case(set->coarse_joint, set->f32.name, random, n, room);
+            }
+    }
+}
+
 template <class T> Ascent naive_ascent(const Expansion<T>& e, const Array<T>& g) {
     Ascent out{0, 0, -1};
     const auto room = [&](Index i) { return g[i] > 0 ? e.up[i] : e.dn[i]; };

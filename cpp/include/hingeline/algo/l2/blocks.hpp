@@ -1,11 +1,24 @@
-// Blocks: a large L2-SVM by steps on working sets.
+// Blocks: an L2-SVM of two classes by steps on working sets, whose kernel values are held.
 //
-//     loop
-//         W = rows near a loss, or if these are too many: the worst violators and others at random
-//         kernel values of W are computed and held;  steps on W (joint.hpp)
-//         r -= Q[., W] (change of v)  on all rows, in the precision of the source
+//     repeat: W = at first some rows at random; then all rows that are near a loss, or if they are too many, the worst
+//                 violators, and others that violate at random
+//             the kernel values between the rows of W are computed;  steps on W (joint.hpp)
+//             v moves towards the result, to the largest D on the line;  r follows on all rows, in the precision of
+//                 the source
+//
+// Why. Nearly all support vectors of an L2-SVM are free, often half of all rows: kernel columns that are computed when a
+// step needs them fit no cache, and a step on all rows takes long. Here a kernel value between rows of W is computed
+// once for the many steps of a working set, and those outside of W once for all of them together.
+//
+// Precision. The steps use kernel values of 16 bits or single precision; r, D and the stopping rule do not. Errors of
+// the steps are corrected by the next working set (iterative refinement). D rises with every one: where the errors are
+// too large for that, the next ones are more precise, and in the end there are none (Held).
+//
+// Bounds. A working set takes at most `most_bytes` of memory; it depends on nothing but the rows and v, so the result
+// is that of any cache.
 #pragma once
 
+#include <algorithm>
 #include <random>
 
 #include "hingeline/algo/l2/joint.hpp"
@@ -13,71 +26,110 @@
 
 namespace hingeline::l2 {
 
-struct Tune { Index largest=8192; Index first=1024; double inner=0.1; double perrow=30; double nearby=0.25; int policy=0; bool log=false; };
-inline Tune tune;
-
 template <class Source> class Blocks {
     using T = typename Source::Value;
 
   public:
+    /// Machines with fewer rows take steps on one or two columns: there these take no time.
+    static constexpr Index fewest_rows = 512;
+
     Blocks(Walk<Source>& walk, bool bias) : walk_(walk), s(walk.s), bias_(bias) {}
 
-    /// One working set. v and r = 1 - Qv move.
-    Step round(double goal, Index most, Index number) {
-        const Index largest = number == 0 ? tune.first : tune.largest;
-        choose(std::min(largest, s.n()), number);
-        if (rows_.empty()) return Step::stuck;
-        if (!walk_.columns.diagonals(rows_)) return Step::interrupted;
-        return solve(coarse_, goal, most);
+    /// One working set: v and r = 1 - Qv move, to a violation of at most `goal` on W, by at most `most` steps. Stuck:
+    /// nothing has changed.
+    Step round(double goal, Index most) {
+        if (s.held == Held::coarse && !has_unit_diagonal()) s.held = Held::single;
+        choose();
+        if (!walk_.columns.diagonals(s.working)) return Step::interrupted;
+        if (std::any_of(s.working.begin(), s.working.end(), [&](Index i) { return !(s.q[i] > 0); })) return fail();
+        return s.held == Held::coarse ? solve(coarse_, goal, most) : solve(single_, goal, most);
     }
+    /// Of the last working set.
     Index steps() const { return steps_; }
-    double worst(Index i) const { return s.v[i] > 0 ? std::abs(s.r[i]) : std::max(0.0, s.r[i]); }
-    Index size() const { return rows_.size(); }
-    Index changed() const { return from_.size(); }
+    /// Time of the last working set, in kernel values: a step on a row takes half as long as one.
+    double work() const {
+        const auto m = static_cast<double>(s.working.size()), n = static_cast<double>(s.n());
+        return m * m / 2 + static_cast<double>(from_.size()) * n + static_cast<double>(steps_) * m / 2;
+    }
+    /// Release the kernel values.
+    void release() { coarse_ = {}, single_ = {}, filled_ = false; }
 
   private:
-    void choose(Index most, Index number) {
-        rows_.clear();
-        Array<Index> some;
-        for (Index i = 0; i < s.n(); ++i)
-            if (s.v[i] > 0 || s.r[i] > -tune.nearby) some.push_back(i);
-        if (some.size() > most) {
-            std::minstd_rand random(static_cast<unsigned>(number + 1));
-            const Index sharp = number == 0 ? 0 : tune.policy == 0 ? most / 2 : tune.policy == 1 ? most : 0;
-            std::nth_element(some.begin(), some.begin() + sharp, some.end(),
-                             [&](Index a, Index b) { return worst(a) > worst(b) || (worst(a) == worst(b) && a < b); });
-            std::sort(some.begin() + sharp, some.end());
-            // Others that may move.
-            const auto end = std::remove_if(some.begin() + sharp, some.end(), [&](Index i) { return !(worst(i) > 0); });
-            some.resize(end - some.begin());
-            for (Index i = sharp; i < std::min(most, some.size()); ++i)
-                std::swap(some[i], some[i + static_cast<Index>(random()) % (some.size() - i)]);
-            if (some.size() > most) some.resize(most);
-            std::sort(some.begin(), some.end());
-        }
-        rows_ = std::move(some);
+    /// Of the kernel values held: 8192 rows in 16 bits, 5792 in single precision.
+    static constexpr Index most_bytes = Index{1} << 27;
+    /// The first working set of a large machine is small: it tells which rows are near a loss.
+    static constexpr Index first_rows = 1024;
+    /// Rows without a loss this close to one belong to W: they may enter the next time.
+    static constexpr double near_loss = 0.05;
+    /// Violation left on W, relative to that before: the rows outside of W change it anyway.
+    static constexpr double inner = 0.05;
+    /// Steps for each row of W (usually 0.5 to 3), so that Newton's method is considered in time.
+    static constexpr Index steps_per_row = 30;
+    /// Lengths of a move below `short_move` are due to errors of the kernel values; above `full_move` it is not cut.
+    static constexpr double short_move = 0.5, full_move = 0.9;
+
+    bool has_unit_diagonal() const {
+        if constexpr (requires(const Source& source) { source.unit_diagonal(); })
+            return walk_.columns.source().unit_diagonal();
+        else
+            return false;
     }
+    double sign(Index i) const { return s.code[i] == s.code[0] ? 1.0 : -1.0; }
+    double violation(Index i) const { return s.v[i] > 0 ? std::abs(s.r[i]) : std::max(0.0, s.r[i]); }
+    Index largest() const {
+        const auto width = static_cast<double>(s.held == Held::coarse ? sizeof(Coarse) : sizeof(float));
+        return static_cast<Index>(std::sqrt(static_cast<double>(most_bytes) / width));
+    }
+    /// The next working set, ascending: the last one if it has all rows that are near a loss.
+    void choose() {
+        const Index most = s.rounds == 0 ? std::min(first_rows, largest()) : largest();
+        Array<Index> rows;
+        for (Index i = 0; i < s.n(); ++i)
+            if (s.v[i] > 0 || s.r[i] > -near_loss) rows.push_back(i);
+        const bool all = rows.size() <= most;
+        if (!all) reduce(rows, most);
+        ++s.rounds;
+        if (all && std::includes(s.working.begin(), s.working.end(), rows.begin(), rows.end())) return;
+        s.working = std::move(rows);
+        filled_ = false;
+    }
+    /// Half of them are the worst violators.
+    void reduce(Array<Index>& rows, Index most) {
+        const Index worst = s.rounds == 0 ? 0 : most / 2;
+        std::nth_element(rows.begin(), rows.begin() + worst, rows.end(), [&](Index a, Index b) {
+            const double one = violation(a), other = violation(b);
+            return one > other || (one == other && a < b);
+        });
+        std::sort(rows.begin() + worst, rows.end());
+        std::erase_if(rows, [&](Index i) { return !(violation(i) > 0); });
+        std::minstd_rand random(static_cast<unsigned>(s.rounds + 1));
+        for (Index i = worst; i < std::min(most, rows.size()); ++i)
+            std::swap(rows[i], rows[i + static_cast<Index>(random()) % (rows.size() - i)]);
+        if (rows.size() > most) rows.resize(most);
+        std::sort(rows.begin(), rows.end());
+    }
+
     template <class K> Step solve(Joint<K>& joint, double goal, Index most) {
-        const Index m = rows_.size();
-        joint.resize(m);
-        joint.set_bias(bias_);
+        const Index m = s.working.size();
+        joint.resize(m, bias_);
         double before = 0;
         for (Index k = 0; k < m; ++k) {
-            const Index i = rows_[k];
-            joint.set(k, s.code[i] == s.code[0], s.v[i], s.r[i], s.c[i], s.q[i]);
-            before = std::max(before, worst(i));
+            const Index i = s.working[k];
+            joint.set(k, sign(i) > 0, s.v[i], s.r[i], s.c[i], s.q[i]);
+            before = std::max(before, violation(i));
         }
-        if (!fill(joint)) return Step::interrupted;
-        most = std::min(most, static_cast<Index>(tune.perrow * static_cast<double>(m)));
-        steps_ = joint.solve(std::max(goal, tune.inner * before), most, walk_.interrupt());
+        filled_ = filled_ || fill(joint);
+        if (!filled_) return Step::interrupted;
+        steps_ = joint.solve(std::max(goal, inner * before), std::min(most, steps_per_row * m), walk_.interrupt());
         if (walk_.interrupted()) return Step::interrupted;
-        return sweep(joint);
+        return move(joint);
     }
+    /// Kernel values of W. False when interrupted.
     template <class K> bool fill(Joint<K>& joint) {
-        constexpr Index group = 32;  // rows that are mirrored together: their values fill cache lines
-        const Index m = rows_.size();
+        constexpr Index group = 32;  // rows whose values are mirrored together: they fill cache lines
+        const Index m = s.working.size();
         Array<float> line(joint.width());
-        return walk_.columns.pairs(rows_, [&](Index k, const T* values) {
+        return walk_.columns.pairs(s.working, [&](Index k, const T* values) {
             K* const to = joint.row(k);
             for (Index i = 0; i <= k; ++i) line[i] = static_cast<float>(values[i]);
             if constexpr (std::is_same_v<K, Coarse>)
@@ -91,38 +143,71 @@ template <class Source> class Blocks {
                 for (Index j = std::max(from, i + 1); j <= k; ++j) joint.row(i)[j] = joint.row(j)[i];
         });
     }
-    template <class K> Step sweep(Joint<K>& joint) {
-        Array<double> change, sums(padded(s.n()));
-        double total = 0;
+    /// v towards the coefficients of `joint`, and r.
+    template <class K> Step move(const Joint<K>& joint) {
         from_.clear();
-        for (Index k = 0; k < rows_.size(); ++k) {
-            const Index i = rows_[k];
+        Array<double> target, change;  // of v
+        double total = 0;
+        for (Index k = 0; k < s.working.size(); ++k) {
+            const Index i = s.working[k];
             const double d = joint.v(k) - s.v[i];
             if (d == 0) continue;
-            from_.push_back(i);
-            change.push_back(sign(i) * d);
+            from_.push_back(i), target.push_back(joint.v(k)), change.push_back(sign(i) * d);
             total += bias_ ? sign(i) * d : 0.0;
         }
-        if (from_.empty()) return Step::stuck;
+        if (from_.empty()) return fail();
         Array<Index> all(s.n());
         std::iota(all.begin(), all.end(), Index{0});
-        if (!walk_.columns.products(from_, all, change.data(), sums.data())) return Step::interrupted;
-        for (Index i = 0; i < s.n(); ++i) s.r[i] -= sign(i) * (sums[i] + total);
+        Array<double> fall(padded(s.n()));
+        if (!walk_.columns.products(from_, all, change.data(), fall.data())) return Step::interrupted;
+        for (Index i = 0; i < s.n(); ++i) fall[i] = sign(i) * (fall[i] + total);
+        double slope = 0, bend = 0;
         for (Index k = 0; k < from_.size(); ++k) {
             const Index i = from_[k];
             const double d = sign(i) * change[k];
-            s.v[i] = std::max(0.0, s.v[i] + d), s.r[i] -= d / s.c[i];
+            fall[i] += d / s.c[i];
+            slope += d * s.r[i], bend += d * fall[i];
         }
-        for (Index k = 0; k < rows_.size(); ++k) if (joint.v(k)==0) s.v[rows_[k]] = 0;
+        return move(target, fall, slope, bend);
+    }
+    /// To the maximum of D at t = slope / bend, but not beyond the target.
+    Step move(const Array<double>& target, const Array<double>& fall, double slope, double bend) {
+        const double best = bend > 0 ? slope / bend : slope / 0.0;
+        if (!(best > 0) || !std::isfinite(slope) || !std::isfinite(bend)) return fail();
+        const double t = best >= full_move ? 1.0 : best;
+        // A dual objective beyond its bound proves that the kernel is indefinite: others find out.
+        const double dual = (sum(s.v) + dot(s.v, s.r)) / 2 + t * (slope - t * bend / 2);
+        if (dual > s.penalties / 2 * (1 + 1e-9)) return end();
+        for (Index k = 0; k < from_.size(); ++k) {
+            double& v = s.v[from_[k]];
+            v = t == 1 ? target[k] : v + t * (target[k] - v);
+        }
+        for (Index i = 0; i < s.n(); ++i) s.r[i] -= t * fall[i];
+        if (best < short_move) fail();
         return Step::taken;
     }
-    double sign(Index i) const { return s.code[i] == s.code[0] ? 1.0 : -1.0; }
+    /// Kernel values must be more precise.
+    Step fail() {
+        if (s.held != Held::coarse) return end();
+        s.held = Held::single;
+        s.working.clear();
+        release();
+        return Step::stuck;
+    }
+    Step end() {
+        s.held = Held::none;
+        s.working.clear();
+        release();
+        return Step::stuck;
+    }
 
     Walk<Source>& walk_;
     State& s;
     const bool bias_;
     Joint<Coarse> coarse_;
-    Array<Index> rows_, from_;
+    Joint<float> single_;
+    bool filled_ = false;  // whether the kernel values of W are there
+    Array<Index> from_;    // rows whose coefficients change
     Index steps_ = 0;
 };
 

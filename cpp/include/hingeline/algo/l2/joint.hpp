@@ -27,18 +27,17 @@ namespace hingeline::l2 {
 template <class K> class Joint {
   public:
     /// Make room for m coefficients, all zero.
-    void resize(Index m) {
-        size_ = m, width_ = padded(m);
+    void resize(Index m, bool bias) {
+        width_ = padded(m), bias_ = bias ? 1.0 : 0.0;
         if (width_ * m > memory_.size()) memory_ = LargeMemory<K>(), memory_ = LargeMemory<K>(width_ * m);
         for (Array<float>* some : {&g_, &up_, &down_, &single_}) some->assign(width_, 0.0f);
         std::fill(single_.begin() + m, single_.end(), 1.0f);
         beta_.assign(m, 0.0), own_.assign(m, 0.0), q_.assign(m, 1.0), positive_.assign(m, 0);
     }
-    Index size() const { return size_; }
     /// Kernel values of coefficient i, to be set by the caller; the padding is zero.
     K* row(Index i) { return memory_.data() + i * width_; }
     Index width() const { return width_; }
-    void set_bias(bool bias) { bias_ = bias ? 1.0 : 0.0; }
+    /// Coefficient i, with gradient r of D in v, curvature q = Q_ii.
     void set(Index i, bool positive, double v, double r, double c, double q) {
         positive_[i] = positive;
         beta_[i] = positive ? v : -v;
@@ -108,7 +107,7 @@ template <class K> class Joint {
         return gain(better) > gain(alone) ? better : alone;
     }
 
-    Index size_ = 0, width_ = 0;
+    Index width_ = 0;
     double bias_ = 0.0;
     LargeMemory<K> memory_;
     Array<double> beta_, own_, q_;  // own: 1 / c

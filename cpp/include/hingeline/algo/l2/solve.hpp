@@ -17,7 +17,7 @@
 // with the smallest violation in proportion to the dual objective.
 #pragma once
 
-#include "hingeline/algo/l2/newton.hpp"
+#include "hingeline/algo/l2/blocks.hpp"
 
 namespace hingeline::l2 {
 
@@ -69,6 +69,11 @@ constexpr double steps_per_row = 10.0, steps_per_column = 10.0, least_spent = 0.
 constexpr Index most_failures = 5;
 /// Accuracy of Newton's method relative to the tolerance.
 constexpr double newton_goal = 0.5;
+/// A run of Newton's method on m rows takes as long as m^2 times so many kernel values (measured: 50 to 400), if those
+/// between the rows are held, and if not.
+constexpr double values_held = 200.0, values_computed = 1000.0;
+/// Violation after the steps on a working set, relative to the tolerance: it is measured on both sides of the margin.
+constexpr double block_goal = 0.8;
 /// Steps of a large machine before the first run of Newton's method.
 constexpr Index few_steps = 32;
 
@@ -91,6 +96,8 @@ template <class Rule> class Run {
     template <class Source> Reason loop(Walk<Source>& walk) {
         State& s = walk.s;
         if (s.row.empty()) return Reason::tolerance;
+        Blocks<Source> blocks(walk, p_.bias);
+        walk.at_once = in_blocks<Source>(s);
         if (!s.begun) {
             Array<double> guess(s.v);
             Step begun = Step::interrupted;
@@ -123,8 +130,14 @@ template <class Rule> class Run {
                 if (s.violation <= p_.tol) return Reason::tolerance;
                 if (++s.doubts > most_doubts) return Reason::precision;
             }
-            if (s.n() >= fewest_rows && s.since % shrink_period == 0 && shrink(s)) continue;
+            walk.at_once = in_blocks<Source>(s);
+            if (!walk.at_once && s.n() >= fewest_rows && s.since % shrink_period == 0 && shrink(s)) continue;
             if (book_.steps >= last_) return Reason::running;
+            if constexpr (Rule::newton)
+                if (walk.at_once) {
+                    if (const Reason reason = block(walk, blocks); reason != Reason::running) return reason;
+                    continue;
+                }
             if (const Reason reason = one(walk); reason != Reason::running) return reason;
         }
     }
@@ -150,6 +163,65 @@ template <class Rule> class Run {
         s.violation = rule_.violation(s);
         if (!done) return Reason::interrupted;
         return s.violation <= p_.tol ? Reason::tolerance : Reason::precision;
+    }
+
+    /// Whether steps are taken on working sets.
+    template <class Source> bool in_blocks(const State& s) const {
+        return Rule::newton && p_.newton && s.held != Held::none && s.other == -1 && s.n() >= Blocks<Source>::fewest_rows;
+    }
+    /// One working set, or a run of Newton's method. It is not divided into calls.
+    template <class Source> Reason block(Walk<Source>& walk, Blocks<Source>& blocks) {
+        State& s = walk.s;
+        if (s.steps >= most_steps_) return Reason::steps;
+        Step step = Step::stuck;
+        const bool newton_now = newton_is_tried(s);
+        if (newton_now) {
+            blocks.release();
+            step = newton(walk, false);
+            if (s.pace.failures > most_failures && s.violation > p_.tol) return Reason::precision;
+            s.steps += step == Step::taken;
+        } else {
+            step = round(walk, blocks);
+        }
+        if (step == Step::interrupted) return Reason::interrupted;
+        if (step == Step::stuck) return Reason::running;
+        ++s.since;
+        note(s, s, rule_.dual(s));
+        if (s.trace.size() >= 256) s.trace.thin();
+        return Reason::running;
+    }
+    /// Steps on a working set; unless they are taken, v and r keep their bits.
+    template <class Source> Step round(Walk<Source>& walk, Blocks<Source>& blocks) {
+        State& s = walk.s;
+        const Array<double> v(s.v), r(s.r);
+        const double value = s.value;
+        Step step = Step::interrupted;
+        const auto put_back = [&] { s.v = v, s.r = r, s.value = value; };
+        try {
+            rule_.to_dual(s);
+            step = blocks.round(block_goal * p_.tol, most_steps_ - s.steps);
+            if (step == Step::taken) rule_.from_dual(s);
+        } catch (...) {
+            put_back();
+            throw;
+        }
+        if (step != Step::taken || !rule_.sound(s)) {
+            put_back();
+            if (step == Step::taken) s.held = Held::none, step = Step::stuck;
+            return step;
+        }
+        s.steps += blocks.steps();
+        walk.look();
+        s.violation = rule_.violation(s);
+        s.pace.work += blocks.work();
+        return step;
+    }
+    /// Whether the working sets since the last run of Newton's method have taken as long as one takes: then the time is
+    /// at most about twice that of the better of the two. A run that does not help doubles the wait.
+    bool newton_is_tried(const State& s) const {
+        const auto m = static_cast<double>(std::count_if(s.v.begin(), s.v.end(), [](double v) { return v > 0; }));
+        const double cost = (m > static_cast<double>(p_.most_held) ? values_computed : values_held) * m * m;
+        return s.pace.work > std::ldexp(cost, static_cast<int>(s.pace.failures));
     }
 
     /// One step.
@@ -302,7 +374,7 @@ template <class Rule> class Run {
 
     /// After a run of Newton's method that ended with this violation.
     static void keep_pace(Pace& pace, double violation) {
-        pace.rest = 0;
+        pace.rest = 0, pace.work = 0;
         if (violation <= pace.best / 2)
             pace = {.course = {}, .best = violation};
         else

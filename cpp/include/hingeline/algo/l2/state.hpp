@@ -35,7 +35,7 @@ struct Params {
     double tol = 1e-3;
     Index max_steps = -1;  // of one machine, over all calls; -1: the limit of `most_steps`
     std::size_t cache_bytes = std::size_t{200} << 20;
-    bool newton = true;      // where the rule allows it; false: only the steps of the papers
+    bool newton = true;      // Newton's method and blocks, where the rule allows; false: only the steps of the papers
     Index most_held = 8192;  // rows between which Newton's method holds kernel values, in single precision
 };
 
@@ -46,12 +46,16 @@ inline Index most_steps(const Params& p, Index n) {
     return p.newton ? std::numeric_limits<Index>::max() : std::max<Index>(10'000'000, 1000 * n);
 }
 
+/// Kernel values of the working sets of blocks.hpp; none: there are no more working sets.
+enum class Held : char { coarse, single, none };
+
 /// When Newton's method is due, and whether it helps.
 struct Pace {
     static constexpr Index stretch = 256;
     bool tried = false;                                     // whether a run was not interrupted
     Index rest = 0;                                         // steps since its last run
     double cost = 0.0;                                      // of a run that was declined, in steps
+    double work = 0.0;                                      // of the working sets since its last run, in kernel values
     Array<double> course;                                   // logarithm of the violation after each stretch of them
     Index patience = 4;                                     // steps for each support vector before the next one
     Index failures = 0;                                     // runs since the violation was last halved
@@ -79,6 +83,9 @@ struct State {
     Index steps = 0;
     Index since = 0;  // steps since r was computed from v
     Pace pace;
+    Held held = Held::coarse;
+    Index rounds = 0;      // working sets so far
+    Array<Index> working;  // positions of the last one
     Array<double> best;  // v after the run of Newton's method that left the smallest violation / D
     double best_merit = std::numeric_limits<double>::infinity();
     Index doubts = 0;       // number of times that a refreshed r was not converged after all

@@ -52,8 +52,11 @@ template <class Source> class Walk {
         return best.at;
     }
 
+    bool at_once = false;  // whether `refresh` computes kernel values again, in blocks; two classes only
+
     /// r = start - Qv, computed from v. False when interrupted; then nothing has changed.
     bool refresh(double start) {
+        if (at_once) return refresh_at_once(start);
         Array<double> r(s.v.size(), start);
         Peaks peaks = none;
         bool any = false;
@@ -89,6 +92,23 @@ template <class Source> class Walk {
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr Peaks none{-infinity, infinity, -1, -1};
 
+    bool refresh_at_once(double start) {
+        Array<Index> from, all(s.n());
+        Array<double> given, sums(padded(s.n()));
+        std::iota(all.begin(), all.end(), Index{0});
+        double total = 0;
+        for (Index i = 0; i < s.n(); ++i) {
+            if (!(s.v[i] > 0)) continue;
+            from.push_back(i), given.push_back(s.sign(s.code[i], s.code[0]) * s.v[i]);
+            total += bias_ ? given.back() : 0.0;
+        }
+        if (!columns.diagonals(from) || !columns.products(from, all, given.data(), sums.data())) return false;
+        for (Index i = 0; i < s.n(); ++i)
+            s.r[i] = start - s.sign(s.code[i], s.code[0]) * (sums[i] + total) - s.v[i] / s.c[i];
+        s.since = 0;
+        look();
+        return true;
+    }
     /// f(code, from, count) for the stretch of positions of each class.
     template <class F> void over_classes(F&& f) const {
         Index from = 0;
