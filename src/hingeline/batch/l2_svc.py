@@ -21,8 +21,8 @@ from .training import ClassTraining
 
 #: Steps per sample assumed for the length of progress bars.
 STEPS_PER_SAMPLE = 4
-#: Limits of Newton's method in the core (algo/l2): rows whose kernel values are held, rows of a Cholesky factor,
-#: landmarks of the approximation of low rank.
+#: Limits of the core (algo/l2): rows whose kernel values are held, in 16 bits by working sets, as a triangle in single
+#: precision by Newton's method; rows of a Cholesky factor, landmarks of the approximation of low rank.
 HELD_ROWS, FACTORED_ROWS, LANDMARKS = 8192, 4096, 512
 ADVICE = {
     "max_iter": "Raise max_iter or tol, scale the features, or lower C.",
@@ -56,9 +56,10 @@ class L2SVC(KernelClassifier):
     fit_intercept : bool, default=True
         Whether to learn an intercept. It is penalised like the weights.
     solver : {'auto', 'min_norm', 'min_norm_mdm', 'nnisda'}, default='auto'
-        All have the same solution, up to `tol`. 'auto' makes the steps of 'min_norm', and uses Newton's method where it
-        is faster: after a few steps with 4,096 samples or more, and between steps that make little progress. The others
-        make the steps of the papers only, for comparisons of solvers.
+        All have the same solution, up to `tol`. 'auto' changes two coefficients at a time on working sets of up to 8,192
+        samples, whose kernel values are held; with fewer than 512 samples, or all classes at once, it makes the steps of
+        'min_norm'. It uses Newton's method where that is faster. The others make the steps of the papers only, for
+        comparisons of solvers.
 
         'min_norm' (MNSVM by IMDM): each step moves weight to the sample with the largest KKT violation, from the
         support vector with the largest decrease of the norm. 'min_norm_mdm' (MDM): from the support vector with the
@@ -78,7 +79,8 @@ class L2SVC(KernelClassifier):
     class_weight : dict or 'balanced', default=None
         Factor on C for the samples of a class.
     cache_size : float, default=200
-        Memory in MB for kernel columns, and for a compressed copy of X if that is faster.
+        Memory in MB for kernel columns, and for a compressed copy of X if that is faster. Besides it a machine holds up
+        to 150 MB with ``solver='auto'``, which do not depend on it.
     n_jobs : int, default=None
         Threads for class pairs and for prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context),
         -1 all processors.

@@ -90,8 +90,6 @@ template <class T> class Gram {
     }
     /// An upper bound of |K| over the base rows.
     double largest() const { return value_bound(kernel_, largest_norm_); }
-    /// Whether all values are between 0 and 1 and K(x, x) = 1.
-    bool unit_diagonal() const { return is_of_distance(kernel_); }
     static int block() { return tile_ops<T>().lanes * tile_ops<T>().max_vectors; }
     /// Queries fill a strip of rows (short rows), the lanes of a register (dense rows), or are taken one by one.
     int grain() const {

@@ -19,6 +19,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <random>
 
 #include "hingeline/algo/l2/joint.hpp"
@@ -38,10 +40,12 @@ template <class Source> class Blocks {
     /// One working set: v and r = 1 - Qv move, to a violation of at most `goal` on W, by at most `most` steps. Stuck:
     /// nothing has changed.
     Step round(double goal, Index most) {
-        if (s.held == Held::coarse && !has_unit_diagonal()) s.held = Held::single;
         choose();
         if (!walk_.columns.diagonals(s.working)) return Step::interrupted;
-        if (std::any_of(s.working.begin(), s.working.end(), [&](Index i) { return !(s.q[i] > 0); })) return fail();
+        for (const Index i : s.working) {
+            const double own = s.q[i] - (bias_ ? 1.0 : 0.0) - 1 / s.c[i];  // K_ii, to rounding
+            if (!(s.q[i] > 0) || (s.held == Held::coarse && std::abs(own - 1) > unit_error * s.q[i])) return fail();
+        }
         return s.held == Held::coarse ? solve(coarse_, goal, most) : solve(single_, goal, most);
     }
     /// Of the last working set.
@@ -65,15 +69,12 @@ template <class Source> class Blocks {
     static constexpr double inner = 0.05;
     /// Steps for each row of W (usually 0.5 to 3), so that Newton's method is considered in time.
     static constexpr Index steps_per_row = 30;
+    /// Kernel values of 16 bits are between 0 and 1, and 1 on the diagonal, up to this error. The values decide, so that
+    /// a kernel matrix gives the same result as the kernel it is of.
+    static constexpr double unit_error = 1e-6;
     /// Lengths of a move below `short_move` are due to errors of the kernel values; above `full_move` it is not cut.
     static constexpr double short_move = 0.5, full_move = 0.9;
 
-    bool has_unit_diagonal() const {
-        if constexpr (requires(const Source& source) { source.unit_diagonal(); })
-            return walk_.columns.source().unit_diagonal();
-        else
-            return false;
-    }
     double sign(Index i) const { return s.code[i] == s.code[0] ? 1.0 : -1.0; }
     double violation(Index i) const { return s.v[i] > 0 ? std::abs(s.r[i]) : std::max(0.0, s.r[i]); }
     Index largest() const {
@@ -118,24 +119,38 @@ template <class Source> class Blocks {
             joint.set(k, sign(i) > 0, s.v[i], s.r[i], s.c[i], s.q[i]);
             before = std::max(before, violation(i));
         }
-        filled_ = filled_ || fill(joint);
+        bool fits = true;
+        filled_ = filled_ || fill(joint, fits);
         if (!filled_) return Step::interrupted;
+        if (!fits) return fail();
         steps_ = joint.solve(std::max(goal, inner * before), std::min(most, steps_per_row * m), walk_.interrupt());
         if (walk_.interrupted()) return Step::interrupted;
         return move(joint);
     }
-    /// Kernel values of W. False when interrupted.
-    template <class K> bool fill(Joint<K>& joint) {
+    /// From the bits: those of floats from 0 on are ordered as the floats, and negative ones have the first bit set.
+    static bool in_unit_interval(const float* k, Index n) {
+        constexpr auto most = std::bit_cast<std::uint32_t>(1.0f + static_cast<float>(unit_error));
+        std::uint32_t outside = 0;
+        for (Index i = 0; i < n; ++i) {
+            const auto bits = std::bit_cast<std::uint32_t>(k[i]);
+            outside |= bits | (most - bits);
+        }
+        return outside >> 31 == 0;
+    }
+    /// Kernel values of W; whether they fit the type. False when interrupted.
+    template <class K> bool fill(Joint<K>& joint, bool& fits) {
         constexpr Index group = 32;  // rows whose values are mirrored together: they fill cache lines
         const Index m = s.working.size();
         Array<float> line(joint.width());
         return walk_.columns.pairs(s.working, [&](Index k, const T* values) {
             K* const to = joint.row(k);
             for (Index i = 0; i <= k; ++i) line[i] = static_cast<float>(values[i]);
-            if constexpr (std::is_same_v<K, Coarse>)
+            if constexpr (std::is_same_v<K, Coarse>) {
+                fits = fits && in_unit_interval(line.data(), k + 1);
                 coarse_ops().coarsen(line.data(), to, padded(k + 1));
-            else
+            } else {
                 std::copy_n(line.data(), k + 1, to);
+            }
             std::fill(to + m, to + joint.width(), K(0));
             if ((k + 1) % group != 0 && k + 1 < m) return;
             const Index from = k / group * group;
