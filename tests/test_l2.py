@@ -176,7 +176,7 @@ def test_cache_and_threads_change_nothing(machine, options, n, n_classes):
     reference, other = machine(C=2.0, gamma=0.2).fit(X, y), machine(C=2.0, gamma=0.2, **options).fit(X, y)
     same(reference, other)
     np.testing.assert_array_equal(reference.decision_function(X), other.decision_function(X))
-    if "cache_size" in options and n_classes == 2:
+    if "cache_size" in options and n_classes == 2 and machine is not auto:  # working sets use no cache
         assert other.n_kernel_evals_ > reference.n_kernel_evals_, "columns were evicted"
 
 

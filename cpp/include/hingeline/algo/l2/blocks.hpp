@@ -55,6 +55,21 @@ template <class Source> class Blocks {
         const auto m = static_cast<double>(s.working.size()), n = static_cast<double>(s.n());
         return m * m / 2 + static_cast<double>(from_.size()) * n + static_cast<double>(steps_) * m / 2;
     }
+    /// Kernel values must be more precise.
+    Step fail() {
+        if (s.held != Held::coarse) return end();
+        s.held = Held::single;
+        s.working.clear();
+        release();
+        return Step::stuck;
+    }
+    /// No more working sets.
+    Step end() {
+        s.held = Held::none;
+        s.working.clear();
+        release();
+        return Step::stuck;
+    }
     /// Release the kernel values.
     void release() { coarse_ = {}, single_ = {}, filled_ = false; }
 
@@ -200,20 +215,6 @@ template <class Source> class Blocks {
         for (Index i = 0; i < s.n(); ++i) s.r[i] -= t * fall[i];
         if (best < short_move) fail();
         return Step::taken;
-    }
-    /// Kernel values must be more precise.
-    Step fail() {
-        if (s.held != Held::coarse) return end();
-        s.held = Held::single;
-        s.working.clear();
-        release();
-        return Step::stuck;
-    }
-    Step end() {
-        s.held = Held::none;
-        s.working.clear();
-        release();
-        return Step::stuck;
     }
 
     Walk<Source>& walk_;

@@ -167,7 +167,10 @@ template <class Rule> class Run {
 
     /// Whether steps are taken on working sets.
     template <class Source> bool in_blocks(const State& s) const {
-        return Rule::newton && p_.newton && s.held != Held::none && s.other == -1 && s.n() >= Blocks<Source>::fewest_rows;
+        // A kernel value from a function costs far more than a step: none is computed twice while it fits the cache.
+        constexpr bool asked = std::is_same_v<Source, Called<typename Source::Value>>;
+        return Rule::newton && !asked && p_.newton && s.held != Held::none && s.other == -1 &&
+               s.n() >= Blocks<Source>::fewest_rows;
     }
     /// One working set, or a run of Newton's method. It is not divided into calls.
     template <class Source> Reason block(Walk<Source>& walk, Blocks<Source>& blocks) {
@@ -194,9 +197,14 @@ template <class Rule> class Run {
     template <class Source> Step round(Walk<Source>& walk, Blocks<Source>& blocks) {
         State& s = walk.s;
         const Array<double> v(s.v), r(s.r);
-        const double value = s.value;
+        const Array<Index> working(s.working);
+        const double value = s.value, violation = s.violation;
+        const Index rounds = s.rounds;
         Step step = Step::interrupted;
-        const auto put_back = [&] { s.v = v, s.r = r, s.value = value; };
+        const auto put_back = [&] {
+            s.v = v, s.r = r, s.value = value;
+            if (step == Step::interrupted) s.working = working, s.rounds = rounds;
+        };
         try {
             rule_.to_dual(s);
             step = blocks.round(block_goal * p_.tol, most_steps_ - s.steps);
@@ -207,13 +215,14 @@ template <class Rule> class Run {
         }
         if (step != Step::taken || !rule_.sound(s)) {
             put_back();
-            if (step == Step::taken) s.held = Held::none, step = Step::stuck;
+            if (step == Step::taken) step = blocks.end();
             return step;
         }
         s.steps += blocks.steps();
         walk.look();
         s.violation = rule_.violation(s);
         s.pace.work += blocks.work();
+        if (s.violation >= violation && !rule_.better(s.value, value)) blocks.fail();  // in rounding errors
         return step;
     }
     /// Whether the working sets since the last run of Newton's method have taken as long as one takes: then the time is
