@@ -234,7 +234,7 @@ def test_watching_changes_nothing(machine, n):
     alone = machine(C=20.0, gamma=0.2).fit(X, y)
     watched = machine(C=20.0, gamma=0.2).set_callbacks(recorder := Recorder()).fit(X, y)
     same(alone, watched)
-    assert sum(event == "end steps" for event in recorder.events) > 3
+    assert sum(event == "end steps" for event in recorder.events) > 2  # a working set is not divided
     for model in recorder.models[:-1]:
         assert np.isfinite(model.decision_function(X)).all()
     objective = [model.dual_objective_[0] for model in recorder.models]
