@@ -380,8 +380,8 @@ template <class T, class K> Top rise(T* g, const K* k, const K* l, double a, con
     return Factor<T>(a).tail == 0 ? rise_pass<T, K, 1>(g, k, l, a, up, n) : rise_pass<T, K, 2>(g, k, l, a, up, n);
 }
 
-/// The largest fall^2 / bend and the largest fall, where fall_at(u, j) and bend_at(j) are registers of values from zero on
-/// and of positive values.
+/// The largest fall^2 / bend and the largest fall, where fall_at(u, j) and bend_at(j) are registers of values from zero
+/// on and of positive values.
 template <class T, class Fall, class Bend> Partner best_quotient(Index n, Fall&& fall_at, Bend&& bend_at) {
     using V = Vec<T>;
     constexpr int W = lanes<T>;
@@ -481,12 +481,12 @@ HL_INLINE Vec<float> float_values(const float* p) { return load<Vec<float>>(p); 
 HL_INLINE Vec<float> float_values(const Coarse* p) { return to_float(load_values(p)); }
 /// The larger of up x and -dn x.
 HL_INLINE Vec<float> with_room(Vec<float> x, const float* up, const float* dn) {
-    return larger(static_cast<Vec<float>>(load<Vec<float>>(up) * x), static_cast<Vec<float>>(-(load<Vec<float>>(dn) * x)));
+    return larger(static_cast<Vec<float>>(load<Vec<float>>(up) * x),
+                  static_cast<Vec<float>>(-(load<Vec<float>>(dn) * x)));
 }
 
-template <class K, bool Moves>
-Top joint_move_pass(float* g, const K* k, float a, const K* l, float c, float b, const float* up, const float* dn,
-                    Index n) {
+template <class K, bool Moves> Top joint_move_pass(float* g, const K* k, float a, const K* l, float c, float b,
+                                                   const float* up, const float* dn, Index n) {
     using V = Vec<float>;
     constexpr int W = lanes<float>;
     const V first = splat<V>(a), second = splat<V>(c), constant = splat<V>(b);
@@ -511,16 +511,14 @@ Top joint_move_pass(float* g, const K* k, float a, const K* l, float c, float b,
     const auto holds = [&](Index i) { return up[i] * g[i] == top || -(dn[i] * g[i]) == top; };
     return {static_cast<double>(top), high.first(top, holds)};
 }
-template <class K>
-Top joint_move(float* g, const K* k, double a, const K* l, double c, double b, const float* up, const float* dn,
-               Index n) {
+template <class K> Top joint_move(float* g, const K* k, double a, const K* l, double c, double b, const float* up,
+                                  const float* dn, Index n) {
     const float x = static_cast<float>(a), y = static_cast<float>(c), z = static_cast<float>(b);
     return k ? joint_move_pass<K, true>(g, k, x, l, y, z, up, dn, n)
              : joint_move_pass<K, false>(g, k, x, l, y, z, up, dn, n);
 }
-template <class K>
-Index joint_partner(const float* g, const K* k, const JointRow& row, const float* q, const float* up, const float* dn,
-                    Index n) {
+template <class K> Index joint_partner(const float* g, const K* k, const JointRow& row, const float* q, const float* up,
+                                       const float* dn, Index n) {
     using V = Vec<float>;
     const V base = splat<V>(static_cast<float>(row.base)), unit = splat<V>(static_cast<float>(row.unit));
     const V ratio = splat<V>(static_cast<float>(-row.ratio)), inverse = splat<V>(static_cast<float>(-row.inverse));

@@ -320,8 +320,8 @@ CASE(a_factor_replaces_an_approximation_that_is_too_coarse) {
 
 // ---- working sets --------------------------------------------------------------------------------
 
-// Two coefficients and one without room, by hand: K = [[2, 1, 0], [1, 2, 0], [0, 0, 1]], c = 1, no bias, y = +1, -1, +1.
-// One step solves the first two exactly: Q = [[3, 1], [1, 3]], beta = (1 / 2, -1 / 2); the third is 1 / 2.
+// Two coefficients and one without room, by hand: K = [[2, 1, 0], [1, 2, 0], [0, 0, 1]], c = 1, no bias, y = +1, -1,
+// +1. One step solves the first two exactly: Q = [[3, 1], [1, 3]], beta = (1 / 2, -1 / 2); the third is 1 / 2.
 CASE(joint_steps_by_hand) {
     l2::Joint<float> joint;
     joint.resize(3, false);
@@ -333,7 +333,7 @@ CASE(joint_steps_by_hand) {
     }
     CHECK(joint.solve(1e-6, 1, nullptr) == 1);
     CHECK(near(joint.v(0), 0.5) && near(joint.v(1), 0.5) && joint.v(2) == 0, joint.v(0), joint.v(1), joint.v(2));
-    CHECK(joint.solve(1e-6, 100, nullptr) == 1 && near(joint.v(2), 0.5), joint.v(2));
+    CHECK(joint.solve(1e-6, 100, nullptr) == 1 && std::abs(joint.v(2) - 0.5) < 1e-6, joint.v(2));  // g is a float
     CHECK(joint.solve(1e-6, 100, nullptr) == 0);
 }
 
@@ -366,8 +366,8 @@ CASE_ONCE(working_sets_reach_the_optimum) {
     };
     const Kernel narrow{KernelKind::rbf, 1.0, 0.0, 3}, flat{KernelKind::rbf, 1e-3, 0.0, 3};
     const Kernel linear{KernelKind::linear, 1.0, 0.0, 3};
-    for (const Problem& p : {Problem{narrow, 10.0, Held::coarse}, Problem{flat, 1e5, Held::single},
-                             Problem{linear, 1.0, Held::single}})
+    for (const Problem& p :
+         {Problem{narrow, 10.0, Held::coarse}, Problem{flat, 1e5, Held::single}, Problem{linear, 1.0, Held::single}})
         for (const double tol : {1e-3, 1e-7}) {
             Array<double> x;
             State s = noisy_rows(n, p.penalty, 1.0, x);
@@ -379,7 +379,8 @@ CASE_ONCE(working_sets_reach_the_optimum) {
             CHECK(s.reason == Reason::tolerance && s.rounds > 1, p.penalty, tol, name(s.reason), s.rounds);
             CHECK(tol < 1e-6 || s.held == p.held, p.penalty, tol, static_cast<int>(s.held));
             const double left = violation_of(s, found.v, p.kernel, x);
-            CHECK(left <= tol * (1 + 1e-3) + 1e-9, p.penalty, tol, left);
+            const double rounding = 1e-15 * l2::sum(found.v);  // of the sums above
+            CHECK(left <= tol * (1 + 1e-3) + rounding, p.penalty, tol, left);
             CHECK(found.primal - found.dual >= 0, p.penalty, tol);
         }
 }

@@ -302,8 +302,8 @@ template <class K> void joint_case(const JointOps<K>& op, const char* name, Rand
             const double size = std::max(e.up[i] * x, -e.dn[i] * x);
             if (size > most) most = size, at = i;
         }
-        const Top top = op.move(g.data(), moves ? k.data() : nullptr, a, l.data(), c, b, e.up.data(), e.dn.data(),
-                                e.g.size());
+        const Top top =
+            op.move(g.data(), moves ? k.data() : nullptr, a, l.data(), c, b, e.up.data(), e.dn.data(), e.g.size());
         CHECK(top.at == at && (at < 0 || top.value == most), name, n, moves, top.at, at);
         for (Index i = 0; i < n; ++i)
             CHECK(g[i] == static_cast<float>(e.g[i] + (moves ? a * k[i] + c * l[i] + b : 0.0)), name, n, i, g[i]);

@@ -6,8 +6,8 @@
 //             v moves towards the result, to the largest D on the line;  r follows on all rows, in the precision of
 //                 the source
 //
-// Why. Nearly all support vectors of an L2-SVM are free, often half of all rows: kernel columns that are computed when a
-// step needs them fit no cache, and a step on all rows takes long. Here a kernel value between rows of W is computed
+// Why. Nearly all support vectors of an L2-SVM are free, often half of all rows: kernel columns that are computed when
+// a step needs them fit no cache, and a step on all rows takes long. Here a kernel value between rows of W is computed
 // once for the many steps of a working set, and those outside of W once for all of them together.
 //
 // Precision. The steps use kernel values of 16 bits or single precision; r, D and the stopping rule do not. Errors of
@@ -84,8 +84,8 @@ template <class Source> class Blocks {
     static constexpr double inner = 0.05;
     /// Steps for each row of W (usually 0.5 to 3), so that Newton's method is considered in time.
     static constexpr Index steps_per_row = 30;
-    /// Kernel values of 16 bits are between 0 and 1, and 1 on the diagonal, up to this error. The values decide, so that
-    /// a kernel matrix gives the same result as the kernel it is of.
+    /// Kernel values of 16 bits are between 0 and 1, and 1 on the diagonal, up to this error. The values decide, so
+    /// that a kernel matrix gives the same result as the kernel it is of.
     static constexpr double unit_error = 1e-6;
     /// Lengths of a move below `short_move` are due to errors of the kernel values; above `full_move` it is not cut.
     static constexpr double short_move = 0.5, full_move = 0.9;

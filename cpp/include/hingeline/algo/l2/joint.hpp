@@ -99,7 +99,9 @@ template <class K> class Joint {
             if (within(i, free.a) == free.a && within(j, free.b) == free.b) return free;
         }
         // On a bound of one, the other is best within its own.
-        const auto gain = [&](Change x) { return x.a * gi + x.b * gj - (qi * x.a * x.a + qj * x.b * x.b) / 2 - x.a * x.b * k; };
+        const auto gain = [&](Change x) {
+            return x.a * gi + x.b * gj - (qi * x.a * x.a + qj * x.b * x.b) / 2 - x.a * x.b * k;
+        };
         const double a = -beta_[i], b = -beta_[j];
         const Change first{a, within(j, (gj - k * a) / qj)}, second{within(i, (gi - k * b) / qi), b};
         const Change alone{within(i, gi / qi), 0.0};

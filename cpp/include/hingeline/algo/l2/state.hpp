@@ -86,7 +86,7 @@ struct State {
     Held held = Held::coarse;
     Index rounds = 0;      // working sets so far
     Array<Index> working;  // positions of the last one
-    Array<double> best;  // v after the run of Newton's method that left the smallest violation / D
+    Array<double> best;    // v after the run of Newton's method that left the smallest violation / D
     double best_merit = std::numeric_limits<double>::infinity();
     Index doubts = 0;       // number of times that a refreshed r was not converged after all
     double last_value = 0;  // when r was last refreshed before convergence
