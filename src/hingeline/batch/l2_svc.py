@@ -56,10 +56,10 @@ class L2SVC(KernelClassifier):
     fit_intercept : bool, default=True
         Whether to learn an intercept. It is penalised like the weights.
     solver : {'auto', 'min_norm', 'min_norm_mdm', 'nnisda'}, default='auto'
-        All have the same solution, up to `tol`. 'auto' changes two coefficients at a time on working sets of up to 8,192
-        samples, whose kernel values are held; with fewer than 512 samples, or all classes at once, it makes the steps of
-        'min_norm'. It uses Newton's method where that is faster. The others make the steps of the papers only, for
-        comparisons of solvers.
+        All have the same solution, up to `tol`. 'auto' changes two coefficients at a time on working sets of up to
+        8,192 samples, whose kernel values are held; with fewer than 512 samples, a callable kernel, or all classes at
+        once, it makes the steps of 'min_norm'. It uses Newton's method where that is faster. The others make the steps
+        of the papers only, for comparisons of solvers.
 
         'min_norm' (MNSVM by IMDM): each step moves weight to the sample with the largest KKT violation, from the
         support vector with the largest decrease of the norm. 'min_norm_mdm' (MDM): from the support vector with the
