@@ -3,12 +3,12 @@
     python -m benchmarks.svc [parts or patterns] [--list] [--fresh] [--only-report] [--repeats 3] [--at-once 1]
 
 Parts: `import` (scikit-learn, float64: what changing the import gains), `peers` (intelex, float32), `multi` and `small`
-(scikit-learn, both precisions), `growth` (10,000 to 160,000 rows), `memory`, `l2` (L2SVC against scikit-learn's SVC). Every fit has one thread and a process of
-its own, contestants in turns. CPU seconds of `fit` are reported, since they depend little on other programs of the
-machine; the median of the repeats counts, for `small` the best. Objective and violation are computed from the model in
-double; with several classes they are the sum and the maximum over the pairs. Each job is stored in
-`benchmarks/results/svc/runs.jsonl` when it is done, and is not run again. The page there is written at the end. With
-`--at-once N` N jobs run side by side, each on a core of its own.
+(scikit-learn, both precisions), `growth` (10,000 to 160,000 rows), `memory`, `l2` (L2SVC against scikit-learn's SVC).
+Every fit has one thread and a process of its own, contestants in turns. CPU seconds of `fit` are reported, since they
+depend little on other programs of the machine; the median of the repeats counts, for `small` the best. Objective and
+violation are computed from the model in double; with several classes they are the sum and the maximum over the pairs.
+Each job is stored in `benchmarks/results/svc/runs.jsonl` when it is done, and is not run again. The page there is
+written at the end. With `--at-once N` N jobs run side by side, each on a core of its own.
 """
 
 from __future__ import annotations
