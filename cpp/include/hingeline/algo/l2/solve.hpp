@@ -9,8 +9,12 @@
 // rows takes the steps, then r of all rows is computed again. The inner machine is part of the state, so that a call
 // may end in between.
 //
-// Newton. If the steps left would take longer, Newton's method (newton.hpp) comes in between, as one step. They are
-// extrapolated from the fall of the violation, which is nearly geometric. Large machines make it after a few steps.
+// Blocks. Machines of two classes with 512 rows or more take their steps on working sets (blocks.hpp), each as a whole,
+// where the paper's steps are not asked for. Newton's method follows if they take long.
+//
+// Newton, without working sets. If the steps left would take longer, Newton's method (newton.hpp) comes in between, as
+// one step. They are extrapolated from the fall of the violation, which is nearly geometric. Large machines make it
+// after a few steps.
 //
 // Precision. Training ends early only after a run of Newton's method that did not halve the violation: if steps change
 // nothing and the violation is within the rounding errors of r, or after several such runs. It then returns to the run
@@ -98,22 +102,10 @@ template <class Rule> class Run {
         if (s.row.empty()) return Reason::tolerance;
         Blocks<Source> blocks(walk, p_.bias);
         walk.at_once = in_blocks<Source>(s);
-        if (!s.begun) {
-            Array<double> guess(s.v);
-            Step begun = Step::interrupted;
-            try {
-                begun = rule_.begin(walk);
-            } catch (...) {
-                s.v = std::move(guess);
-                throw;
-            }
-            if (begun == Step::interrupted) s.v = std::move(guess);
-            if (begun != Step::taken) return begun == Step::interrupted ? Reason::interrupted : Reason::indefinite;
-            s.begun = true;
-            s.violation = rule_.violation(s);
-            s.last_value = s.value;
-        }
+        if (!s.begun)
+            if (const Reason reason = begin(walk); reason != Reason::running) return reason;
         while (true) {
+            walk.at_once = in_blocks<Source>(s);
             if (!s.inner.empty()) {
                 const Reason reason = inner(walk);
                 if (reason != Reason::running || !s.inner.empty()) return reason;
@@ -130,7 +122,6 @@ template <class Rule> class Run {
                 if (s.violation <= p_.tol) return Reason::tolerance;
                 if (++s.doubts > most_doubts) return Reason::precision;
             }
-            walk.at_once = in_blocks<Source>(s);
             if (!walk.at_once && s.n() >= fewest_rows && s.since % shrink_period == 0 && shrink(s)) continue;
             if (book_.steps >= last_) return Reason::running;
             if constexpr (Rule::newton)
@@ -140,6 +131,24 @@ template <class Rule> class Run {
                 }
             if (const Reason reason = one(walk); reason != Reason::running) return reason;
         }
+    }
+
+    template <class Source> Reason begin(Walk<Source>& walk) {
+        State& s = walk.s;
+        Array<double> guess(s.v);
+        Step begun = Step::interrupted;
+        try {
+            begun = rule_.begin(walk);
+        } catch (...) {
+            s.v = std::move(guess);
+            throw;
+        }
+        if (begun == Step::interrupted) s.v = std::move(guess);
+        if (begun != Step::taken) return begun == Step::interrupted ? Reason::interrupted : Reason::indefinite;
+        s.begun = true;
+        s.violation = rule_.violation(s);
+        s.last_value = s.value;
+        return Reason::running;
     }
 
     /// Steps in rounding errors may have made it worse: return to the best v, if a fresh r confirms that it is better.
