@@ -1,11 +1,13 @@
 """Checkpoints: a stream survives crashes at every moment, and what was forgotten does not come back."""
 
+import errno
 import json
 import os
 import random
 import shutil
 import signal
 import struct
+import sys
 import time
 import warnings
 from functools import reduce
@@ -20,6 +22,7 @@ from sklearn.base import clone
 
 import hingeline
 from hingeline import LASVC, SVC, Checkpoint, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier
+from hingeline.files import durable
 from hingeline.files.journal import Journal
 from hingeline.files.log import line
 
@@ -744,3 +747,55 @@ def test_kill_9(name, tmp_path):
 @pytest.mark.parametrize("name", MODELS)
 def test_kill_9_many_times(name, tmp_path):
     kill_many(name, tmp_path / "run", 200)
+
+
+# ---- the lock -------------------------------------------------------------------------------------------
+
+
+class FakeMsvcrt:
+    """Locks of bytes as Windows has them: each belongs to the descriptor that took it."""
+
+    LK_UNLCK, LK_LOCK, LK_NBLCK, LK_RLCK, LK_NBRLCK = range(5)
+
+    def __init__(self):
+        self.owners = {}
+
+    def locking(self, descriptor, mode, count):
+        file = os.fstat(descriptor)
+        place = (file.st_dev, file.st_ino, os.lseek(descriptor, 0, os.SEEK_CUR))
+        assert count == 1
+        if mode == self.LK_UNLCK:
+            if self.owners.pop(place, None) != descriptor:
+                raise PermissionError(errno.EACCES, "Permission denied")
+        elif mode == self.LK_NBLCK:
+            if place in self.owners:
+                raise PermissionError(errno.EACCES, "Permission denied")
+            self.owners[place] = descriptor
+        else:
+            raise AssertionError(f"mode {mode} waits")
+
+
+def test_lock_on_windows(tmp_path, monkeypatch):
+    """Without fcntl a byte is locked that no file reaches; another descriptor is refused, until the first is closed."""
+    windows = FakeMsvcrt()
+    monkeypatch.setattr(durable, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)
+    run = Checkpoint(tmp_path, LASVC(gamma=0.5))
+    ((_, _, place),) = windows.owners
+    assert place == durable.LOCKED_BYTE and (tmp_path / "lock").stat().st_size == 0
+    descriptors = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+    with pytest.raises(RuntimeError, match="in use by another Checkpoint"):
+        Checkpoint(tmp_path)
+    assert not descriptors or len(os.listdir("/proc/self/fd")) == descriptors
+    run.close()
+    assert not windows.owners
+    Checkpoint(tmp_path, LASVC(gamma=0.5)).close()
+
+
+def test_a_locked_file_is_read_and_written_from_its_begin_on_windows(tmp_path, monkeypatch):
+    monkeypatch.setattr(durable, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", FakeMsvcrt())
+    (tmp_path / "journal").write_bytes(b"a line\n")
+    descriptor = durable.lock_file(tmp_path / "journal", "")
+    assert os.read(descriptor, 100) == b"a line\n"
+    durable.unlock(descriptor, os.getpid())

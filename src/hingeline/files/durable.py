@@ -8,18 +8,22 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 try:
     import fcntl
-except ImportError:  # Windows: nothing keeps two processes from using one file
+except ImportError:  # Windows, which has msvcrt
     fcntl = None  # type: ignore[assignment]
 
 #: Pieces that are written at a time; systems allow 1024 or more.
 MANY = 1000
 #: Ending of files that are not complete yet.
 PART = ".part"
+#: The byte that Windows locks. Other descriptors cannot read or write it, so it lies behind the end of the files that
+#: are locked. The C library of Windows may keep 31 bits of the place only.
+LOCKED_BYTE = 2**31 - 2
 
 
 def write_atomically(path: Path, pieces: Iterable[Any]) -> None:
@@ -98,13 +102,33 @@ def map_file(path: str | os.PathLike[str]) -> Any:
 def lock_file(path: Path, message: str) -> int:
     """Descriptor of a file that this process has locked; RuntimeError with the message if another one has it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-    if fcntl is not None:
-        try:
+    try:
+        if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(descriptor)
-            raise RuntimeError(message) from error
+        else:
+            _lock_byte(descriptor, "LK_NBLCK")
+    except OSError as error:
+        os.close(descriptor)
+        raise RuntimeError(message) from error
     return descriptor
+
+
+def _lock_byte(descriptor: int, mode: str) -> None:
+    """Lock or unlock :data:`LOCKED_BYTE` of a file on Windows; OSError if another descriptor has it.
+
+    Parameters
+    ----------
+    descriptor : int
+        Descriptor of the file. It stands at the begin of the file afterwards.
+    mode : {'LK_NBLCK', 'LK_UNLCK'}
+        What to do: a constant of the module msvcrt.
+    """
+    msvcrt: Any = import_module("msvcrt")  # type checkers on other systems do not know its functions
+    os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
+    try:
+        msvcrt.locking(descriptor, getattr(msvcrt, mode), 1)
+    finally:
+        os.lseek(descriptor, 0, os.SEEK_SET)
 
 
 def unlock(descriptor: int, process: int) -> None:
@@ -112,8 +136,11 @@ def unlock(descriptor: int, process: int) -> None:
 
     A forked process shares the lock and must not give it back. Closing alone would leave it to such a process.
     """
-    if fcntl is not None and os.getpid() == process:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    if os.getpid() == process:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        else:
+            _lock_byte(descriptor, "LK_UNLCK")
     os.close(descriptor)
 
 
