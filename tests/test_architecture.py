@@ -27,7 +27,7 @@ INCLUDES = {
 
 # Sub-packages and the modules of hingeline that they may import besides their own. Families do not import one another.
 #: What every sub-package may import.
-BELOW = {"_registry", "_sklearn"}
+BELOW = {"_extras", "_registry", "_sklearn"}
 SHARED = {"_core", "base"}
 FAMILIES = ("batch", "online", "exact", "linear")
 IMPORTS = {

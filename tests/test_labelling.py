@@ -197,7 +197,7 @@ def test_missing_libraries_are_named(tmp_path, monkeypatch, library, name):
     else:
         path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match="pip install"):
+    with pytest.raises(ImportError, match=r'pip install "hingeline\[(label|parquet)\]"'):
         features_of(read_pool(path))
 
 

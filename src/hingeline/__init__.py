@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from . import metrics as metrics
     from . import model_selection as model_selection
     from . import svm as svm
+    from ._versions import show_versions as show_versions
     from .batch.l2_svc import L2SVC as L2SVC
     from .batch.nu_svc import NuSVC as NuSVC
     from .batch.ollawv import WorstViolatorSVC as WorstViolatorSVC

@@ -226,6 +226,7 @@ ESTIMATORS = {
 
 #: Other public names by module.
 FUNCTIONS = {
+    "_versions": ("show_versions",),
     "files": ("TRUSTED_TYPES", "Checkpoint", "load", "load_libsvm", "save", "save_libsvm"),
     "linear.nystroem": ("nystroem_svc_path",),
     "linear.path": ("linear_svc_path",),

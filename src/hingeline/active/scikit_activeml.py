@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from skactiveml.base import SingleAnnotatorPoolQueryStrategy, SkactivemlClassifier
-from skactiveml.utils import MISSING_LABEL, is_labeled
 from sklearn.base import clone
 
+from .._extras import optional
 from ..base.types import MatrixLike
 from .rules import Rule, as_rule, pick
 from .scoring import scores_of
+
+with optional("hingeline.active.scikit_activeml"):
+    from skactiveml.base import SingleAnnotatorPoolQueryStrategy, SkactivemlClassifier
+    from skactiveml.utils import MISSING_LABEL, is_labeled
 
 __all__ = ["RuleStrategy", "StrategyRule"]
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .._extras import optional
+
 
 @contextmanager
 def progress(wanted: Any, total: int, label: str) -> Iterator[Callable[[int], None]]:
@@ -29,8 +31,9 @@ def progress(wanted: Any, total: int, label: str) -> Iterator[Callable[[int], No
         yield lambda done: None
         return
     try:
-        from rich.console import Console
-        from rich.progress import Progress
+        with optional("progress=True"):
+            from rich.console import Console
+            from rich.progress import Progress
     except ImportError:
         if wanted:
             raise

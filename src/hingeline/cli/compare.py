@@ -168,10 +168,7 @@ def _figure_format(path: str) -> str:
     """Format of a figure, by the ending of its file."""
     from ..compare.diagram import file_formats
 
-    try:
-        known, found = file_formats(), Path(path).suffix[1:].lower() or "png"
-    except ImportError as error:
-        raise CommandError("--figure needs matplotlib: pip install hingeline[plot]") from error
+    known, found = file_formats(), Path(path).suffix[1:].lower() or "png"
     if found not in known:
         raise UsageError(f"--figure {path}: the ending must be one of {', '.join(known)}.")
     return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .._registry import ESTIMATORS
 from . import stdout
-from .errors import CommandError, DataError, InputError, OutputError, UsageError, translate_write_errors
+from .errors import DataError, InputError, OutputError, UsageError, translate_write_errors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,9 +150,6 @@ def require_libsvm(model: BaseEstimator, classes: np.ndarray) -> None:
 
 def _write_onnx(model: BaseEstimator, path: str) -> None:
     from ..files.durable import write_atomically
+    from ..onnx import export
 
-    try:
-        from ..onnx import export
-    except ImportError as error:
-        raise CommandError("ONNX models need onnx: pip install hingeline[onnx]") from error
     write_atomically(Path(path), [export(model).SerializeToString()])

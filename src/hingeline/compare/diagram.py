@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
+from .._extras import optional
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -68,16 +70,15 @@ def draw(result: Comparison, test: PostHoc, ax: Axes | None) -> Figure:
 
 def file_formats() -> list[str]:
     """Endings of the files that a figure can be written to."""
-    from matplotlib.backend_bases import FigureCanvasBase
+    with optional("A figure"):
+        from matplotlib.backend_bases import FigureCanvasBase
 
     return sorted(FigureCanvasBase.get_supported_filetypes())
 
 
 def _make_axes(height: float) -> Axes:
-    try:
+    with optional("plot"):
         import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("plot needs matplotlib: pip install 'hingeline[plot]'.") from error
     _, ax = plt.subplots(figsize=(7.5, 0.55 + 0.26 * (height + 2.2)), layout="constrained")
     return ax
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._extras import optional
 from ..base.inputs import BoundedGzip, Oversized, number_of
 from .errors import ContentError
 
@@ -308,10 +309,8 @@ def _require_different(names: Sequence[str]) -> list[str]:
 
 
 def _read_parquet(path: Path) -> TablePool:
-    try:
+    with optional(f"The Parquet file {path}"):
         from pyarrow import parquet
-    except ImportError as error:
-        raise ImportError(f"{path} is a Parquet file, which needs pyarrow: pip install pyarrow.") from error
     table = parquet.ParquetFile(path).read()
     columns = [["" if value is None else str(value) for value in column.to_pylist()] for column in table.columns]
     return TablePool(path.name, _require_different(table.column_names), list(zip(*columns, strict=True)))

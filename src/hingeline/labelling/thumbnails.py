@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._extras import optional
 from .pools import ImagePool
 
 #: Height and width of the small copies.
@@ -26,10 +27,8 @@ def thumbnails(pool: ImagePool) -> np.ndarray:
     ndarray of shape (n_images, 3 * SIDE ** 2)
         Red, green and blue values.
     """
-    try:
+    with optional("A folder of images"):
         import PIL.Image  # noqa: F401
-    except ImportError as error:
-        raise ImportError("Folders of images need Pillow: pip install pillow.") from error
     with ThreadPoolExecutor() as workers:  # Pillow releases the GIL
         return np.stack(list(workers.map(_thumbnail, (pool.path(row) for row in range(len(pool))))))
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 from sklearn.base import BaseEstimator
 
+from .._extras import optional
 from .graph import Attribute, Body, Graph
 from .models import outputs
+
+with optional("hingeline.onnx"):
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
 #: Operator set, and version of the file format, of exported models: onnxruntime 1.14 and later read them.
 OPSET, IR_VERSION = 18, 8

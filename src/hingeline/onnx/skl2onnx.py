@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._extras import optional
 from .._registry import ESTIMATORS, class_of
 from .export import attributes
 from .graph import DOUBLE, INT64, Graph
@@ -39,7 +40,8 @@ def register() -> None:
     >>> [output.name for output in to_onnx(model, X[:1]).graph.output]
     ['label', 'scores']
     """
-    from skl2onnx import update_registered_converter
+    with optional("register"):
+        from skl2onnx import update_registered_converter
 
     ignored = {"zipmap": [True, False, "columns"], "raw_scores": [True, False], "output_class_labels": [False, True]}
     for name in ESTIMATORS:

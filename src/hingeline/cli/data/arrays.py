@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import CommandError, DataError
+from ..._extras import optional
+from ..errors import DataError
 from .examples import Form, Rows
 from .tables import Columns
 
@@ -97,7 +98,5 @@ def pyarrow(module: str) -> ModuleType:
     """Module of pyarrow; an error says how to install it."""
     from importlib import import_module
 
-    try:
+    with optional("A Parquet file"):
         return import_module(module)
-    except ImportError as error:
-        raise CommandError("Parquet files need pyarrow: pip install pyarrow") from error

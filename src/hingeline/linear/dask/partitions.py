@@ -17,17 +17,16 @@ import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from ..._extras import optional
 from ...base.regressor import check_targets
 from ...base.rows import WeightedSamples, flatten_column, require_sound_rows
 from ..estimator import encode_classes
 from ..problem import ROWS_PER_WEIGHT, THIN, scale_of
 
-try:
+with optional("A Dask collection"):
     import dask
     import dask.array as da
     from dask.delayed import Delayed, delayed
-except ImportError as error:
-    raise ImportError("Dask collections need Dask: pip install 'hingeline[dask]'.") from error
 
 #: Bytes that a sample of the rows may take in the client process.
 SAMPLE_BYTES = 256 << 20
