@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import hingeline
+from hingeline import _core
 from hingeline._extras import DISTRIBUTIONS, EXTRAS, optional
 
 ROOT = Path(__file__).parents[1]
@@ -134,3 +135,13 @@ def test_show_versions_tells_the_instruction_set_that_is_used():
     code = "import hingeline; hingeline.show_versions()"
     done = run(code, env={**os.environ, "HINGELINE_ISA": "baseline"})
     assert "instruction set: baseline\n" in done.stdout and "HINGELINE_ISA: baseline\n" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists() or "HINGELINE_ISA" in os.environ, reason="nothing to compare")
+def test_the_widest_instruction_set_of_the_processor_is_used():
+    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    known = set(flags.group(1).split()) if flags else set()  # another family of processors: the baseline
+    if known >= {"avx2", "fma", "popcnt", "avx512f", "avx512dq", "avx512bw", "avx512vl"}:
+        assert _core.isa() == "avx512"
+    else:
+        assert _core.isa() == ("avx2" if known >= {"avx2", "fma", "popcnt"} else "baseline")

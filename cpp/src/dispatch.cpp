@@ -4,6 +4,10 @@
 
 #include "tables.hpp"
 
+#ifdef HINGELINE_X86
+#include <cpuid.h>
+#endif
+
 namespace hingeline {
 
 namespace {
@@ -18,14 +22,35 @@ bool is_requested(const char* name) {
     return wish && std::strcmp(wish, name) == 0;
 }
 
+/// What the processor has and the system saves when it changes threads. Not __builtin_cpu_supports: its table is in the
+/// run-time library of the compiler, which the linkers of clang-cl and zig do not add.
+struct Features {
+    bool avx2 = false, avx512 = false, vnni = false;
+
+    Features() {
+        unsigned a = 0, b = 0, c = 0, d = 0;
+        constexpr unsigned fma = 1u << 12, popcnt = 1u << 23, xgetbv = 1u << 27;
+        if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, fma | popcnt | xgetbv)) return;
+        unsigned saved = 0, high = 0;  // registers that the system saves
+        __asm__ volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+        constexpr unsigned xmm_ymm = 0x6, masks_zmm = 0xe0;
+        if (!has(saved, xmm_ymm) || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
+        avx2 = has(b, 1u << 5);
+#ifdef __APPLE__  // macOS saves these registers from their first use in a thread on, and does not tell before
+        saved |= masks_zmm;
+#endif
+        constexpr unsigned f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31;
+        avx512 = avx2 && has(saved, masks_zmm) && has(b, f | dq | bw | vl);
+        vnni = avx512 && has(c, 1u << 11);
+    }
+
+  private:
+    static bool has(unsigned word, unsigned bits) { return (word & bits) == bits; }
+};
+
 Isa choose() {
-    Isa isa = Isa::baseline;
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt"))
-        isa = Isa::avx2;
-    if (isa == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        isa = Isa::avx512;
+    const Features features;
+    Isa isa = features.avx512 ? Isa::avx512 : features.avx2 ? Isa::avx2 : Isa::baseline;
     if (is_requested("baseline")) isa = Isa::baseline;
     if (is_requested("avx2") && isa == Isa::avx512) isa = Isa::avx2;
     return isa;
@@ -49,7 +74,7 @@ const Tables& tables() {
 /// Integer products have an instruction that not every processor with AVX-512 has.
 const ByteTables& byte_tables() {
 #ifdef HINGELINE_X86
-    static const bool vnni = choose() == Isa::avx512 && __builtin_cpu_supports("avx512vnni") && !is_requested("avx512");
+    static const bool vnni = choose() == Isa::avx512 && Features().vnni && !is_requested("avx512");
     if (vnni) return avx512vnni::byte_tables;
 #endif
     return tables().bytes;

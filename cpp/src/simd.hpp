@@ -8,7 +8,7 @@
 #include "tables.hpp"
 #if defined(__AVX2__)
 #include <immintrin.h>
-#elif defined(__aarch64__) && !defined(_MSC_VER)
+#elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
