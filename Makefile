@@ -118,6 +118,11 @@ paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 paper-melk
 report: $(GROUP)bench
 	$(BIN)/python -m benchmarks.report $(ARGS)
 
+.PHONY: metadata
+# Copies version, date and address of the repository from pyproject.toml and CHANGELOG.md to where they are repeated.
+metadata:
+	$(PYTHON) tools/metadata.py
+
 # The hooks of .pre-commit-config.yaml are these three, and one for the length of commit subjects.
 .PHONY: lint-python lint-types lint-cpp
 lint: lint-python lint-types lint-cpp

@@ -48,6 +48,7 @@ OPTIONAL = {
     "skl2onnx": "onnx",
     "matplotlib": "compare/diagram.py",
     "PIL": "labelling/thumbnails.py",
+    "rich": "base/progress.py",
     "skactiveml": "active/scikit_activeml.py",
     "onnxruntime": None,
     "safetensors": None,
