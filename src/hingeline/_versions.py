@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 #: Package of this module; its requirements and those of its extras are listed.
 PACKAGE = "hingeline"
-#: What builds or installs packages; these make a difference where something was compiled.
+#: Further distributions: what installs packages, and what finds thread pools.
 TOOLS = ("pip", "threadpoolctl")
 #: Environment variables that change results or speed.
 VARIABLES = ("HINGELINE_ISA", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -30,12 +30,10 @@ def show_versions() -> None:
     ...
     instruction set: ...
     """
-    for title, facts in {
-        "System": _system(),
-        "Python packages": {name: _version(name) for name in (PACKAGE, *_packages(), *TOOLS)},
-        "Compiled core": _core(),
-    }.items():
-        _print(title, facts)
+    packages: dict[str, object] = {name: _version(name) for name in (PACKAGE, *_packages(), *TOOLS)}
+    _print("System", _system())
+    _print("Python packages", packages)
+    _print("Compiled core", _core())
     for pool in _pools():
         _print("Thread pool", pool)
 
