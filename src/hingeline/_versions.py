@@ -27,8 +27,7 @@ def show_versions() -> None:
     >>> hingeline.show_versions()  # doctest: +ELLIPSIS
     <BLANKLINE>
     System:
-    ...
-    instruction set: ...
+    ... instruction set: ...
     """
     packages: dict[str, object] = {name: _version(name) for name in (PACKAGE, *_packages(), *TOOLS)}
     _print("System", _system())
