@@ -114,6 +114,42 @@ CASE_ONCE(same_bits_for_threads_caches_slices_and_sparse_rows) {
 }
 
 /// The matrix that is filled by blocks has the bits of rows that are computed one by one.
+/// Small blocks, so that a small noisy problem has more free points than the widest of them.
+engine::BlockSizes small_blocks() {
+    return {
+        .largest_whole = 1000, .smallest = 256, .finishing = 200, .widest = 300, .widest_coarse = 400, .sampled = 64};
+}
+
+CASE_ONCE(more_free_points_than_the_widest_block) {
+    // With working sets of 400 points at most, this problem takes 944 outer steps.
+    const Kernel kernel{KernelKind::rbf, 0.05, 0.0, 3};
+    const Clouds<float> data(4000, 30, 0.6, 10.0);
+    const RowKernel<float> source{kernel, data.view()};
+    Params p;
+    p.blocks = small_blocks();
+    const State s = solved(data.start(true), source, p);
+    Index free = 0;
+    for (Index i = 0; i < s.n(); ++i) free += s.is_free(i);
+    CHECK(free > 8 * p.blocks.sampled && free > 3 * p.blocks.widest_coarse, free);
+    CHECK(s.reason == Reason::tolerance && s.single && s.outer < 60, s.outer);
+    // The optimum, and the tolerance in double.
+    Params exact;
+    exact.tol = 1e-6;
+    const State best = solved(data.start(false), source, exact);
+    CHECK(std::abs(objectives(s).dual - objectives(best).dual) <= 1e-5 * objectives(best).dual, objectives(s).dual);
+    const Array<double> x(data.x.begin(), data.x.end());
+    State found = s;
+    recompute(found, kernel_matrix(kernel, s, x.data(), data.d));
+    const double gap = look(found, found.active).gap();
+    CHECK(gap <= 1e-3 * (1 + 1e-9) && std::abs(gap - s.violation) <= 1e-9, gap, s.violation);
+    // The same bits with few rows and with all of them.
+    for (const std::size_t bytes : {std::size_t{1} << 17, std::size_t{1} << 30}) {
+        p.cache_bytes = bytes;
+        const State other = solved(data.start(true), source, p, bytes < (1 << 20) ? 3 : 1, 2);
+        CHECK(same_bits(s.beta, other.beta) && same_bits(s.v, other.v) && s.steps == other.steps, s.steps, other.steps);
+    }
+}
+
 CASE(filled_rows) {
     const Kernel kernel{KernelKind::rbf, 0.3, 0.0, 3};
     for (const Index n : {1, 47, 64, 65, 97, 333}) {

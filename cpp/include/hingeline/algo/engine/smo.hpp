@@ -257,8 +257,9 @@ template <class T> class Smo {
         pace_.gain = 0;
         return all.pairs;
     }
-    /// Whether more than half of the rows will be needed: those of violators drawn at random and of free points.
-    bool most_rows_needed(const State& s) { return s.filling || 2 * free_count() > size_; }
+    /// Whether more than half of the rows will be needed: those of violators drawn at random and of free points, unless
+    /// few of the last working set were.
+    bool most_rows_needed(const State& s) { return s.changed_share > 0.5 && (s.filling || 2 * free_count() > size_); }
     bool is_free(Index p) {
         return up(group(p))[p] == low(group(p))[p];
     }  // one slope: other points have two, or no room
@@ -466,7 +467,7 @@ template <class T> class Smo {
         next_count_ = 0;
         arrays_.resize(0);
         arrays_.resize(size_);
-        rows_.reset(size_, std::max(size_, std::min(s.n(), largest_block)), bytes, width);
+        rows_.reset(size_, std::max(size_, std::min(s.n(), BlockSizes{}.widest_coarse)), bytes, width);
         local.diagonal(diagonal());
         even_ = std::all_of(diagonal(), diagonal() + size_, [&](T value) { return value == diagonal()[0]; });
         for (Index p = 0; p < size_; ++p) {

@@ -79,6 +79,7 @@ template <class Source> class Solver {
 
   private:
     static constexpr Index rows_at_once = 4096;          // copied for one sweep
+    static constexpr double light_effort = 0.5;          // steps per point
     static constexpr Index patience = 20;                // outer steps without progress
     static constexpr Index first_look = Index{1} << 19;  // steps; few problems that have a solution need as many
 
@@ -255,7 +256,7 @@ template <class Source> class Solver {
         } else {
             if (!watch()) return false;
             if (endless_) inspect();
-            if (p_.shrinking && !s.shrunk && s.outer >= 3 && s.n() > smallest_block) shrink(l_);
+            if (p_.shrinking && !s.shrunk && s.outer >= 3 && s.n() > p_.blocks.smallest) shrink(l_);
         }
         return true;
     }
@@ -263,19 +264,49 @@ template <class Source> class Solver {
     /// Compute v near the margin in double, and the violation from it. False when interrupted.
     bool verify() {
         double band = 0.05 * s.unit;
-        Array<double> before;
         for (;;) {
             const Array<Index> near = near_margin(s, l_.levels(), band);
-            before.clear();
-            for (const Index i : near) before.push_back(s.v[i]);
-            if (!compute(near)) return false;
+            bool settled = false;
+            if (!verify_extremes(near, settled)) return false;
+            if (settled) break;
             double error = 0;
-            for (Index k = 0; k < near.size(); ++k) error = std::max(error, std::abs(s.v[near[k]] - before[k]));
+            if (!correct(near, error)) return false;
             if (near.size() == s.n() || 8 * error <= band) break;
             band = 16 * error;
         }
         l_ = look(s, s.active);
         s.violation = l_.gap();
+        return true;
+    }
+    /// Compute v of some positions in double, and the largest error it had. False when interrupted.
+    bool correct(const Array<Index>& positions, double& error) {
+        Array<double> before;
+        for (const Index i : positions) before.push_back(s.v[i]);
+        if (!compute(positions)) return false;
+        for (Index k = 0; k < positions.size(); ++k) error = std::max(error, std::abs(s.v[positions[k]] - before[k]));
+        return true;
+    }
+    /// Of many points near the margin, only those matter that may be the largest rise or the smallest fall. The errors
+    /// of v are known from a sample; `settled` if they are far below the tolerance. False when interrupted.
+    bool verify_extremes(const Array<Index>& near, bool& settled) {
+        const Index sampled = p_.blocks.sampled;
+        if (near.size() < 8 * sampled) return true;
+        Array<Index> some;
+        for (Index k = 0; k < sampled; ++k) some.push_back(near[k * near.size() / sampled]);
+        double error = 0;
+        if (!correct(some, error)) return false;
+        const double most = 3 * error;  // of all points
+        if (4 * most > p_.tol) return true;
+        const Looks l = look(s, s.active);
+        some.clear();
+        for (const Index i : near) {
+            const Look& own = l.of[s.group(i)];
+            if ((s.is_up(i) && s.rise(i) > own.top - 2 * most) || (s.is_low(i) && s.fall(i) < own.bottom + 2 * most))
+                some.push_back(i);
+        }
+        error = 0;
+        if (!correct(some, error)) return false;
+        settled = error <= most;
         return true;
     }
 
@@ -331,23 +362,21 @@ template <class Source> class Solver {
         // Errors of kernel values of 16 bits change v by about this, if the step is as long as the last one.
         const double error_of_coarse =
             sizeof(T) == 4 && Local<Source, T>::unit_diagonal(source_) ? coarse_unit * s.length : infinity;
-        const bool wide = error_of_coarse <= 0.1 * l_.gap() && s.effort < 3;
-        const Index q =
-            s.n() <= smallest_block ? s.n() : block_size(s.n(), s.active.size(), l_.free(), s.filling, wide);
-        const bool whole = q == s.n();
+        const Filling filling{.random = s.filling,
+                              .wide = error_of_coarse <= 0.1 * l_.gap() && s.effort < 3,
+                              .light = s.filling && s.effort < light_effort && s.n() / 13 > p_.blocks.widest};
+        Index q =
+            s.n() <= p_.blocks.smallest ? s.n() : block_size(p_.blocks, s.n(), s.active.size(), l_.free(), filling);
+        const bool whole = q == s.n() && q <= p_.blocks.largest_whole;
         if (whole) {
             w.positions = s.active;
             s.filling = false;
         } else {
-            Working chosen = choose_working(s, l_, q);
+            Working chosen = choose(q, filling.light);
             w.positions = std::move(chosen.positions);
             s.filling = chosen.random;
         }
-        const double fraction = whole ? 0.0 : s.filling ? 0.1 : 0.03;
-        // What single precision resolves in one working set; large problems are refined in further ones.
-        const double resolved = whole && s.single ? 5e-7 * s.unit : 0.0;
-        const double finest = whole && !s.single ? p_.tol : std::max(0.5 * p_.tol, resolved);
-        const double inner_tol = std::max(finest, fraction * l_.gap());
+        const double inner_tol = inner_tolerance(q, whole, filling.light, error_of_coarse);
         w.rows.clear();
         for (const Index i : w.positions) w.rows.push_back(s.row[i]);
         tools.local.take(source_, Ids::of(w.rows));
@@ -361,10 +390,7 @@ template <class Source> class Solver {
                                            tools.scratch, stop_.interrupt, coarse);
         ++s.outer;
         s.effort = static_cast<double>(s.steps - steps_before) / static_cast<double>(q);
-        w.changed.clear(), w.change.clear();
-        for (Index k = 0; k < w.positions.size(); ++k)
-            if (const Index i = w.positions[k]; s.beta[i] != w.before[k])
-                w.changed.push_back(i), w.change.push_back(s.beta[i] - w.before[k]);
+        list_changes();
         s.length = std::sqrt(std::inner_product(w.change.begin(), w.change.end(), w.change.begin(), 0.0));
         double error = 0;  // of v in SMO
         const bool complete = end != SmoEnd::interrupted && update(tools, whole, w.changed, error);
@@ -374,6 +400,7 @@ template <class Source> class Solver {
             keep_levels(tools.smo);
             return false;
         }
+        s.changed_share = static_cast<double>(w.changed.size()) / static_cast<double>(q);
         s.violation = look(s, s.active).gap();
         note(s);
         // The problem needs double precision, or more than that: with infinite bounds it has no maximum then.
@@ -381,6 +408,35 @@ template <class Source> class Solver {
             whole && end == SmoEnd::steps && s.steps < most_steps_ && (s.single || 4 * error > s.violation);
         if (s.steps > steps_before && end != SmoEnd::rounding && !hard) return true;
         return stuck(hard && endless_ ? Reason::unbounded : Reason::precision);
+    }
+    /// The tolerance of SMO on a working set of q points.
+    double inner_tolerance(Index q, bool whole, bool light, double error_of_coarse) const {
+        const double fraction = whole ? 0.0 : !s.filling ? 0.03 : light ? 0.2 : 0.1;
+        // What single precision resolves in one working set; large problems are refined in further ones.
+        const double resolved = whole && s.single ? 5e-7 * s.unit : 0.0;
+        const double finest = whole && !s.single ? p_.tol : std::max(0.5 * p_.tol, resolved);
+        const double usual = std::max(finest, fraction * l_.gap());
+        // One more outer step would change all free points again: close to the end go on to what 16 bits resolve.
+        const bool last = !whole && !s.filling && q > p_.blocks.widest_coarse && usual < 4 * p_.tol;
+        return last ? std::max(finest, std::min(usual, 4 * error_of_coarse)) : usual;
+    }
+    /// The positions whose beta the step has changed, and the changes.
+    void list_changes() {
+        w.changed.clear(), w.change.clear();
+        for (Index k = 0; k < w.positions.size(); ++k)
+            if (const Index i = w.positions[k]; s.beta[i] != w.before[k])
+                w.changed.push_back(i), w.change.push_back(s.beta[i] - w.before[k]);
+    }
+    /// The working set of q points. A light one has few free points, because each of them changes in every outer step;
+    /// once there are few violators left, it is extended to all free points and violators.
+    Working choose(Index& q, bool light) {
+        const Index most_free = q - q / 10, few_free = q * 3 / 10;
+        if (!light) return choose_working(s, l_, q, most_free);
+        Working chosen = choose_working(s, l_, q, few_free, true);
+        if (chosen.random || l_.free() <= few_free) return chosen;
+        s.filling = false;
+        q = std::min(s.active.size(), l_.free() + q);
+        return choose_working(s, l_, q, q - q / 10);
     }
     /// Limit of the steps on all points. Problems that need many are ill-conditioned: single precision does not suffice
     /// for Newton steps on their free points, and v must be computed again from time to time.

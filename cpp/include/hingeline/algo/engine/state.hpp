@@ -40,11 +40,21 @@ namespace hingeline::engine {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// Problems of at most `smallest` points are solved in one working set; larger ones in blocks of up to `widest`, or
+/// more if there are so many free points. The kernel matrix of `widest` points takes 200 MB in single precision, that
+/// of `widest_coarse` points in 16 bits. Only tests have other sizes.
+struct BlockSizes {
+    Index largest_whole = 16384;  // points; if more are wanted at once, they are still a part
+    Index smallest = 3072, finishing = 2048, widest = 7168, widest_coarse = 10000;
+    Index sampled = 512;  // points whose errors of v tell those of at least eight times as many
+};
+
 struct Params {
     double tol = 1e-3;
     Index max_steps = -1;  // of one machine, over all calls; -1: the limit of `most_steps`
     bool shrinking = true;
     std::size_t cache_bytes = std::size_t{200} << 20;
+    BlockSizes blocks{};
 };
 
 /// Limit of steps of a machine of n points. It ends problems that are too badly scaled; LIBSVM has a limit of 1e7
@@ -77,11 +87,12 @@ struct State {
     // beta, v and D when v was last up to date everywhere; empty unless `shrunk`
     Array<double> synced, synced_v;
     double synced_dual = 0;
-    Array<Index> working;    // the last working set
-    double length = 0;       // norm of the last change of beta
-    double effort = 0;       // steps per point of the last working set
-    Index newton_at = 0;     // steps at the last try of a Newton step with clipping
-    double newton_wait = 1;  // until the next one, in units of twice its cost
+    Array<Index> working;      // the last working set
+    double length = 0;         // norm of the last change of beta
+    double effort = 0;         // steps per point of the last working set
+    double changed_share = 1;  // part of the last working set whose beta has changed
+    Index newton_at = 0;       // steps at the last try of a Newton step with clipping
+    double newton_wait = 1;    // until the next one, in units of twice its cost
     double gap_at_sync = infinity;
     // Smallest violation and largest dual objective so far, over all points; outer steps since one of them improved.
     double best = infinity, best_dual = -infinity;

@@ -21,21 +21,21 @@ inline void shuffle_front(Array<Index>& list, Index count, std::uint64_t& random
     }
 }
 
-/// Problems this small are solved in one working set; larger ones in blocks of up to `widest_block`, or more if there
-/// are so many free points. The kernel matrix of `widest_block` points takes 200 MB in single precision, that of
-/// `widest_coarse_block` points in 16 bits.
-inline constexpr Index smallest_block = 3072, finishing_block = 2048, widest_block = 7168, widest_coarse_block = 10000,
-                       largest_block = 16384;
+/// How to fill the working set: `random` while violators are drawn at random. `wide`: with room for more points than
+/// there are free ones. These change in every outer step, so fewer outer steps save kernel values, but the steps on a
+/// larger set cost more. `light`: the last set took few steps for each point, so kernel values are most of the time.
+struct Filling {
+    bool random = true, wide = false, light = false;
+};
 
 /// Size of the working set. It must exceed the number of free support vectors: otherwise every block undoes part of the
-/// last one, and the number of outer steps explodes. While violators are drawn at random it has room for many of them.
-/// `wide`: for more than there are free points. These change in every outer step, so fewer outer steps save kernel
-/// values, but the steps on a larger set cost more.
-inline Index block_size(Index n, Index active, Index free, bool filling, bool wide) {
-    const Index usual = std::max(n / 13, filling ? smallest_block : finishing_block);
-    const Index roomy = std::max(usual, !filling ? free + free / 4 : wide ? 2 * free + free / 2 : free + free / 2);
-    const Index widest = filling && wide ? widest_coarse_block : widest_block;
-    return std::min({largest_block, active, std::max(std::min(roomy, widest), free + free / 5)});
+/// last one, and the number of outer steps explodes. While violators are drawn at random it has room for many of them,
+/// and if it is `light` it need not hold the free points.
+inline Index block_size(const BlockSizes& b, Index n, Index active, Index free, const Filling& f) {
+    const Index share = n / 13, usual = std::max(share, f.random ? b.smallest : b.finishing);
+    const Index roomy = std::max(usual, !f.random ? free + free / 4 : f.wide ? 2 * free + free / 2 : free + free / 2);
+    const Index widest = f.random && f.wide ? b.widest_coarse : b.widest;
+    return std::min(active, std::max(std::min(roomy, widest), f.light ? share : free + free / 5));
 }
 
 /// Positions that may still change: the free ones, and those within `band` of violating.
@@ -70,10 +70,10 @@ struct Working {
     bool random = false;
 };
 
-/// The pair that violates most, free points (those of the last working set first), at most 0.9 q, then violators of the
-/// middle: random ones while there are many (the worst ones are near copies of each other), else the worst, up and low
-/// by turns.
-inline Working choose_working(State& s, const Looks& l, Index q) {
+/// The pair that violates most, free points (those of the last working set first), at most `most_free`, then violators
+/// of the middle: random ones while there are many (the worst ones are near copies of each other), else the worst, up
+/// and low by turns. With `light` free points that are left out do not count as violators.
+inline Working choose_working(State& s, const Looks& l, Index q, Index most_free, bool light = false) {
     Working out;
     Array<char> chosen(s.n(), 0);
     const auto add = [&](Index i) {
@@ -84,7 +84,6 @@ inline Working choose_working(State& s, const Looks& l, Index q) {
     for (const Look& one : l.of)
         for (const Index i : {one.top_at, one.bottom_at})
             if (i >= 0) add(i);
-    const Index most_free = q - q / 10;
     for (const Index i : s.working)
         if (out.positions.size() < most_free && s.is_free(i)) add(i);
     for (const Index i : s.active)
@@ -96,7 +95,7 @@ inline Working choose_working(State& s, const Looks& l, Index q) {
     const auto kinked = [&](Index i) { return s.e > 0 && s.beta[i] == 0; };
     Array<Index> up, low;
     for (const Index i : s.active) {
-        if (chosen[i]) continue;
+        if (chosen[i] || (light && s.is_free(i))) continue;
         const double between = middle[s.group(i)];
         if (s.is_up(i) && s.rise(i) > between) up.push_back(i);
         if (s.is_low(i) && s.fall(i) < between) low.push_back(i);
