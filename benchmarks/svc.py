@@ -3,12 +3,13 @@
     python -m benchmarks.svc [parts or patterns] [--list] [--fresh] [--only-report] [--repeats 3] [--at-once 1]
 
 Parts: `import` (scikit-learn, float64: what changing the import gains), `peers` (intelex, float32), `multi` and `small`
-(scikit-learn, both precisions), `growth` (10,000 to 160,000 rows), `memory`, `l2` (L2SVC against scikit-learn's SVC).
-Every fit has one thread and a process of its own, contestants in turns. CPU seconds of `fit` are reported, since they
-depend little on other programs of the machine; the median of the repeats counts, for `small` the best. Objective and
-violation are computed from the model in double; with several classes they are the sum and the maximum over the pairs.
-Each job is stored in `benchmarks/results/svc/runs.jsonl` when it is done, and is not run again. The page there is
-written at the end. With `--at-once N` N jobs run side by side, each on a core of its own.
+(scikit-learn, both precisions), `growth` (10,000 to 160,000 rows), `noisy` (50,000 to 400,000 rows with 20 % wrong
+labels, two values of `cache_size`), `memory`, `l2` (L2SVC against scikit-learn's SVC). Every fit has one thread and a
+process of its own, contestants in turns. CPU seconds of `fit` are reported, since they depend little on other programs
+of the machine; the median of the repeats counts, for `small` the best. Objective and violation are computed from the
+model in double; with several classes they are the sum and the maximum over the pairs. Each job is stored in
+`benchmarks/results/svc/runs.jsonl` when it is done, and is not run again. The page there is written at the end. With
+`--at-once N` N jobs run side by side, each on a core of its own.
 """
 
 from __future__ import annotations
@@ -44,12 +45,15 @@ CASES = {
 MULTI = ("letter", "usps", "pendigits", "satimage")
 IMPORT = ("adult-1", "adult-100", "ijcnn1", "forest-20000", *MULTI)
 GROWTH = (10_000, 20_000, 40_000, 80_000, 160_000)
+NOISY = (50_000, 100_000, 200_000, 400_000)
 SMALL = (100, 300, 1000, 3000, 10_000, 20_000)
 #: Of L2SVC against scikit-learn's SVC; letter has 16,000 rows, adult and ijcnn1 32,561 and 49,990.
 L2_CASES = ("forest", "adult-1", "mnist8", "ijcnn1", "letter")
 L2_SIZES = (5000, 10_000, 20_000, 40_000)
 CACHE_MB = 2000
 BLOCK = 1024
+#: Part of the labels of `noisy` that is wrong.
+FLIPPED = 0.2
 #: Drawn rows for testing.
 TESTED = 5000
 
@@ -77,6 +81,12 @@ def load(name):
         n = int(name[6:])
         X = rng.normal(size=(n + TESTED, 20))
         y = (X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=len(X)) > 0).astype(int)
+    elif name.startswith("noisy"):  # most rows become support vectors, and more than a tenth of these are free
+        rng = np.random.default_rng(0)
+        n = int(name[5:])
+        X = rng.standard_normal((n + TESTED, 50), dtype=np.float32)
+        y = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + X[:, 4] > 0
+        y = (y ^ (rng.random(len(y)) < FLIPPED)).astype(int)
     elif name.startswith("forest"):
         n = int(name[6:])
         X, y = forest_like(n + TESTED)
@@ -154,6 +164,10 @@ def jobs() -> Iterator[Job]:
                 continue
             own = {"data": f"forest{n}" if case == "forest" else data, "dtype": "float64", "rows": n, "score": True}
             yield Job("l2", f"{case}-{n}", ("L2SVC", "sklearn"), own | {"own": {"C": C, "gamma": gamma}})
+    for n in NOISY:
+        for cache in (200, CACHE_MB):
+            own = {"C": 1.0, "gamma": 0.02, "cache_size": cache}
+            yield Job("noisy", f"{n}-{cache}", ("hingeline",), {"data": f"noisy{n}", "dtype": "float32", "own": own})
     for cache in (50, 200, 1000):
         own = {"C": 10.0, "gamma": 0.05, "cache_size": cache}
         yield Job("memory", str(cache), ("hingeline",), {"data": "forest80000", "dtype": "float32", "own": own})
@@ -193,6 +207,10 @@ def measure(who: str, task: dict[str, Any], core: int | None) -> dict[str, Any]:
     out = {"cpu": cpu, "wall": wall, "rows": len(y), "support": len(model.support_), "peak_mb": resident_mb() - before}
     if hasattr(model, "n_kernel_evals_"):
         out["kernel_evals"] = int(model.n_kernel_evals_)
+    if who == "hingeline":
+        out["outer"] = int(np.max(model.history_["step"]))
+        out["free"] = int(np.sum(np.abs(model.dual_coef_) < own["C"]))
+        out["reached"] = float(model.kkt_violation_.max())
     if task.get("check"):
         out["dual"], out["violation"] = optimality(model, X, y, own["C"], own["gamma"])
     if (task.get("check") or task.get("score")) and len(y_test):
@@ -248,6 +266,36 @@ def growing(done: list[tuple[Job, dict[str, Any]]]) -> str:
     return table(["rows", "CPU s", "exponent", "support vectors", "kernel values / (SVs x n)"], rows)
 
 
+def noisy(done: list[tuple[Job, dict[str, Any]]]) -> str:
+    rows = []
+    last: dict[int, tuple[float, int]] = {}  # by cache
+    for job, results in done:
+        runs = results["hingeline"]
+        first, cache = runs[0], job.task["own"]["cache_size"]
+        cpu, n = median(runs), first["rows"]
+        before = last.get(cache)
+        exponent = math.log(cpu / before[0]) / math.log(n / before[1]) if before and n != before[1] else None
+        last[cache] = cpu, n
+        ratio = first["kernel_evals"] / (first["support"] * n)
+        counts = [number(first[key]) for key in ("outer", "support", "free")]
+        rows.append(
+            [job.name, number(cpu), number(exponent, 2), *counts, number(ratio, 2), number(first["reached"], 2)]
+        )
+    return table(
+        [
+            "rows, cache_size",
+            "CPU s",
+            "exponent",
+            "outer steps",
+            "support vectors",
+            "free",
+            "kernel values / (SVs x n)",
+            "violation",
+        ],
+        rows,
+    )
+
+
 def memory(done: list[tuple[Job, dict[str, Any]]]) -> str:
     rows = [[job.name, number(best(results["hingeline"], "peak_mb"))] for job, results in done]
     return table(["cache_size, MB", "peak beyond the data, MB"], rows)
@@ -260,6 +308,7 @@ SECTIONS = {
     "small": ("Small problems, against scikit-learn, one thread (20 normal features, C = 1)", smallest),
     "growth": ("Growth (forest-like, C = 10)", growing),
     "l2": ("L2SVC against scikit-learn's SVC with the same C and gamma, float64, one thread, CPU seconds", against_l2),
+    "noisy": ("Noisy labels: 50 normal features, 20 % wrong labels, C = 1, gamma = 0.02", noisy),
     "memory": ("Memory at 80,000 forest-like rows (17 MB)", memory),
 }
 

@@ -21,6 +21,7 @@ from benchmarks.writing import table
 CASES = {
     "SVC": ("SVC", "forest80000", {"C": 10.0, "gamma": 0.05, "cache_size": 2000}),
     "SVC-adult": ("SVC", "adult", {"C": 100.0, "gamma": 0.005}),
+    "SVC-noisy": ("SVC", "noisy100000", {"gamma": 0.02, "cache_size": 2000}),
     "SVC-classes": ("SVC", "classes6000", {"C": 10.0, "gamma": 0.05}),
     "SVC-small": ("SVC", "forest1000", {"C": 10.0, "gamma": 0.05}),
     "WorstViolatorSVC": ("WorstViolatorSVC", "adult", {"gamma": 0.005}),
