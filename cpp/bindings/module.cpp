@@ -199,6 +199,22 @@ NB_MODULE(_core, m) {
         .def_prop_ro("is_dense", [](const Matrix& x) {
             return std::visit([](const auto& rows) { return rows.index() == 0; }, x.rows);
         });
+    m.def(
+        "wiped_bytes",
+        [](std::size_t n) {
+            struct Owner {
+                std::unique_ptr<std::uint8_t[]> bytes;
+                std::size_t n;
+            };
+            auto owned = std::make_unique<Owner>(Owner{std::unique_ptr<std::uint8_t[]>(new std::uint8_t[n]), n});
+            nb::capsule owner(owned.get(), [](void* p) noexcept {
+                auto* gone = static_cast<Owner*>(p);
+                hingeline::wipe(gone->bytes.get(), gone->n);
+                delete gone;
+            });
+            return nb::ndarray<nb::numpy, std::uint8_t>(owned.release()->bytes.get(), {n}, owner);
+        },
+        nb::arg("n"), "Array of bytes, not initialised, that is overwritten with zeros when it is released.");
     m.def("require_places", &require_places, nb::arg("indptr"), nb::arg("indices"), nb::arg("major"), nb::arg("minor"),
           "Raise ValueError if places of a compressed sparse matrix lie outside of it.");
 #define HINGELINE_BIND(name) name(m);

@@ -70,7 +70,7 @@ class Training:
 T = TypeVar("T", bound=Training)
 
 
-def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool = True) -> T:
+def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool = True, whole: bool = False) -> T:
     """Carry out one call that learns, while other threads that want to change the estimator wait.
 
     A kernel function cannot change the estimator that it is called for.
@@ -90,6 +90,8 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
         Arguments of `prepare`.
     callbacks : bool
         Whether to invoke callbacks; False for calls other than ``fit``.
+    whole : bool
+        Whether Ctrl-C during the steps changes nothing, because the current model is not one that was asked for.
 
     Returns
     -------
@@ -109,7 +111,7 @@ def run(estimator: Any, prepare: Callable[..., T], *data: Any, callbacks: bool =
                 _in_slices(estimator, training, lambda: changes(draft, before)) if watched else training.advance(None)
             )
         except KeyboardInterrupt as error:
-            if not training.has_learned():
+            if whole or not training.has_learned():
                 raise
             more, interrupt = True, error
         unfinished = "interrupted" if interrupt else "stopped" if more else ""

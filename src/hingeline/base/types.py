@@ -27,3 +27,5 @@ RandomState: TypeAlias = int | np.random.RandomState | None
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
 Id: TypeAlias = int | str | UUID
 Ids: TypeAlias = Id | Iterable[Id]
+#: Ids of rows: one for each, or the name of a column of a DataFrame.
+RowIds: TypeAlias = npt.ArrayLike | Sequence[Id] | str | None

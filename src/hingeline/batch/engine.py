@@ -16,6 +16,7 @@ from .._sklearn import n_samples
 from ..base import params
 from ..base.kernel import FeatureWeights
 from ..base.labels import read_only
+from ..base.retained import rows_of
 from ..base.rows import LARGEST, WeightedSamples, require_sound
 from .training import BatchTraining
 
@@ -156,6 +157,18 @@ class EngineTraining(BatchTraining):
             "shrinking": bool(estimator.shrinking),
             "cache_bytes": self.cache_bytes,
         }
+
+    def end(self, unfinished: str) -> None:
+        """Keep the slopes with the rows, so that the next solution need not compute them.
+
+        Not if they take more memory than the rows.
+        """
+        kept = rows_of(self.estimator)
+        if kept is None or unfinished or self.core.n_machines > max(1, self.X.shape[1]):
+            return
+        slopes = self.core.slopes(self.values, self.threads)
+        if len(slopes):
+            kept.slopes = slopes.reshape(self.core.n_machines, -1)
 
     def follow(self, value: float) -> None:
         self.bounds = bound_coefficients(value, self.weights)

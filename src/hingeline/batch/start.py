@@ -69,7 +69,7 @@ def set_start(
         if wanted:
             raise ValueError(f"dual_init must have been fitted to the same samples and labels: {obstacle}.")
         return
-    for machine, values in enumerate(_coefficients(start, codes)):
+    for machine, values in enumerate(coefficients(start, codes)):
         core.guess(machine, values)
 
 
@@ -110,7 +110,7 @@ def _dense(coefficients: Any) -> np.ndarray:
     return coefficients if isinstance(coefficients, np.ndarray) else np.asarray(coefficients.toarray())
 
 
-def _coefficients(start: SimpleNamespace, codes: np.ndarray) -> list[np.ndarray]:
+def coefficients(start: Any, codes: np.ndarray) -> list[np.ndarray]:
     """Absolute coefficients of every machine by sample."""
     n_classes = len(start.classes_)
     code = codes[start.support_]

@@ -14,12 +14,14 @@ from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
-from ..base.labels import choose_classes, multiply_weights
+from ..base.labels import choose_classes, multiply_weights, n_pairs, pairs, require_two
 from ..base.platt import wants_probability
-from ..base.types import ClassWeight, Gamma, Kernel, RandomState, Rows
+from ..base.retained import Retained, RetainsRows, read_ids, rows_of
+from ..base.types import ClassWeight, Gamma, Kernel, RandomState, RowIds, Rows
 from ..base.warn import warn
 from .engine import ENGINE_RULES, PENALTY, EngineEstimator, EngineTraining
 from .platt import SvcProbabilities, shuffle_pairs
+from .resume import Solution, read_coefficients, set_solution
 from .start import read_start, set_start
 
 SVC_RULES = {
@@ -71,6 +73,7 @@ class SvcTraining(EngineTraining):
         self.core = _core.Svc(codes, self.bounds, len(estimator.classes_), single=self.single, **self.limits)
 
     def end(self, unfinished: str) -> None:
+        super().end(unfinished)
         est = self.estimator
         if not wants_probability(est) or unfinished == "interrupted":
             return
@@ -87,7 +90,7 @@ class SvcTraining(EngineTraining):
         )
 
 
-class PairsEstimator(SvcProbabilities, EngineEstimator, KernelClassifier):
+class PairsEstimator(RetainsRows, SvcProbabilities, EngineEstimator, KernelClassifier):
     """Base of the classifiers that the block solver trains: a machine for each pair of classes."""
 
     _scales_votes = False
@@ -103,6 +106,7 @@ class PairsEstimator(SvcProbabilities, EngineEstimator, KernelClassifier):
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
         dual_init: ClassifierMixin | None = None,
+        ids: RowIds = None,
     ) -> Self:
         """Learn from training data.
 
@@ -120,18 +124,22 @@ class PairsEstimator(SvcProbabilities, EngineEstimator, KernelClassifier):
         dual_init : SVC or NuSVC, default=None
             Fitted estimator for the same samples and labels whose coefficients are the starting point, of hingeline
             or of scikit-learn. Its parameters may differ.
+        ids : array-like of shape (n_samples,) or str, default=None
+            Id of each sample, an integer, string or ``uuid.UUID``; several samples may have one id. 'index' takes the
+            index of a DataFrame, another string its column of this name. With ids the samples are kept, for
+            :meth:`forget` and :meth:`add`.
 
         Returns
         -------
         object
             The fitted estimator.
         """
-        run(self, type(self)._prepare, X, y, sample_weight, dual_init)
+        run(self, type(self)._prepare, X, y, sample_weight, dual_init, ids)
         if self.verbose:
             self._print_machines()
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> SvcTraining:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any, ids: Any) -> SvcTraining:
         start = read_start(self, dual_init)
         if self.probability != "deprecated":
             name = type(self).__name__
@@ -140,7 +148,9 @@ class PairsEstimator(SvcProbabilities, EngineEstimator, KernelClassifier):
                 f"Use `CalibratedClassifierCV({name}(), ensemble=False)` instead of `{name}(probability=True)`",
                 FutureWarning,
             )
+        X, names = read_ids(X, ids)
         X, self.classes_, codes = self._validate_fit(X, y)
+        X = self._retain(X, self.classes_[codes], sample_weight, names)
         self._set_kernel(X)
         training = self._training(X, codes, sample_weight)
         set_start(training.core, start, codes, self.classes_, wanted=dual_init is not None)
@@ -150,6 +160,32 @@ class PairsEstimator(SvcProbabilities, EngineEstimator, KernelClassifier):
         self.class_weight_ = self._class_weights(self.classes_, np.bincount(codes))
         problem = self._problem(codes, self._sample_weights(sample_weight, codes))
         return self._one_fit(self, X, codes, *problem, rows=rows)
+
+    def _validate_more(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        return self._validate_rows(X, y, reset=False)
+
+    def _resume(self, before: Retained, rows: np.ndarray) -> SvcTraining:
+        classes, kept = self.classes_, rows_of(self)
+        sizes = read_coefficients(self, before.y)
+        solution = Solution(self, before, sizes * self._terms(before.y, classes))
+        self.classes_, codes = np.unique(kept.y, return_inverse=True)
+        require_two(self.classes_)
+        self._set_kernel(kept.X)
+        training = self._training(kept.X, codes.astype(np.int64), kept.weight)
+        if np.array_equal(classes, self.classes_):
+            p = self._terms(kept.y, classes)
+            beta, slopes = solution.move(kept.X, rows, p, (p != 0) & (training.bounds > 0))
+            set_solution(training.core, np.abs(beta), slopes)
+        return training
+
+    @staticmethod
+    def _terms(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """Linear term of each row in the machines: the sign of its class, zero in those of other classes."""
+        first = -1.0 if len(classes) == 2 else 1.0
+        terms = np.zeros((n_pairs(len(classes)), len(y)))
+        for machine, (i, j) in enumerate(zip(*pairs(len(classes)), strict=True)):
+            terms[machine, y == classes[i]], terms[machine, y == classes[j]] = first, -first
+        return terms
 
     def _problem(self, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float, dict[str, float]]:
         """Weights in training (zero: left out), their factor in the bounds of the coefficients, and more parameters."""

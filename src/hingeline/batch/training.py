@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base import wiped
 from ..base.fit import Training
 from ..base.labels import libsvm_layout, read_only
 
@@ -68,7 +69,7 @@ class BatchTraining(Training):
         found = self.core.attributes(unfinished or "stopped")
         rows = found.pop("row")
         attributes = {f"{name}_": value for name, value in libsvm_layout(found).items()}
-        attributes["support_vectors_"] = read_only(np.empty((0, 0)) if self.given else self.X[rows])
+        attributes["support_vectors_"] = read_only(np.empty((0, 0)) if self.given else wiped.take(self.X, rows))
         settings = {name: getattr(self.estimator, name) for name in self.settings}
         return {**attributes, **settings, "_cache": {}}
 

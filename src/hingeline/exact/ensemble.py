@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import _core
 from ..base.ensemble import Ensemble
 from ..base.frame import Frame
+from ..base.ids import as_list, as_plain
 from ..base.types import Id, Ids
 from ..base.warn import warn
 
@@ -64,7 +63,7 @@ class ExactEnsemble(Ensemble):
             )
         if ids is None:
             return None
-        names = [_as_plain(name) for name in _as_list(ids)]
+        names = [as_plain(name) for name in as_list(ids)]
         if len(names) != count:
             raise ValueError(f"ids must have one entry per sample: got {len(names)} for {count} samples.")
         return names
@@ -81,7 +80,7 @@ class ExactEnsemble(Ensemble):
 
     def find_numbers(self, ids: Ids) -> np.ndarray:
         """Numbers of all points with one of the ids."""
-        names = dict.fromkeys(_as_plain(name) for name in _as_list(ids))
+        names = dict.fromkeys(as_plain(name) for name in as_list(ids))
         held = set(self.core.points()["serial"].tolist())
         points: dict[Id, list[Any]] = {} if self.own_ids else {name: [name] for name in names if name in held}
         for number, name in self.name_of.items() if self.own_ids else ():
@@ -217,34 +216,9 @@ class ExactEnsemble(Ensemble):
     def _is_sound(self, saved: dict[str, Any], rows: Any) -> bool:
         n_labels, held = self.core.n_classes if self.problem == "classes" else 0, self.serials().tolist()
         names = list(self.name_of.values())
-        sound_names = list(map(_as_plain, names)) == names if self.own_ids else names == held
+        sound_names = list(map(as_plain, names)) == names if self.own_ids else names == held
         sound_kinds = isinstance(self.dense, bool) and isinstance(self.own_ids, bool)
         return len(self.labels) == n_labels and list(self.name_of) == held and sound_names and sound_kinds
 
     def _new_core(self) -> Any:
         return _core.Incremental(self.problem, C=1.0, nu=0.0)
-
-
-def _as_list(ids: Any) -> list[Any]:
-    if isinstance(ids, np.ndarray) and ids.ndim == 0:
-        ids = ids.item()
-    single = isinstance(ids, str | bytes | bytearray | Integral) or not isinstance(ids, Iterable)
-    return [ids] if single else list(ids)
-
-
-def _as_plain(name: Any) -> Id:
-    """Id as a Python int, str or UUID."""
-    if isinstance(name, UUID):
-        return name
-    if isinstance(name, bool | np.bool_) or not isinstance(name, str | Integral):
-        raise TypeError(f"ids must be integers, strings or UUIDs. Got {name!r}.")
-    return str(name) if isinstance(name, str) else int(name)
-
-
-def as_array(names: list[Id]) -> np.ndarray:
-    """Ids as an array: int64 if all are integers in its range, else objects."""
-    if all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names):
-        return np.array(names, dtype=np.int64)
-    out = np.empty(len(names), dtype=object)
-    out[:] = names
-    return out

@@ -14,11 +14,12 @@ from .._registry import DEFINITE
 from ..base import params
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
+from ..base.ids import as_array
 from ..base.kernel import KERNEL_RULES, KernelEstimator
 from ..base.state import exclusive, steady
 from ..base.types import Ids
 from ..base.warn import warn
-from .ensemble import ExactEnsemble, as_array
+from .ensemble import ExactEnsemble
 
 #: The kernel must be positive semi-definite: no sigmoid, no polynomial with a negative constant.
 INCREMENTAL_RULES = {

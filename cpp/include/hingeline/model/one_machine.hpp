@@ -91,6 +91,28 @@ class OneMachine {
         for (Index i = 0; i < s.n(); ++i) values.push_back(beta[s.row[i]]);
         engine::guess(s, values);
     }
+    /// Continue from coefficients and v, by row, before the first step; see engine::resume.
+    void resume(Index machine, const double* beta, const double* v, Index n) {
+        if (machine != 0 || n != n_) throw std::invalid_argument("a start names a machine and has one value per row");
+        engine::State& s = state();
+        if (s.outer > 0 || s.mirrored) throw std::invalid_argument("a start comes before the first step");
+        Array<double> values, slopes;
+        for (Index i = 0; i < s.n(); ++i) values.push_back(beta[s.row[i]]), slopes.push_back(v[s.row[i]]);
+        engine::resume(s, std::move(values), std::move(slopes));
+    }
+    /// v by row, zero for rows that are left out; empty when interrupted, or with two values for each row.
+    Array<double> slopes(const RowValues& values, int threads, Interrupt* interrupt) {
+        engine::State& s = state();
+        if (s.mirrored) return {};
+        Array<double> out(n_, 0.0);
+        const bool complete = values.visit([&](const auto& v) {
+            engine::Workspace<std::decay_t<decltype(v)>> work;
+            return engine::complete(s, params, v, Stop{0, interrupt}, threads, work);
+        });
+        if (!complete) return {};
+        for (Index i = 0; i < s.n(); ++i) out[s.row[i]] = s.v[i];
+        return out;
+    }
 
   private:
     engine::State& state() { return machines_[0]; }

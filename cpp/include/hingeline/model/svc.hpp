@@ -230,14 +230,8 @@ class Svc {
     /// the class with the larger sum are scaled down until the sums agree. NuSVC divides its coefficients by the
     /// margin, so those of each class are scaled to their fixed sum first.
     void guess(Index machine, const double* v, Index n) {
-        if (machine < 0 || machine >= pairs_.size() || n != n_)
-            throw std::invalid_argument("a guess names a machine and has one value per row");
-        if (!states_[machine] && ended_[machine].reason == Reason::running) states_[machine] = begin(machine);
-        if (!states_[machine] || states_[machine]->outer > 0)
-            throw std::invalid_argument("a guess comes before the first step");
-        engine::State& s = *states_[machine];
-        Array<double> beta(s.n());
-        for (Index i = 0; i < s.n(); ++i) beta[i] = s.upper[i] > 0 ? v[s.row[i]] : -v[s.row[i]];
+        engine::State& s = first_state(machine, n);
+        Array<double> beta = signed_values(s, v);
         if (nu_ > 0) {
             engine::Pair sum{};
             for (Index i = 0; i < s.n(); ++i) sum[s.group(i)] += beta[i];
@@ -250,8 +244,47 @@ class Svc {
         }
         engine::guess(s, beta);
     }
+    /// Continue a machine that has made no step from `y_beta` and `v`, by row, that belong together; see engine::resume.
+    void resume(Index machine, const double* y_beta, const double* v, Index n) {
+        engine::State& s = first_state(machine, n);
+        Array<double> slopes(s.n());
+        for (Index i = 0; i < s.n(); ++i) slopes[i] = v[s.row[i]];
+        engine::resume(s, signed_values(s, y_beta), std::move(slopes));
+    }
+    /// v of all machines, a line for each with a value for each row, zero where the row is in another machine; empty
+    /// when interrupted, or where machines are not kept.
+    Array<double> slopes(const RowValues& values, int threads, Interrupt* interrupt) {
+        if (sparing_) return {};
+        Array<double> out(pairs_.size() * n_, 0.0);
+        bool complete = true;
+        values.visit([&](const auto& v) {
+            engine::Workspace<std::decay_t<decltype(v)>> work;
+            for (Index k = 0; k < pairs_.size() && complete; ++k) {
+                engine::State& s = *states_[k];
+                complete = engine::complete(s, params, v, Stop{0, interrupt}, threads, work);
+                for (Index i = 0; i < s.n(); ++i) out[k * n_ + s.row[i]] = s.v[i];
+            }
+        });
+        return complete ? out : Array<double>{};
+    }
 
   private:
+    /// State of a machine that has made no step. `n` is the number of values of a starting point.
+    engine::State& first_state(Index machine, Index n) {
+        if (machine < 0 || machine >= pairs_.size() || n != n_)
+            throw std::invalid_argument("a guess names a machine and has one value per row");
+        if (!states_[machine] && ended_[machine].reason == Reason::running) states_[machine] = begin(machine);
+        if (!states_[machine] || states_[machine]->outer > 0)
+            throw std::invalid_argument("a guess comes before the first step");
+        return *states_[machine];
+    }
+    /// beta from values of y beta by row.
+    static Array<double> signed_values(const engine::State& s, const double* v) {
+        Array<double> beta(s.n());
+        for (Index i = 0; i < s.n(); ++i) beta[i] = s.upper[i] > 0 ? v[s.row[i]] : -v[s.row[i]];
+        return beta;
+    }
+
     static constexpr Index most_kept = 4096;    // pairs whose machines stay, for larger bounds
     using Line = std::array<double, 5>;         // of a trace
     static constexpr Index fewest_single = 64;  // rows of a machine; to verify fewer takes longer than double precision

@@ -65,9 +65,28 @@ template <class Source> class Solver {
                    std::any_of(s.lower.begin(), s.lower.end(), [](double c) { return std::isinf(c); });
     }
 
+    /// Bring v of all points up to date. False when interrupted; then nothing has changed.
+    bool complete() {
+        if (s.stale) return refresh();
+        if (!s.shrunk) return true;
+        Array<char> inside(s.n(), 0);
+        for (const Index i : s.active) inside[i] = 1;
+        Array<Index> outside, changed;
+        Array<double> change;
+        for (Index i = 0; i < s.n(); ++i) {
+            if (!inside[i]) outside.push_back(i);
+            if (s.beta[i] != s.synced[i]) changed.push_back(i), change.push_back(s.beta[i] - s.synced[i]);
+        }
+        if (!(s.single ? apply(w.single, outside, changed, change) : apply(w.twice, outside, changed, change)))
+            return false;
+        activate_all();
+        return true;
+    }
+
     /// Make outer steps until the tolerance is reached or the budget is spent.
     void run() {
         if (s.stale && !refresh()) return interrupt();
+        if (s.resumed && !mend()) return interrupt();
         if (s.unit == 0) measure();
         for (Index done = 0; s.reason == Reason::running; ++done) {
             if (!settle()) return interrupt();
@@ -179,6 +198,59 @@ template <class Source> class Solver {
         return true;
     }
 
+    // ---- resumed states --------------------------------------------------------------------------------
+
+    /// Bring beta of a resumed state into the box, then to the fixed sums. False when interrupted.
+    bool mend() {
+        Array<double> beta(s.n());
+        for (Index i = 0; i < s.n(); ++i) beta[i] = std::clamp(s.beta[i], s.lower[i], s.upper[i]);
+        if (!move_to(beta)) return false;
+        for (int g = 0; g < s.groups(); ++g) balance(g, beta);
+        if (!move_to(beta)) return false;
+        s.resumed = false;
+        return true;
+    }
+    /// Change beta, and v with it. False when interrupted; then neither has changed.
+    bool move_to(const Array<double>& beta) {
+        Array<Index> changed;
+        Array<double> change;
+        for (Index i = 0; i < s.n(); ++i)
+            if (beta[i] != s.beta[i]) changed.push_back(i), change.push_back(beta[i] - s.beta[i]);
+        if (changed.empty()) return true;
+        if (!(s.single ? apply(w.single, s.active, changed, change) : apply(w.twice, s.active, changed, change)))
+            return false;
+        s.beta = beta;
+        return true;
+    }
+    /// Move the points of a group for which it raises D most until their sum is the fixed one. A point takes no more
+    /// than a support vector has on average, as long as there is room elsewhere: its neighbours shall have a share.
+    void balance(int g, Array<double>& beta) const {
+        const Index from = g == 0 ? 0 : s.split, to = g == 0 ? s.split : s.n();
+        const double sum = std::accumulate(beta.begin() + from, beta.begin() + to, 0.0);
+        double missing = std::abs(s.total[g] - sum), sizes = 0;
+        const bool up = s.total[g] > sum;
+        Index support = 0;
+        Array<Index> order;
+        for (Index i = from; i < to; ++i) {
+            support += beta[i] != 0, sizes += std::abs(beta[i]);
+            if (up ? beta[i] < s.upper[i] : beta[i] > s.lower[i]) order.push_back(i);
+        }
+        const auto steeper = [&](Index a, Index b) {
+            const double slope_a = up ? s.rise(a) : -s.fall(a), slope_b = up ? s.rise(b) : -s.fall(b);
+            return slope_a != slope_b ? slope_a > slope_b : a < b;
+        };
+        std::sort(order.begin(), order.end(), steeper);
+        double share = support > 0 ? sizes / static_cast<double>(support) : missing;
+        for (constexpr double rounding = 1e-12; missing > rounding * sizes; share = infinity) {
+            for (const Index i : order) {
+                const double size = std::min({up ? s.upper[i] - beta[i] : beta[i] - s.lower[i], share, missing});
+                beta[i] += up ? size : -size;
+                if ((missing -= size) <= 0) break;
+            }
+            if (share == infinity) break;
+        }
+    }
+
     // ---- active set ------------------------------------------------------------------------------------
 
     void activate_all() {
@@ -247,7 +319,7 @@ template <class Source> class Solver {
             l_ = look(s, s.active);
         }
         s.gap_at_sync = s.violation = l_.gap();
-        if (s.violation <= p_.tol && !(s.single ? verify() : true)) return false;
+        if (s.violation <= p_.tol && !(s.single || s.carried ? verify() : true)) return false;
         s.level = engine::levels(s, s.active, l_);
         if (s.steps >= most_steps_) {  // even if the last step reached the tolerance, as LIBSVM
             s.reason = Reason::steps;
@@ -492,6 +564,13 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     const Trace::Running running(state.trace);
     Solver<Source>(state, p, source, stop, threads, work).run();
     note(state);
+}
+
+/// Bring v of all points up to date, without a step. False when interrupted.
+template <class Source>
+bool complete(State& state, const Params& p, const Source& source, const Stop& stop, int threads,
+              Workspace<Source>& work) {
+    return Solver<Source>(state, p, source, stop, threads, work).complete();
 }
 
 /// out[k] = f(queries[k]), rows of the source, in double.
