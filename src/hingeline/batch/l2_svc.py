@@ -13,9 +13,11 @@ from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
-from ..base.labels import multiply_weights
+from ..base.labels import multiply_weights, require_two
+from ..base.retained import Retained, RetainsRows, read_ids, rows_of
 from ..base.rows import LARGEST
-from ..base.types import ClassWeight, Gamma, Kernel, Rows
+from ..base.types import ClassWeight, Gamma, Kernel, RowIds, Rows
+from .resume import read_coefficients, set_solution
 from .start import read_start, set_start
 from .training import ClassTraining
 
@@ -32,7 +34,7 @@ ADVICE = {
 }
 
 
-class L2SVC(KernelClassifier):
+class L2SVC(RetainsRows, KernelClassifier):
     """Kernel classifier with squared hinge loss and penalised intercept, solved exactly (L2-SVM).
 
     Minimises ``1/2 (||w||**2 + b**2) + C/2 sum(max(0, 1 - y f(x))**2)``: the squared hinge loss with a penalised
@@ -204,6 +206,7 @@ class L2SVC(KernelClassifier):
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
         dual_init: KernelClassifier | None = None,
+        ids: RowIds = None,
     ) -> Self:
         """Learn from training data.
 
@@ -221,23 +224,45 @@ class L2SVC(KernelClassifier):
         dual_init : L2SVC, default=None
             Fitted estimator for the same samples and labels whose coefficients are the starting point. Its solver, C
             and kernel may differ.
+        ids : array-like of shape (n_samples,) or str, default=None
+            Id of each sample, an integer, string or ``uuid.UUID``; several samples may have one id. 'index' takes the
+            index of a DataFrame, another string its column of this name. With ids the samples are kept, for
+            :meth:`forget` and :meth:`add`.
 
         Returns
         -------
         L2SVC
             The fitted estimator.
         """
-        run(self, type(self)._prepare, X, y, sample_weight, dual_init)
+        run(self, type(self)._prepare, X, y, sample_weight, dual_init, ids)
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> L2Training:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any, ids: Any) -> L2Training:
         start = read_start(self, dual_init)
+        X, names = read_ids(X, ids)
         X, self.classes_, codes = self._validate_fit(X, y)
+        X = self._retain(X, self.classes_[codes], sample_weight, names)
         given = None if sample_weight is None else self._sample_weights(sample_weight, X)
         self._set_kernel(X, given)
         self._require_moderate(X)
         training = self._training(X, codes, given)
         set_start(training.core, start, codes, self.classes_, wanted=dual_init is not None)
+        return training
+
+    def _validate_more(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        return self._validate_rows(X, y, reset=False)
+
+    def _resume(self, before: Retained, rows: np.ndarray) -> L2Training:
+        classes, kept = self.classes_, rows_of(self)
+        sizes = read_coefficients(self, before.y)
+        self.classes_, codes = np.unique(kept.y, return_inverse=True)
+        require_two(self.classes_)
+        self._set_kernel(kept.X, kept.weight)
+        self._require_moderate(kept.X)
+        training = self._training(kept.X, codes.astype(np.int64), kept.weight)
+        if np.array_equal(classes, self.classes_):
+            start = np.where(rows >= 0, sizes[:, rows], 0.0)
+            set_solution(training.core, start, None)
         return training
 
     def _training(

@@ -13,7 +13,8 @@ from ..base import params
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.kernel import KERNEL_RULES
-from ..base.types import Gamma, Kernel, Rows
+from ..base.retained import read_ids
+from ..base.types import Gamma, Kernel, RowIds, Rows
 from .engine import ENGINE_RULES, NU
 from .one_machine import OneMachineEstimator, OneMachineTraining
 
@@ -154,6 +155,7 @@ class OneClassSVM(OutlierMixin, OneMachineEstimator):
         y: object = None,
         sample_weight: npt.ArrayLike | None = None,
         dual_init: OutlierMixin | None = None,
+        ids: RowIds = None,
     ) -> Self:
         """Learn from training data.
 
@@ -171,22 +173,31 @@ class OneClassSVM(OutlierMixin, OneMachineEstimator):
         dual_init : OneClassSVM, default=None
             Fitted estimator for the same samples whose coefficients are the starting point, of hingeline or of
             scikit-learn. Its parameters may differ.
+        ids : array-like of shape (n_samples,) or str, default=None
+            Id of each sample, an integer, string or ``uuid.UUID``; several samples may have one id. 'index' takes the
+            index of a DataFrame, another string its column of this name. With ids the samples are kept, for
+            :meth:`forget` and :meth:`add`.
 
         Returns
         -------
         object
             The fitted estimator.
         """
-        run(self, type(self)._prepare, X, sample_weight, dual_init)
+        run(self, type(self)._prepare, X, sample_weight, dual_init, ids)
         if self.verbose:
             self._print_machines()
         return self
 
-    def _prepare(self, X: Any, sample_weight: Any, dual_init: Any) -> OneMachineTraining:
+    def _prepare(self, X: Any, sample_weight: Any, dual_init: Any, ids: Any) -> OneMachineTraining:
+        X, names = read_ids(X, ids)
         X = self._check_rows(X, reset=True)
         if self.kernel == "precomputed":
             self._require_kernel_matrix(X)
-        return self._begin(X, np.zeros(n_samples(X)), sample_weight, dual_init)
+        return self._begin(X, np.zeros(n_samples(X)), sample_weight, dual_init, names)
+
+    def _validate_more(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        X = self._check_rows(X, reset=False)
+        return X, np.zeros(n_samples(X))
 
     def _problem(self, weights: np.ndarray) -> tuple[float, dict[str, float]]:
         return 1.0, {"total": float(self.nu * weights.sum())}

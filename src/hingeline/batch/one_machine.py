@@ -8,25 +8,42 @@ import numpy as np
 from sklearn.base import is_outlier_detector
 
 from .. import _core
+from ..base.retained import Retained, RetainsRows, rows_of
 from ..base.rows import clip_weights
+from ..base.types import Id
 from .engine import EngineEstimator, EngineTraining
-from .start import read_start, set_single_start
+from .resume import Solution, set_solution
+from .start import read_start, set_single_start, to_dense
 
 #: Attributes that the core gives for each machine; these estimators publish those of the only one.
 SCALARS = ("n_iter_", "stop_reason_", "kkt_violation_", "dual_objective_", "duality_gap_", "epsilon_")
 
 
-class OneMachineEstimator(EngineEstimator):
+class OneMachineEstimator(RetainsRows, EngineEstimator):
     """Base of the estimators with one machine over all rows. A subclass sets `_kind`, the name in the core."""
 
     _kind: str
 
-    def _begin(self, X: Any, targets: np.ndarray, sample_weight: Any, dual_init: Any) -> OneMachineTraining:
-        """Training of checked rows."""
+    def _begin(
+        self, X: Any, targets: np.ndarray, sample_weight: Any, dual_init: Any, names: list[Id] | None
+    ) -> OneMachineTraining:
+        """Training of checked rows, which are kept if they have names."""
         start = read_start(self, dual_init)  # before an attribute changes
+        X = self._retain(X, targets, sample_weight, names)
         self._set_kernel(X)
         training = self._training(X, targets, sample_weight)
         set_single_start(training.core, start, len(targets), wanted=dual_init is not None)
+        return training
+
+    def _resume(self, before: Retained, rows: np.ndarray) -> OneMachineTraining:
+        kept = rows_of(self)
+        coefficients = np.zeros((1, len(before)))
+        coefficients[0, self.support_] = to_dense(self.dual_coef_)[0]
+        solution = Solution(self, before, coefficients)
+        self._set_kernel(kept.X)
+        training = self._training(kept.X, kept.y, kept.weight)
+        present = (training.bounds > 0)[np.newaxis]
+        set_solution(training.core, *solution.move(kept.X, rows, kept.y[np.newaxis], present))
         return training
 
     def _training(

@@ -82,7 +82,7 @@ def set_single_start(core: Any, start: SimpleNamespace | None, n: int, *, wanted
             raise ValueError(f"dual_init must have been fitted to the same samples: {obstacle}.")
         return
     values = np.zeros(n)
-    values[start.support_] = _dense(start.dual_coef_)[0]
+    values[start.support_] = to_dense(start.dual_coef_)[0]
     core.guess(0, values)
 
 
@@ -105,7 +105,7 @@ def _find_other_size(start: SimpleNamespace, n: int) -> str:
     return "" if given == n else f"it was fitted to {given} samples, X has {n}"
 
 
-def _dense(coefficients: Any) -> np.ndarray:
+def to_dense(coefficients: Any) -> np.ndarray:
     """Coefficients of the support vectors as an array."""
     return coefficients if isinstance(coefficients, np.ndarray) else np.asarray(coefficients.toarray())
 
@@ -115,7 +115,7 @@ def coefficients(start: Any, codes: np.ndarray) -> list[np.ndarray]:
     n_classes = len(start.classes_)
     code = codes[start.support_]
     columns = np.arange(len(code))
-    sizes = np.abs(_dense(start.dual_coef_))
+    sizes = np.abs(to_dense(start.dual_coef_))
     if is_one_vs_rest(start):
         values = [sizes[code, columns]]
     else:

@@ -12,9 +12,10 @@ from ..base import params
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.kernel import KERNEL_RULES
-from ..base.regressor import WeightedTargets
+from ..base.regressor import WeightedTargets, check_targets
+from ..base.retained import read_ids
 from ..base.rows import LARGEST
-from ..base.types import Gamma, Kernel, Rows
+from ..base.types import Gamma, Kernel, RowIds, Rows
 from .engine import ENGINE_RULES, NU, PENALTY
 from .one_machine import OneMachineEstimator, OneMachineTraining
 
@@ -29,6 +30,7 @@ class KernelRegressor(WeightedTargets, OneMachineEstimator):
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
         dual_init: RegressorMixin | None = None,
+        ids: RowIds = None,
     ) -> Self:
         """Learn from training data.
 
@@ -46,22 +48,31 @@ class KernelRegressor(WeightedTargets, OneMachineEstimator):
         dual_init : SVR or NuSVR, default=None
             Fitted estimator for the same samples whose coefficients are the starting point, of hingeline or of
             scikit-learn. Its parameters and targets may differ.
+        ids : array-like of shape (n_samples,) or str, default=None
+            Id of each sample, an integer, string or ``uuid.UUID``; several samples may have one id. 'index' takes the
+            index of a DataFrame, another string its column of this name. With ids the samples are kept, for
+            :meth:`forget` and :meth:`add`.
 
         Returns
         -------
         object
             The fitted estimator.
         """
-        run(self, type(self)._prepare, X, y, sample_weight, dual_init)
+        run(self, type(self)._prepare, X, y, sample_weight, dual_init, ids)
         if self.verbose:
             self._print_machines()
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any) -> OneMachineTraining:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, dual_init: Any, ids: Any) -> OneMachineTraining:
+        X, names = read_ids(X, ids)
         X, y = self._validate_targets(X, y)
         if self.kernel == "precomputed":
             self._require_kernel_matrix(X)
-        return self._begin(X, y, sample_weight, dual_init)
+        return self._begin(X, y, sample_weight, dual_init, names)
+
+    def _validate_more(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        X, y = self._check_rows(X, y, reset=False)
+        return X, check_targets(y)
 
     def predict(self, X: Rows) -> np.ndarray:
         """Predicted targets.

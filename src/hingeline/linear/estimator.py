@@ -15,10 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._sklearn import callbacks_of
 from ..base import params
 from ..base.fit import run, with_callbacks
-from ..base.labels import WeightedLabels, label_column, require_two
+from ..base.labels import WeightedLabels, check_labels, label_column, require_two
+from ..base.retained import Retained, RetainsRows, read_ids, rows_of
 from ..base.rows import LARGEST, RowEstimator, require_labels
 from ..base.state import snapshot
-from ..base.types import MatrixLike
+from ..base.types import MatrixLike, RowIds
 from .dual import DualMinimiser, prefers_dual
 from .l1 import SparseMinimiser
 from .layout import Layout
@@ -129,7 +130,7 @@ def encode_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes.astype(np.int64)
 
 
-class LinearEstimator(RowEstimator):
+class LinearEstimator(RetainsRows, RowEstimator):
     """Base of the estimators that a :class:`~hingeline.linear.minimiser.Minimiser` trains, also on Dask collections.
 
     A subclass says which machines there are (:meth:`_problems`, :meth:`_layout`) and what their weight vectors mean
@@ -152,7 +153,7 @@ class LinearEstimator(RowEstimator):
     _regresses = False
 
     @with_callbacks
-    def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
+    def fit(self, X: Table, y: Column, sample_weight: Column | None = None, ids: RowIds = None) -> Self:
         """Learn from training data.
 
         Ctrl-C ends training early and leaves a usable model behind.
@@ -166,13 +167,17 @@ class LinearEstimator(RowEstimator):
             Labels of a classifier, targets of a regressor.
         sample_weight : array-like or dask array or series of shape (n_samples,), default=None
             Weights of the samples.
+        ids : array-like of shape (n_samples,) or str, default=None
+            Id of each sample, an integer, string or ``uuid.UUID``; several samples may have one id. 'index' takes the
+            index of a DataFrame, another string its column of this name. With ids the samples are kept, for
+            :meth:`forget` and :meth:`add`. Not for Dask collections.
 
         Returns
         -------
         object
             The fitted estimator.
         """
-        run(self, type(self)._prepare, X, y, sample_weight)
+        run(self, type(self)._prepare, X, y, sample_weight, ids)
         return self
 
     # ---- what subclasses say --------------------------------------------------------------------------
@@ -206,23 +211,49 @@ class LinearEstimator(RowEstimator):
         """Weight of the losses of the core."""
         return float(self.C) * loss_weight(self.loss)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, *guess: Any) -> LinearTraining:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, ids: Any, *guess: Any) -> LinearTraining:
         """Validate and encode; `guess` are the estimator's own arguments of fit that determine the start."""
         before = (self._classes(), self._points()) if self.warm_start and hasattr(self, "coef_") else None
+        X, names = read_ids(X, ids)
+        if names is not None:
+            require_memory(X, "ids")
         X, y, problems = self._problems(X, y, sample_weight)
+        self._retain(X, y, sample_weight, names)
         points = self._start(problems, *guess)
         shape = (sum(problem.n_machines for problem in problems), problems[0].length)
         if points is None and before and before[1].shape == shape and np.array_equal(before[0], self._classes()):
             points = before[1]
-        ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
-        starts = [None] * len(problems) if points is None else np.split(points, ends)
-        lam = 1.0 / self._loss_weight
-        minimisers = [self._minimiser(problem, lam, own) for problem, own in zip(problems, starts, strict=True)]
+        minimisers = self._minimisers(problems, points)
         if self._guesses(*guess):
             for minimiser in minimisers:
                 minimiser.mistrust_start()
         bar = True if self.verbose else None if in_partitions(X) and not callbacks_of(self) else False
         return LinearTraining(self, X, y, minimisers, bar)
+
+    def _minimisers(self, problems: list[Problem], points: np.ndarray | None) -> list[Minimiser]:
+        """Minimisers that start from points, or from zero."""
+        ends = np.cumsum([problem.n_machines for problem in problems])[:-1]
+        starts = [None] * len(problems) if points is None else np.split(points, ends)
+        lam = 1.0 / self._loss_weight
+        return [self._minimiser(problem, lam, own) for problem, own in zip(problems, starts, strict=True)]
+
+    def _resume(self, before: Retained, rows: np.ndarray) -> LinearTraining:
+        classes, names, kept = self._classes(), vars(self).get("feature_names_in_"), rows_of(self)
+        solution = self._solution(before, rows)
+        X, y, problems = self._kept_problems(kept)
+        if names is not None:
+            self.feature_names_in_ = names
+        same = np.array_equal(classes, self._classes())
+        return LinearTraining(self, X, y, self._minimisers(problems, solution() if same else None), False)
+
+    def _kept_problems(self, kept: Retained) -> tuple[Any, Any, list[Problem]]:
+        """Kept rows, labels or targets, and problems."""
+        return self._problems(kept.X, kept.y, kept.weight)
+
+    def _solution(self, before: Retained, rows: np.ndarray) -> Callable[[], np.ndarray]:
+        """Function that returns the present solution as points of the problems of the rows kept now."""
+        points = self._points()
+        return lambda: points
 
     def _classes(self) -> np.ndarray:
         """Labels of a classifier; none of a regressor."""
@@ -349,6 +380,10 @@ class LabelEstimator(WeightedLabels, ClassifierMixin, LinearEstimator):
 
     def _decode(self, codes: np.ndarray) -> np.ndarray:
         return self.classes_[codes]
+
+    def _validate_more(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        X, y = self._check_rows(X, y, reset=False)
+        return X, check_labels(y)
 
     def _set_classes(self, classes: np.ndarray, counts: np.ndarray) -> None:
         """Set ``classes_`` and, from the numbers of samples, ``class_weight_``."""

@@ -16,7 +16,7 @@ from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import choose_classes, n_pairs, read_only, vote_scale
 from ..base.rows import require_array, require_finite, require_sound, row_blocks
-from ..base.types import ClassWeight, RandomState
+from ..base.types import ClassWeight, RandomState, RowIds
 from .estimator import DROP_IN_RULES, LINEAR_RULES, Column, LabelEstimator, Table, by_partition
 from .layout import Layout
 from .minimiser import Minimiser, scale_guess
@@ -301,6 +301,7 @@ class LinearSVC(LinearClassifier):
         coef_init: npt.ArrayLike | None = None,
         intercept_init: npt.ArrayLike | None = None,
         support_init: npt.ArrayLike | None = None,
+        ids: RowIds = None,
     ) -> Self:
         """Learn from training data.
 
@@ -324,13 +325,17 @@ class LinearSVC(LinearClassifier):
         support_init : array-like of shape (n_support,), default=None
             Training rows over which `coef_init` is first scaled, such as ``support_`` of an earlier fit; None means
             all. Not with `intercept_init`, which leaves nothing to scale, and not for Dask collections.
+        ids : array-like of shape (n_samples,) or str, default=None
+            Id of each sample, an integer, string or ``uuid.UUID``; several samples may have one id. 'index' takes the
+            index of a DataFrame, another string its column of this name. With ids the samples are kept, for
+            :meth:`forget` and :meth:`add`. Not for Dask collections.
 
         Returns
         -------
         LinearSVC
             The fitted estimator.
         """
-        run(self, type(self)._prepare, X, y, sample_weight, coef_init, intercept_init, support_init)
+        run(self, type(self)._prepare, X, y, sample_weight, ids, coef_init, intercept_init, support_init)
         return self
 
     def sparsify(self) -> Self:

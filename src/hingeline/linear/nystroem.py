@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils import assert_all_finite
 from ..base import params
 from ..base.kernel import entry_variance
 from ..base.labels import read_only
+from ..base.retained import Retained
 from ..base.rows import require_array, require_finite, require_sound
 from ..base.types import ClassWeight, Gamma, MatrixLike, RandomState
 from .estimator import LINEAR_RULES, require_room
@@ -193,7 +195,7 @@ class NystroemSVC(LinearClassifier):
         scaled = self.gamma == "scale" and not callable(self.kernel)
         variance = entry_variance(X, None if sample_weight is None else weights) if scaled else None
         self._new_map(variance, X.shape[1])
-        attributes, found = self.map_._find(X, codes, some)
+        attributes, found = self._find_landmarks(X, codes, some)
         self._set_map(attributes, found)
         landmarks = self.map_._landmarks(np.float32)
         layout = self._layout(landmarks.rows.shape[0])
@@ -201,6 +203,29 @@ class NystroemSVC(LinearClassifier):
         limits = {"threads": self._threads(), "most_bytes": self.cache_size * 2**20}
         problems = build_problems(layout, X, codes, weights, landmarks, found, **limits)
         return X, self.classes_[codes], problems
+
+    def _find_landmarks(self, X: Any, codes: np.ndarray, candidates: np.ndarray | None) -> tuple[dict[str, Any], Any]:
+        """Fitted attributes of the map and the spectrum behind them. Landmarks of an earlier map stay; see `_stay`."""
+        stay = vars(self).pop("_stay", None)
+        return self.map_._find(X, codes, candidates) if stay is None else self.map_._refill(X, codes, candidates, stay)
+
+    def _solution(self, before: Retained, rows: np.ndarray) -> Callable[[], np.ndarray]:
+        """The present outputs, without the part of landmarks that are gone, in the coordinates of the new map."""
+        old = np.flatnonzero(rows >= 0)
+        places = np.full(len(before), -1)
+        places[rows[old]] = old
+        #: Row of each landmark of the present map among the rows kept now, or -1.
+        self._stay = places[self.map_.component_indices_]
+        coef, intercept = np.where(self._stay >= 0, self.landmark_coef_, 0.0), self.intercept_
+
+        def points() -> np.ndarray:
+            own, B = self._coordinates
+            padded = np.zeros((len(coef), own.shape[1]))
+            padded[:, : coef.shape[1]] = coef
+            with one_blas_thread():
+                return self._join(padded @ own.T / (own * B).sum(axis=1), intercept)
+
+        return points
 
     def _new_map(self, variance: float | None, n_features: int) -> None:
         """Set ``map_`` to an unfitted map with the parameters of this estimator; `variance` is for gamma='scale'."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _core
 from .._registry import MapKernelName
-from ..base import params
+from ..base import params, wiped
 from ..base.fit import Training, run, with_callbacks
 from ..base.frame import Frame
 from ..base.rows import RowEstimator, require_array, require_sound
@@ -228,7 +228,27 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         chosen = chosen if candidates is None else candidates[chosen]
         if self.landmarks == "kmeans++":
             chosen = chosen[choose_far_apart(X[chosen], count, random)]
-        return self._attributes(X[chosen], chosen, X)
+        return self._attributes(wiped.take(X, chosen), chosen, X)
+
+    def _refill(
+        self, X: Any, codes: np.ndarray | None, candidates: np.ndarray | None, stay: np.ndarray
+    ) -> tuple[dict[str, Any], Spectrum]:
+        """As `_find`, with the landmarks `stay`: rows of X, or -1 for those to be replaced by other rows.
+
+        Others are drawn as in `_find`, but not by k-means++, whose choices depend on one another.
+        """
+        free = np.arange(X.shape[0]) if candidates is None else candidates
+        count = min(self.n_components, len(free))
+        chosen = np.concatenate([stay, np.full(max(count - len(stay), 0), -1)])
+        chosen[~np.isin(chosen, free)] = -1
+        empty = np.flatnonzero(chosen < 0)[: count - int((chosen >= 0).sum())]
+        free = np.setdiff1d(free, chosen)
+        rule = "balanced" if self.landmarks == "balanced" else "uniform"
+        own = None if codes is None else codes[free]
+        drawn = draw_landmarks(len(free), len(empty), rule, params.generator(self.random_state), own)
+        chosen[empty] = free[drawn]
+        chosen = chosen[chosen >= 0]
+        return self._attributes(wiped.take(X, chosen), chosen, X)
 
     def _attributes(self, components: Any, indices: np.ndarray, X: Any) -> tuple[dict[str, Any], Spectrum]:
         """Fitted attributes for given landmarks; X are the rows that decide on the precision of kernel values."""

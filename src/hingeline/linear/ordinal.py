@@ -10,6 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from ..base import params
 from ..base.labels import read_only
+from ..base.retained import Retained
 from ..base.rows import require_array, require_finite
 from ..base.types import ClassWeight
 from ..base.warn import warn
@@ -116,6 +117,9 @@ class OrdinalSVC(LabelEstimator):
     def _problems(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, list[Any]]:
         self._categories = _ordered_categories(y)
         return super()._problems(X, y, sample_weight)
+
+    def _kept_problems(self, kept: Retained) -> tuple[Any, Any, list[Any]]:
+        return super()._problems(kept.X, kept.y, kept.weight)  # the order of the categories stays
 
     def _encode(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         found, codes = encode_classes(y)

@@ -9,7 +9,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from ..base import params
 from ..base.labels import read_only
-from ..base.regressor import WeightedTargets
+from ..base.regressor import WeightedTargets, check_targets
 from ..base.rows import require_array, require_finite
 from .estimator import COMMON_RULES, DROP_IN_RULES, Column, LinearEstimator, Table, by_partition
 from .layout import Layout
@@ -27,6 +27,10 @@ class LinearRegressor(WeightedTargets, LinearEstimator):
         # Infinity and NaN in X are detected during the first pass over the rows at no extra cost.
         X, y = self._validate_targets(X, y, finite=False)
         return X, y, self._sample_weights(sample_weight, X)
+
+    def _validate_more(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        X, y = self._check_rows(X, y, reset=False)
+        return X, check_targets(y)
 
     def _layout(self, n_features: int) -> Layout:
         offset = float(self.intercept_scaling) if self.fit_intercept else 1.0
