@@ -26,7 +26,7 @@ from .ids import as_list, as_plain
 from .state import lock_of
 from .types import Id, Ids
 
-__all__ = ["Receipt", "digest", "hash_file"]
+__all__ = ["Receipt", "certificate", "digest", "feed", "hash_file", "make_receipt"]
 
 #: Name and version of the format.
 FORMAT, VERSION = "hingeline receipt", 1
@@ -200,7 +200,7 @@ def digest(model: Any) -> str:
         state = {name: value for name, value in model.__getstate__().items() if name not in UNSAVED}
     state.pop("_sklearn_version", None)
     sums = hashlib.sha256(type(model).__name__.encode())
-    _feed(sums, state)
+    feed(sums, state)
     return sums.hexdigest()
 
 
@@ -212,7 +212,7 @@ def _checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _feed(sums: Any, value: Any) -> None:
+def feed(sums: Any, value: Any) -> None:
     """Add a value to a digest, with its type and length, so that different values give different bytes."""
     if isinstance(value, np.ndarray):
         return _feed_array(sums, value)
@@ -221,20 +221,20 @@ def _feed(sums: Any, value: Any) -> None:
     if isinstance(value, np.generic):
         return _feed_array(sums, np.asarray(value))
     if sp.issparse(value):
-        return _feed(sums, (type(value).__name__, value.shape, value.data, value.indices, value.indptr))
+        return feed(sums, (type(value).__name__, value.shape, value.data, value.indices, value.indptr))
     if isinstance(value, list | tuple):
         sums.update(f"{type(value).__name__} {len(value)};".encode())
         for one in value:
-            _feed(sums, one)
+            feed(sums, one)
         return None
     if isinstance(value, Mapping):
         sums.update(f"dict {len(value)};".encode())
         for key in sorted(value, key=repr):
-            _feed(sums, key)
-            _feed(sums, value[key])
+            feed(sums, key)
+            feed(sums, value[key])
         return None
     if isinstance(value, np.random.RandomState):
-        return _feed(sums, value.get_state(legacy=True))
+        return feed(sums, value.get_state(legacy=True))
     if value is None or isinstance(value, bool | int | float | str | UUID | np.dtype):
         text = str(value)
         sums.update(f"{type(value).__name__} {len(text)} {text};".encode("utf-8", "surrogatepass"))
@@ -243,14 +243,21 @@ def _feed(sums: Any, value: Any) -> None:
         sums.update(b"function;")
         return None
     sums.update(f"object {type(value).__name__};".encode())
-    return _feed(sums, value.__getstate__())
+    if hasattr(value, "fingerprint"):  # kept rows, which are large and do not change
+        return sums.update(value.fingerprint())
+    return feed(sums, value.__getstate__())
 
 
 def _feed_array(sums: Any, array: np.ndarray) -> None:
     kind = array.dtype.newbyteorder("<")
     sums.update(f"array {kind.str} {array.shape};".encode())
     if kind.kind in "OU":
-        for one in array.ravel().tolist():
-            _feed(sums, one)
-        return
+        items = array.ravel().tolist()
+        if all(type(one) is str for one in items):
+            feed(sums, np.array(list(map(len, items)), dtype=np.int64))
+            return sums.update("".join(items).encode("utf-8", "surrogatepass"))
+        for one in items:
+            feed(sums, one)
+        return None
     sums.update(np.ascontiguousarray(array, dtype=kind).reshape(-1).view(np.uint8).data)
+    return None

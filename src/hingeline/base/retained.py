@@ -11,6 +11,7 @@ state.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +21,8 @@ import scipy.sparse as sp
 from . import wiped
 from .fit import Training, run
 from .ids import as_array, as_list, as_plain
-from .receipt import Receipt, digest, make_receipt
-from .rows import require_sound
+from .receipt import Receipt, digest, feed, make_receipt
+from .rows import require_places, require_sound
 from .state import lock_of
 from .types import Id, Ids, Rows
 
@@ -42,16 +43,17 @@ class Retained:
         Labels, targets, or zeros.
     weight : ndarray or None
         Weights given to ``fit``.
-    names : list
-        Id of each row; several rows may have one.
+    names : ndarray
+        Id of each row, integers or objects; several rows may have one.
     slopes : ndarray of shape (n_machines, n_rows) or None
         A value of each row for each machine that the next solution starts from, if the estimator has one.
     """
 
     def __init__(
-        self, X: Any, y: np.ndarray, weight: np.ndarray | None, names: list[Id], slopes: np.ndarray | None = None
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, names: np.ndarray, slopes: np.ndarray | None = None
     ) -> None:
-        self.X, self.y, self.weight, self.names, self.slopes = X, y, weight, names, slopes
+        self.X, self.y, self.weight, self.names, self.slopes = read_only(X), read_only(y), weight, names, slopes
+        self._fingerprint = b""  # once it is known
 
     def __len__(self) -> int:
         return len(self.names)
@@ -59,18 +61,21 @@ class Retained:
     def find(self, ids: Ids) -> tuple[np.ndarray, list[Id]]:
         """Numbers of all rows with one of the ids, and the ids; KeyError if one is not held."""
         wanted = dict.fromkeys(as_plain(name) for name in as_list(ids))
-        rows = [row for row, name in enumerate(self.names) if name in wanted]
-        missing = wanted.keys() - {self.names[row] for row in rows}
+        if self.names.dtype == np.int64:
+            numbers = [name for name in wanted if isinstance(name, int) and -(2**63) <= name < 2**63]
+            rows = np.flatnonzero(np.isin(self.names, np.array(numbers, dtype=np.int64)))
+        else:
+            rows = np.flatnonzero([name in wanted for name in self.names.tolist()])
+        missing = wanted.keys() - set(self.names[rows].tolist())
         if missing:
             unknown = [name for name in wanted if name in missing]
             raise KeyError(f"no row has the ids {unknown[:5]!r}" + (" ..." if len(unknown) > 5 else ""))
-        return np.array(rows, dtype=np.int64), list(wanted)
+        return rows, list(wanted)
 
     def take(self, rows: np.ndarray) -> Retained:
         """These rows only, without slopes."""
         weight = None if self.weight is None else self.weight[rows]
-        names = [self.names[row] for row in rows.tolist()]
-        return Retained(wiped.take(self.X, rows), wiped.take(self.y, rows), weight, names)
+        return Retained(wiped.take(self.X, rows), wiped.take(self.y, rows), weight, wiped.take(self.names, rows))
 
     def extend(self, X: Any, y: np.ndarray, weight: np.ndarray | None, names: list[Id]) -> Retained:
         """These rows and others behind them."""
@@ -82,17 +87,28 @@ class Retained:
         weights = None if weight is None or self.weight is None else np.concatenate([self.weight, weight])
         y = y if y.dtype == self.y.dtype else np.asarray(y, dtype=np.result_type(self.y, y))
         own = self.y if y.dtype == self.y.dtype else self.y.astype(y.dtype)
-        return Retained(wiped.stack(self.X, X), wiped.stack(own, y), weights, [*self.names, *names])
+        every = as_array([*self.names.tolist(), *names])
+        return Retained(wiped.stack(self.X, X), wiped.stack(own, y), weights, every)
+
+    def fingerprint(self) -> bytes:
+        """SHA-256 of all fields."""
+        if not self._fingerprint:
+            sums = hashlib.sha256()
+            feed(sums, self.__getstate__())
+            self._fingerprint = sums.digest()
+        return self._fingerprint
 
     def __getstate__(self) -> dict[str, Any]:
-        return dict(vars(self))
+        return {name: value for name, value in vars(self).items() if name != "_fingerprint"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         require_sound(state.keys() == {"X", "y", "weight", "names", "slopes"}, "kept rows lack a field")
         X, names, slopes = state["X"], state["names"], state["slopes"]
         sound = isinstance(X, np.ndarray) or (sp.issparse(X) and X.format == "csr")
-        require_sound(sound and X.ndim == 2 and isinstance(names, list), "kept rows must be a table with a list of ids")
-        require_sound(list(map(as_plain, names)) == names, "ids must be integers, strings or UUIDs")
+        sound = sound and X.ndim == 2 and isinstance(names, np.ndarray) and names.ndim == 1
+        require_sound(sound and names.dtype in (np.int64, object), "kept rows must be a table with an array of ids")
+        plain = names.tolist() if names.dtype == object else []
+        require_sound(list(map(as_plain, plain)) == plain, "ids must be integers, strings or UUIDs")
         n = X.shape[0]
         for name, optional in (("y", False), ("weight", True)):
             value = state[name]
@@ -102,8 +118,17 @@ class Retained:
         sound = slopes is None or (isinstance(slopes, np.ndarray) and slopes.ndim == 2 and slopes.shape[1] == n)
         require_sound(sound and (slopes is None or np.isfinite(slopes).all()), "slopes must be finite, one for each row")
         values = X.data if sp.issparse(X) else X
+        if sp.issparse(X):
+            require_places(X, "the saved state is damaged: kept rows")
         require_sound(values.dtype.kind == "f" and np.isfinite(values).all(), "kept rows must be finite numbers")
-        vars(self).update(state, X=wiped.copy(X))
+        vars(self).update(state, X=read_only(wiped.copy(X)), y=read_only(wiped.copy(state["y"])), _fingerprint=b"")
+
+
+def read_only(values: Any) -> Any:
+    """Make an array or sparse matrix read-only: threads share it."""
+    for part in (values.data, values.indices, values.indptr) if sp.issparse(values) else (values,):
+        part.flags.writeable = False
+    return values
 
 
 def rows_of(fitted: Any) -> Retained | None:
@@ -151,7 +176,7 @@ class RetainsRows:
         kept = rows_of(self)
         if kept is None:
             raise AttributeError("ids_ exists after fit(..., ids=...) only")
-        return as_array(kept.names)
+        return kept.names.copy()
 
     def forget(self: Any, ids: Ids) -> Receipt:
         """Remove rows: the model becomes that of the remaining rows, to ``tol``.
@@ -250,7 +275,7 @@ class RetainsRows:
             raise ValueError(f"ids need X as an array or a sparse matrix. Got {type(X).__name__}.")
         _require_ids(names, X)
         weight = None if sample_weight is None else self._sample_weights(sample_weight, X)
-        self._kept = Retained(wiped.copy(X.tocsr() if sp.issparse(X) else X), wiped.copy(y), weight, names)
+        self._kept = Retained(wiped.copy(X.tocsr() if sp.issparse(X) else X), wiped.copy(y), weight, as_array(names))
         return self._kept.X
 
     def _require_kept(self, method: str) -> Retained:
