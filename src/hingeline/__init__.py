@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from . import model_selection as model_selection
     from . import svm as svm
     from ._versions import show_versions as show_versions
+    from .base.receipt import Receipt as Receipt
     from .batch.l2_svc import L2SVC as L2SVC
     from .batch.nu_svc import NuSVC as NuSVC
     from .batch.ollawv import WorstViolatorSVC as WorstViolatorSVC
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from .exact.one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
     from .files import TRUSTED_TYPES as TRUSTED_TYPES
     from .files import Checkpoint as Checkpoint
+    from .files import forget_in_file as forget_in_file
     from .files import load as load
     from .files import load_libsvm as load_libsvm
     from .files import save as save

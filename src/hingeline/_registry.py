@@ -23,9 +23,12 @@ class Estimator(NamedTuple):
     #: README, "which estimator when": the task, and what the user gets.
     task: str
     gives: str
-    #: Whether it learns from streams (``partial_fit``), and forgets points (``forget``).
+    #: Whether it learns from streams (``partial_fit``).
     streams: bool = False
-    forgets: bool = False
+    #: How ``forget`` removes rows: 'exactly', to rounding; 'to tol', of a fit with ids; empty: not at all.
+    forgets: Literal["exactly", "to tol", ""] = ""
+    #: Why it does not forget, and what to use.
+    no_forgetting: str = ""
     #: Parameter whose values a search tries on one kernel matrix, in ascending order; empty: it shares no matrix.
     path: str = ""
     #: Whether the training restarts for each value on the path.
@@ -36,6 +39,12 @@ class Estimator(NamedTuple):
     onnx: str = "kernel_classifier"
     #: LIBSVM's type of the problem; empty: LIBSVM's text cannot hold the model.
     libsvm: str = "c_svc"
+
+
+    @property
+    def forgets_streams(self) -> bool:
+        """Whether it learns from streams and forgets their points."""
+        return self.streams and bool(self.forgets)
 
 
 class Kernel(NamedTuple):
@@ -69,6 +78,7 @@ ESTIMATORS = {
             task="batch, kernel, exact: `sklearn.svm.SVC`, faster",
             gives="the same parameters, attributes and optimum; change the import",
             path="C",
+            forgets="to tol",
         ),
         Estimator(
             "NuSVC",
@@ -79,6 +89,7 @@ ESTIMATORS = {
             path="nu",
             restarts=True,
             libsvm="nu_svc",
+            forgets="to tol",
         ),
         Estimator(
             "SVR",
@@ -89,6 +100,7 @@ ESTIMATORS = {
             path="C",
             onnx="kernel_regressor",
             libsvm="epsilon_svr",
+            forgets="to tol",
         ),
         Estimator(
             "NuSVR",
@@ -100,6 +112,7 @@ ESTIMATORS = {
             restarts=True,
             onnx="kernel_regressor",
             libsvm="nu_svr",
+            forgets="to tol",
         ),
         Estimator(
             "OneClassSVM",
@@ -111,6 +124,7 @@ ESTIMATORS = {
             restarts=True,
             onnx="outlier_detector",
             libsvm="one_class",
+            forgets="to tol",
         ),
         Estimator(
             "LASVC",
@@ -119,6 +133,8 @@ ESTIMATORS = {
             task="stream, or noisy labels, kernel",
             gives="online SVM (LASVM, LASVM-NC, -G, -I, FULL SVM) with few support vectors; with `tol` the optimum",
             streams=True,
+            no_forgetting="which points it keeps depends on all that it has seen. "
+            "Use IncrementalSVC, or SVC with ids.",
         ),
         Estimator(
             "KernelSGDClassifier",
@@ -127,6 +143,8 @@ ESTIMATORS = {
             task="stream that drifts, first model quickly",
             gives="NORMA, Pegaz or OL SVM in a known number of steps",
             streams=True,
+            no_forgetting="each step depends on all steps before it. "
+            "Use IncrementalSVC, or SVC with ids.",
         ),
         Estimator(
             "NystroemSVC",
@@ -136,6 +154,7 @@ ESTIMATORS = {
             gives="approximate kernel, minimum to a relative duality gap; also with Dask; `nystroem_svc_path`: many C",
             onnx="linear_classifier",
             libsvm="",
+            forgets="to tol",
         ),
         Estimator(
             "NystroemMap",
@@ -146,6 +165,8 @@ ESTIMATORS = {
             command_line=False,
             onnx="map",
             libsvm="",
+            no_forgetting="it is fitted once, and its features are the input of other estimators. "
+            "Use NystroemSVC with ids.",
         ),
         Estimator(
             "IncrementalSVC",
@@ -154,7 +175,7 @@ ESTIMATORS = {
             task="add, delete, leave one out, change C, exactly",
             gives="the optimum of SVC after every call; up to some 10,000 points",
             streams=True,
-            forgets=True,
+            forgets="exactly",
         ),
         Estimator(
             "IncrementalOneClassSVM",
@@ -163,7 +184,7 @@ ESTIMATORS = {
             task="outliers in a stream",
             gives="exact one-class SVM or sphere, with windows and forgetting",
             streams=True,
-            forgets=True,
+            forgets="exactly",
             onnx="one_class",
             libsvm="one_class",
         ),
@@ -174,6 +195,8 @@ ESTIMATORS = {
             task="batch, kernel, fast training",
             gives="OLLAWV: approximate, one kernel column per support vector",
             path="margin",
+            no_forgetting="which points become support vectors depends on all steps before. "
+            "Use SVC or L2SVC with ids.",
         ),
         Estimator(
             "L2SVC",
@@ -183,6 +206,7 @@ ESTIMATORS = {
             gives="L2-SVM (MNSVM, NNISDA) to a tolerance, with duality gap and warm starts",
             path="C",
             restarts=True,
+            forgets="to tol",
         ),
         Estimator(
             "LinearSVC",
@@ -193,6 +217,7 @@ ESTIMATORS = {
             "`linear_svc_path` for many C",
             onnx="linear_classifier",
             libsvm="",
+            forgets="to tol",
         ),
         Estimator(
             "LinearSVR",
@@ -202,6 +227,7 @@ ESTIMATORS = {
             gives="`sklearn.svm.LinearSVR`, faster: minimum to a relative duality gap",
             onnx="linear_regressor",
             libsvm="",
+            forgets="to tol",
         ),
         Estimator(
             "LinearSVCCV",
@@ -211,6 +237,7 @@ ESTIMATORS = {
             gives="as `LinearSVC`; each fit starts from the last",
             onnx="linear_classifier",
             libsvm="",
+            no_forgetting="C was chosen with all rows. Use LinearSVC with ids and the value of C_.",
         ),
         Estimator(
             "OrdinalSVC",
@@ -220,6 +247,7 @@ ESTIMATORS = {
             gives="one direction and ascending thresholds, also with Dask",
             onnx="ordinal",
             libsvm="",
+            forgets="to tol",
         ),
     )
 }
@@ -227,7 +255,8 @@ ESTIMATORS = {
 #: Other public names by module.
 FUNCTIONS = {
     "_versions": ("show_versions",),
-    "files": ("TRUSTED_TYPES", "Checkpoint", "load", "load_libsvm", "save", "save_libsvm"),
+    "base.receipt": ("Receipt",),
+    "files": ("TRUSTED_TYPES", "Checkpoint", "forget_in_file", "load", "load_libsvm", "save", "save_libsvm"),
     "linear.nystroem": ("nystroem_svc_path",),
     "linear.path": ("linear_svc_path",),
 }

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._registry import row_of
 from . import wiped
 from .fit import Training, run
 from .ids import as_array, as_list, as_plain
@@ -26,7 +27,7 @@ from .rows import require_places, require_sound
 from .state import lock_of
 from .types import Id, Ids, Rows
 
-__all__ = ["Retained", "RetainsRows", "read_ids", "rows_of"]
+__all__ = ["RefusesToForget", "Retained", "RetainsRows", "read_ids", "rows_of"]
 
 #: The id of each row is its label in the index of a DataFrame.
 INDEX = "index"
@@ -248,6 +249,17 @@ class RetainsRows:
             run(self, type(self)._prepare_change, more, rows, callbacks=False, whole=True)
         return self
 
+    def __setstate__(self: Any, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if rows_of(self) is not None and "support_vectors_" in vars(self):
+            self.support_vectors_ = read_only(wiped.copy(self.support_vectors_))
+
+    def _check_saved(self: Any) -> None:
+        super()._check_saved()  # type: ignore[misc]
+        kept = rows_of(self)
+        sound = kept is None or (isinstance(kept, Retained) and kept.X.shape[1] == self.n_features_in_)
+        require_sound(sound, "_kept must be rows with the features of the model")
+
     # ---- what subclasses say --------------------------------------------------------------------------
 
     def _resume(self, before: Retained, rows: np.ndarray) -> Training:
@@ -291,6 +303,16 @@ class RetainsRows:
         """Training to other rows, for :func:`hingeline.base.fit.run`."""
         before, self._kept = self._require_kept("forget"), kept
         return self._resume(before, rows)
+
+
+class RefusesToForget:
+    """Mixin of the estimators that cannot forget: ``hasattr(model, "forget")`` is False, and a call says why."""
+
+    @property
+    def forget(self) -> Any:
+        """Not available; AttributeError says why, and which estimators forget."""
+        row = next(row for kind in type(self).__mro__ if (row := row_of(kind)) is not None)
+        raise AttributeError(f"{row.name} cannot forget rows: {row.no_forgetting}")
 
 
 def _require_ids(names: list[Id], X: Any) -> None:

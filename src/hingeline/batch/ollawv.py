@@ -14,12 +14,13 @@ from ..base import params
 from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
 from ..base.labels import pairs
+from ..base.retained import RefusesToForget
 from ..base.rows import LARGEST
 from ..base.types import ClassWeight, Gamma, Kernel, RandomState
 from .training import ClassTraining
 
 
-class WorstViolatorSVC(KernelClassifier):
+class WorstViolatorSVC(RefusesToForget, KernelClassifier):
     """Kernel classifier trained by OLLAWV, one worst violator at a time.
 
     Each step takes the training sample with the smallest margin and makes it a support vector. Its coefficient is

@@ -36,6 +36,8 @@ COMMANDS = {
     "compare": "hingeline.cli.compare",
     "convert": "hingeline.cli.convert",
     "label": "hingeline.cli.label",
+    "forget": "hingeline.cli.forget",
+    "verify": "hingeline.cli.verify",
     "report": "hingeline.cli.report",
     "datasets": "hingeline.cli.datasets",
 }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HELP = "learn from a stream: predict, learn, save, resume"
 #: Estimator of a new model.
 DEFAULT = "LASVC"
-NO_FORGETTING = f"--forget needs a checkpoint of {_registry.phrase('forgets', 'or')}."
+NO_FORGETTING = f"--forget needs a checkpoint of {_registry.phrase('forgets_streams', 'or')}."
 
 
 def add_arguments(parser: ArgumentParser) -> None:

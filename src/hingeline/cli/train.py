@@ -32,6 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--format", choices=("hingeline", "libsvm"), default="hingeline", help="format of the model file"
     )
+    group.add_argument("--id", metavar="COLUMN", help="column of a table with ids: keep the rows, for hingeline forget")
     group.add_argument("--n-features", type=positive, metavar="N", help="number of features; default: that of the file")
     add_data(parser)
     add_common(parser)
@@ -52,12 +53,15 @@ def run(arguments: Namespace) -> int:
         rows = all_rows(
             arguments.data,
             form_of(
-                arguments, n_features=arguments.n_features, kernel_values=kernel_values, labels=takes_labels(model)
+                arguments, n_features=arguments.n_features, kernel_values=kernel_values, labels=takes_labels(model),
+                id=arguments.id,
             ),
         )
         y, classes = read_y(model, rows.labels, arguments.data)
         reading = time.perf_counter() - begin
         weigh(model, arguments.class_weight, classes)
+        if arguments.id is not None and not hasattr(model, "forget"):
+            raise UsageError(f"--id: {_explain_no_ids(model)}")
         if arguments.format == "libsvm" and path is not None:
             require_libsvm(model, classes)
         n, d = rows.X.shape
@@ -69,9 +73,18 @@ def run(arguments: Namespace) -> int:
         if path is None:
             _cross_validate(console, model, rows.X, y, arguments)
         else:
-            code = _fit(console, model, rows.X, y, path, arguments)
+            code = _fit(console, model, rows.X, y, rows.ids, path, arguments)
     console.end()
     return code
+
+
+def _explain_no_ids(model: Any) -> str:
+    """Why an estimator keeps no rows."""
+    try:
+        model.forget  # noqa: B018
+    except AttributeError as error:
+        return str(error)
+    return ""
 
 
 def read_labelled(model: BaseEstimator, path: str, form: Form) -> tuple[Features, np.ndarray | None, np.ndarray]:
@@ -118,13 +131,13 @@ def _model_path(arguments: Namespace) -> str:
     return str(path)
 
 
-def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Namespace) -> int:
+def _fit(console: Console, model: Any, X: Any, y: Any, ids: Any, path: str, arguments: Namespace) -> int:
     from .models import write
 
     begin, code = time.perf_counter(), OK
     try:
         with console.watch(model):
-            fit(model, X, y)
+            fit(model, X, y, ids)
     except KeyboardInterrupt:
         if not hasattr(model, "n_features_in_"):
             raise
@@ -140,12 +153,13 @@ def _fit(console: Console, model: Any, X: Any, y: Any, path: str, arguments: Nam
     return code
 
 
-def fit(model: BaseEstimator, X: Features, y: np.ndarray | None) -> None:
+def fit(model: BaseEstimator, X: Features, y: np.ndarray | None, ids: list[str] | None = None) -> None:
     """Fit a model; errors of the estimator about the data end the command."""
     from .estimators import takes_labels
 
     try:
-        model.fit(X, y) if takes_labels(model) else model.fit(X)
+        more = {} if ids is None else {"ids": ids}
+        model.fit(X, y, **more) if takes_labels(model) else model.fit(X, **more)
     except (ValueError, TypeError, MemoryError) as error:
         raise CommandError(f"{type(model).__name__}: {error}") from error
 

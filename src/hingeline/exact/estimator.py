@@ -14,8 +14,9 @@ from .._registry import DEFINITE
 from ..base import params
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training
-from ..base.ids import as_array
+from ..base.ids import as_array, as_list, as_plain
 from ..base.kernel import KERNEL_RULES, KernelEstimator
+from ..base.receipt import digest, make_receipt
 from ..base.state import exclusive, steady
 from ..base.types import Ids
 from ..base.warn import warn
@@ -47,7 +48,7 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
     _dtypes = (np.float64,)
 
     @exclusive
-    def forget(self, ids: Ids) -> Self:
+    def forget(self, ids: Ids, *, receipt: bool = False) -> Any:
         """Remove points exactly: the model becomes the optimum of the remaining points.
 
         Rows, kernel values and ids are removed from the model, and their memory in the core is overwritten. An error or
@@ -57,20 +58,23 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         ----------
         ids : int, str, uuid.UUID or iterable of these
             Ids of the points. All points with one of these ids are removed.
+        receipt : bool, default=False
+            Whether to return a receipt, which takes as long as to read the whole model twice.
 
         Returns
         -------
         object
-            The estimator.
+            The estimator, or a :class:`hingeline.Receipt`.
         """
-        ensemble = self._ready()
+        ensemble, before = self._ready(), digest(self) if receipt else ""
         with ensemble.lock:
             numbers = ensemble.find_numbers(ids)
             self._warn_of_scale(ensemble)
             if len(numbers):
                 ensemble.forget(self._points_source(ensemble), numbers, self._training_threads())
                 ensemble.warn()
-        return self
+        names = [as_plain(name) for name in dict.fromkeys(as_list(ids))]
+        return make_receipt(self, names, len(numbers), before) if receipt else self
 
     @property
     def kkt_violation_(self) -> float:

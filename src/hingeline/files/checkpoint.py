@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._registry import phrase
+from ..base.receipt import Receipt, hash_file
 from ..base.warn import warn
 from . import layout
 from .durable import PART, erase, lock_file, map_file, sync_folder, unlock, write_atomically
@@ -190,7 +191,7 @@ class Checkpoint:
             raise
 
     @_in_turn
-    def forget(self, ids: Any) -> None:
+    def forget(self, ids: Any) -> Receipt:
         """Forget points, in the model and in the folder, as ``model.forget(ids)`` does in the model.
 
         When this returns, no file of the folder holds their rows. A crash meanwhile does not bring them back: opening
@@ -200,20 +201,30 @@ class Checkpoint:
         ----------
         ids : int, str, uuid.UUID or iterable of these
             Ids of the points.
+
+        Returns
+        -------
+        Receipt
+            What was removed, which model is left, and the generations in the folder.
         """
         if not hasattr(self.model, "forget"):
-            raise TypeError(f"{type(self.model).__name__} cannot forget single points. {phrase('forgets')} can.")
+            raise TypeError(
+                f"{type(self.model).__name__} cannot forget single points. {phrase('forgets_streams')} can."
+            )
         ensemble, ids = self.model._require_model(), _array(ids)
         numbers = ensemble.find_numbers(ids)
         self._catch_up()
         write_atomically(self.path / INTENT, [line({POINTS: numbers.tolist()})])
         try:
-            self.model.forget(ids)
+            receipt: Receipt = self.model.forget(ids, receipt=True)
         except BaseException:
             if np.isin(numbers, ensemble.serials()).any():  # nothing was forgotten
                 self._end_intent()
             raise
         self._write()
+        generations = (self._file(GENERATION, number) for number in self._numbers(GENERATION))
+        receipt.files = {path.name: hash_file(path) for path in generations}
+        return receipt
 
     @_in_turn
     def save(self, note: Any = None) -> None:

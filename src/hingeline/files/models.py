@@ -16,6 +16,7 @@ from .. import _registry
 from .._sklearn import UNSAVED
 from ..base import params
 from ..base.frame import Frame
+from ..base.retained import Retained
 from ..base.state import lock_of
 from ..exact.ensemble import ExactEnsemble
 from ..linear.nystroem_map import NystroemMap
@@ -27,7 +28,7 @@ from .tree import SPARSE, Decoder, Encoder
 #: Name and version of the format, in the header of each file.
 FORMAT, VERSION = "hingeline", 1
 #: Classes of objects inside estimators.
-PARTS: dict[str, Any] = {part.__name__: part for part in (ExactEnsemble, StreamEnsemble, NystroemMap, Frame)}
+PARTS: dict[str, Any] = {part.__name__: part for part in (ExactEnsemble, StreamEnsemble, NystroemMap, Frame, Retained)}
 #: Names of all types in saved estimators that skops does not trust by itself: ``skops.io.load(path, trusted=...)``.
 TRUSTED_TYPES: list[str] = sorted(
     {f"hingeline.{row.module}.{row.name}" for row in _registry.ESTIMATORS.values()}

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..base import params
 from ..base.fit import Training, run, with_callbacks
+from ..base.retained import RefusesToForget
 from ..base.types import ClassWeight
 from .estimator import Column, Table, require_memory
 from .finite_newton import CLASSIFIER_RULES, LinearClassifier, LinearSolver, LinearSVC
@@ -126,7 +127,7 @@ class Search(Training):
         return {"coef_": coef, "intercept_": intercept, "decision_scale_": self.scales[at].mean(axis=0)}
 
 
-class LinearSVCCV(LinearClassifier):
+class LinearSVCCV(RefusesToForget, LinearClassifier):
     """:class:`LinearSVC` with C chosen by cross-validation.
 
     The folds are machines over the same rows, with weight zero for the rows held out: a pass over the rows serves all

@@ -15,6 +15,7 @@ from .._registry import MapKernelName
 from ..base import params, wiped
 from ..base.fit import Training, run, with_callbacks
 from ..base.frame import Frame
+from ..base.retained import RefusesToForget
 from ..base.rows import RowEstimator, require_array, require_sound
 from ..base.state import snapshot
 from ..base.types import MatrixLike, RandomState
@@ -65,7 +66,7 @@ class MapTraining(Training):
         return self.found
 
 
-class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator):
+class NystroemMap(RefusesToForget, ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator):
     """Approximate a kernel map using a subset of the training data.
 
     A replacement of :class:`sklearn.kernel_approximation.Nystroem` with the same parameters and attributes. Kernel

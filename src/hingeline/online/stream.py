@@ -14,13 +14,14 @@ from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.ensemble import ReadsEnsemble
 from ..base.fit import Training, run
 from ..base.objects import is_objects
+from ..base.retained import RefusesToForget
 from ..base.types import Rows
 from .ensemble import StreamEnsemble
 
 STREAM_RULES = {**CLASSIFIER_RULES, "multi_class": params.one_of("ovo", "ovr")}
 
 
-class StreamClassifier(ReadsEnsemble, KernelClassifier):
+class StreamClassifier(RefusesToForget, ReadsEnsemble, KernelClassifier):
     """Base of the kernel classifiers with :meth:`partial_fit`.
 
     A subclass has ``multi_class`` among its parameters, and the methods ``_options``, ``_boxes``, ``_ensemble`` and
