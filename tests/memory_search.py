@@ -8,13 +8,40 @@ import json
 import numpy as np
 import scipy.sparse as sp
 
-from hingeline import IncrementalOneClassSVM, IncrementalSVC
+from hingeline import (
+    L2SVC,
+    SVC,
+    SVR,
+    IncrementalOneClassSVM,
+    IncrementalSVC,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    NystroemSVC,
+    OneClassSVM,
+    OrdinalSVC,
+)
 
 #: Bits times this odd number are other bits, and so are those times this number: unlike with an exclusive or, looking
 #: at what is disguised does not bring the original back.
 DISGUISE = np.uint64(0x9E3779B97F4A7C15)
 CASES = [f"{estimator}, {form}" for estimator in ("classifier", "one class") for form in ("dense", "csr")]
 CASES += ["classifier, used before, dense", "classifier, used before, csr"]
+#: Batch estimators, which keep their rows.
+BATCH = {
+    "SVC": SVC(kernel="linear", C=1e-3),
+    "NuSVC": NuSVC(kernel="linear"),
+    "SVR": SVR(kernel="linear", C=1e-3),
+    "NuSVR": NuSVR(kernel="linear", C=1e-3),
+    "OneClassSVM": OneClassSVM(kernel="linear"),
+    "L2SVC": L2SVC(kernel="linear", C=1e-3),
+    "LinearSVC": LinearSVC(),
+    "LinearSVR": LinearSVR(),
+    "OrdinalSVC": OrdinalSVC(),
+    "NystroemSVC": NystroemSVC(kernel="linear", n_components=30),
+}
+CASES += [f"{name}, {form}" for name in BATCH for form in ("dense", "csr")]
 
 
 def disguised(values, out):
@@ -77,6 +104,8 @@ def traces(case, seed):
     if case.endswith("csr"):  # of the same numbers, not of a copy
         indices, starts = np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)
         given = sp.csr_array((X.reshape(-1), indices, starts), shape=X.shape)
+    if case.split(",")[0] in BATCH:
+        return traces_of_batch(BATCH[case.split(",")[0]], given, X, secret, found)
     linear = {"kernel": "linear"}
     model = IncrementalSVC(C=1.0, **linear) if y else IncrementalOneClassSVM(nu=0.5, shape="sphere", **linear)
     model.add(given, *y)
@@ -91,6 +120,23 @@ def traces(case, seed):
     report["after"] = found()
     model.forget([k for k in range(n) if k % 5 == 0])
     model.add(X[:3] + 1.0, *(labels[:3] for labels in y))
+    report["later"] = found()
+    return report
+
+
+def traces_of_batch(model, given, X, secret, found):
+    """The same for a batch estimator."""
+    n = len(X)
+    target = [] if isinstance(model, OneClassSVM) else [np.arange(n) % 2]
+    model.fit(given, *target, ids=range(n))
+    X[secret] = 0.0
+    model.predict(given[:2])
+    report = {"before": found()}
+    model.forget(secret)
+    report["after"] = found()
+    model.predict(given[:2])
+    model.forget([k for k in range(n) if k % 5 == 0])
+    model.add(X[:3] + 1.0, *(values[:3] for values in target), ids=range(n, n + 3))
     report["later"] = found()
     return report
 

@@ -167,6 +167,21 @@ Record from_dict(const nb::dict& dict) {
     return record;
 }
 
+/// Array that is overwritten when it is released.
+template <class T> nb::ndarray<nb::numpy, T> wiped(std::size_t n) {
+    struct Owner {
+        std::unique_ptr<T[]> values;
+        std::size_t n;
+    };
+    auto owned = std::make_unique<Owner>(Owner{std::unique_ptr<T[]>(new T[n]), n});
+    nb::capsule owner(owned.get(), [](void* p) noexcept {
+        auto* gone = static_cast<Owner*>(p);
+        wipe(gone->values.get(), gone->n * sizeof(T));
+        delete gone;
+    });
+    return nb::ndarray<nb::numpy, T>(owned.release()->values.get(), {n}, owner);
+}
+
 }  // namespace hingeline::bindings
 
 NB_MODULE(_core, m) {
@@ -200,21 +215,17 @@ NB_MODULE(_core, m) {
             return std::visit([](const auto& rows) { return rows.index() == 0; }, x.rows);
         });
     m.def(
-        "wiped_bytes",
-        [](std::size_t n) {
-            struct Owner {
-                std::unique_ptr<std::uint8_t[]> bytes;
-                std::size_t n;
-            };
-            auto owned = std::make_unique<Owner>(Owner{std::unique_ptr<std::uint8_t[]>(new std::uint8_t[n]), n});
-            nb::capsule owner(owned.get(), [](void* p) noexcept {
-                auto* gone = static_cast<Owner*>(p);
-                hingeline::wipe(gone->bytes.get(), gone->n);
-                delete gone;
-            });
-            return nb::ndarray<nb::numpy, std::uint8_t>(owned.release()->bytes.get(), {n}, owner);
+        "wiped",
+        [](std::size_t n, std::size_t width) -> nb::object {
+            switch (width) {
+                case 8: return nb::cast(wiped<std::uint64_t>(n));
+                case 4: return nb::cast(wiped<std::uint32_t>(n));
+                case 1: return nb::cast(wiped<std::uint8_t>(n));
+                default: throw std::invalid_argument("width must be 1, 4 or 8");
+            }
         },
-        nb::arg("n"), "Array of bytes, not initialised, that is overwritten with zeros when it is released.");
+        nb::arg("n"), nb::arg("width"),
+        "Array of integers, not initialised, that is overwritten with zeros when it is released.");
     m.def("require_places", &require_places, nb::arg("indptr"), nb::arg("indices"), nb::arg("major"), nb::arg("minor"),
           "Raise ValueError if places of a compressed sparse matrix lie outside of it.");
 #define HINGELINE_BIND(name) name(m);

@@ -22,7 +22,9 @@ def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
     size = math.prod(shape)
     if size == 0:
         return np.empty(shape, dtype=kind)
-    return _core.wiped_bytes(size * kind.itemsize).view(kind).reshape(shape)
+    # SciPy copies arrays that have much fewer entries than the array that they are a view of.
+    width = kind.itemsize if kind.itemsize in (4, 8) else 1
+    return _core.wiped(size * kind.itemsize // width, width).view(kind).reshape(shape)
 
 
 def copy(values: Any) -> Any:
