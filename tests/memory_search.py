@@ -41,7 +41,7 @@ BATCH = {
     "OrdinalSVC": OrdinalSVC(),
     "NystroemSVC": NystroemSVC(kernel="linear", n_components=30),
 }
-CASES += [f"{name}, {form}" for name in BATCH for form in ("dense", "csr")]
+CASES += [f"{name}, dense" for name in BATCH] + [f"{name}, csr" for name in ("NuSVC", "L2SVC", "NystroemSVC")]
 
 
 def disguised(values, out):

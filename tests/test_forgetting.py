@@ -12,7 +12,7 @@ from hingeline import IncrementalSVC
 
 from .data import FORMS
 from .exact import COMPUTED, KERNELS, noisy
-from .memory_search import CASES
+from .memory_search import BATCH, CASES
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no way to read this process's memory")
@@ -31,7 +31,8 @@ def test_no_bytes_of_what_is_forgotten_are_left_in_memory():
     nothing = {"entries": 0, "products": 0}
     for case, report in reports.items():
         before = report["before"]
-        assert before["entries"] == 6 and before["products"] > 0, f"{case}: the search must find what is there"
+        kept = case.split(",")[0] in BATCH  # these keep rows, and kernel values in training only
+        assert before["entries"] == 6 and (kept or before["products"] > 0), f"{case}: the search must find what is there"
         assert report["after"] == nothing and report["later"] == nothing, case
 
 

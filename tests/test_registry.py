@@ -56,7 +56,8 @@ def test_facts_are_true(name):
     assert row_of(learner) is row and getattr(hingeline, name) is learner
     assert row_of(type(name, (learner,), {})) is None  # a subclass may differ
     assert (ROOT / "docs" / "guide" / f"{row.guide}.md").is_file()
-    assert row.streams == hasattr(learner, "partial_fit") and row.forgets == hasattr(learner, "forget")
+    assert row.streams == hasattr(learner, "partial_fit") and bool(row.forgets) == hasattr(learner(), "forget")
+    assert bool(row.no_forgetting) != bool(row.forgets) and row.forgets_streams == (row.forgets == "exactly")
     assert row.command_line == hasattr(learner, "predict")
     assert row.path in {"", *learner().get_params()} and (row.path or not row.restarts)
 
@@ -93,8 +94,8 @@ def test_only_public_estimators_are_saved(tmp_path):
 
 
 def test_names_become_phrases():
-    assert _registry.phrase("forgets") == "IncrementalSVC and IncrementalOneClassSVM"
-    assert _registry.phrase("forgets", "or") == "IncrementalSVC or IncrementalOneClassSVM"
+    assert _registry.phrase("forgets_streams") == "IncrementalSVC and IncrementalOneClassSVM"
+    assert _registry.phrase("forgets_streams", "or") == "IncrementalSVC or IncrementalOneClassSVM"
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ class Subject:
         self.labelled = is_classifier(self.estimator)
         self.needs_y = needs_y(self.estimator)
         self.stream = hasattr(self.estimator, "partial_fit")
-        self.exact = hasattr(self.estimator, "forget")
+        self.exact = self.stream and hasattr(self.estimator, "forget")
         self.kernel = isinstance(self.estimator, KernelEstimator)
 
     def new(self, **parameters):

@@ -314,6 +314,11 @@ class RefusesToForget:
         row = next(row for kind in type(self).__mro__ if (row := row_of(kind)) is not None)
         raise AttributeError(f"{row.name} cannot forget rows: {row.no_forgetting}")
 
+    @property
+    def add(self) -> Any:
+        """Not available either."""
+        return self.forget
+
 
 def _require_ids(names: list[Id], X: Any) -> None:
     if len(names) != X.shape[0]:

@@ -23,13 +23,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from ..files import forget_in_file
+    from ..files.fixed import parts_of
     from .models import open_model, require_outputs
 
     console = Console(arguments)
     path = arguments.receipt or f"{arguments.model.rstrip('/')}.receipt"
     require_outputs([arguments.model], [path])
     with console.collect_warnings():
-        ids = known_ids(open_model(arguments.model), arguments.ids)
+        ids = known_ids(parts_of(open_model(arguments.model))[-1], arguments.ids)
         with translate_write_errors(arguments.model):
             receipt = forget_in_file(arguments.model, ids)
         with translate_write_errors(path):

@@ -24,6 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from ..base.receipt import Receipt, hash_file
+    from ..files.fixed import parts_of
     from .models import open_model
 
     console = Console(arguments)
@@ -35,7 +36,7 @@ def run(arguments: Namespace) -> int:
         raise DataError(arguments.receipt, str(error)) from error
     path = Path(arguments.model)
     with console.collect_warnings():
-        model = open_model(arguments.model)
+        model = parts_of(open_model(arguments.model))[-1]
         try:
             receipt.verify(model)
         except ValueError as error:

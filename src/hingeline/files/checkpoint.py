@@ -13,6 +13,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
+from operator import or_
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from ..base.receipt import Receipt, hash_file
 from ..base.warn import warn
 from . import layout
 from .durable import PART, erase, lock_file, map_file, sync_folder, unlock, write_atomically
+from .fixed import Steps, parts_of
 from .journal import Journal, Origin
 from .log import Damage, line, next_line, require_owner
 from .models import pack, unpack
@@ -63,8 +65,9 @@ class Checkpoint:
     ----------
     path : str or path-like
         Folder, which is created if it does not exist. One process can use it at a time.
-    model : estimator, default=None
-        Estimator to begin with. It is ignored, except for its class, if the folder holds a model already.
+    model : estimator or Pipeline, default=None
+        Estimator to begin with, or a pipeline of fitted scalers of scikit-learn and an estimator: the stream does not
+        change the scalers. It is ignored, except for its class, if the folder holds a model already.
     every : int, default=1000
         Number of samples after which the whole model is written. In between, samples are appended to a journal. None:
         only when :meth:`save` is called.
@@ -73,8 +76,6 @@ class Checkpoint:
 
     Attributes
     ----------
-    model : estimator
-        The model. Use it for predictions; change it through this object.
     note : object
         The last note given to :meth:`learn` or :meth:`save`; None if there is none.
 
@@ -109,8 +110,11 @@ class Checkpoint:
     ) -> None:
         if every is not None and (isinstance(every, bool) or int(every) != every or every < 1):
             raise ValueError(f"every must be an integer >= 1 or None. Got {every!r}.")
+        if model is not None:
+            Steps.split(model)  # raises if it cannot stream, before a folder is made
         self.path, self.every, self.functions = Path(path), every, dict(functions or {})
-        self.model: Any = None
+        self._steps = Steps([], [])
+        self._learner: Any = None
         self.note: Any = None
         self._lock, self._process = RLock(), os.getpid()
         self._generation = 0  # number of the last one
@@ -130,6 +134,11 @@ class Checkpoint:
         except BaseException:
             self._release()
             raise
+
+    @property
+    def model(self) -> Any:
+        """The model. Use it for predictions; change it through this object."""
+        return self._steps.join(self._learner)
 
     # ---- what users call -----------------------------------------------------------------------------
 
@@ -152,6 +161,7 @@ class Checkpoint:
         **keywords : object
             Other arguments of ``partial_fit``: ``classes``, ``sample_weight``, ``ids``.
         """
+        X = self._steps.transform(X)
         data = (X,) if y is None else (X, y)
         keywords = {name: _array(value) for name, value in keywords.items()}
         note = self.note if note is None else _copy_note(note)
@@ -160,9 +170,9 @@ class Checkpoint:
         self._catch_up()
         self._journal.add({"X": _array(X), "y": _array(y), "keywords": keywords, NOTE: note})
         try:
-            self.model.partial_fit(*data, **keywords)
+            self._learner.partial_fit(*data, **keywords)
         except BaseException:
-            if _count_seen(self.model) == self._seen:  # nothing was learnt
+            if _count_seen(self._learner) == self._seen:  # nothing was learnt
                 self._journal.cut(self._length)
             raise
         self._acknowledge()
@@ -179,14 +189,14 @@ class Checkpoint:
 
     def _begin(self, data: tuple[Any, ...], keywords: dict[str, Any], note: Any) -> None:
         """Learn the first samples."""
-        before, before_note = dict(vars(self.model)), self.note
-        self.model.partial_fit(*data, **keywords)
+        before, before_note = dict(vars(self._learner)), self.note
+        self._learner.partial_fit(*data, **keywords)
         self.note = note
         try:
             self._write()
         except (OSError, TypeError):  # TypeError: samples that a file cannot store
-            vars(self.model).clear()
-            vars(self.model).update(before)
+            vars(self._learner).clear()
+            vars(self._learner).update(before)
             self.note, self._writing = before_note, False
             raise
 
@@ -207,16 +217,16 @@ class Checkpoint:
         Receipt
             What was removed, which model is left, and the generations in the folder.
         """
-        if not hasattr(self.model, "forget"):
+        if not hasattr(self._learner, "forget"):
             raise TypeError(
-                f"{type(self.model).__name__} cannot forget single points. {phrase('forgets_streams')} can."
+                f"{type(self._learner).__name__} cannot forget single points. {phrase('forgets_streams')} can."
             )
-        ensemble, ids = self.model._require_model(), _array(ids)
+        ensemble, ids = self._learner._require_model(), _array(ids)
         numbers = ensemble.find_numbers(ids)
         self._catch_up()
         write_atomically(self.path / INTENT, [line({POINTS: numbers.tolist()})])
         try:
-            receipt: Receipt = self.model.forget(ids, receipt=True)
+            receipt: Receipt = self._learner.forget(ids, receipt=True)
         except BaseException:
             if np.isin(numbers, ensemble.serials()).any():  # nothing was forgotten
                 self._end_intent()
@@ -276,13 +286,13 @@ class Checkpoint:
         files are overwritten. The text `OLDEST` says which files may stay: a crash meanwhile changes nothing.
         """
         self._writing = True
-        self._wipe = wipe = self._wipe or _count_gone(self.model) != self._gone
-        texts, arrays = pack(self.model)
+        self._wipe = wipe = self._wipe or _count_gone(self._learner) != self._gone
+        texts, arrays = map(or_, pack(self._learner), self._steps.pack())
         for copy in (0, 1) if wipe else (1,):
             number = self._generation + 1
             oldest = number - copy
             own = {NOTE: json.dumps(self.note), OLDEST: json.dumps(oldest)}
-            origin = Origin(number, self._length, _count_seen(self.model))
+            origin = Origin(number, self._length, _count_seen(self._learner))
             journal = Journal.create(self._file(JOURNAL, number), origin)
             write_atomically(self._file(GENERATION, number), layout.pieces({**texts, **own}, arrays))
             self._generation, self._journal, self._length = number, journal, journal.length
@@ -316,8 +326,8 @@ class Checkpoint:
 
     def _remember(self) -> None:
         """Take down what the files of the folder describe."""
-        self._seen, self._gone = _count_seen(self.model), _count_gone(self.model)
-        self._parameters = self.model.get_params(deep=False)
+        self._seen, self._gone = _count_seen(self._learner), _count_gone(self._learner)
+        self._parameters = self._learner.get_params(deep=False)
 
     def _catch_up(self) -> None:
         """Write a generation if the model differs from what the files describe; else remove records not learnt.
@@ -325,19 +335,19 @@ class Checkpoint:
         It differs if it was changed without this object, after Ctrl-C in the middle of a chunk, and after an error
         while a generation was written.
         """
-        now = self.model.get_params(deep=False)
+        now = self._learner.get_params(deep=False)
         same = all(now[name] is value for name, value in self._parameters.items())
-        if self._writing or not same or _count_seen(self.model) != self._seen or _count_gone(self.model) != self._gone:
+        if self._writing or not same or _count_seen(self._learner) != self._seen or _count_gone(self._learner) != self._gone:
             self._write()
         self._journal.cut(self._length)
 
     def _acknowledge(self) -> None:
         """Take down that the model has learnt the last record of the journal."""
         self._length = self._journal.length
-        before, self._seen = self._seen, _count_seen(self.model)
+        before, self._seen = self._seen, _count_seen(self._learner)
         self._since += (self._seen or 0) - (before or 0)
-        self._wipe = self._wipe or _count_gone(self.model) != self._gone
-        self._gone = _count_gone(self.model)
+        self._wipe = self._wipe or _count_gone(self._learner) != self._gone
+        self._gone = _count_gone(self._learner)
 
     # ---- opening -------------------------------------------------------------------------------------
 
@@ -350,10 +360,9 @@ class Checkpoint:
             self._begin_folder(model)
             return
         good, oldest = self._load(generations)
-        if model is not None and type(model) is not type(self.model):
-            raise ValueError(
-                f"{self.path} holds a {type(self.model).__name__}. Got a {type(model).__name__}; use another folder."
-            )
+        if model is not None and [*map(type, parts_of(model))] != [*map(type, parts_of(self.model))]:
+            held, given = (" of ".join(type(one).__name__ for one in parts_of(each)) for each in (self.model, model))
+            raise ValueError(f"{self.path} holds a {held}. Got a {given}; use another folder.")
         self._replay_all(good)
         self._complete_forgetting()
         if good < self._generation:  # damaged ones must not count as the generation before
@@ -369,7 +378,8 @@ class Checkpoint:
             if number > 1 or not Journal(path).is_empty():
                 raise ValueError(f"{path} belongs to a generation that is missing. Restore the folder from a copy.")
         self._generation = 0
-        self.model, self._gone = model, _count_gone(model)
+        self._steps, self._learner = Steps.split(model)
+        self._gone = _count_gone(self._learner)
         self._write()
 
     def _load(self, generations: list[int]) -> tuple[int, int]:
@@ -380,7 +390,8 @@ class Checkpoint:
             try:
                 content = map_file(path)
                 texts, arrays = layout.read(content)
-                self.model = unpack(texts, arrays, len(content), functions=self.functions)
+                self._learner = unpack(texts, arrays, len(content), functions=self.functions)
+                self._steps = Steps.unpack(texts, arrays, len(content))
                 self.note, oldest = (layout.parse(texts[name], len(content)) for name in (NOTE, OLDEST))
                 if type(oldest) is not int or not 0 <= oldest <= number:
                     raise ValueError(f"{OLDEST} must be a number of at most {number}. Got {oldest!r}")
@@ -409,13 +420,13 @@ class Checkpoint:
                 raise ValueError(f"{journal.path} is journal {journal.origin.number}. Restore the file from a copy.")
         for journal, follower in zip(journals, [*journals[1:], None], strict=True):
             self._replay(journal, None if follower is None else follower.origin.previous)
-            if follower is None or _count_seen(self.model) == follower.origin.seen:
+            if follower is None or _count_seen(self._learner) == follower.origin.seen:
                 continue
             path = self._file(GENERATION, follower.origin.number)
             if path.exists() or follower is not journals[-1] or not follower.is_empty():
                 raise ValueError(
                     f"{path} is damaged or missing. It had seen {follower.origin.seen} samples; the generation before "
-                    f"it and its journal give {_count_seen(self.model)}, because samples were learnt without learn. "
+                    f"it and its journal give {_count_seen(self._learner)}, because samples were learnt without learn. "
                     f"Restore the file from a copy, or remove {path.name} and {follower.path.name} to go on "
                     "without them."
                 )
@@ -433,7 +444,7 @@ class Checkpoint:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    self.model.partial_fit(*data, **record["keywords"])
+                    self._learner.partial_fit(*data, **record["keywords"])
             except (ValueError, TypeError, AttributeError) as error:
                 if not last or end is not None:
                     raise ValueError(f"{journal.path}: the record at byte {begin} does not fit the model") from error
@@ -454,14 +465,14 @@ class Checkpoint:
         if not path.exists():
             return
         numbers = _points(path)
-        if not hasattr(self.model, "forget") or _count_seen(self.model) is None:
+        if not hasattr(self._learner, "forget") or _count_seen(self._learner) is None:
             raise ValueError(f"{path} does not belong to this model, which cannot forget points. Remove the file.")
-        ensemble = self.model._require_model()
+        ensemble = self._learner._require_model()
         ids = [ensemble.name_of[number] for number in ensemble.serials().tolist() if number in numbers]
         if ids:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self.model.forget(ids)
+                self._learner.forget(ids)
         self._write()
 
 

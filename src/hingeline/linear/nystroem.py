@@ -216,14 +216,14 @@ class NystroemSVC(LinearClassifier):
         places[rows[old]] = old
         #: Row of each landmark of the present map among the rows kept now, or -1.
         self._stay = places[self.map_.component_indices_]
-        coef, intercept = np.where(self._stay >= 0, self.landmark_coef_, 0.0), self.intercept_
+        of_rows, stays, intercept = np.zeros((len(self.coef_), len(rows))), self._stay >= 0, self.intercept_
+        of_rows[:, self._stay[stays]] = self.landmark_coef_[:, stays]
 
         def points() -> np.ndarray:
             own, B = self._coordinates
-            padded = np.zeros((len(coef), own.shape[1]))
-            padded[:, : coef.shape[1]] = coef
             with one_blas_thread():
-                return self._join(padded @ own.T / (own * B).sum(axis=1), intercept)
+                coef = of_rows[:, self.map_.component_indices_] @ own.T / (own * B).sum(axis=1)
+            return self._join(coef, intercept)
 
         return points
 
