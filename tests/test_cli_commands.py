@@ -272,3 +272,50 @@ def test_one_class_models_are_not_compared_with_other_labels(command, files):  #
     assert "90 rows without labels +1 and -1" in command("report", "model", "three")
     Path("signs").write_text("+1 1:1 2:0\n-1 1:9 2:9\n")
     assert "Accuracy = " in command("predict", "signs", "model", "out")
+
+
+# ---- forget, verify --------------------------------------------------------------------------------------
+
+
+def test_forget_and_verify(command, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    data, model, receipt = tmp_path / "data.csv", tmp_path / "model", tmp_path / "model.receipt"
+    rows = [f"p{k // 2},{a!r},{b!r},{'yes' if a > 0 else 'no'}\n" for k, (a, b) in enumerate(X.tolist())]
+    data.write_text("person,a,b,label\n" + "".join(rows))
+    command("train", data, model, "--id", "person", "-g", 0.5)
+    command("verify", receipt, model, code=66)
+    found = command.json("forget", model, "--ids", "p3,p7")
+    assert (found["rows"], found["ids"]) == (4, 2)
+    assert command.json("verify", receipt, model, "--ids", "p3")["valid"]
+    assert "4 rows removed" in command("verify", receipt, model)
+    command("verify", receipt, model, "--ids", "p4", code=65)
+    assert "does not name the id p4" in command.err
+    command("forget", model, "--ids", "p3", code=65)
+    assert "holds no row with the id p3" in command.err
+    command("forget", model, "--ids", "p4", "--receipt", tmp_path / "second")
+    command("verify", receipt, model, code=65)
+    assert "differs from the one that the deletion has left" in command.err
+    receipt.write_text(receipt.read_text().replace('"rows": 4', '"rows": 3'))
+    command("verify", receipt, model, code=65)
+    assert "was altered" in command.err
+    command("train", data, model, "--estimator", "LASVC", "--id", "person", code=2)
+    assert "LASVC cannot forget rows" in command.err
+    command("train", data, model, "--drop", "person", "-g", 0.5)
+    command("forget", model, "--ids", "p4", code=2)
+    assert "train it with ids" in command.err
+
+
+def test_forget_in_a_checkpoint(command, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"p{k},{a!r},{'yes' if a > 0 else 'no'}\n" for k, a in enumerate(rng.standard_normal(40).tolist())]
+    data, run = tmp_path / "data.csv", tmp_path / "run"
+    data.write_text("person,a,label\n" + "".join(rows))
+    command("stream", data, tmp_path / "model", "--checkpoint", run, "--estimator", "IncrementalSVC", "--id", "person", "-g", 0.5)
+    secret = rows[3].split(",")[1]
+    command("forget", run, "--ids", "p3")
+    command("verify", tmp_path / "run.receipt", run, "--ids", "p3")
+    import struct
+
+    pattern = struct.pack("<d", float(secret))
+    assert not any(pattern in path.read_bytes() for path in run.iterdir())

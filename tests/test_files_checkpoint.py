@@ -19,10 +19,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import hingeline
 from hingeline import LASVC, SVC, Checkpoint, IncrementalOneClassSVM, IncrementalSVC, KernelSGDClassifier
 from hingeline.files import durable
+from hingeline.files.fixed import SCALERS
 from hingeline.files.journal import Journal
 from hingeline.files.log import line
 
@@ -124,7 +127,7 @@ def test_a_damaged_generation_falls_back(damage, tmp_path):
 
 
 def test_no_generation_is_left(tmp_path):
-    Checkpoint(tmp_path, SVC()).close()
+    Checkpoint(tmp_path, LASVC()).close()
     for path in tmp_path.glob("model*"):
         path.write_bytes(b"damaged")
     with pytest.raises(ValueError, match=r"no generation can be read: .*model-0000000001\.safetensors"):
@@ -484,7 +487,7 @@ def test_arguments(tmp_path):
         Checkpoint(tmp_path)
     for every in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="every must be"):
-            Checkpoint(tmp_path, SVC(), every=every)
+            Checkpoint(tmp_path, LASVC(), every=every)
     run = Checkpoint(tmp_path, LASVC(gamma=0.5))
     with pytest.raises(RuntimeError, match="in use by another Checkpoint"):
         Checkpoint(tmp_path)
@@ -494,19 +497,49 @@ def test_arguments(tmp_path):
     run.close()
     with pytest.raises(ValueError, match="closed"):
         learn(run, "lasvc", 0)
-    with pytest.raises(ValueError, match=r"holds a LASVC\. Got a SVC"):
-        Checkpoint(tmp_path, SVC())
+    with pytest.raises(ValueError, match=r"holds a LASVC\. Got a KernelSGDClassifier"):
+        Checkpoint(tmp_path, KernelSGDClassifier())
+    with pytest.raises(ValueError, match=r"holds a LASVC\. Got a Pipeline of StandardScaler of LASVC"):
+        Checkpoint(tmp_path, make_pipeline(StandardScaler().fit(X), LASVC()))
     with Checkpoint(tmp_path, LASVC(C=5)) as run:
         assert run.model.C == 1.0
 
 
-def test_estimators_without_partial_fit(tmp_path):
-    with Checkpoint(tmp_path, SVC(gamma=0.5)) as run:
-        run.model.fit(X, y)
-        run.save(note="fitted")
-    with Checkpoint(tmp_path) as run:
-        assert run.note == "fitted"
-        assert (run.model.predict(X) == SVC(gamma=0.5).fit(X, y).predict(X)).all()
+def test_what_cannot_stream_is_refused_when_it_is_given(tmp_path):
+    path = tmp_path / "run"
+    with pytest.raises(TypeError, match="SVC cannot learn from a stream: it has no partial_fit"):
+        Checkpoint(path, SVC())
+    with pytest.raises(TypeError, match="SVC cannot learn from a stream"):
+        Checkpoint(path, make_pipeline(StandardScaler().fit(X), SVC()))
+    with pytest.raises(TypeError, match=r"keeps pipelines of MaxAbsScaler.* Got a step of type PolynomialFeatures"):
+        Checkpoint(path, make_pipeline(PolynomialFeatures().fit(X), LASVC()))
+    with pytest.raises(ValueError, match="StandardScaler is not fitted"):
+        Checkpoint(path, make_pipeline(StandardScaler(), LASVC()))
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("kind", SCALERS.values())
+def test_pipelines_of_fixed_scalers(kind, tmp_path):
+    """The model is that of the scaled stream, after a crash too; forgetting reaches the files."""
+    scaler, model = kind().fit(X[:50]), IncrementalSVC(gamma=0.5)
+    alone = clone(model).partial_fit(scaler.transform(X[:40]), y[:40], classes=[0, 1])
+    run = Checkpoint(tmp_path, make_pipeline(scaler, model), every=15)
+    for k in range(4):
+        part = slice(10 * k, 10 * k + 10)
+        run.learn(X[part], y[part], classes=[0, 1])
+    crash(run)
+    run = Checkpoint(tmp_path)
+    assert [*run.model.named_steps] == [kind.__name__.lower(), "incrementalsvc"]
+    values = run.model.decision_function(X)
+    np.testing.assert_allclose(values, alone.decision_function(scaler.transform(X)), atol=1e-9)
+    assert held_in(tmp_path, scaler.transform(X[:40])[7])
+    receipt = run.forget(7)
+    assert not held_in(tmp_path, scaler.transform(X[:40])[7])
+    receipt.verify(run.model[-1])
+    assert sorted(receipt.files) == sorted(path.name for path in tmp_path.glob("model*"))
+    crash(run)
+    with Checkpoint(tmp_path, make_pipeline(scaler, model)) as run:
+        receipt.verify(run.model[-1])
 
 
 # ---- forgetting ----------------------------------------------------------------------------------------
