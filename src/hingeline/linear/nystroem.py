@@ -210,20 +210,21 @@ class NystroemSVC(LinearClassifier):
         return self.map_._find(X, codes, candidates) if stay is None else self.map_._refill(X, codes, candidates, stay)
 
     def _solution(self, before: Retained, rows: np.ndarray) -> Callable[[], np.ndarray]:
-        """The present outputs, without the part of landmarks that are gone, in the coordinates of the new map."""
+        """Projection of the present function to the span of the new landmarks.
+
+        It has the values of the present function at the landmarks: with these in f, the point is ``B f``.
+        """
         old = np.flatnonzero(rows >= 0)
         places = np.full(len(before), -1)
         places[rows[old]] = old
         #: Row of each landmark of the present map among the rows kept now, or -1.
         self._stay = places[self.map_.component_indices_]
-        of_rows, stays, intercept = np.zeros((len(self.coef_), len(rows))), self._stay >= 0, self.intercept_
-        of_rows[:, self._stay[stays]] = self.landmark_coef_[:, stays]
+        landmarks, coef, intercept = self.map_._landmarks(np.float64), self.landmark_coef_, self.intercept_
 
         def points() -> np.ndarray:
-            own, B = self._coordinates
+            values = landmarks.outputs(self.map_.components_, coef, np.zeros(len(coef)), self._threads())
             with one_blas_thread():
-                coef = of_rows[:, self.map_.component_indices_] @ own.T / (own * B).sum(axis=1)
-            return self._join(coef, intercept)
+                return self._join(values.T @ self._coordinates.B.T, intercept)
 
         return points
 
