@@ -30,7 +30,7 @@ def run(arguments: Namespace) -> int:
     path = arguments.receipt or f"{arguments.model.rstrip('/')}.receipt"
     require_outputs([arguments.model], [path])
     with console.collect_warnings():
-        ids = known_ids(parts_of(open_model(arguments.model))[-1], arguments.ids)
+        ids = _known_ids(parts_of(open_model(arguments.model))[-1], arguments.ids)
         with translate_write_errors(arguments.model):
             receipt = forget_in_file(arguments.model, ids)
         with translate_write_errors(path):
@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def known_ids(model: Any, words: list[str]) -> list[Any]:
+def _known_ids(model: Any, words: list[str]) -> list[Any]:
     """Ids of a model that are written as these words; UsageError or DataError if there are none."""
     if not hasattr(model, "forget"):
         try:

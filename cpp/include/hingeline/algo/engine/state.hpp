@@ -200,6 +200,7 @@ inline void guess(State& s, const Array<double>& values) {
 inline void resume(State& s, Array<double> beta, Array<double> v) {
     s.beta = std::move(beta), s.v = std::move(v);
     s.resumed = s.carried = true;
+    s.filling = false;  // few points violate the conditions
 }
 
 // ---- machines --------------------------------------------------------------------------------------------
