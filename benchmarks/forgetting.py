@@ -125,7 +125,9 @@ def measure(name: str, quick: bool) -> dict[str, Any]:
             one, other = copy.deepcopy(base), clone(model)
             taken, _ = seconds(lambda one=one, gone=gone: one.forget(gone))
             times[0].append(taken)
-            taken, fresh = seconds(lambda one=one, other=other, rest=rest: fit_with_landmarks_of(other, one, X[rest], y[rest]))
+            taken, fresh = seconds(
+                lambda one=one, other=other, rest=rest: fit_with_landmarks_of(other, one, X[rest], y[rest])
+            )
             times[1].append(taken)
         few = X[:COMPARED]
         values = [(m.decision_function if hasattr(m, "decision_function") else m.predict)(few) for m in (one, fresh)]
@@ -159,7 +161,15 @@ def page(results: list[dict[str, Any]], about: dict[str, Any]) -> str:
             f"## {found['name']}\n\n{found['rows']:,} rows, tol = {found['tol']:g}. Fit: {number(found['fit'])} s, "
             f"with ids {number(found['fit_ids'])} s."
         )
-        head = ["rows forgotten", "forget, s", "fresh fit, s", "ratio, %", "difference", "duality gap", "support vectors"]
+        head = [
+            "rows forgotten",
+            "forget, s",
+            "fresh fit, s",
+            "ratio, %",
+            "difference",
+            "duality gap",
+            "support vectors",
+        ]
         parts.append(
             table(
                 head,

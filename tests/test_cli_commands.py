@@ -277,7 +277,7 @@ def test_one_class_models_are_not_compared_with_other_labels(command, files):  #
 # ---- forget, verify --------------------------------------------------------------------------------------
 
 
-def test_forget_and_verify(command, tmp_path):
+def test_forget_and_verify(command, tmp_path):  # noqa: F811
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 2))
     data, model, receipt = tmp_path / "data.csv", tmp_path / "model", tmp_path / "model.receipt"
@@ -306,12 +306,24 @@ def test_forget_and_verify(command, tmp_path):
     assert "train it with ids" in command.err
 
 
-def test_forget_in_a_checkpoint(command, tmp_path):
+def test_forget_in_a_checkpoint(command, tmp_path):  # noqa: F811
     rng = np.random.default_rng(0)
     rows = [f"p{k},{a!r},{'yes' if a > 0 else 'no'}\n" for k, a in enumerate(rng.standard_normal(40).tolist())]
     data, run = tmp_path / "data.csv", tmp_path / "run"
     data.write_text("person,a,label\n" + "".join(rows))
-    command("stream", data, tmp_path / "model", "--checkpoint", run, "--estimator", "IncrementalSVC", "--id", "person", "-g", 0.5)
+    command(
+        "stream",
+        data,
+        tmp_path / "model",
+        "--checkpoint",
+        run,
+        "--estimator",
+        "IncrementalSVC",
+        "--id",
+        "person",
+        "-g",
+        0.5,
+    )
     secret = rows[3].split(",")[1]
     command("forget", run, "--ids", "p3")
     command("verify", tmp_path / "run.receipt", run, "--ids", "p3")

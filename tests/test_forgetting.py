@@ -32,7 +32,9 @@ def test_no_bytes_of_what_is_forgotten_are_left_in_memory():
     for case, report in reports.items():
         before = report["before"]
         kept = case.split(",")[0] in BATCH  # these keep rows, and kernel values in training only
-        assert before["entries"] == 6 and (kept or before["products"] > 0), f"{case}: the search must find what is there"
+        assert before["entries"] == 6 and (kept or before["products"] > 0), (
+            f"{case}: the search must find what is there"
+        )
         assert report["after"] == nothing and report["later"] == nothing, case
 
 

@@ -5,11 +5,8 @@ import os
 import pickle
 import random
 import signal
-import subprocess
-import sys
 import time
 import uuid
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -37,9 +34,8 @@ from hingeline import (
 from hingeline._registry import ESTIMATORS
 from hingeline.base.receipt import digest
 
-from .estimators import needs_y
 from .estimators import MODELS as ALL
-from .retained import MODELS, arguments, check, play, problem, targets
+from .retained import MODELS, play, problem, targets
 
 KEEPING = [name for name, row in ESTIMATORS.items() if row.forgets == "to tol"]
 SECRET = "a name to be forgotten"
@@ -263,7 +259,7 @@ def test_no_bytes_of_a_row_are_saved(name, form, tmp_path):
 
 @pytest.mark.parametrize("name", [*KEEPING, "IncrementalSVC"])
 def test_receipts_verify_the_model_that_is_left(name, tmp_path):
-    model, X, y = fitted(name)
+    model, _X, _y = fitted(name)
     earlier = copy.deepcopy(model)
     receipt = model.forget([SECRET, "person 3"], **({"receipt": True} if name == "IncrementalSVC" else {}))
     receipt.save(tmp_path / "receipt")
@@ -349,7 +345,7 @@ def test_altered_receipts_and_files_are_noticed(tmp_path):
         other[place] ^= 1 << rng.randrange(7)
         if other[place : place + 1].isspace() and text[place : place + 1].isspace():
             continue
-        with pytest.raises(ValueError, match="receipt|JSON"):
+        with pytest.raises(ValueError, match=r"receipt|JSON"):
             Receipt.from_json(bytes(other))
     content = path.read_bytes()
     for place in rng.sample(range(len(content)), 200):
@@ -449,7 +445,9 @@ def test_incremental_forget_returns_the_estimator_by_default():
 def test_the_linear_estimators_refuse_ids_for_collections():
     da = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="ids needs X in memory"):
-        LinearSVC().fit(da.from_array(np.eye(4), chunks=2), da.from_array(np.array([0, 1, 0, 1]), chunks=2), ids=range(4))
+        LinearSVC().fit(
+            da.from_array(np.eye(4), chunks=2), da.from_array(np.array([0, 1, 0, 1]), chunks=2), ids=range(4)
+        )
 
 
 def test_warnings_of_a_fit_are_those_of_forgetting():

@@ -48,18 +48,15 @@ template <class M> void define_engine(nb::class_<Locked<M>>& c) {
             "resume",
             [](Locked<M>& l, Index machine, Contiguous1<double> beta, Contiguous1<double> v) {
                 if (beta.size() != v.size()) throw std::invalid_argument("one slope per coefficient expected");
-                l.read([&](M& model) {
-                    model.resume(machine, beta.data(), v.data(), static_cast<Index>(v.size()));
-                });
+                l.read([&](M& model) { model.resume(machine, beta.data(), v.data(), static_cast<Index>(v.size())); });
             },
             nb::arg("machine"), nb::arg("beta"), nb::arg("v"),
             "Coefficients and slopes of a machine that belong together, by row.")
         .def(
             "slopes",
             [](Locked<M>& l, const PyRowValues& values, int threads) {
-                return to_numpy(l.change([&](M& model, Interrupt* interrupt) {
-                    return model.slopes(values.values, threads, interrupt);
-                }));
+                return to_numpy(l.change(
+                    [&](M& model, Interrupt* interrupt) { return model.slopes(values.values, threads, interrupt); }));
             },
             nb::arg("values"), nb::arg("threads"), "Slopes of all rows, machine after machine; may be empty.")
         .def(

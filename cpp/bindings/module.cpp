@@ -218,10 +218,14 @@ NB_MODULE(_core, m) {
         "wiped",
         [](std::size_t n, std::size_t width) -> nb::object {
             switch (width) {
-                case 8: return nb::cast(wiped<std::uint64_t>(n));
-                case 4: return nb::cast(wiped<std::uint32_t>(n));
-                case 1: return nb::cast(wiped<std::uint8_t>(n));
-                default: throw std::invalid_argument("width must be 1, 4 or 8");
+                case 8:
+                    return nb::cast(wiped<std::uint64_t>(n));
+                case 4:
+                    return nb::cast(wiped<std::uint32_t>(n));
+                case 1:
+                    return nb::cast(wiped<std::uint8_t>(n));
+                default:
+                    throw std::invalid_argument("width must be 1, 4 or 8");
             }
         },
         nb::arg("n"), nb::arg("width"),

@@ -40,7 +40,6 @@ class Estimator(NamedTuple):
     #: LIBSVM's type of the problem; empty: LIBSVM's text cannot hold the model.
     libsvm: str = "c_svc"
 
-
     @property
     def forgets_streams(self) -> bool:
         """Whether it learns from streams and forgets their points."""
@@ -133,8 +132,7 @@ ESTIMATORS = {
             task="stream, or noisy labels, kernel",
             gives="online SVM (LASVM, LASVM-NC, -G, -I, FULL SVM) with few support vectors; with `tol` the optimum",
             streams=True,
-            no_forgetting="which points it keeps depends on all that it has seen. "
-            "Use IncrementalSVC, or SVC with ids.",
+            no_forgetting="which points it keeps depends on all that it has seen. Use IncrementalSVC, or SVC with ids.",
         ),
         Estimator(
             "KernelSGDClassifier",
@@ -143,8 +141,7 @@ ESTIMATORS = {
             task="stream that drifts, first model quickly",
             gives="NORMA, Pegaz or OL SVM in a known number of steps",
             streams=True,
-            no_forgetting="each step depends on all steps before it. "
-            "Use IncrementalSVC, or SVC with ids.",
+            no_forgetting="each step depends on all steps before it. Use IncrementalSVC, or SVC with ids.",
         ),
         Estimator(
             "NystroemSVC",
@@ -195,8 +192,7 @@ ESTIMATORS = {
             task="batch, kernel, fast training",
             gives="OLLAWV: approximate, one kernel column per support vector",
             path="margin",
-            no_forgetting="which points become support vectors depends on all steps before. "
-            "Use SVC or L2SVC with ids.",
+            no_forgetting="which points become support vectors depends on all steps before. Use SVC or L2SVC with ids.",
         ),
         Estimator(
             "L2SVC",

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
@@ -164,7 +164,7 @@ def make_receipt(model: Any, ids: Iterable[Id], rows: int, before: str) -> Recei
             "ids": len(hashes),
             "salt": salt,
             "hashes": hashes,
-            "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "before": before,
             "after": digest(model),
             "certificate": certificate(model),

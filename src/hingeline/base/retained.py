@@ -1,7 +1,7 @@
 """Rows that an estimator keeps after a fit, so that it can forget some of them and add others.
 
-``fit(X, y, ids=...)`` keeps the rows, labels or targets, and weights, and an id for each row. ``forget`` and ``add`` make
-another set of rows and solve its problem to the tolerance, as a fit does, but from the present solution. What a fit
+``fit(X, y, ids=...)`` keeps the rows, labels or targets, and weights, and an id for each row. ``forget`` and ``add``
+make another set of rows and solve its problem to the tolerance, as a fit does, but from the present solution. What a fit
 computes from all rows (``gamma='scale'``, balanced weights of classes, folds, landmarks) is computed again.
 
 Kept rows are never changed: each call makes new arrays, and those of before are overwritten when the last reference
@@ -117,7 +117,9 @@ class Retained:
             sound = absent or (isinstance(value, np.ndarray) and value.shape == (n,))
             require_sound(sound and len(names) == n, "kept rows, labels, weights and ids differ in number")
         sound = slopes is None or (isinstance(slopes, np.ndarray) and slopes.ndim == 2 and slopes.shape[1] == n)
-        require_sound(sound and (slopes is None or np.isfinite(slopes).all()), "slopes must be finite, one for each row")
+        require_sound(
+            sound and (slopes is None or np.isfinite(slopes).all()), "slopes must be finite, one for each row"
+        )
         values = X.data if sp.issparse(X) else X
         if sp.issparse(X):
             require_places(X, "the saved state is damaged: kept rows")
@@ -207,7 +209,10 @@ class RetainsRows:
             return make_receipt(self, names, len(gone), before)
 
     def add(
-        self: Any, X: Rows, y: npt.ArrayLike | None = None, ids: Ids | None = None,
+        self: Any,
+        X: Rows,
+        y: npt.ArrayLike | None = None,
+        ids: Ids | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
         """Add rows: the model becomes that of all rows, to ``tol``.

@@ -53,7 +53,10 @@ def run(arguments: Namespace) -> int:
         rows = all_rows(
             arguments.data,
             form_of(
-                arguments, n_features=arguments.n_features, kernel_values=kernel_values, labels=takes_labels(model),
+                arguments,
+                n_features=arguments.n_features,
+                kernel_values=kernel_values,
+                labels=takes_labels(model),
                 id=arguments.id,
             ),
         )

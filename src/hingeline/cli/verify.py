@@ -43,7 +43,9 @@ def run(arguments: Namespace) -> int:
             raise DataError(arguments.model, str(error)) from error
         recorded = receipt.files.get(path.name) if path.is_file() else None
         if recorded is not None and recorded != hash_file(path):
-            raise DataError(arguments.model, "the file was written again since the receipt, although its model is equal")
+            raise DataError(
+                arguments.model, "the file was written again since the receipt, although its model is equal"
+            )
         missing = [word for word in arguments.ids if not any(map(receipt.covers, _readings(word)))]
         if missing:
             raise DataError(arguments.receipt, f"the receipt does not name the id {', '.join(missing)}")

@@ -337,7 +337,12 @@ class Checkpoint:
         """
         now = self._learner.get_params(deep=False)
         same = all(now[name] is value for name, value in self._parameters.items())
-        if self._writing or not same or _count_seen(self._learner) != self._seen or _count_gone(self._learner) != self._gone:
+        if (
+            self._writing
+            or not same
+            or _count_seen(self._learner) != self._seen
+            or _count_gone(self._learner) != self._gone
+        ):
             self._write()
         self._journal.cut(self._length)
 

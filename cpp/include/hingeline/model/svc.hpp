@@ -244,7 +244,8 @@ class Svc {
         }
         engine::guess(s, beta);
     }
-    /// Continue a machine that has made no step from `y_beta` and `v`, by row, that belong together; see engine::resume.
+    /// Continue a machine that has made no step from `y_beta` and `v`, by row, that belong together; see
+    /// engine::resume.
     void resume(Index machine, const double* y_beta, const double* v, Index n) {
         engine::State& s = first_state(machine, n);
         Array<double> slopes(s.n());

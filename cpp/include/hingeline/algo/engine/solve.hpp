@@ -567,9 +567,8 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
 }
 
 /// Bring v of all points up to date, without a step. False when interrupted.
-template <class Source>
-bool complete(State& state, const Params& p, const Source& source, const Stop& stop, int threads,
-              Workspace<Source>& work) {
+template <class Source> bool complete(State& state, const Params& p, const Source& source, const Stop& stop,
+                                      int threads, Workspace<Source>& work) {
     return Solver<Source>(state, p, source, stop, threads, work).complete();
 }
 

@@ -78,7 +78,7 @@ struct State {
     bool mirrored = false;       // the second group repeats the rows and p of the first
     double unit = 1;             // size of the differences of v
     Array<double> beta, v;
-    bool stale = false;  // v does not belong to beta: compute it before the next step
+    bool stale = false;    // v does not belong to beta: compute it before the next step
     bool resumed = false;  // v belongs to beta, but beta may break bounds and sums: mend it before the next step
     bool carried = false;  // v comes from an earlier solution, with its rounding errors
     bool bounded =
@@ -195,8 +195,9 @@ inline void guess(State& s, const Array<double>& values) {
     s.stale = true;
 }
 
-/// Start from beta and v = p - K beta of a solution for other bounds or other rows, before the first step. beta may break
-/// the bounds and the fixed sums: the solver mends both, and changes v by the columns of the points that it moves.
+/// Start from beta and v = p - K beta of a solution for other bounds or other rows, before the first step. beta may
+/// break the bounds and the fixed sums: the solver mends both, and changes v by the columns of the points that it
+/// moves.
 inline void resume(State& s, Array<double> beta, Array<double> v) {
     s.beta = std::move(beta), s.v = std::move(v);
     s.resumed = s.carried = true;
