@@ -130,6 +130,8 @@ class EngineTraining(BatchTraining):
 
     n_steps = N_WORKING_SETS
     calls_once = True
+    #: Whether published coefficients are those of the slopes.
+    keeps_slopes = True
     #: What an infinite C requires, and that it is not so.
     requirement = ""
 
@@ -164,7 +166,7 @@ class EngineTraining(BatchTraining):
         Not if they take more memory than the rows.
         """
         kept = rows_of(self.estimator)
-        if kept is None or unfinished or self.core.n_machines > max(1, self.X.shape[1]):
+        if kept is None or unfinished or not self.keeps_slopes or self.core.n_machines > max(1, self.X.shape[1]):
             return
         slopes = self.core.slopes(self.values, self.threads)
         if len(slopes):

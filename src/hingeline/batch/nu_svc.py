@@ -20,6 +20,8 @@ from .svc import SVC_RULES, PairsEstimator, SvcTraining
 class NuSvcTraining(SvcTraining):
     """One fit of a classifier; warns of margins that tol cannot tell from zero."""
 
+    keeps_slopes = False  # published coefficients are divided by the margin
+
     def complaints(self) -> Iterator[str]:
         yield from super().complaints()
         est = self.estimator
