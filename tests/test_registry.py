@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -145,3 +146,16 @@ def test_libsvm_has_the_kernels_in_this_order():
     assert [row.libsvm for row in KERNELS.values() if row.libsvm] == [
         "linear", "polynomial", "rbf", "sigmoid", "precomputed"
     ]  # fmt: skip
+
+
+def test_the_guide_says_who_forgets():
+    text = (ROOT / "docs" / "guide" / "forgetting.md").read_text()
+    table = text.partition("| estimator | `forget` | how |")[2].partition("\n\n")[0]
+    lines = [line.split(" | ") for line in table.splitlines()[2:]]
+    said = {name: (how, why) for cell, how, why in lines for name in re.findall(r"`(\w+)`", cell)}
+    assert said.keys() == ESTIMATORS.keys()
+    for name, (how, why) in said.items():
+        row = ESTIMATORS[name]
+        assert how == (row.forgets or "no") and (
+            row.forgets or why.removesuffix(" |") == row.no_forgetting.split(".")[0]
+        )
