@@ -1,8 +1,8 @@
 """Rows that an estimator keeps after a fit, so that it can forget some of them and add others.
 
 ``fit(X, y, ids=...)`` keeps the rows, labels or targets, and weights, and an id for each row. ``forget`` and ``add``
-make another set of rows and solve its problem to the tolerance, as a fit does, but from the present solution. What a fit
-computes from all rows (``gamma='scale'``, balanced weights of classes, folds, landmarks) is computed again.
+make another set of rows and solve its problem to the tolerance, as a fit does, but from the present solution. What a
+fit computes from all rows (``gamma='scale'``, balanced weights of classes, folds, landmarks) is computed again.
 
 Kept rows are never changed: each call makes new arrays, and those of before are overwritten when the last reference
 to them is gone (:mod:`hingeline.base.wiped`). So an error or Ctrl-C leaves the estimator as it was, and threads see one
@@ -27,7 +27,7 @@ from .rows import require_places, require_sound
 from .state import lock_of
 from .types import Id, Ids, Rows
 
-__all__ = ["RefusesToForget", "Retained", "RetainsRows", "read_ids", "rows_of"]
+__all__ = ["RefusesToForget", "Retained", "RetainsRows", "read_ids", "retain", "rows_of"]
 
 #: The id of each row is its label in the index of a DataFrame.
 INDEX = "index"
@@ -168,7 +168,7 @@ def read_ids(X: Any, ids: Any) -> tuple[Any, list[Id] | None]:
 class RetainsRows:
     """Mixin of the batch estimators that forget and add rows.
 
-    A subclass calls :meth:`_retain` when it has checked the rows of a fit, and has ``_resume``.
+    A subclass calls :func:`retain` when it has checked the rows of a fit, and has ``_resume``.
     """
 
     _kept: Retained | None = None
@@ -281,20 +281,6 @@ class RetainsRows:
 
     # ---- rows ----------------------------------------------------------------------------------------
 
-    def _retain(self: Any, X: Any, y: np.ndarray, sample_weight: Any, names: list[Id] | None) -> Any:
-        """Keep a copy of the checked rows of a fit, if ids were given. Returns X, or the copy to train on."""
-        self._kept = None
-        if names is None:
-            return X
-        if getattr(self, "kernel", None) == "precomputed":
-            raise ValueError("ids need rows: with kernel='precomputed' there are none to forget. Leave out ids.")
-        if not (isinstance(X, np.ndarray) and X.ndim == 2) and not sp.issparse(X):
-            raise ValueError(f"ids need X as an array or a sparse matrix. Got {type(X).__name__}.")
-        _require_ids(names, X)
-        weight = None if sample_weight is None else self._sample_weights(sample_weight, X)
-        self._kept = Retained(wiped.copy(X.tocsr() if sp.issparse(X) else X), wiped.copy(y), weight, as_array(names))
-        return self._kept.X
-
     def _require_kept(self, method: str) -> Retained:
         kept = rows_of(self)
         if kept is None:
@@ -308,6 +294,22 @@ class RetainsRows:
         """Training to other rows, for :func:`hingeline.base.fit.run`."""
         before, self._kept = self._require_kept("forget"), kept
         return self._resume(before, rows)
+
+
+def retain(estimator: Any, X: Any, y: np.ndarray, sample_weight: Any, names: list[Id] | None) -> Any:
+    """Keep a copy of the checked rows of a fit, if ids were given. Returns X, or the copy to train on."""
+    estimator._kept = None
+    if names is None:
+        return X
+    if getattr(estimator, "kernel", None) == "precomputed":
+        raise ValueError("ids need rows: with kernel='precomputed' there are none to forget. Leave out ids.")
+    if not (isinstance(X, np.ndarray) and X.ndim == 2) and not sp.issparse(X):
+        raise ValueError(f"ids need X as an array or a sparse matrix. Got {type(X).__name__}.")
+    _require_ids(names, X)
+    weight = None if sample_weight is None else estimator._sample_weights(sample_weight, X)
+    X = wiped.copy(X.tocsr() if sp.issparse(X) else X)
+    estimator._kept = Retained(X, wiped.copy(y), weight, as_array(names))
+    return X
 
 
 class RefusesToForget:

@@ -160,18 +160,6 @@ class EngineTraining(BatchTraining):
             "cache_bytes": self.cache_bytes,
         }
 
-    def end(self, unfinished: str) -> None:
-        """Keep the slopes with the rows, so that the next solution need not compute them.
-
-        Not if they take more memory than the rows.
-        """
-        kept = rows_of(self.estimator)
-        if kept is None or unfinished or not self.keeps_slopes or self.core.n_machines > max(1, self.X.shape[1]):
-            return
-        slopes = self.core.slopes(self.values, self.threads)
-        if len(slopes):
-            kept.slopes = slopes.reshape(self.core.n_machines, -1)
-
     def follow(self, value: float) -> None:
         self.bounds = bound_coefficients(value, self.weights)
         self.core.raise_bounds(self.bounds, self.single)
@@ -228,3 +216,16 @@ class EngineTraining(BatchTraining):
                 f"violation reached tol={est.tol:g}: it is {violations[late].max():.3g}. "
                 f"{remedies('Raise tol', 'scale the features', easier)}"
             )
+
+
+def keep_slopes(training: EngineTraining, unfinished: str) -> None:
+    """Keep the slopes with the rows at the end of a fit, so that the next solution need not compute them.
+
+    Not if they take more memory than the rows.
+    """
+    kept = rows_of(training.estimator)
+    if kept is None or unfinished or not training.keeps_slopes:
+        return
+    if training.core.n_machines <= max(1, training.X.shape[1]):
+        slopes = training.core.slopes(training.values, training.threads)
+        kept.slopes = slopes.reshape(training.core.n_machines, -1) if len(slopes) else None

@@ -14,7 +14,7 @@ from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.labels import multiply_weights, require_two
-from ..base.retained import Retained, RetainsRows, read_ids, rows_of
+from ..base.retained import Retained, RetainsRows, read_ids, retain, rows_of
 from ..base.rows import LARGEST
 from ..base.types import ClassWeight, Gamma, Kernel, RowIds, Rows
 from .resume import read_coefficients, set_solution
@@ -241,7 +241,7 @@ class L2SVC(RetainsRows, KernelClassifier):
         start = read_start(self, dual_init)
         X, names = read_ids(X, ids)
         X, self.classes_, codes = self._validate_fit(X, y)
-        X = self._retain(X, self.classes_[codes], sample_weight, names)
+        X = retain(self, X, self.classes_[codes], sample_weight, names)
         given = None if sample_weight is None else self._sample_weights(sample_weight, X)
         self._set_kernel(X, given)
         self._require_moderate(X)

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import is_outlier_detector
 
 from .. import _core
-from ..base.retained import Retained, RetainsRows, rows_of
+from ..base.retained import Retained, RetainsRows, retain, rows_of
 from ..base.rows import clip_weights
 from ..base.types import Id
-from .engine import EngineEstimator, EngineTraining
+from .engine import EngineEstimator, EngineTraining, keep_slopes
 from .resume import Solution, set_solution
 from .start import read_start, set_single_start, to_dense
 
@@ -29,7 +29,7 @@ class OneMachineEstimator(RetainsRows, EngineEstimator):
     ) -> OneMachineTraining:
         """Training of checked rows, which are kept if they have names."""
         start = read_start(self, dual_init)  # before an attribute changes
-        X = self._retain(X, targets, sample_weight, names)
+        X = retain(self, X, targets, sample_weight, names)
         self._set_kernel(X)
         training = self._training(X, targets, sample_weight)
         set_single_start(training.core, start, len(targets), wanted=dual_init is not None)
@@ -94,6 +94,9 @@ class OneMachineTraining(EngineTraining):
         super().__init__(estimator, X, seen, weights, factor, rows)
         self.limits |= more
         self.core = _core.OneMachine(estimator._kind, targets, self.bounds, single=self.single, **self.limits)
+
+    def end(self, unfinished: str) -> None:
+        keep_slopes(self, unfinished)
 
     def attributes(self, unfinished: str) -> dict[str, Any]:
         found = super().attributes(unfinished)

@@ -16,10 +16,10 @@ from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.labels import choose_classes, multiply_weights, n_pairs, pairs, require_two
 from ..base.platt import wants_probability
-from ..base.retained import Retained, RetainsRows, read_ids, rows_of
+from ..base.retained import Retained, RetainsRows, read_ids, retain, rows_of
 from ..base.types import ClassWeight, Gamma, Kernel, RandomState, RowIds, Rows
 from ..base.warn import warn
-from .engine import ENGINE_RULES, PENALTY, EngineEstimator, EngineTraining
+from .engine import ENGINE_RULES, PENALTY, EngineEstimator, EngineTraining, keep_slopes
 from .platt import SvcProbabilities, shuffle_pairs
 from .resume import Solution, read_coefficients, set_solution
 from .start import read_start, set_start
@@ -73,7 +73,7 @@ class SvcTraining(EngineTraining):
         self.core = _core.Svc(codes, self.bounds, len(estimator.classes_), single=self.single, **self.limits)
 
     def end(self, unfinished: str) -> None:
-        super().end(unfinished)
+        keep_slopes(self, unfinished)
         est = self.estimator
         if not wants_probability(est) or unfinished == "interrupted":
             return
@@ -150,7 +150,7 @@ class PairsEstimator(RetainsRows, SvcProbabilities, EngineEstimator, KernelClass
             )
         X, names = read_ids(X, ids)
         X, self.classes_, codes = self._validate_fit(X, y)
-        X = self._retain(X, self.classes_[codes], sample_weight, names)
+        X = retain(self, X, self.classes_[codes], sample_weight, names)
         self._set_kernel(X)
         training = self._training(X, codes, sample_weight)
         set_start(training.core, start, codes, self.classes_, wanted=dual_init is not None)

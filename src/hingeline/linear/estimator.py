@@ -16,7 +16,7 @@ from .._sklearn import callbacks_of
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import WeightedLabels, check_labels, label_column, require_two
-from ..base.retained import Retained, RetainsRows, read_ids, rows_of
+from ..base.retained import Retained, RetainsRows, read_ids, retain, rows_of
 from ..base.rows import LARGEST, RowEstimator, require_labels
 from ..base.state import snapshot
 from ..base.types import MatrixLike, RowIds
@@ -218,7 +218,7 @@ class LinearEstimator(RetainsRows, RowEstimator):
         if names is not None:
             require_memory(X, "ids")
         X, y, problems = self._problems(X, y, sample_weight)
-        self._retain(X, y, sample_weight, names)
+        retain(self, X, y, sample_weight, names)
         points = self._start(problems, *guess)
         shape = (sum(problem.n_machines for problem in problems), problems[0].length)
         if points is None and before and before[1].shape == shape and np.array_equal(before[0], self._classes()):
