@@ -413,6 +413,61 @@ CASE(warm_start) {
     CHECK(same_bits(t.beta, s.beta) && std::abs(t.intercept() - s.intercept()) < 1e-9);
 }
 
+/// A solution continues without some of its rows, given v, and without a full computation of v: the tolerance holds in
+/// double for all points, the sum is zero, and v is what beta says.
+CASE_ONCE(resumed_without_some_rows) {
+    const Kernel kernel{KernelKind::rbf, 2.0, 0.0, 3};
+    for (const Index n : {300, 5000}) {
+        const Clouds<double> data(n, 3, 0.7, 5.0);
+        const RowKernel<double> source{kernel, data.view()};
+        const bool single = n == 5000;
+        State old = solved(data.start(single), source, {});
+        engine::Workspace<RowKernel<double>> work;
+        CHECK(engine::complete(old, {}, source, Stop{0, nullptr}, 1, work) && !old.shrunk);
+        Array<Index> rows[2], stays;
+        for (Index i = 0; i < n; ++i)
+            if (i % 37 != 5) rows[i >= data.rows[0].size()].push_back(old.row[i]), stays.push_back(i);
+        State s = engine::start(rows[0], rows[1], -1.0, data.bound.data());
+        s.single = single;
+        Array<double> beta, v;
+        for (const Index i : stays) {
+            const double* x = data.x.data();
+            double slope = old.v[i];
+            for (Index j = 5; j < n; j += 37)
+                slope += old.beta[j] * kernel_value(kernel, x + old.row[i] * 3, x + old.row[j] * 3, 3);
+            beta.push_back(old.beta[i]), v.push_back(slope);
+        }
+        beta[7] = 3 * data.bound[s.row[7]];  // beyond its box, with its v
+        for (Index k = 0; k < s.n(); ++k)
+            v[k] -= (beta[7] - old.beta[stays[7]]) *
+                    kernel_value(kernel, data.x.data() + s.row[k] * 3, data.x.data() + s.row[7] * 3, 3);
+        engine::resume(s, beta, v);
+        s = solved(std::move(s), source, {});
+        CHECK(s.reason == Reason::tolerance);
+        const State fresh = solved(
+            [&] {
+                State one = engine::start(rows[0], rows[1], -1.0, data.bound.data());
+                one.single = single;
+                return one;
+            }(),
+            source, {});
+        CHECK(!single || s.kernel_evals < fresh.kernel_evals, s.kernel_evals, fresh.kernel_evals);
+        CHECK(engine::complete(s, {}, source, Stop{0, nullptr}, 1, work));
+        const Array<double> carried = s.v;
+        double sum = 0;
+        for (Index i = 0; i < s.n(); ++i) {
+            sum += s.beta[i];
+            CHECK(s.beta[i] >= s.low(i) && s.beta[i] <= s.high(i));
+        }
+        CHECK(std::abs(sum) <= 1e-9, sum);
+        recompute(s, kernel_matrix(kernel, s, data.x.data(), 3));
+        CHECK(look(s, s.active).gap() <= 1e-3 * (1 + 1e-9));
+        for (Index i = 0; i < s.n(); ++i) CHECK(std::abs(s.v[i] - carried[i]) <= (single ? 1e-3 : 1e-9), s.v[i]);
+        const double dual = objectives(fresh).dual;
+        CHECK(std::abs(objectives(s).dual - dual) <= 1e-4 * dual, objectives(s).dual, dual);
+    }
+}
+
 /// Machines that start again with larger bounds have the bits of new ones.
 CASE(restart) {
     const Clouds<double> data(300, 3, 0.5, 1.0);
