@@ -25,8 +25,8 @@ from hingeline import (
 #: Estimators whose tolerance makes decision values agree to about as much. Landmarks of NystroemSVC are all rows.
 MODELS = {
     "SVC": SVC(gamma=0.5, C=2.0, decision_function_shape="ovo"),
-    "SVC, scale": SVC(C=2.0, class_weight="balanced"),
-    "SVC, probability": SVC(gamma=0.5, probability=True, random_state=0),
+    "SVC, scale": SVC(C=2.0, class_weight="balanced", decision_function_shape="ovo"),
+    "SVC, probability": SVC(gamma=0.5, probability=True, random_state=0, decision_function_shape="ovo"),
     "NuSVC": NuSVC(gamma=0.5, nu=0.2, decision_function_shape="ovo", tol=1e-5),
     "SVR": SVR(gamma=0.5, C=2.0),
     "NuSVR": NuSVR(gamma=0.5, C=2.0),

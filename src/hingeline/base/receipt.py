@@ -71,6 +71,18 @@ class Receipt:
         Version of hingeline.
     """
 
+    model: str
+    rows: int
+    ids: int
+    salt: str
+    hashes: list[str]
+    time: str
+    before: str
+    after: str
+    certificate: dict[str, Any]
+    files: dict[str, str]
+    software: str
+
     def __init__(self, content: Mapping[str, Any]) -> None:
         vars(self).update({name: content[name] for name in FIELDS})
 
@@ -244,7 +256,8 @@ def feed(sums: Any, value: Any) -> None:
         return None
     sums.update(f"object {type(value).__name__};".encode())
     if hasattr(value, "fingerprint"):  # kept rows, which are large and do not change
-        return sums.update(value.fingerprint())
+        sums.update(value.fingerprint())
+        return None
     return feed(sums, value.__getstate__())
 
 
@@ -255,7 +268,8 @@ def _feed_array(sums: Any, array: np.ndarray) -> None:
         items = array.ravel().tolist()
         if all(type(one) is str for one in items):
             feed(sums, np.array(list(map(len, items)), dtype=np.int64))
-            return sums.update("".join(items).encode("utf-8", "surrogatepass"))
+            sums.update("".join(items).encode("utf-8", "surrogatepass"))
+            return None
         for one in items:
             feed(sums, one)
         return None

@@ -12,7 +12,7 @@ state.
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -214,7 +214,7 @@ class RetainsRows:
         y: npt.ArrayLike | None = None,
         ids: Ids | None = None,
         sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
+    ) -> Any:
         """Add rows: the model becomes that of all rows, to ``tol``.
 
         Needs ``fit(X, y, ids=...)``. The solution is computed from the present one, and proves itself as after ``fit``.
@@ -241,16 +241,16 @@ class RetainsRows:
             X, names = read_ids(X, ids)
             if names is None:
                 raise ValueError("add needs ids, one id for each row of X.")
-            X, y = self._validate_more(X, y)
+            X, labels = self._validate_more(X, y)
             _require_ids(names, X)
             weight = None if sample_weight is None else self._sample_weights(sample_weight, X)
-            if (kept.y.dtype.kind in "OU") != (y.dtype.kind in "OU"):
+            if (kept.y.dtype.kind in "OU") != (labels.dtype.kind in "OU"):
                 raise ValueError(
-                    f"y has dtype {y.dtype} but the labels of fit have dtype {kept.y.dtype}. Convert y to one type."
+                    f"y has dtype {labels.dtype} but the labels of fit have dtype {kept.y.dtype}. Convert y to one type."
                 )
             X = X.toarray() if sp.issparse(X) and not sp.issparse(kept.X) else X
             rows = np.concatenate([np.arange(len(kept)), np.full(len(names), -1)])
-            more = kept.extend(X, y, weight, names)
+            more = kept.extend(X, labels, weight, names)
             run(self, type(self)._prepare_change, more, rows, callbacks=False, whole=True)
         return self
 
@@ -267,8 +267,8 @@ class RetainsRows:
 
     # ---- what subclasses say --------------------------------------------------------------------------
 
-    def _resume(self, before: Retained, rows: np.ndarray) -> Training:
-        """Training to the rows that are kept now, from the solution for those of `before`.
+    def _resume(self, before: Retained, kept: Retained, rows: np.ndarray) -> Training:
+        """Training to the rows `kept` now, from the solution for those of `before`.
 
         `rows` has the number in `before` of each row kept now, or -1 for rows that were added. Called on a draft, whose
         fitted attributes are those of `before`.
@@ -293,7 +293,7 @@ class RetainsRows:
     def _prepare_change(self, kept: Retained, rows: np.ndarray) -> Training:
         """Training to other rows, for :func:`hingeline.base.fit.run`."""
         before, self._kept = self._require_kept("forget"), kept
-        return self._resume(before, rows)
+        return self._resume(before, kept, rows)
 
 
 def retain(estimator: Any, X: Any, y: np.ndarray, sample_weight: Any, names: list[Id] | None) -> Any:

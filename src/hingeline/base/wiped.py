@@ -24,13 +24,15 @@ def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
         return np.empty(shape, dtype=kind)
     # SciPy copies arrays that have much fewer entries than the array that they are a view of.
     width = kind.itemsize if kind.itemsize in (4, 8) else 1
-    return _core.wiped(size * kind.itemsize // width, width).view(kind).reshape(shape)
+    values: Any = _core.wiped(size * kind.itemsize // width, width)
+    found: np.ndarray = values.view(kind).reshape(shape)
+    return found
 
 
 def copy(values: Any) -> Any:
     """Copy of an array or CSR matrix."""
     if sp.issparse(values):
-        return _csr(values, *(copy(part) for part in (values.data, values.indices, values.indptr)), values.shape)
+        return _csr(values, copy(values.data), copy(values.indices), copy(values.indptr), values.shape)
     out = empty(values.shape, values.dtype)
     out[...] = values
     return out

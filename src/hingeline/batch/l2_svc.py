@@ -14,7 +14,7 @@ from ..base.classifier import CLASSIFIER_RULES, KernelClassifier
 from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.labels import multiply_weights, require_two
-from ..base.retained import Retained, RetainsRows, read_ids, retain, rows_of
+from ..base.retained import Retained, RetainsRows, read_ids, retain
 from ..base.rows import LARGEST
 from ..base.types import ClassWeight, Gamma, Kernel, RowIds, Rows
 from .resume import read_coefficients, set_solution
@@ -252,8 +252,8 @@ class L2SVC(RetainsRows, KernelClassifier):
     def _validate_more(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         return self._validate_rows(X, y, reset=False)
 
-    def _resume(self, before: Retained, rows: np.ndarray) -> L2Training:
-        classes, kept = self.classes_, rows_of(self)
+    def _resume(self, before: Retained, kept: Retained, rows: np.ndarray) -> L2Training:
+        classes = self.classes_
         sizes = read_coefficients(self, before.y)
         self.classes_, codes = np.unique(kept.y, return_inverse=True)
         require_two(self.classes_)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_outlier_detector
 
 from .. import _core
-from ..base.retained import Retained, RetainsRows, retain, rows_of
+from ..base.retained import Retained, RetainsRows, retain
 from ..base.rows import clip_weights
 from ..base.types import Id
 from .engine import EngineEstimator, EngineTraining, keep_slopes
@@ -35,8 +35,7 @@ class OneMachineEstimator(RetainsRows, EngineEstimator):
         set_single_start(training.core, start, len(targets), wanted=dual_init is not None)
         return training
 
-    def _resume(self, before: Retained, rows: np.ndarray) -> OneMachineTraining:
-        kept = rows_of(self)
+    def _resume(self, before: Retained, kept: Retained, rows: np.ndarray) -> OneMachineTraining:
         coefficients = np.zeros((1, len(before)))
         coefficients[0, self.support_] = to_dense(self.dual_coef_)[0]
         solution = Solution(self, before, coefficients)

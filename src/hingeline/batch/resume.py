@@ -57,13 +57,13 @@ class Solution:
         old = rows >= 0
         beta = np.zeros(p.shape)
         beta[:, old] = self.beta[:, rows[old]]
-        known = self.before.slopes is not None and self.before.slopes.shape[0] == len(p)
-        if not known or _kernel_of(self.estimator) != self.kernel:
+        known = self.before.slopes
+        if known is None or len(known) != len(p) or _kernel_of(self.estimator) != self.kernel:
             return beta, None
         slopes = np.empty(p.shape)
         gone = np.ones(len(self.before), dtype=bool)
         gone[rows[old]] = False
-        slopes[:, old] = self.before.slopes[:, rows[old]] + self._sums(X, old, gone)
+        slopes[:, old] = known[:, rows[old]] + self._sums(X, old, gone)
         slopes[:, ~old] = p[:, ~old] - self._sums(X, ~old, np.ones(len(gone), dtype=bool))
         slopes[~present] = 0.0
         return beta, slopes

@@ -16,7 +16,7 @@ from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.labels import choose_classes, multiply_weights, n_pairs, pairs, require_two
 from ..base.platt import wants_probability
-from ..base.retained import Retained, RetainsRows, read_ids, retain, rows_of
+from ..base.retained import Retained, RetainsRows, read_ids, retain
 from ..base.types import ClassWeight, Gamma, Kernel, RandomState, RowIds, Rows
 from ..base.warn import warn
 from .engine import ENGINE_RULES, PENALTY, EngineEstimator, EngineTraining, keep_slopes
@@ -164,8 +164,8 @@ class PairsEstimator(RetainsRows, SvcProbabilities, EngineEstimator, KernelClass
     def _validate_more(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         return self._validate_rows(X, y, reset=False)
 
-    def _resume(self, before: Retained, rows: np.ndarray) -> SvcTraining:
-        classes, kept = self.classes_, rows_of(self)
+    def _resume(self, before: Retained, kept: Retained, rows: np.ndarray) -> SvcTraining:
+        classes = self.classes_
         sizes = read_coefficients(self, before.y)
         solution = Solution(self, before, sizes * self._terms(before.y, classes))
         self.classes_, codes = np.unique(kept.y, return_inverse=True)

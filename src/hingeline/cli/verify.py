@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from pathlib import Path
+from uuid import UUID
 
 from .console import Console
 from .errors import DataError, InputError
@@ -55,13 +57,11 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _readings(word: str) -> list[object]:
+def _readings(word: str) -> list[int | str | UUID]:
     """Ids that may be written as a word."""
-    from contextlib import suppress
-    from uuid import UUID
-
-    found: list[object] = [word]
-    for kind in (int, UUID):
-        with suppress(ValueError):
-            found.append(kind(word))
+    found: list[int | str | UUID] = [word]
+    with suppress(ValueError):
+        found.append(int(word))
+    with suppress(ValueError):
+        found.append(UUID(word))
     return found

@@ -16,7 +16,7 @@ from .._sklearn import callbacks_of
 from ..base import params
 from ..base.fit import run, with_callbacks
 from ..base.labels import WeightedLabels, check_labels, label_column, require_two
-from ..base.retained import Retained, RetainsRows, read_ids, retain, rows_of
+from ..base.retained import Retained, RetainsRows, read_ids, retain
 from ..base.rows import LARGEST, RowEstimator, require_labels
 from ..base.state import snapshot
 from ..base.types import MatrixLike, RowIds
@@ -237,8 +237,8 @@ class LinearEstimator(RetainsRows, RowEstimator):
         lam = 1.0 / self._loss_weight
         return [self._minimiser(problem, lam, own) for problem, own in zip(problems, starts, strict=True)]
 
-    def _resume(self, before: Retained, rows: np.ndarray) -> LinearTraining:
-        classes, names, kept = self._classes(), vars(self).get("feature_names_in_"), rows_of(self)
+    def _resume(self, before: Retained, kept: Retained, rows: np.ndarray) -> LinearTraining:
+        classes, names = self._classes(), vars(self).get("feature_names_in_")
         solution = self._solution(before, rows)
         X, y, problems = self._kept_problems(kept)
         if names is not None:

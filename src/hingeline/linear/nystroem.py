@@ -206,7 +206,7 @@ class NystroemSVC(LinearClassifier):
 
     def _find_landmarks(self, X: Any, codes: np.ndarray, candidates: np.ndarray | None) -> tuple[dict[str, Any], Any]:
         """Fitted attributes of the map and the spectrum behind them. Landmarks of an earlier map stay; see `_stay`."""
-        stay = vars(self).pop("_stay", None)
+        stay = self.__dict__.pop("_stay", None)
         return self.map_._find(X, codes, candidates) if stay is None else self.map_._refill(X, codes, candidates, stay)
 
     def _solution(self, before: Retained, rows: np.ndarray) -> Callable[[], np.ndarray]:
