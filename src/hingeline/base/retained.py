@@ -246,7 +246,8 @@ class RetainsRows:
             weight = None if sample_weight is None else self._sample_weights(sample_weight, X)
             if (kept.y.dtype.kind in "OU") != (labels.dtype.kind in "OU"):
                 raise ValueError(
-                    f"y has dtype {labels.dtype} but the labels of fit have dtype {kept.y.dtype}. Convert y to one type."
+                    f"y has dtype {labels.dtype} but the labels of fit have dtype {kept.y.dtype}. Convert y to "
+                    "one type."
                 )
             X = X.toarray() if sp.issparse(X) and not sp.issparse(kept.X) else X
             rows = np.concatenate([np.arange(len(kept)), np.full(len(names), -1)])
