@@ -7,6 +7,7 @@ names each case before it begins.
 import copy
 import sys
 import warnings
+from inspect import signature
 
 import numpy as np
 import scipy.sparse as sp
@@ -115,6 +116,11 @@ METHODS = ["predict", "decision_function", "predict_proba", "transform", "score_
 LABELLED = ["fit", "partial_fit", "add", "score"]
 
 
+def takes_ids(model):
+    """Whether a fit keeps rows, so that others can be added."""
+    return "ids" in signature(model.fit).parameters
+
+
 def calls_of(model, fitted):
     """Functions of X by name."""
     y = problem()[1]
@@ -124,7 +130,8 @@ def calls_of(model, fitted):
         if hasattr(fitted, name):
             labels = (y,) if takes_labels else ()
             start = model if name == "fit" else fitted
-            found[name] = lambda X, n=name, m=start, more=labels: getattr(copy.deepcopy(m), n)(X, *more)
+            ids = {"ids": range(N)} if name == "add" and takes_ids(model) else {}
+            found[name] = lambda X, n=name, m=start, more=labels, i=ids: getattr(copy.deepcopy(m), n)(X, *more, **i)
     if hasattr(model, "partial_fit") and takes_labels:
         found["first partial_fit"] = lambda X: copy.deepcopy(model).partial_fit(X, y, classes=[0, 1, 2])
     for name in METHODS:
@@ -139,7 +146,8 @@ def estimator_calls(model):
     X, y = problem()
     if "probability" in model.get_params():
         model.set_params(probability=True)
-    fitted = copy.deepcopy(model).fit(sp.csr_matrix(X), y)
+    ids = {"ids": range(N)} if takes_ids(model) else {}
+    fitted = copy.deepcopy(model).fit(sp.csr_matrix(X), y, **ids)
     return calls_of(model, fitted)
 
 
