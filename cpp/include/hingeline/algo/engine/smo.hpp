@@ -108,6 +108,8 @@ template <class T> class Smo {
   private:
     static constexpr double least_curve = 1e-12;  // as LIBSVM
     static constexpr Index poll_every = 256;
+    static constexpr Index stretch = 16;  // violations looked at together
+    static_assert(pass_step % stretch == 0);
 
     template <class Form, class L> SmoEnd pairs(State& s, const Array<Index>& positions, const L& local, double tol,
                                                 Index most, std::vector<SumScratch<T>>& scratch, Interrupt* interrupt) {
@@ -506,6 +508,13 @@ template <class T> class Smo {
             violation[i] = std::max(above + rise[i], -(above + fall[i]));
         }
     }
+    /// Whether one of `stretch` values exceeds a bound. Few stretches do: to branch at every value takes a tenth of the
+    /// time of problems of 1,000 points.
+    static bool any_above(const T* values, T bound) {
+        int any = 0;
+        for (Index i = 0; i < stretch; ++i) any |= values[i] > bound;
+        return any != 0;
+    }
     /// p and the positions without a row that violate most, at most `count` in all.
     void next_violators(Index p, Index count) {
         wanted_.assign(1, p);
@@ -514,18 +523,22 @@ template <class T> class Smo {
         measure_violations(0, 0, split_);
         if (split_ < size_) measure_violations(1, split_, size_);
         violation[p] = 0;
+        for (const Index held : rows_.held()) violation[held] = 0;
         most_.clear();
         T least = 0;
         const auto smaller = [](const auto& a, const auto& b) { return a.first > b.first; };
-        for (Index i = 0; i < size_; ++i) {
-            if (!(violation[i] > least) || rows_.holds(i)) continue;
-            if (most_.size() == count - 1) {
-                std::pop_heap(most_.begin(), most_.end(), smaller);
-                most_.pop_back();
+        for (Index from = 0; from < size_; from += stretch) {
+            if (!any_above(violation + from, least)) continue;
+            for (Index i = from; i < from + stretch; ++i) {  // the padding does not violate
+                if (!(violation[i] > least)) continue;
+                if (most_.size() == count - 1) {
+                    std::pop_heap(most_.begin(), most_.end(), smaller);
+                    most_.pop_back();
+                }
+                most_.emplace_back(violation[i], i);
+                std::push_heap(most_.begin(), most_.end(), smaller);
+                if (most_.size() == count - 1) least = most_.front().first;
             }
-            most_.emplace_back(violation[i], i);
-            std::push_heap(most_.begin(), most_.end(), smaller);
-            if (most_.size() == count - 1) least = most_.front().first;
         }
         for (const auto& one : most_) wanted_.push_back(one.second);
     }

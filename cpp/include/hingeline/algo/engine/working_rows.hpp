@@ -39,6 +39,8 @@ template <class T> class WorkingRows {
         return place<K>(p);
     }
     bool holds(Index p) const { return slot_[p] >= 0; }
+    /// Positions whose rows are held.
+    const Array<Index>& held() const { return held_; }
     /// Number of rows to compute at a time: a block for every thread while there is room for rows that may be needed
     /// later, else as few as is worth a call.
     Index block(Index widest, Index fewest_at_once, Index threads) const {
