@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import zipfile
 from http.client import IncompleteRead
 from pathlib import Path
 from urllib.error import URLError
@@ -281,6 +282,19 @@ def test_not_an_archive(folder):
     with open(folder / "toy.npz", "wb") as stream:
         np.save(stream, DENSE)
     with pytest.raises(ValueError, match=r"toy\.npz .* not an npz archive"):
+        datasets.load("toy")
+
+
+def test_strings_without_bytes(folder):
+    """Any number of them fits a small file."""
+    with zipfile.ZipFile(folder / "toy.npz", "w") as archive:
+        for name, array in {"X": DENSE, "y": LABELS}.items():
+            with archive.open(f"{name}.npy", "w") as stream:
+                np.save(stream, array)
+        with archive.open("class_names.npy", "w") as stream:
+            header = {"descr": "<U0", "fortran_order": False, "shape": (10**15,)}
+            np.lib.format.write_array_header_1_0(stream, header)
+    with pytest.raises(ValueError, match="entries of array 'class_names' have no bytes"):
         datasets.load("toy")
 
 

@@ -124,6 +124,8 @@ def test_damaged_lines_are_computed_again(tmp_path):
         lambda record: record["out"].pop("fit_error"),
         lambda record: record["out"].pop("n_test_samples"),
         lambda record: record["out"].update(fit_time="1"),
+        lambda record: record["out"].update(fit_time=10**400),
+        lambda record: record["out"].update(test_scores=-(10**400)),
         lambda record: record["out"].update(test_scores=None),
         lambda record: record["out"].update(test_scores=[0.5]),
         lambda record: record["out"].update(test_scores={}),
@@ -147,10 +149,41 @@ def test_lines_with_a_right_checksum_and_wrong_fields(change, number, tmp_path):
     assert lines_of(file) == lines
 
 
-def test_scores_of_another_search(tmp_path):
+def hits(estimator, X, y):
+    return float((estimator.predict(X) == y).mean())
+
+
+@pytest.mark.parametrize(
+    ("scoring", "scores"),
+    [
+        (None, {"a": 0.5}),
+        ("f1_macro", {"f1_macro": 0.5}),
+        (["f1_macro", "accuracy"], 0.5),
+        (["f1_macro", "accuracy"], {"accuracy": 0.5}),
+        (["f1_macro", "accuracy"], {"accuracy": 0.5, "f1_macro": 0.5, "a": 0.5}),
+    ],
+)
+def test_scores_of_another_scorer(scoring, scores, tmp_path):
+    """Also if all cells have them."""
     X, y = samples(60)
     file = tmp_path / "journal"
-    search = KernelSearchCV(SVC(), {"C": [0.5, 5.0]}, cv=2, checkpoint=file).fit(X, y)
+    search = KernelSearchCV(SVC(), {"C": [0.5, 5.0]}, cv=2, scoring=scoring, refit=False, checkpoint=file).fit(X, y)
+    lines = lines_of(file)
+    for number in range(1, len(lines)):
+        record = json.loads(lines[number])
+        del record["crc"]
+        record["out"]["test_scores"] = scores
+        lines[number] = line(record)
+    file.write_bytes(b"".join(lines))
+    with pytest.raises(ValueError, match="is not the result of a cell"):
+        search.fit(X, y)
+
+
+def test_scores_of_another_search(tmp_path):
+    """The names of the scores of a function are those of the first cell."""
+    X, y = samples(60)
+    file = tmp_path / "journal"
+    search = KernelSearchCV(SVC(), {"C": [0.5, 5.0]}, cv=2, scoring=hits, checkpoint=file).fit(X, y)
     header, first, *_ = lines_of(file)
     record = json.loads(first)
     del record["crc"]

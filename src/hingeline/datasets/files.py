@@ -157,6 +157,8 @@ def read_content(stream: IO[bytes], name: str, packed: int | None = None) -> Dat
             for key in wanted:
                 if key in content:
                     arrays[key] = np.asarray(content[key])
+                    if not arrays[key].itemsize:  # any number of entries fits a small file
+                        raise ValueError(f"the entries of array {key!r} have no bytes")
         return _assemble(name, arrays)
     except damage as error:
         raise ValueError(f"not a valid data set file: {error}") from error

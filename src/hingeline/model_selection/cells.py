@@ -63,6 +63,8 @@ class CellJournal:
         Fingerprint of the data, the estimator and the scoring.
     train : bool, default=False
         Whether cells have scores of the training rows.
+    names : tuple of str, default=None
+        Names of several scores, in ascending order; empty for one score without a name. None: those of the first cell.
 
     Attributes
     ----------
@@ -70,10 +72,10 @@ class CellJournal:
         Results of the cells, by name.
     """
 
-    def __init__(self, path: Any, identity: str, *, train: bool = False) -> None:
+    def __init__(self, path: Any, identity: str, *, train: bool = False, names: tuple[str, ...] | None = None) -> None:
         self.path = Path(path)
         self.cells: dict[str, dict[str, Any]] = {}
-        self._train = train
+        self._train, self._names = train, names
         self._lock, self._synced, self._process = Lock(), monotonic(), os.getpid()
         message = f"checkpoint={str(path)!r} is in use by another search. Wait for its end or give another file name."
         self._file = lock_file(self.path, message)
@@ -132,8 +134,10 @@ class CellJournal:
         self.cells[name] = out
 
     def _fits(self, out: dict[str, Any]) -> bool:
-        """Whether a result has the same scores as those before."""
-        return not self.cells or _names(out["test_scores"]) == _names(next(iter(self.cells.values()))["test_scores"])
+        """Whether a result has the scores of this search: of its scorer if they are known, else of the first result."""
+        if self._names is None:
+            self._names = _names(out["test_scores"])
+        return _names(out["test_scores"]) == self._names
 
     def add(self, cell: str, out: dict[str, Any]) -> None:
         """Append a finished cell."""
@@ -160,17 +164,22 @@ class CellJournal:
 def _is_result(out: dict[str, Any], train: bool) -> bool:
     """Whether a dictionary has the fields that a search reads."""
     scores = [out.get(name) for name in ("test_scores", *(["train_scores"] if train else []))]
-    numbers = [out.get(name) for name in ("fit_time", "score_time", "n_test_samples")]
+    numbers: list[Any] = [out.get(name) for name in ("fit_time", "score_time", "n_test_samples")]
     for one in scores:
         numbers += list(one.values()) or [None] if isinstance(one, dict) else [one]
     is_complete = "fit_error" in out and out["fit_error"] is None
     same = len({_names(one) for one in scores}) == 1
-    return is_complete and same and all(type(number) in (int, float) for number in numbers)
+    return is_complete and same and all(map(_is_number, numbers))
 
 
-def _names(scores: Any) -> tuple[str, ...] | None:
-    """Names of several scores; None for one score."""
-    return tuple(scores) if isinstance(scores, dict) else None
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number of a search; integers beyond this size, which JSON allows, may fit no double."""
+    return type(value) is float or (type(value) is int and abs(value) < 2**63)
+
+
+def _names(scores: Any) -> tuple[str, ...]:
+    """Names of several scores in ascending order; none for one score."""
+    return tuple(sorted(scores)) if isinstance(scores, dict) else ()
 
 
 def _simplify(value: Any) -> Any:

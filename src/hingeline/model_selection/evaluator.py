@@ -18,7 +18,7 @@ from ..base.warn import warn
 from .cells import CellJournal, fingerprint
 from .loo import ExactLeaveOneOut
 from .pipelines import PipelineKernels, is_kernel_pipeline
-from .scores import needs_answers_only
+from .scores import needs_answers_only, score_names
 from .shared import Cell, SearchData, SharedKernel, counterpart, drop_ineffective
 
 #: Parameters of fit and of scorers that shared training knows.
@@ -70,8 +70,10 @@ class Evaluator:
         self.verbose, self.progress, self.caller = verbose, progress, caller
         self.memory_limit, self.leave_one_out = memory_limit, leave_one_out
         self.shared = self._share_kernels()
-        train = problem.return_train_score
-        self.journal = None if checkpoint is None else CellJournal(checkpoint, self._identity(), train=train)
+        self.journal = None
+        if checkpoint is not None:
+            train, names = problem.return_train_score, score_names(problem.scorer)
+            self.journal = CellJournal(checkpoint, self._identity(), train=train, names=names)
 
     def _identity(self) -> str:
         p = self.problem

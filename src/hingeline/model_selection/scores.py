@@ -56,6 +56,14 @@ class DecidedOutliers(OutlierMixin, BaseEstimator):
         return self.decisions
 
 
+def score_names(scorer: Any) -> tuple[str, ...] | None:
+    """Names of the scores of a scorer in ascending order, none for one score; None if only a call tells."""
+    several = scorers_in(scorer)
+    if several is not None:
+        return tuple(sorted(several))
+    return () if response_methods(scorer) else None
+
+
 def needs_answers_only(scorer: Any) -> bool:
     """Whether a scorer uses nothing of an estimator but its predictions and decision values."""
     parts = scorers_in(scorer)
