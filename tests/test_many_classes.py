@@ -6,10 +6,12 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.svm
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.multiclass import _ovr_decision_function
 
+import hingeline
 from hingeline import (
     L2SVC,
     LASVC,
@@ -166,6 +168,19 @@ def test_machines_that_are_put_away_have_the_bits_of_others():
     assert (np.diff(most.history_["machine"]) >= 0).all()
     # Values within a class are computed once, and not for each pair.
     assert most.n_kernel_evals_ == len(y) * 4 + len(second) * 4**2
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC"])
+def test_small_classes_of_different_weights(name):
+    """The bounds of a pair are those of its own rows; machines with nu start elsewhere. scikit-learn decides."""
+    X, y = classes_problem(92, 4)
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    given = {"gamma": 0.2, "tol": 1e-10} | ({"nu": 0.1} if name == "NuSVC" else {"C": 0.1})
+    ours, theirs = (
+        getattr(module, name)(decision_function_shape="ovo", **given).fit(X, y, sample_weight=weights)
+        for module in (hingeline, sklearn.svm)
+    )
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
 
 
 def test_a_search_over_C_with_many_classes():
