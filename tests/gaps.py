@@ -366,7 +366,7 @@ def _is_whole(model):
 def compare_lasvc(model, problem):
     """Gaps of LASVC: over the expansion, which is that of the support vectors or all rows, or between the two."""
     out = Comparison(model, SOLVER_OPTIONS["tau"] if model.tol is None else model.tol)
-    factors = model.C * problem.factors(model.classes_)
+    factors = problem.factors(model.classes_)
     if model.multi_class == "ovr" and len(model.classes_) > 2:
         coef = np.zeros((len(model.classes_), len(problem.y)))
         coef[:, model.support_] = _dense(model.dual_coef_)
@@ -388,7 +388,7 @@ def compare_lasvc(model, problem):
 
 def _lasvc_gap(model, problem, factors, k, rows, t, beta, whole):
     own = (factors[rows] > 0) & (whole | (beta != 0))
-    t, beta, c = t[own], beta[own], factors[rows][own]
+    t, beta, c = t[own], beta[own], model.effective_C_[k] * factors[rows][own]
     low, high = np.where(t > 0, 0.0, -c), np.where(t > 0, c, 0.0)
     if model.variant == "nc":  # an outlier has a coefficient against its label
         low, high = np.where(t * beta < 0, low - t * c, low), np.where(t * beta < 0, high - t * c, high)

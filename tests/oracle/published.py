@@ -100,12 +100,16 @@ def squared_hinge(K, same, c, v, intercept, sided, eps=EPS):
 
 
 def box(K, t, low, high, beta, b, eps=EPS):
-    """Problem of LASVC over some rows: coefficients between `low` and `high`; the gap for the intercept b."""
+    """Problem of LASVC over some rows: coefficients between `low` and `high`; the gap for the intercept b.
+
+    Gradients 1 - f are held in the precision of the rows, so their errors do not fall with f.
+    """
     outputs, rounding = _outputs(K, beta, eps)
+    rounding += eps * (1 + abs(b))
     g = t - outputs - b
     gap = float((np.maximum(low * g, high * g) - beta * g).sum())
     dual = float(beta @ t) - 0.5 * float(beta @ outputs)
-    return Found(np.nan, gap, dual + gap, rounding + EPS, (rounding + EPS) * (high - low).sum())
+    return Found(np.nan, gap, dual + gap, rounding, rounding * (high - low).sum())
 
 
 def conditions(K, target, low, high, beta, b, total):
