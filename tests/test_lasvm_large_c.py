@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
@@ -80,6 +81,16 @@ def test_lower_bounds_do_not_depend_on_chunks(variant, dtype):
     cut.partial_fit(X[500:], y[500:])
     same(one, cut)
     assert one.effective_C_ == cut.effective_C_
+
+
+def test_few_coefficients_at_lower_bounds_are_no_reason_to_warn():
+    X, y = load_digits(return_X_y=True)
+    model = LASVC(C=10, gamma=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream(model, X / 16, y, range(100, len(y), 100))
+    assert model.effective_C_.min() < 10
+    assert model.score(X / 16, y) > 0.99
 
 
 def test_a_stream_warns_when_bounds_are_lowered_not_after_each_chunk():

@@ -79,23 +79,36 @@ def test_a_label_that_comes_late_meets_the_examples_held(variant, multi_class):
     assert late.n_samples_seen_ == 600
 
 
-# ---- KernelSGDClassifier -------------------------------------------------------------------------------
+# ---- warnings ------------------------------------------------------------------------------------------
 
 
-def warned(X, y, cuts, **options):
+def warned(X, y, cuts, learner=KernelSGDClassifier, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        stream(KernelSGDClassifier(gamma=0.5, **options), X, y, cuts)
-    return [w for w in caught if "random order" in str(w.message)]
+        stream(learner(gamma=0.5, **options), X, y, cuts)
+    return [str(w.message) for w in caught if "random order" in str(w.message)]
 
 
 @pytest.mark.parametrize("cuts", [(), range(1, 1200), range(100, 1200, 100)], ids=["one", "rows", "chunks"])
 def test_a_sorted_stream_of_gradients_warns_once(cuts):
     X, y, _, _ = overlapping(1200)
     (only,) = warned(X, y, cuts)
-    assert "label 0 has been missing for" in str(only.message)
+    assert "label 0 has been missing for" in only
     shuffled = np.random.default_rng(0).permutation(1200)
     assert not warned(X[shuffled], y[shuffled], cuts)
+
+
+@pytest.mark.parametrize("cuts", [(), range(1, 2400, 7), range(100, 2400, 100)], ids=["one", "few", "chunks"])
+def test_lasvc_warns_where_its_sample_is_not_all(cuts):
+    X, y, _, _ = overlapping(2400)
+    (only,) = warned(X, y, cuts, LASVC)
+    assert "label 0 has been missing for" in only and "at most 1,000 of its 1,600 samples" in only
+    enough = {"solver_options": {"max_non_sv": 160}}
+    for options in (enough, {"solver_options": {"clean_period": None}}, {"variant": "full"}):
+        assert not warned(X, y, cuts, LASVC, **options)
+    assert warned(X, y, cuts, LASVC, solver_options={"reprocess": "paper", "max_non_sv": 160})
+    shuffled = np.random.default_rng(0).permutation(2400)
+    assert not warned(X[shuffled], y[shuffled], cuts, LASVC, solver_options={"max_non_sv": 1})
 
 
 def test_rare_labels_in_random_order_do_not_warn():

@@ -114,6 +114,8 @@ void bind_lasvm(nb::module_& m) {
             },
             nb::arg("source"), nb::kw_only(), nb::arg("threads"), "Reduce the gaps in a limited number of steps.")
         .def_prop_ro("n_lowered", [](L& l) { return l.read([](Lasvm& model) { return model.n_lowered(); }); })
+        .def_prop_ro("least_C", [](L& l) { return l.read([](Lasvm& model) { return model.least_C(); }); })
+        .def_prop_ro("n_machines", [](L& l) { return l.read([](Lasvm& model) { return std::ssize(model.machines); }); })
         .def("forget_outside", [](L& l) { l.change([](Lasvm& model, Interrupt*) { model.forget_outside(); }); })
         .def(
             "finish",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,16 +25,17 @@ class LabelRuns:
 
     def __init__(self) -> None:
         self.n_samples = 0
-        self.counts: dict[Any, int] = {}
+        self.counts: Counter[Any] = Counter()
         self.last: dict[Any, int] = {}
 
-    def see(self, y: np.ndarray) -> None:
-        """Take the labels of a chunk."""
-        labels, from_end, counts = np.unique(y[::-1], return_index=True, return_counts=True)
-        self.n_samples += len(y)
-        for label, back, count in zip(labels.tolist(), from_end.tolist(), counts.tolist(), strict=True):
-            self.counts[label] = self.counts.get(label, 0) + count
-            self.last[label] = self.n_samples - back
+    def after(self, y: np.ndarray) -> Self:
+        """The runs after the labels of another chunk."""
+        labels, runs = y.tolist(), type(self)()
+        runs.counts = self.counts.copy()
+        runs.counts.update(labels)
+        runs.n_samples = self.n_samples + len(labels)
+        runs.last = self.last | dict(zip(labels, range(self.n_samples + 1, runs.n_samples + 1), strict=True))
+        return runs
 
     def missing(self) -> list[Any]:
         """Labels that the stream had and has no more."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..base.duration import Work
 from ..base.rows import LARGEST
 from ..base.types import ClassWeight, Gamma, Kernel, RandomState
 from .ensemble import StreamEnsemble
-from .stream import STREAM_RULES, ChunkTraining, FitTraining, StreamClassifier
+from .stream import STREAM_RULES, FitTraining, StreamClassifier
 
 #: Name in the core of each value of `average`.
 MEANS = {False: "none", True: "half", "all": "all"}
@@ -207,9 +206,6 @@ class KernelSGDClassifier(StreamClassifier):
     def _work(self) -> Work:
         return Work(values=0.25, updates=0.8 * self.n_epochs, grows=False)
 
-    def _chunk_training(self, *given: Any) -> SgdChunk:
-        return SgdChunk(self, *given)
-
     def _training(self, X: Any, classes: np.ndarray, codes: np.ndarray, boxes: np.ndarray) -> SgdTraining:
         return SgdTraining(self, X, classes, codes, boxes)
 
@@ -235,6 +231,9 @@ class KernelSGDClassifier(StreamClassifier):
     def _frozen_parameters(self) -> dict[str, Any]:
         return {**super()._frozen_parameters(), "variant": self.variant, "average": self.average}
 
+    def _describe_loss(self, count: int) -> str:
+        return "KernelSGDClassifier forgets what does not come again. Shuffle the samples, or use LASVC."
+
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
         """Factors on the steps."""
         largest = self.C * weights.max(initial=0.0)
@@ -243,25 +242,6 @@ class KernelSGDClassifier(StreamClassifier):
                 f"C times the weights must not exceed {LARGEST:g}. Got {largest:g}; lower C or the weights."
             )
         return weights
-
-
-class SgdChunk(ChunkTraining):
-    """One call of ``partial_fit``, which warns when a label has been missing for too long to be in random order."""
-
-    def advance(self, steps: int | None) -> bool:
-        self.missing_before = self.ensemble.runs.missing()
-        more = super().advance(steps)
-        self.ensemble.runs.see(self.y)
-        return more
-
-    def complaints(self) -> Iterator[str]:
-        missing = self.ensemble.runs.missing()
-        if missing and not self.missing_before:
-            yield (
-                f"The stream is not in random order: label {missing[0]!r} has been missing for "
-                f"{self.ensemble.runs.n_samples - self.ensemble.runs.last[missing[0]]:,} samples. "
-                "KernelSGDClassifier forgets what does not come again. Shuffle the samples, or use LASVC."
-            )
 
 
 class SgdTraining(FitTraining):

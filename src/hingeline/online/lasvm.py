@@ -22,6 +22,9 @@ CHUNK = 4096
 LARGEST_SINGLE = 1e30
 #: Compaction period used when `clean_period` is None.
 SWEEP_PERIOD = 256
+#: While a label is missing from a stream, so many times 'max_non_sv' of its examples are kept. The core has the same
+#: number (algo/lasvm/runs.hpp).
+SAMPLE_FACTOR = 10
 #: Steps after the passes with ``max_iter=-1``, as in LIBSVM: at least this number, and this number for each sample.
 MOST_STEPS, MOST_STEPS_PER_SAMPLE = 10_000_000, 100
 
@@ -153,8 +156,8 @@ class LASVC(StreamClassifier):
         C whose bounds were in force at the end: `C`, or `C` divided by a power of two if the steps could not keep up
         with `C`. Coefficients below these bounds do not depend on it.
     duality_gap_ : ndarray of shape (n_machines,)
-        Duality gap of the problem restricted to the expansion; with `tol` and 'full' or 'lasvm' of the whole
-        problem.
+        Duality gap of the problem with `effective_C_` restricted to the expansion; with `tol` and 'full' or 'lasvm'
+        of the whole problem.
     duality_gap_target_ : ndarray of shape (n_machines,)
         Standard deviation of the gap at the last example, the target of the variants without intercept.
     dual_objective_ : ndarray of shape (n_machines,)
@@ -290,6 +293,16 @@ class LASVC(StreamClassifier):
     def _frozen_parameters(self) -> dict[str, Any]:
         return {**super()._frozen_parameters(), "variant": self.variant}
 
+    def _describe_loss(self, count: int) -> str:
+        options = self._options()
+        kept = options["most_non_sv"] * (1 if options["paper"] else SAMPLE_FACTOR)
+        if self.variant == "full" or count <= kept:
+            return ""
+        return (
+            f"LASVC keeps at most {kept:,} of its {count:,} samples that are not support vectors, which may not make "
+            "up for it. Shuffle the samples, or raise solver_options={'max_non_sv': ...}."
+        )
+
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
         """C times the weights: the bounds of the coefficients."""
         boxes: np.ndarray = self.C * weights
@@ -304,12 +317,12 @@ class LASVC(StreamClassifier):
 
 def describe_lower_bounds(estimator: LASVC, core: Any) -> Iterator[str]:
     """Text about machines whose bounds are lower than C."""
-    n_lowered, C = core.n_lowered, estimator.effective_C_
+    n_lowered = core.n_lowered
     if n_lowered:
         yield (
-            f"C={estimator.C:g} is larger than the steps of one pass can reach in {n_lowered} of {len(C)} machines: "
-            f"they are models for a smaller C, at least {C.min():.2g} (effective_C_). Lower C, scale the features, or "
-            "set tol or solver_options={'reprocess': 'paper'}, which may take much longer."
+            f"C={estimator.C:g} is larger than the steps of one pass can reach in {n_lowered} of {core.n_machines} "
+            f"machines: they are models for a smaller C, at least {core.least_C:.2g} (effective_C_). Lower C, scale "
+            "the features, or set tol or solver_options={'reprocess': 'paper'}, which may take much longer."
         )
 
 
@@ -323,6 +336,7 @@ class LasvmChunk(ChunkTraining):
         return super().advance(steps)
 
     def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         if not self.was_lowered:
             yield from describe_lower_bounds(self.estimator, self.ensemble.core)
 

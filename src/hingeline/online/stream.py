@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -24,8 +25,8 @@ STREAM_RULES = {**CLASSIFIER_RULES, "multi_class": params.one_of("ovo", "ovr")}
 class StreamClassifier(RefusesToForget, ReadsEnsemble, KernelClassifier):
     """Base of the kernel classifiers with :meth:`partial_fit`.
 
-    A subclass has ``multi_class`` among its parameters, and the methods ``_options``, ``_boxes``, ``_ensemble`` and
-    ``_training``.
+    A subclass has ``multi_class`` among its parameters, and the methods ``_options``, ``_boxes``, ``_ensemble``,
+    ``_training`` and ``_describe_loss``.
     """
 
     def _has_rows(self) -> bool:
@@ -104,6 +105,10 @@ class StreamClassifier(RefusesToForget, ReadsEnsemble, KernelClassifier):
         kernel = "a function" if callable(self.kernel) else self.kernel
         return {"kernel": kernel, **{name: getattr(self, name) for name in names}}
 
+    def _describe_loss(self, count: int) -> str:
+        """What the model loses of a label with `count` samples that is missing from a stream; '' for nothing."""
+        raise NotImplementedError
+
     def _chunk_training(self, *given: Any) -> ChunkTraining:
         """One call of ``partial_fit``: the ensemble, X, y, boxes and classes."""
         return ChunkTraining(self, *given)
@@ -157,7 +162,7 @@ class FitTraining(StreamTraining):
 
 
 class ChunkTraining(StreamTraining):
-    """One call of ``partial_fit``."""
+    """One call of ``partial_fit``, which warns when a label has been missing for too long to be in random order."""
 
     def __init__(
         self, estimator: Any, ensemble: StreamEnsemble, X: Any, y: np.ndarray, boxes: np.ndarray, classes: Any
@@ -172,6 +177,7 @@ class ChunkTraining(StreamTraining):
         ensemble, core, y = self.ensemble, self.ensemble.core, self.y
         with ensemble.lock:
             before = ensemble.labels
+            self.runs, self.runs_before = ensemble.runs.after(y), ensemble.runs
             labels, arrivals, codes = ensemble.encode(y, self.classes)
             margins = np.full((len(y), len(labels)), np.nan)
             rows = np.arange(len(y))
@@ -180,7 +186,21 @@ class ChunkTraining(StreamTraining):
             ensemble.expect(margins)
             try:
                 core.learn(self.source, chunk, margins=margins, threads=self.threads)
+                ensemble.runs = self.runs
             finally:
                 n_known = core.n_classes
                 ensemble.labels = labels[:n_known] if n_known > len(before) else before
         return False
+
+    def complaints(self) -> Iterator[str]:
+        """The chunk has been learnt: reading attributes of the model, which allocates, could fail now."""
+        missing = [] if self.runs_before.missing() else self.runs.missing()
+        for label in missing:
+            loss = self.estimator._describe_loss(self.runs.counts[label])
+            if loss:
+                absent = self.runs.n_samples - self.runs.last[label]
+                yield (
+                    f"The stream is not in random order: label {label!r} has been missing for {absent:,} samples. "
+                    + loss
+                )
+                return

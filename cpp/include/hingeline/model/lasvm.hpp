@@ -209,7 +209,13 @@ class Lasvm : public Ensemble<Machine> {
     /// Number of machines whose solution depends on bounds that were lowered.
     Index n_lowered() const {
         return std::count_if(machines.begin(), machines.end(),
-                             [](const Machine& m) { return m.state.n_lowered() > 0; });
+                             [](const Machine& m) { return online::depends_on_share(m.state); });
+    }
+    /// Smallest C whose bounds are in force in a machine.
+    double least_C() const {
+        double share = 1;
+        for (const Machine& m : machines) share = std::min(share, m.state.share);
+        return share * params.C;
     }
     std::size_t kernel_bytes() const {
         std::size_t all = 0;

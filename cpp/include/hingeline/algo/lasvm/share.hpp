@@ -39,6 +39,9 @@ inline constexpr double lag_weight = 0.125;
 /// Steps between measurements of the gap and of the dual objective, which cost about a step.
 inline constexpr Index steps_between_looks = 16;
 
+/// Whether the solution depends on bounds below C: they hold more than a few of the support vectors.
+inline bool depends_on_share(const State& s) { return s.n_lowered() > s.n_support() / few_support; }
+
 /// Steps of the variants without intercept.
 template <class Source> struct Axes {
     Search<Source>& search;
@@ -98,10 +101,7 @@ template <class Source, class Steps> void settle_last(Search<Source>& search, St
     if (search.p.paper || !search.expansion.kernel.restore(s.row)) return;
     search.forget_partners();
     const Index end = s.steps + final_steps * s.visited;
-    const auto few_lowered = [&] {
-        const Index count = s.n_lowered();
-        return count > 0 && count <= s.n_support() / few_support;
-    };
+    const auto few_lowered = [&] { return s.n_lowered() > 0 && !depends_on_share(s); };
     while (reduce_gap(search, steps, final_gap, end - s.steps) && few_lowered())
         if (!steps.set_share(2 * s.share)) return;
     for (int round = 0; round < final_rounds && !search.interrupted(); ++round) {
