@@ -28,6 +28,7 @@ def accuracy(model, order, data, **options):
     return stream(model, X[order], y[order], [500, 1300], **options).score(X_test, y_test)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_sorted_streams_are_learnt_like_shuffled_ones(variant, backwards):

@@ -91,9 +91,10 @@ class LASVC(StreamClassifier):
         - ``'reprocess': 'bounded'``. Steps after each example. 'bounded': at most 8 steps on one or two coefficients,
           until the gap is below its target or steps hardly raise the dual objective. Where they cannot keep up with C,
           the bounds are lowered to those of a smaller C (`effective_C_`), and a ConvergenceWarning says so. While one
-          of two labels is missing from a stream, a sample of its examples is kept. 'paper': the published rules. Steps
-          on one coefficient, until the gap is below its target; their number may grow like C, up to a million for each
-          example. With 'lasvm' two steps for each example.
+          of two labels is missing from a stream, a sample of its examples is kept, and a ConvergenceWarning says if
+          that is not all of them. 'paper': the published rules. Steps on one coefficient, until the gap is below its
+          target; their number may grow like C, up to a million for each example. With 'lasvm' two steps for each
+          example.
         - ``'tau': 1e-3``. Tolerance of these steps: they stop when the extreme gradients differ by at most 'tau'.
         - ``'clean_period': 256``. Number of examples between cleanings of 'nc', 'g' and 'i', which remove examples with
           coefficient zero. None: no cleaning before the end.
@@ -300,7 +301,7 @@ class LASVC(StreamClassifier):
             return ""
         return (
             f"LASVC keeps at most {kept:,} of its {count:,} samples that are not support vectors, which may not make "
-            "up for it. Shuffle the samples, or raise solver_options={'max_non_sv': ...}."
+            "up for it. Shuffle the samples."
         )
 
     def _boxes(self, weights: np.ndarray, dtype: Any) -> np.ndarray:
