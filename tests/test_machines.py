@@ -183,6 +183,27 @@ def test_hostile_problems(seed):
     assert not found["faults"], found
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_class_machines_that_begin_with_a_sample(weighted):
+    """The optimum, and the same bits for any threads and cache."""
+    n = 13_000  # more than four of the smallest working sets
+    X, _ = problem("OneClassSVM", n, 2)
+    weights = np.random.default_rng(1).choice([0.0, 1.0, 2.0], n) if weighted else np.ones(n)
+    model = OneClassSVM(nu=0.1, gamma=0.5).fit(X, sample_weight=weights)
+    beta = model.dual_coef_[0]
+    assert (beta > 0).all() and (beta <= weights[model.support_]).all()
+    np.testing.assert_allclose(beta.sum(), 0.1 * weights.sum(), rtol=1e-9)
+    v = np.zeros(n)
+    v[model.support_] = beta
+    slope, used = -rbf_kernel(X, X[model.support_], gamma=0.5) @ beta, weights > 0
+    violation = slope[used & (v < weights)].max() - slope[used & (v > 0)].min()
+    assert violation <= model.tol * (1 + 1e-2)
+    known = fingerprint(model, X[:10])
+    for other in ({"n_jobs": 2}, {"cache_size": 1}):
+        again = OneClassSVM(nu=0.1, gamma=0.5, **other).fit(X, sample_weight=weights)
+        assert fingerprint(again, X[:10]) == known
+
+
 # ---- laws ----------------------------------------------------------------------------------------------
 
 

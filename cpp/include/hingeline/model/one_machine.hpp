@@ -28,6 +28,7 @@ class OneMachine {
                             : kind == OneKind::nu_svr ? engine::start_nu_svr(rows, of_rows, total, bounds.data())
                                                       : engine::start_one_class(rows, total, bounds.data()));
         state().single = single;
+        sampled_start_ = kind == OneKind::one_class;
     }
 
     static Index n_machines() { return 1; }
@@ -37,6 +38,7 @@ class OneMachine {
         if (values.size() != n_) throw std::invalid_argument("one target per row of the kernel matrix expected");
         values.visit([&](const auto& v) {
             engine::Workspace<std::decay_t<decltype(v)>> work;
+            if (sampled_start_) return learn_from_sample(v, Stop{most, interrupt}, threads, work);
             engine::learn(state(), params, v, Stop{most, interrupt}, threads, work);
         });
         return state().reason == Reason::running || state().reason == Reason::interrupted;
@@ -87,6 +89,7 @@ class OneMachine {
         if (machine != 0 || n != n_) throw std::invalid_argument("a guess names a machine and has one value per row");
         engine::State& s = state();
         if (s.outer > 0) throw std::invalid_argument("a guess comes before the first step");
+        sampled_start_ = false;
         Array<double> values;
         for (Index i = 0; i < s.n(); ++i) values.push_back(beta[s.row[i]]);
         engine::guess(s, values);
@@ -96,6 +99,7 @@ class OneMachine {
         if (machine != 0 || n != n_) throw std::invalid_argument("a start names a machine and has one value per row");
         engine::State& s = state();
         if (s.outer > 0 || s.mirrored) throw std::invalid_argument("a start comes before the first step");
+        sampled_start_ = false;
         Array<double> values, slopes;
         for (Index i = 0; i < s.n(); ++i) values.push_back(beta[s.row[i]]), slopes.push_back(v[s.row[i]]);
         engine::resume(s, std::move(values), std::move(slopes));
@@ -116,6 +120,51 @@ class OneMachine {
 
   private:
     engine::State& state() { return machines_[0]; }
+
+    /// The first call of a one-class machine. LIBSVM starts with the first points at their bounds, whose sums take as
+    /// many kernel values as those of the solution; then nearly all of them leave. Here the solution of a sample comes
+    /// first: its coefficients, and outliers by it until the sum is the fixed one. When interrupted before the first
+    /// step the state is that of LIBSVM's start, and the next call begins again.
+    template <class V>
+    void learn_from_sample(const V& values, const Stop& stop, int threads, engine::Workspace<V>& work) {
+        engine::State& s = state();
+        const Array<double> before = s.beta;
+        begin_from_sample(s, values, stop.interrupt, threads, work);
+        engine::learn(s, params, values, stop, threads, work);
+        sampled_start_ = s.outer == 0 && s.reason == Reason::interrupted;
+        if (sampled_start_) s.beta = before, s.stale = true, s.resumed = false;
+    }
+    template <class V> void begin_from_sample(engine::State& s, const V& values, Interrupt* interrupt, int threads,
+                                              engine::Workspace<V>& work) {
+        constexpr Index thinning = 4;   // with samples of samples, a third of the kernel values of the solution
+        constexpr double fewest = 250;  // support vectors of the sample; fewer make the start slower, not faster
+        const double all = std::accumulate(s.upper.begin(), s.upper.end(), 0.0);
+        const double support = s.total[0] / all * static_cast<double>(s.n() / thinning);  // about
+        if (s.n() < thinning * params.blocks.smallest || !(support >= fewest)) return;
+        std::uint64_t random = 0;
+        Array<Index> chosen(s.n());
+        std::iota(chosen.begin(), chosen.end(), Index{0});
+        engine::shuffle_front(chosen, s.n() / thinning, random);
+        chosen.resize(s.n() / thinning);
+        std::sort(chosen.begin(), chosen.end());
+        Array<Index> rows;
+        Array<double> bounds(n_, 0.0);
+        double part = 0;
+        for (const Index i : chosen) {
+            rows.push_back(s.row[i]);
+            bounds[s.row[i]] = s.upper[i];
+            part += s.upper[i];
+        }
+        engine::State sample = engine::start_one_class(std::move(rows), s.total[0] * (part / all), bounds.data());
+        sample.single = s.single;
+        begin_from_sample(sample, values, interrupt, threads, work);
+        engine::learn(sample, params, values, Stop{std::numeric_limits<Index>::max(), interrupt}, threads, work);
+        if (sample.reason == Reason::interrupted) return;
+        s.kernel_evals += sample.kernel_evals, s.steps += sample.steps;
+        std::fill(s.beta.begin(), s.beta.end(), 0.0);
+        for (Index k = 0; k < chosen.size(); ++k) s.beta[chosen[k]] = sample.beta[k];
+        s.stale = s.resumed = true;
+    }
     Record put_solution() const {
         const engine::State& s = machines_[0];
         Array<double> beta(n_, 0.0);
@@ -137,6 +186,7 @@ class OneMachine {
     }
 
     OneKind kind_;
+    bool sampled_start_ = false;  // the next call begins with a sample
     Index n_;
     Array<engine::State> machines_;  // one
 };
