@@ -108,7 +108,7 @@ template <class T, class S> void machines_case(Index n, Index m, Index machine_c
     CHECK(streamed.diagonal(0, nullptr) == stored.diagonal(0, nullptr));
     CHECK(streamed.curvature(all, targets.data(), 2, nullptr) == stored.curvature(all, targets.data(), 1, nullptr));
     std::vector<dual_descent::State> states;
-    CHECK_THROWS(streamed.descend(all, points.data(), states, {}, 1.0, 0.1, 1, 1, nullptr), std::invalid_argument);
+    CHECK_THROWS(streamed.descend(all, points.data(), states, {}, 1.0, 0.1, 1, 1, 1, nullptr), std::invalid_argument);
 }
 
 CASE(machines_over_kernel_values) {

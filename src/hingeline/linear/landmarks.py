@@ -18,6 +18,7 @@ from scipy.linalg import eigh
 
 from .. import _core
 from .._registry import COMPUTED, MapKernelName, kernel_parameters
+from ..base import wiped
 from ..base.frame import Frame, choose_frame, warn_of_lost_digits
 
 #: Smallest eigenvalue of the landmarks' kernel matrix in the map, as in scikit-learn.
@@ -133,7 +134,7 @@ class Landmarks:
             self.packed.values(_core.Matrix(self.kernel.place(X)), out, threads)
             return out
         for at in self._blocks(X):
-            out[at] = self.kernel.values(X[at], self.rows, threads)
+            out[at] = self.kernel.values(_part(X, at), self.rows, threads)
         return out
 
     def products(self, X: Any, matrix: np.ndarray, threads: int) -> np.ndarray:
@@ -144,14 +145,14 @@ class Landmarks:
             self.packed.map_rows(_core.Matrix(self.kernel.place(X)), matrix, out, threads)
             return out
         for at in self._blocks(X):
-            out[at] = self.kernel.values(X[at], self.rows, threads) @ matrix.T
+            out[at] = self.kernel.values(_part(X, at), self.rows, threads) @ matrix.T
         return out
 
     def coordinates(self, X: Any, B: np.ndarray, threads: int) -> np.ndarray:
         """Kernel values times the transposed B, in double."""
         out = np.empty((X.shape[0], len(B)))
         for at in self._blocks(X):
-            np.matmul(self.values(X[at], threads).astype(np.float64), B.T, out=out[at])
+            np.matmul(self.values(_part(X, at), threads).astype(np.float64), B.T, out=out[at])
         return out
 
     def outputs(self, X: Any, coef: np.ndarray, intercept: np.ndarray, threads: int) -> np.ndarray:
@@ -173,7 +174,7 @@ class Landmarks:
 
 def as_type(X: Any, dtype: Any) -> Any:
     """Rows in a precision, C-contiguous if dense."""
-    return X.astype(dtype) if sp.issparse(X) else np.ascontiguousarray(X, dtype=dtype)
+    return X.astype(dtype, copy=False) if sp.issparse(X) else np.ascontiguousarray(X, dtype=dtype)
 
 
 def narrow(X: Any) -> Any:
@@ -267,3 +268,8 @@ def decompose(landmarks: Landmarks, threads: int) -> Spectrum:
     double = landmarks if landmarks.dtype == np.float64 else Landmarks(landmarks.kernel, landmarks.rows, np.float64)
     values = double.values(as_type(double.rows, np.float64), threads)
     return Spectrum(*eigh((values + values.T) / 2, check_finite=False))
+
+
+def _part(X: Any, at: slice) -> Any:
+    """Rows of a block. SciPy's slices of sparse rows are copies, which must not stay in free memory."""
+    return wiped.take(X, np.arange(at.start, min(at.stop, X.shape[0]))) if sp.issparse(X) else X[at]
