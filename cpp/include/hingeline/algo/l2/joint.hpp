@@ -58,8 +58,9 @@ template <class K> class Joint {
             const Index i = top.at;
             const double g = g_[i], q = q_[i];
             const float kept = std::exchange(single_[i], out);
-            const Index j = op.partner(g_.data(), row(i), {base(), unit(), 1 / q, g / q}, single_.data(), up_.data(),
-                                       down_.data(), width_);
+            const Index best = op.partner(g_.data(), row(i), {base(), unit(), 1 / q, g / q}, single_.data(), up_.data(),
+                                          down_.data(), width_);
+            const Index j = best == i ? -1 : best;  // i, where no other gains anything
             single_[i] = kept;
             const auto [a, b] = j < 0 ? Change{within(i, g / q), 0.0} : best_change(i, j);
             if (beta_[i] + a == beta_[i] && (j < 0 || beta_[j] + b == beta_[j])) break;  // in rounding errors
