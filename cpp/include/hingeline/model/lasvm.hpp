@@ -326,15 +326,15 @@ class Lasvm : public Ensemble<Machine> {
             Array<Index> where;
             const auto some = examples(m, chunk, first, from, to, where);
             const MarginColumn z(margins, machines[m], chunk, where);
-            Index before = search.s.visited;
+            const Index before = search.s.visited + std::ssize(held[m]);
             try {
                 Array<double> unused(held[m].size());
                 if (!held[m].empty()) learn_in_order(search, held[m], known, evicts, unused.data());
-                before = search.s.visited;
-                learn_in_order(search, some, known, evicts, z.data());
+                if (search.s.visited == before) learn_in_order(search, some, known, evicts, z.data());
             } catch (const Interrupted&) {  // by a kernel function; the poll stops the other machines
             }
-            const Index visited = search.s.visited - before;
+            // None, if interrupted while it learnt from examples that others hold.
+            const Index visited = std::max<Index>(search.s.visited - before, 0);
             reached[m] = visited < some.size() ? where[visited] : to;
         });
         return reached.empty() ? to : *std::min_element(reached.begin(), reached.end());
