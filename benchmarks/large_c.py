@@ -211,7 +211,7 @@ def main() -> int:
     head = ["", *(f"C = {C:g}" for C in CS), "ms at C = 1", "slowest C / C = 1"]
     text = (
         "# LASVC over C, and streams sorted by class\n\n"
-        "Made by `python -m benchmarks.large_c`, defaults but for `variant`, C and gamma; CPU times.\n\n"
+        "Made by `python -m benchmarks.large_c`, default parameters except `variant`, C and gamma; CPU times.\n\n"
         + machine_lines(machine(), args.threads)
         + f"\n\n## C\n\nTest accuracy in %, mean and least of {SEEDS} orders of {ROWS:,} training rows, up to {ROWS:,} "
         f"test rows; of the rule of the paper, `{{'reprocess': 'paper'}}`, of {PAPER_SEEDS}. In brackets: the "
