@@ -292,10 +292,11 @@ def _compare_dual(out, k, dual, beta, levels):
     found = published.kernel_machine(dual, beta, levels)
     if not isinstance(out.model, NuSVR) or kernel_machines.cancelled(dual, beta) <= 1e-9 * dual.total.max():
         out.violation(violation, found)  # no row has a positive and a negative part
-    # NuSVC: a margin that is too small for `tol` is replaced, and the levels cannot be read from the model.
+    # NuSVC: a margin that is too small for `tol` is replaced, and the levels cannot be read from the model. What
+    # replaces it has the errors of the objective, of slopes in single precision if training was cut short.
     margin = 0.5 * (levels[1] - levels[0]) if isinstance(out.model, NuSVC) else np.inf
     least = -2 * kernel_machines.objective(dual, beta) / max(np.abs(dual.total).sum(), 1e-300)
-    if margin > least * (1 + 1e-6) + found.rounding and abs(margin - 1) > 1e-9:
+    if margin > least * (1 + 1e-4) + found.rounding and abs(margin - 1) > 1e-9:
         out.gap(gap, found)
     else:
         slack = OF_TOL * out.tol * min(1.0, abs(found.objective)) + found.gap_rounding

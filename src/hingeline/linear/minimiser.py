@@ -390,13 +390,13 @@ class Minimiser:
             self._solver = Conjugate(self.source, smaller, cap=cap, choose_rows=choose)
         return self._solver
 
-    def _choose_rows(self, machine: int) -> tuple[np.ndarray, Callable[[], Any]]:
-        """Rows with curvature of a machine, and a function that returns the longest of them."""
+    def _choose_rows(self, machine: int) -> tuple[np.ndarray, Callable[[], Any], float]:
+        """Rows with curvature of a machine, a function that returns the longest of them, and entries of a row."""
         rows = cast(MemoryRows, self.problem.rows)
         weights = np.abs(rows.weights[machine])
         pulls = np.abs(self.multipliers(machine))
         active = np.flatnonzero((pulls > 0) & (pulls < self.shape.clip.high * weights))
-        return active, lambda: rows.longest(active, weights, MOST_LONG)
+        return active, lambda: rows.longest(active, weights, MOST_LONG), rows.entries_per_row
 
     def _sketch(self) -> tuple[int, bool]:
         """One row in how many makes up the Hessian, and whether such a sketch only preconditions (it is thin)."""

@@ -24,6 +24,10 @@ MOST_STEPS, STEPS_PER_ROW = 5000, 20
 FORCING = 0.1
 #: Conjugate gradient steps for one system that are many.
 MANY_STEPS = 40
+#: Time for an entry of a dense matrix, relative to one of a sparse matrix, whose place is read too.
+DENSE_ENTRY = 0.2
+#: In place of a number of steps: the preconditioner of long rows does not pay for a machine.
+NEVER = np.inf
 #: A sketched Hessian must bring the gap down to `SKETCHED_FALL` of its value once the set of active rows has settled,
 #: that is when it changes by at most the share `SETTLED`.
 SKETCHED_FALL, SETTLED = 0.1, 0.01
@@ -225,10 +229,16 @@ class LongRows:
         Penalty.
     diagonal : ndarray of shape (length,)
         Diagonal of the Hessian.
+    entries : float
+        Entries of a row on average.
     """
 
-    def __init__(self, Z: Any, active: np.ndarray, lam: float, diagonal: np.ndarray) -> None:
+    def __init__(self, Z: Any, active: np.ndarray, lam: float, diagonal: np.ndarray, entries: float) -> None:
         self.active, self.lam = active, lam
+        self.fresh = True  # no system was solved with it
+        own_entries = Z.nnz if sp.issparse(Z) else Z.size
+        #: Time of an application, in products of the Hessian and a vector.
+        self.cost = (own_entries + 0.5 * DENSE_ENTRY * Z.shape[0] ** 2) / max(entries * len(active), 1.0)
         own = np.asarray((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum(axis=0)).ravel()
         self.root = (lam * (lam + np.maximum(diagonal - own, 0.0))) ** -0.25
         self.Z = Z @ sp.diags(self.root)
@@ -250,7 +260,8 @@ class Conjugate(Solver):
 
     The preconditioner is the square root of the Hessian's diagonal at the first point, half way between none and the
     diagonal itself. Of the three it is the fastest or nearly so, for text and for other rows. Machines for which a
-    system took `MANY_STEPS` get another preconditioner, :class:`LongRows`.
+    system took `MANY_STEPS` get another preconditioner, :class:`LongRows`, and lose it again if the
+    first system with it takes longer than that one, for the same fall of the residual.
 
     Parameters
     ----------
@@ -261,8 +272,8 @@ class Conjugate(Solver):
     cap : int or None
         Steps of the first system at most.
     choose_rows : callable, default=None
-        Rows with curvature of a machine, and a function that returns the longest of them; None: rows are not in
-        memory.
+        Rows with curvature of a machine, a function that returns the longest of them, and the entries of a row on
+        average; None: rows are not in memory.
     """
 
     def __init__(
@@ -271,11 +282,12 @@ class Conjugate(Solver):
         smaller: int,
         *,
         cap: int | None,
-        choose_rows: Callable[[int], tuple[np.ndarray, Callable[[], Any]]] | None = None,
+        choose_rows: Callable[[int], tuple[np.ndarray, Callable[[], Any], float]] | None = None,
     ) -> None:
         self.source = source
         self.choose_rows = choose_rows
-        self.slow: set[int] = set()  # machines for which a system took many steps
+        #: Of machines for which a system took many steps without long rows: steps for a fall of its residual by e.
+        self.slow: dict[int, float] = {}
         self.long_rows: dict[int, LongRows] = {}
         self.most = min(MOST_STEPS, 100 + STEPS_PER_ROW * smaller)
         self.cap = cap
@@ -309,17 +321,26 @@ class Conjugate(Solver):
             return out
 
         steps, counts = conjugate_gradients(self.source, which, lam, gradient, goal, smooth, cap)
-        self.slow.update(which[counts >= MANY_STEPS].tolist())
+        folds = np.log(np.maximum(np.sqrt(inner(gradient, gradient)) / goal, np.e))
+        for i, (machine, count, own) in enumerate(zip(which.tolist(), counts.tolist(), long_rows, strict=True)):
+            if own is None and count >= MANY_STEPS:
+                self.slow.setdefault(machine, count / folds[i])
+            elif own is not None and own.fresh and count * (1 + own.cost) > self.slow[machine] * folds[i]:
+                self.slow[machine] = NEVER
+                self.long_rows.pop(machine)
+            elif own is not None:
+                own.fresh = False
         return steps
 
     def _long_rows_of(self, machine: int, lam: float) -> LongRows | None:
         """The preconditioner of a machine whose systems take many steps."""
-        if machine not in self.slow or self.choose_rows is None:
+        if self.slow.get(machine, NEVER) == NEVER or self.choose_rows is None:
             return None
         known = self.long_rows.get(machine)
-        active, choose = self.choose_rows(machine)
+        active, choose, entries = self.choose_rows(machine)
         if known is None or known.lam != lam or known.is_stale(active):
-            known = self.long_rows[machine] = LongRows(choose(), active, lam, self.source.diagonal(machine))
+            known = LongRows(choose(), active, lam, self.source.diagonal(machine), entries)
+            self.long_rows[machine] = known
         return known
 
 
