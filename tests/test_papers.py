@@ -80,6 +80,18 @@ def test_every_file_and_symbol_exists(column):
         assert not symbol or defines(found[0], symbol), name
 
 
+def test_labels_of_corrections_are_rows_of_the_mathematics():
+    """Every label of a line is a row of one page, and every row of these pages has a line."""
+    rows = [
+        label
+        for page in ("lasvm", "incremental", "finite_newton", "kernel_sgd", "ollawv")
+        for label in re.findall(r"^\| ([NIMOT]\d+) \|", (ROOT / "docs" / "math" / f"{page}.md").read_text(), re.MULTILINE)
+    ]
+    assert len(rows) == len(set(rows)) == 45
+    used = {label for *_, found in paper_rows() for label in re.findall(r"\b[NIMOT]\d+\b", found)}
+    assert used == set(rows)
+
+
 def test_unknown_symbols_are_noticed():
     assert defines("benchmarks/claims.py", "rounds_to")
     assert defines("cpp/include/hingeline/algo/lasvm/search.hpp", "clean")

@@ -24,17 +24,8 @@ def load(name: str) -> tuple[Any, np.ndarray]:
     X, y = source.X, source.y
     if name == "intrusion":
         return _intrusion(X), np.where(y == 0, 0, 1)
-    if name == "web":
-        first = _distinct(X, y)
-        X, y = X[first], y[first]
     # A sparse set has features of at least 0, and a 0 in each: division by the largest value is the same map.
     return (MaxAbsScaler().fit_transform(X) if sparse.issparse(X) else minmax_scale(X)), y
-
-
-def _distinct(X: Any, y: np.ndarray) -> np.ndarray:
-    """The first of equal rows with equal labels."""
-    rows = np.column_stack([X.toarray(), y])
-    return np.sort(np.unique(rows, axis=0, return_index=True)[1])
 
 
 def _intrusion(X: np.ndarray) -> np.ndarray:

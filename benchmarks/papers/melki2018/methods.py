@@ -15,18 +15,24 @@ from sklearn.tree import DecisionTreeClassifier
 
 from hingeline import L2SVC, SVC, WorstViolatorSVC
 
-from .settings import MARGIN, MNSVM, NNISDA, OLLAWV, SEARCHED, SEED, SOLVERS, SVC_
+from .settings import CAPPED, HALF, MARGIN, MNSVM, NNISDA, OLLAWV, OPTIMUM, SEARCHED, SEED, SOLVERS, SVC_
 
 BINS = 10
 MACHINES = {
     OLLAWV: WorstViolatorSVC,
+    CAPPED: WorstViolatorSVC,
     SEARCHED: WorstViolatorSVC,
+    OPTIMUM: L2SVC,
     NNISDA: L2SVC,
     MNSVM: L2SVC,
     SVC_: SVC,
 }
 #: Parameters that are not searched, other than the defaults.
-FIXED = {OLLAWV: {"margin": MARGIN}, **{method: {"solver": solver} for method, solver in SOLVERS.items()}}
+FIXED = {
+    OLLAWV: {"margin": MARGIN},
+    CAPPED: {"margin": MARGIN, "cap": HALF},
+    **{method: {"solver": solver} for method, solver in SOLVERS.items()},
+}
 
 
 def make(method: str, n_jobs: int, **cell: Any) -> BaseEstimator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Iterator
 from functools import partial
@@ -44,6 +45,23 @@ def nested(name: str, method: str, fold: int, n_jobs: int) -> dict[str, Any]:
     if method in MACHINES:
         told["n_support"] = len(model.support_)
     return told
+
+
+def limited(name: str, method: str, n_jobs: int) -> dict[str, Any]:
+    """CPU seconds of the first outer fold by the steps of a paper; stopped after settings.LIMIT."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, settings.LIMIT)
+    try:
+        return {"seconds": nested(name, method, 0, n_jobs)["seconds"], "finished": True}
+    except TimeoutError:
+        return {"seconds": float(settings.LIMIT), "finished": False}
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _search(
