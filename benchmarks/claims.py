@@ -17,6 +17,9 @@ claims.txt ties the numbers of a section, from its heading to the next one, to t
   beginning; the second column of a name is ``NAME (2)``. ``A to B``: the smallest and the largest cell. ``< A``: all
   cells are less.
 - ``"WORDS" -> VALUE``: these words are in the file, and their first number rounds to the value; ``"WORDS"``: they are.
+- ``= ITEM <- ROW | COLUMN; ROW | COLUMN``: the verdict on an item of a paper, computed from cells that say yes, tie or
+  no: "agrees" if all say yes, else "differs". The last cell of the line with this item must begin with it (after
+  "corrected ...:"). A column ``*`` is all columns.
 - ``from SOURCE``: numbers of no result file, and the file or module that makes them.
 
 Every value must be in the section. In STRICT pages every measured number must be tied: cells of tables (except the
@@ -101,6 +104,24 @@ def cells(page: list[Section], section: str, row: str, column: str) -> list[floa
     return [first_number(text) for _, _, text in found]
 
 
+def verdict(page: list[Section], section: str, cells_named: str) -> str:
+    """'agrees' if all cells named say yes, else 'differs'."""
+    words: list[str] = []
+    for part in cells_named.split("; "):
+        row, _, column = part.rpartition(" | ")
+        chosen = [s for s in page if s.heading.startswith(section)]
+        found = [
+            text
+            for s in chosen
+            for _, name, text in _of_row(s, row)
+            if (column in (name, "*")) and text in ("yes", "tie", "no")
+        ]
+        if not found:
+            raise Mistake(f"no verdict: section {section!r}, row {row!r}, column {column!r}")
+        words += found
+    return "agrees" if set(words) == {"yes"} else "differs"
+
+
 def _of_row(section: Section, row: str) -> list[tuple[str, str, str]]:
     exact = [cell for cell in section.cells if cell[0] == row]
     return exact or [cell for cell in section.cells if cell[0].startswith(row)]
@@ -148,6 +169,9 @@ def tied(lines: list[str]) -> Iterator[tuple[str, str | Mistake]]:
                 name, _, section = line[2:].partition(" # ")
                 text = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
                 page = sections(text)
+            elif line.startswith("= "):
+                item, _, named = line[2:].partition(" <- ")
+                yield line, f"= {item}: {verdict(page, section, named)}"
             elif line.startswith("from "):
                 _check_source(line[5:])
                 yield line, ""
@@ -210,6 +234,9 @@ def mistakes(text: str, ties: dict[str, list[str]], strict: str | None = None) -
         for line, value in tied(ties.get(heading, [])):
             if isinstance(value, Mistake):
                 yield f"{line}: {value}"
+            elif value.startswith("= "):
+                if not _judged(part, *value[2:].rsplit(": ", 1)):
+                    yield f"{line}: the item must say {value.rsplit(': ', 1)[1]!r}"
             elif value and not _shown(value, shown):
                 yield f"{line}: {value} is not in the section {heading!r}"
             else:
@@ -228,6 +255,13 @@ def _plain(text: str) -> str:
 
 def _shown(value: str, text: str) -> bool:
     return any(match.group() == value for match in _NUMBER.finditer(text))
+
+
+def _judged(text: str, item: str, word: str) -> bool:
+    """Whether the last cell of the line with this item begins with the verdict, or has it after what is corrected."""
+    lines = [line for line in text.splitlines() if f"| {item}" in line]
+    found = [line.strip("| ").rsplit(" | ", 1)[-1] for line in lines]
+    return len(found) == 1 and re.match(rf"(corrected[^.]*?[:;] )?{word}\b", found[0]) is not None
 
 
 def _loose(text: str, values: list[str]) -> Iterator[str]:

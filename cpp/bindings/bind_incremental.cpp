@@ -21,15 +21,17 @@ void bind_incremental(nb::module_& m) {
          nb::arg("problem"), nb::kw_only(), nb::arg("C"), nb::arg("nu"))
         .def(
             "configure",
-            [](L& l, Index window, bool oldest, bool by_class, std::size_t cache_bytes) {
+            [](L& l, Index window, bool oldest, bool by_class, bool by_path, std::size_t cache_bytes) {
                 l.configure([&](Incremental& model) {
                     model.model.window = window;
                     model.model.rule = oldest ? incremental::Rule::oldest : incremental::Rule::relevance;
                     model.model.scope = by_class ? incremental::Scope::each_class : incremental::Scope::all;
+                    model.model.by_path = by_path;
                     model.cache_bytes = cache_bytes;
                 });
             },
-            nb::kw_only(), nb::arg("window"), nb::arg("oldest"), nb::arg("by_class"), nb::arg("cache_bytes"),
+            nb::kw_only(), nb::arg("window"), nb::arg("oldest"), nb::arg("by_class"), nb::arg("by_path"),
+            nb::arg("cache_bytes"),
             "Options of the next call.")
         .def(
             "learn",
@@ -93,6 +95,7 @@ void bind_incremental(nb::module_& m) {
                 }));
             },
             nb::arg("source"), nb::kw_only(), nb::arg("threads"))
+        .def("events", [](L& l) { return l.read([](Incremental& model) { return to_dict(model.events()); }); })
         .def("points", [](L& l) { return l.read([](Incremental& model) { return to_dict(model.points()); }); })
         .def(
             "take",

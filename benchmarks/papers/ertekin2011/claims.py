@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.writing import table
 
+from . import curves
 from .published import METRICS
 from .settings import METHODS, SETS, Set
 from .summary import Cell, Summary, cell_of
@@ -57,6 +58,21 @@ def claims(summary: Summary) -> str:
         for claim in CLAIMS
     ]
     return table(["claim", *(data.title for data in SETS.values())], rows)
+
+
+def of_figures(_: Summary) -> str:
+    """Claims about figures 4 to 8."""
+    return curves.claims()
+
+
+def of_s(_: Summary) -> str:
+    """Values of s that are better than -1."""
+    return curves.better()
+
+
+def along_the_way(_: Summary) -> str:
+    """What the claims about figure 4 are judged by."""
+    return curves.details()
 
 
 def _verdict(summary: Summary, claim: Claim, data: Set) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.papers.data import stored
+from benchmarks.papers.data import smoothed, stored
 
 from .settings import Set
 
@@ -44,7 +44,8 @@ def split(data: Set, seed: int) -> Split:
     else:
         order = random.permutation(len(y))
         train, test = order[: data.split[0]], order[data.split[0] : sum(data.split)]
-    X, X_test = (source.X[rows] * data.scale for rows in (train, test))
+    images = smoothed(source.X) if data.images == "smoothed" else source.X
+    X, X_test = (images[rows] * data.scale for rows in (train, test))
     y, y_test = y[train].copy(), y[test]
     if data.flips:
         wrong = random.choice(len(y), round(data.flips * len(y)), replace=False)

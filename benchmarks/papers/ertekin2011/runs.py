@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -96,6 +97,22 @@ def warm(name: str, s: float, warm_sv: int, seed: int, n_jobs: int) -> dict[str,
     data = split(known, seed if known.is_random else 0)
     model = _model(known, METHODS["i"], s, seed, n_jobs).set_params(solver_options=_published(warm_sv=warm_sv))
     return _fit(model, known, data)
+
+
+def unpublished(name: str, n_jobs: int, **options: int) -> dict[str, Any]:
+    """LASVM-NC with these solver options."""
+    known = SETS[name]
+    model = _model(known, METHODS["nc"], S, 0, n_jobs).set_params(solver_options=_published(**options))
+    return _fit(model, known, split(known, 0))
+
+
+def reading(name: str, C: float, method: str, seed: int, n_jobs: int) -> dict[str, Any]:
+    """A method on USPS with smoothed images, a random split of the published sizes, and this C."""
+    known = replace(SETS[name], C=C, split=SETS[name].published, images="smoothed")
+    data = split(known, seed)
+    if METHODS[method].variant is None:
+        return _libsvm(known, data)
+    return _fit(_model(known, METHODS[method], S, seed, n_jobs), known, data)
 
 
 def pool(name: str, size: int | None, seed: int, n_jobs: int) -> dict[str, Any]:

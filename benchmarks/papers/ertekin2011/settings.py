@@ -23,6 +23,11 @@ S = -1.0
 WARM_SETS = {"adult": 5, "banana": 10, "usps-n": 10}
 WARM_S = (-1.0, -0.5, -0.1)
 WARM_SV = (0, 100)
+#: Supplement: LASVM-NC on Adult with other values of what is not published. Defaults: 256, 100, 100.
+UNPUBLISHED = {"clean_period": (64, 256, 1024), "max_non_sv": (0, 100, 1000), "warm_sv": (0, 100, 1000)}
+#: Supplement: USPS with smoothed images and random splits of the published sizes: runs, and values of C.
+READING_RUNS = 5
+READING_CS = {"usps": (1, 10, 1000), "usps-n": (1,)}
 #: Section 8.1: LASVM-G asks for the label nearest to the boundary among so many random rows (None: all; 1: random).
 #: Sets, runs, and numbers of labels at which the model is tested. None of them is published.
 POOLS = (1, 59, None)
@@ -56,8 +61,9 @@ class Set:
     """A data set as the paper uses it.
 
     `positive`: this label against the rest; None: labels are -1 and 1. `split`: training and test rows drawn at
-    random, None: the published split. `flips`: fraction of the training labels that are changed. `dense`: whether LASVC
-    gets dense rows. `large`: fewer runs of what is slow. `published`: rows of the paper's training and test part.
+    random, None: the published split. `images`: of USPS, "original" or "smoothed". `flips`: fraction of the training
+    labels that are changed. `dense`: whether LASVC gets dense rows. `large`: fewer runs of what is slow. `published`:
+    rows of the paper's training and test part.
     """
 
     name: str
@@ -72,6 +78,7 @@ class Set:
     flips: float = 0.0
     dense: bool = True
     large: bool = False
+    images: str = "original"
 
     @property
     def is_random(self) -> bool:
@@ -168,7 +175,26 @@ def jobs(quick: bool) -> list[Job]:
         Job("pool", {"name": name, "size": size, "seed": k}, more={"protocol": PROTOCOL, "labels": POOL_LABELS})
         for name, size, k in product(POOL_SETS, POOLS, range(1 if quick else POOL_RUNS))
     ]
-    return [*found, *gaps, *warm, *pools, Job("usps_readings", {}, "scikit-learn", more={"cases": USPS_READINGS})]
+    return [
+        *found,
+        *gaps,
+        *warm,
+        *pools,
+        *_supplement(quick),
+        Job("usps_readings", {}, "scikit-learn", more={"cases": USPS_READINGS}),
+    ]
+
+
+def _supplement(quick: bool) -> list[Job]:
+    options = [dict(zip(UNPUBLISHED, values, strict=True)) for values in product(*UNPUBLISHED.values())]
+    found = [] if quick else [Job("unpublished", {"name": "adult", **cell}, kept=True) for cell in options]
+    return found + [
+        Job("reading", {"name": name, "C": float(C), "method": method, "seed": seed}, kept=True)
+        for name, Cs in READING_CS.items()
+        for C in Cs
+        for method in METHODS
+        for seed in range(1 if quick else READING_RUNS)
+    ]
 
 
 def single_pass(data: Set, method: Method) -> bool:
@@ -183,7 +209,7 @@ def cache_mb(data: Set, method: Method) -> int:
 def _train(data: Set, method: Method, s: float, seed: int) -> Job:
     more = {
         "protocol": PROTOCOL,
-        "data": {k: v for k, v in vars(data).items() if k not in ("title", "published", "large")},
+        "data": {k: v for k, v in vars(data).items() if k not in ("title", "published", "large", "images")},
         "options": {k: v for k, v in vars(method).items() if k not in ("title", "published")},
         "cache_mb": cache_mb(data, method),
         "checkpoints": CHECKPOINTS if method.has_curve and s == S else (),

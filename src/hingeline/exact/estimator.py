@@ -157,11 +157,17 @@ class IncrementalEstimator(ReadsEnsemble, KernelEstimator):
         """Whether there is a window for each class."""
         return False
 
+    @property
+    def _by_path(self) -> bool:
+        """Whether points follow the path of the paper instead of changing sets at a time."""
+        return False
+
     def _configure(self, ensemble: ExactEnsemble) -> None:
         ensemble.core.configure(
             window=int(self.window or 0),
             oldest=self.window_rule == "oldest",
             by_class=self._window_by_class,
+            by_path=self._by_path,
             cache_bytes=int(self.cache_size * 2**20),
         )
 

@@ -70,6 +70,10 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
     window_scope : {'all', 'class'}, default='all'
         What `window` counts: all points together, or the points of each class. With 'class' a point can only remove
         another one of its own class, so no class is lost and the model holds up to `window` points of each.
+    solver : {'auto', 'path'}, default='auto'
+        How points come and leave: whole sets of points change at a time, which takes few passes over the data ('auto'),
+        or each point follows Algorithm 1 of the paper, one event after another ('path'). The optimum is the same.
+        'path' is there to study the algorithm (`events_`); it takes several times as long. It may be set at any time.
     probability : bool, default=False
         Whether there is :meth:`predict_proba`. Its sigmoids are fitted to the leave-one-out decision values, at the
         first call after the model has changed. It may be set at any time.
@@ -100,6 +104,10 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         Weights of the features, with a linear kernel only.
     n_iter_ : ndarray of shape (n_machines,)
         Number of minor steps: changes of direction on the way between optima.
+    events_ : ndarray of shape (n_events, 3)
+        With ``solver='path'``: events of the last point that came or left (after :meth:`set_C`: of the whole path), in
+        their order. Columns: machine, number of the point, set that it joined: 0 (coefficient zero), 1 (margin) or 2
+        (coefficient at its bound). An event of the moving point itself is the last one of its machine.
     n_margin_ : ndarray of shape (n_machines,)
         Number of points exactly on the margin; 0 if the system of these points is singular.
     n_refinements_, n_corrections_, n_rebuilds_, n_restarts_ : ndarray of shape (n_machines,)
@@ -173,6 +181,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         window: int | None = None,
         window_rule: Literal["oldest", "relevance"] = "oldest",
         window_scope: Literal["all", "class"] = "all",
+        solver: Literal["auto", "path"] = "auto",
         probability: bool = False,
         cache_size: float = 1024,
         n_jobs: int | None = None,
@@ -183,6 +192,7 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         "C": params.real(above=0.0, most=LARGEST),
         **INCREMENTAL_RULES,
         "window_scope": params.one_of("all", "class"),
+        "solver": params.one_of("auto", "path"),
         "class_weight": params.one_of("balanced") | params.mapping() | params.nothing(),
         "probability": params.boolean(),
     }
@@ -496,6 +506,17 @@ class IncrementalSVC(IncrementalEstimator, PlattClassifier, KernelClassifier):
         )
         self._configure(ensemble)
         return ensemble
+
+    @property
+    def _by_path(self) -> bool:
+        return self.solver == "path"
+
+    @property
+    def events_(self) -> np.ndarray:
+        """Events of the last operation on the path."""
+        check_is_fitted(self, "_model")
+        found = self._model.core.events()
+        return np.column_stack([found[name] for name in ("machine", "point", "set")]).astype(np.int64)
 
     @property
     def _window_by_class(self) -> bool:

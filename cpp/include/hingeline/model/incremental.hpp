@@ -250,6 +250,21 @@ class Incremental {
         out.put("bytes_touched", bytes);
         return out;
     }
+    /// Events on the path of the last operation: machine, number of the point, set.
+    Record events() const {
+        Record out;
+        Numeric<Index> machine, point, set;
+        const Array<Index> by_class = order();
+        for (Index m = 0; m < std::ssize(by_class); ++m)
+            for (const Passage& e : model.units[by_class[m]].state.events) {
+                machine.values.push_back(m), point.values.push_back(e.serial);
+                set.values.push_back(static_cast<Index>(e.set));
+            }
+        out.put("machine", std::move(machine));
+        out.put("point", std::move(point));
+        out.put("set", std::move(set));
+        return out;
+    }
     /// Serials, classes and weights of the points held, in the order of the rows.
     Record points() const {
         Record out;

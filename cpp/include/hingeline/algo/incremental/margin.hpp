@@ -70,6 +70,8 @@ template <class Source> struct Margin {
         return pass_ops<double>().inner(row(c), s[line::alpha], padded(s.n)) + s.mu - s[line::p][c];
     }
     /// Whether the point at a came before the point at b; breaks ties.
+    /// Number of a point in the order of arrival.
+    Index serial(Index k) const { return points.serial[k]; }
     bool earlier(Index a, Index b) const { return points.serial[a] < points.serial[b]; }
 
     /// Put a point that is not in M at its upper or lower bound. (+ 0.0 turns -0.0 into 0.0.)

@@ -26,6 +26,7 @@ struct Model {
     Index window = 0;  // 0: none
     Rule rule = Rule::relevance;
     Scope scope = Scope::all;  // one window for all points, or one for each class
+    bool by_path = false;      // points come and leave one by one along the path ([INC] Algorithm 1), never by sets
     Index n = 0;               // positions that have been added; the positions behind are pending
     Index last = -1;           // serial number of the last point
     Points points;
@@ -70,7 +71,7 @@ struct Model {
         for (Index c = all - fresh; c < all; ++c)
             points.diagonal[c] = kernel.row(c, source, Ids::run(0, all), scratch)[c];
         for (Index g = find_crowded(); g >= 0; g = find_crowded()) forget(source, scratch, {victim(g)});
-        if (fresh > 1 && window == 0 && nu <= 0) take_in_all(source, scratch, fresh);
+        if (fresh > 1 && window == 0 && by_sets()) take_in_all(source, scratch, fresh);
         while (n < all) take_in(source, scratch);
         for (Index c = all - fresh; c < all; ++c)
             if (!supports(c)) kernel.release(c);
@@ -103,7 +104,7 @@ struct Model {
         transaction([&](const Array<Unit>& before) {
             if (which.size() == live()) return empty();
             const bool bears = std::any_of(which.begin(), which.end(), [&](Index c) { return supports(c); });
-            if (nu <= 0 && bears && jump(source, scratch, which, {}, before)) return;
+            if (by_sets() && bears && jump(source, scratch, which, {}, before)) return;
             Index left = live();
             for (const Index c : which) {
                 if (nu > 0 && --left > 0) bound(source, scratch, 1.0 / (nu * static_cast<double>(left)), true);
@@ -167,7 +168,7 @@ struct Model {
                     continue;
                 }
                 Unit copy = u;
-                if (!machine(copy, source, scratch).jump({c}, {})) {
+                if (by_path || !machine(copy, source, scratch).jump({c}, {})) {
                     copy = u;
                     machine(copy, source, scratch).unlearn(c);
                 }
@@ -214,6 +215,8 @@ struct Model {
     }
 
   private:
+    /// Whether points come and leave by sets first. With nu, C changes with every point.
+    bool by_sets() const { return nu <= 0 && !by_path; }
     /// Take all points out of all machines.
     void empty() {
         if (nu > 0) C = 1.0 / nu;
@@ -302,7 +305,7 @@ struct Model {
             for (Unit& u : units) u.state.truncate(c);
         };
         try {
-            for (Unit& u : units) admit(u, c);
+            for (Unit& u : units) u.state.events.clear(), admit(u, c);
             bool quiet = nu <= 0 && (out < 0 || idle(out));
             for (Index k = 0; quiet && k < units.size(); ++k) quiet = machine(units[k], source, scratch).rest(c);
             if (!quiet) change(source, scratch, c, out, held);
@@ -318,7 +321,7 @@ struct Model {
     template <class Source>
     void change(const Source& source, std::vector<Scratch<double>>& scratch, Index c, Index out, Index held) {
         transaction([&](const Array<Unit>& before) {
-            if (nu <= 0 && jump(source, scratch, out < 0 ? Array<Index>{} : Array<Index>{out}, {c}, before)) return;
+            if (by_sets() && jump(source, scratch, out < 0 ? Array<Index>{} : Array<Index>{out}, {c}, before)) return;
             if (nu > 0 && held == 1) {
                 C = 1.0 / nu;
                 for (Unit& u : units) u.state.C = C;

@@ -14,6 +14,7 @@ template <class Source> class Path {
     void start() {
         taken_ = idle_ = 0;
         rescued_ = false;
+        s.events.clear();
     }
     /// Called once per step. Poll for interrupts; detect cycling.
     void count_step() {
@@ -65,7 +66,7 @@ template <class Source> class Path {
     void seat(Index c, double sign) {
         double* alpha = s[line::alpha];
         while (alpha[c] > s.low(c) && alpha[c] < s.high(c)) {
-            if (M.add(c)) return;
+            if (M.add(c)) return note(c);
             count_step();
             sense(M.row(c), 1.0);
             Event e = find(sign, 0.0);
@@ -77,6 +78,7 @@ template <class Source> class Path {
             if (!bound) migrate(e);
         }
         M.place(c) = alpha[c] >= s.high(c) ? Place::high : Place::low;
+        note(c);
     }
 
     /// Move the coefficient of c to zero.
@@ -215,7 +217,14 @@ template <class Source> class Path {
     /// is not zero: G is computed again at the end.
     bool enter(Index k) {
         if (std::abs(s[line::g][k]) > M.slack()) G.drift = std::numeric_limits<double>::infinity();
-        return M.add(k);
+        if (!M.add(k)) return false;
+        note(k);
+        return true;
+    }
+    /// Record the set that point k has joined.
+    void note(Index k) {
+        const bool inside = M.place(k) == Place::margin;
+        s.events.push_back({M.serial(k), inside ? Set::S : s[line::alpha][k] == 0 ? Set::O : Set::E});
     }
     static bool among(const Array<Index>& some, Index k) {
         return std::find(some.begin(), some.end(), k) != some.end();
@@ -286,6 +295,7 @@ template <class Source> class Path {
         }
         M.remove(e.at);
         M.file(e.at, e.kind == Kind::high);
+        note(e.at);
         left_.push_back(e.at);
     }
     /// M is empty: move mu in direction `sign` until a gradient is zero. Returns its position or -1; `self` is a

@@ -50,6 +50,15 @@ struct Points {
     }
 };
 
+/// Sets of [INC]: coefficient zero, between zero and C, at C.
+enum class Set : Index { O, S, E };
+
+/// A point and the set that it has joined.
+struct Passage {
+    Index serial;
+    Set set;
+};
+
 struct Counts {
     Index steps = 0, rebuilds = 0, corrections = 0, restarts = 0, refinements = 0;
     double bytes = 0;  // of kernel rows read to compute gamma
@@ -66,6 +75,7 @@ struct State {
     Index n = 0;             // positions
     Index refreshed_at = 0;  // steps when g was last computed from alpha
     Counts counts;
+    Array<Passage> events;  // on the path of the last operation, in their order
 
     double* operator[](line::Name k) { return lines[k]; }
     const double* operator[](line::Name k) const { return lines[k]; }
