@@ -62,7 +62,9 @@ def test_points_leave_along_the_path():
     model.forget(gone.tolist())
     rest = np.delete(np.arange(len(y)), gone)
     np.testing.assert_allclose(
-        model.decision_function(X), IncrementalSVC(C=C, gamma=gamma).fit(X[rest], y[rest]).decision_function(X), atol=1e-7
+        model.decision_function(X),
+        IncrementalSVC(C=C, gamma=gamma).fit(X[rest], y[rest]).decision_function(X),
+        atol=1e-7,
     )
     model.add(X[gone], y[gone])
     np.testing.assert_allclose(model.decision_function(X), before, atol=1e-7)

@@ -85,7 +85,9 @@ def test_labels_of_corrections_are_rows_of_the_mathematics():
     rows = [
         label
         for page in ("lasvm", "incremental", "finite_newton", "kernel_sgd", "ollawv")
-        for label in re.findall(r"^\| ([NIMOT]\d+) \|", (ROOT / "docs" / "math" / f"{page}.md").read_text(), re.MULTILINE)
+        for label in re.findall(
+            r"^\| ([NIMOT]\d+) \|", (ROOT / "docs" / "math" / f"{page}.md").read_text(), re.MULTILINE
+        )
     ]
     assert len(rows) == len(set(rows)) == 45
     used = {label for *_, found in paper_rows() for label in re.findall(r"\b[NIMOT]\d+\b", found)}

@@ -12,7 +12,9 @@ TIE = 1e-12
 
 
 class AlgorithmOne:
-    """`K`: kernel matrix of all examples; `a`, `mu`: the solution; `S`, `E`, `O`: sets; `events`: (example, new set)."""
+    """`K`: kernel matrix of all examples; `a`, `mu`: the solution; `S`, `E`, `O`: sets;
+    `events`: (example, new set).
+    """
 
     def __init__(self, K, y, C):
         self.H, self.y, self.C = np.outer(y, y) * K, np.asarray(y, dtype=float), C
@@ -61,7 +63,7 @@ class AlgorithmOne:
         return beta, gamma
 
     def largest_increment(self, c, g, beta, gamma):
-        """Equations 10 to 14: step, example and the set it joins. Ties, which the paper leaves open: c, then the first."""
+        """Equations 10 to 14: step, example and the set it joins. Ties are left open: c, then the first."""
         own = [self.C - self.a[c]]  # (13)
         if gamma[c] > EPSILON:
             own.append(-g[c] / gamma[c])  # (12)

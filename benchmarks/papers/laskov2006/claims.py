@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import mean
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,27 @@ def claims(summary: Summary) -> str:
 
 def design_claims(summary: Summary) -> str:
     return claims_table(summary, _designs, _capacity, known=False)
+
+
+def path_claims(summary: Summary) -> str:
+    return claims_table(summary, _paths, known=False)
+
+
+def _paths(summary: Summary) -> Iterator[Claim]:
+    for kernel in PROFILE_KERNELS:
+        result = summary.one("path", kernel=kernel, solver="path")
+        if result is not None:
+            yield from _profile(KERNELS[kernel].title, result["sizes"][0], result["sizes"][-1])
+
+
+def _profile(title: str, small: dict[str, Any], large: dict[str, Any]) -> Iterator[Claim]:
+    """Figure 3. Shares are compared as printed: those that round to the same number do not differ."""
+    first, last = ({part: round(share) for part, share in shares(end).items()} for end in (small, large))
+    text = f"{first['kernel']} % at {small['n']:,}, {last['kernel']} % at {large['n']:,}"
+    yield f"Share of kernel rows falls with n: {title}", yes(last["kernel"] < first["kernel"]), text
+    top = [max(share, key=lambda part: share[part]) for share in (first, last)]
+    holds = top == ["kernel", "gradient"]
+    yield f"Kernel rows weigh most at small n, gamma at large: {title}", yes(holds), ", ".join(top)
 
 
 def _designs(summary: Summary) -> Iterator[Claim]:
@@ -67,14 +89,7 @@ def _mnist(summary: Summary) -> Iterator[Claim]:
     for kernel in PROFILE_KERNELS:
         ends = [summary.grown(kernel, n).get(PROFILED) for n in (small, large)]
         if all(ends):
-            # Compared as printed: shares that round to the same number do not differ.
-            first, last = ({part: round(share) for part, share in shares(end).items()} for end in ends if end)
-            title = KERNELS[kernel].title
-            text = f"{first['kernel']} % at {small:,}, {last['kernel']} % at {large:,}"
-            yield f"Share of kernel rows falls with n: {title}", yes(last["kernel"] < first["kernel"]), text
-            top = [max(share, key=lambda part: share[part]) for share in (first, last)]
-            holds = top == ["kernel", "gradient"]
-            yield f"Kernel rows weigh most at small n, gamma at large: {title}", yes(holds), ", ".join(top)
+            yield from _profile(KERNELS[kernel].title, *ends)
     for kernel, published in (("linear", 5), ("rbf", 15), ("narrow", 15)):
         sizes = [100 * s["n_support"] / large for s in summary.grown(kernel, large).values()]
         if sizes:

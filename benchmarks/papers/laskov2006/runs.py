@@ -46,8 +46,14 @@ def warm_up() -> None:
 
 def grow(kernel: str, digit: int, n: int, n_jobs: int) -> dict[str, Any]:
     """One pass; times and counts when it comes by each size. What comes later does not change what was before."""
+    return path(kernel, digit, n, "auto", n_jobs)
+
+
+def path(kernel: str, digit: int, n: int, solver: str, n_jobs: int) -> dict[str, Any]:
+    """The same with a solver of IncrementalSVC."""
     X, y, X_test, y_test = data.mnist(digit, n)
-    model = IncrementalSVC(**KERNELS[kernel].parameters, **ONE_BY_ONE, cache_size=CACHE_MB, n_jobs=n_jobs)
+    options = {**KERNELS[kernel].parameters, **ONE_BY_ONE, "solver": solver}
+    model = IncrementalSVC(**options, cache_size=CACHE_MB, n_jobs=n_jobs)
     seconds, wall_seconds, seen, sizes = 0.0, 0.0, 0, []
     for size in (size for size in SIZES if size <= n):
         learn = partial(model.partial_fit, X[seen:size], y[seen:size], classes=[-1, 1])

@@ -48,6 +48,9 @@ FIT = "fit"
 SOLVERS: tuple[str | float, ...] = (FIT, 1e-3)
 TEST_ROWS = 2000
 
+#: Algorithm 1 to the letter beside sets of points, one point at a time: solvers of IncrementalSVC.
+WAYS_TO_LEARN = ("path", "auto")
+
 # ---- figures 6 and 7: the design before; capacity ------------------------------------------------------
 
 #: Ways to compute gamma: Algorithms 3 and 4 in one NumPy program (benchmarks/incremental/designs.py), and our core.
@@ -121,6 +124,11 @@ def jobs(quick: bool) -> list[Job]:
         for kernel in ACTIVE_KERNELS:
             more = {**active, "parameters": KERNELS[kernel].parameters}
             found.append(Job("active", {"kernel": kernel, "draw": draw}, more=more))
+    for kernel in kernels:
+        parameters = KERNELS[kernel].parameters
+        more = {"protocol": PROTOCOL, "parameters": parameters, "sizes": SIZES}
+        at = {"kernel": kernel, "digit": PROFILED, "n": sizes[-1]}
+        found += [Job("path", {**at, "solver": solver}, more=more, kept=True) for solver in WAYS_TO_LEARN]
     return list({job.path: job for job in found}.values())
 
 

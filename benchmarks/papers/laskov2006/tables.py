@@ -20,6 +20,7 @@ from .settings import (
     PROFILED,
     SCALING_KERNELS,
     SIZES,
+    WAYS_TO_LEARN,
     WINDOWS,
 )
 from .summary import Summary, hits, spread
@@ -38,6 +39,27 @@ def profile(summary: Summary) -> str:
                 row += [*(number(at_size[key]) for key in counts), f"{100 * at_size['accuracy']:.2f}"]
                 rows.append(row)
     header = ["", "s", *(f"{part} %" for part in PARTS), "minor steps", "SVs", "margin", "rebuilds", "accuracy %"]
+    return table(header, rows)
+
+
+def paths(summary: Summary) -> str:
+    """Where the time of Algorithm 1 goes, and how long sets of points take."""
+    rows = []
+    for kernel in PROFILE_KERNELS:
+        found = {solver: summary.one("path", kernel=kernel, solver=solver) for solver in WAYS_TO_LEARN}
+        if not all(found.values()):
+            continue
+        pairs = list(zip(*(result["sizes"] for result in found.values()), strict=True))
+        for by_path, by_sets in pairs:
+            row = [f"{KERNELS[kernel].title}, n = {by_path['n']:,}", number(by_path["seconds"])]
+            row += [f"{share:.0f}" for share in shares(by_path).values()]
+            row += [number(by_path[key]) for key in ("steps", "n_support", "n_margin")]
+            row += [number(by_sets["seconds"]), f"{by_path['seconds'] / by_sets['seconds']:.1f}"]
+            rows.append(row)
+        slopes = [exponent([(size["n"], size["seconds"]) for size in column]) for column in zip(*pairs, strict=True)]
+        blank = [""] * (len(PARTS) + 3)
+        rows.append([f"{KERNELS[kernel].title}, exponent of n", f"{slopes[0]:.2f}", *blank, f"{slopes[1]:.2f}", ""])
+    header = ["", "path, s", *(f"{part} %" for part in PARTS), "minor steps", "SVs", "margin", "sets, s", "path / sets"]
     return table(header, rows)
 
 

@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
+import numpy as np
+import scipy.stats
+
 from benchmarks.writing import number, table
 from hingeline.compare import Comparison
 
 from . import data
-from .settings import FIRST, HOURS, METHODS, MORE, OLLAWV, PUBLISHED, SECOND, SETS, SVC_
-from .summary import Summary, recomputed
+from .settings import CAPPED, FIRST, METHODS, MNSVM, MORE, NNISDA, OLLAWV, PUBLISHED, SEARCHED, SECOND, SETS, SVC_
+from .summary import Row, Summary, recomputed
 
+#: Fewest sets of a signed-rank test.
+FEWEST = 10
 UNITS = {"accuracy": "accuracy, %", "seconds": "s", "support": "support vectors, %"}
 
 
@@ -28,9 +33,7 @@ def missing(summary: Summary) -> str:
             parts.append(f"{name} (without {', '.join(left)})")
     words = f"- Sets that have not been run: {', '.join(none) or 'none'}"
     words += f"\n- Sets that have been run in part: {'; '.join(parts)}" if parts else ""
-    incomplete = [name for name in SETS if not all(summary.row(name, method) for method in wanted)]
-    hours = [f"{name} {HOURS[name]}" for name in incomplete if name in HOURS]
-    return words + (f"\n- Estimated CPU hours of these sets: {', '.join(hours)}" if hours else "")
+    return words
 
 
 def sizes(summary: Summary) -> str:
@@ -56,7 +59,7 @@ def first(summary: Summary, what: str) -> str:
         rows = [summary.row(name, method) for method in methods]
         if any(rows):
             printed = [_cell(what, value) for value in PUBLISHED[what][name]]
-            lines.append([name, *printed, *("-" if r is None else _cell(what, getattr(r, what)) for r in rows)])
+            lines.append([name, *printed, *(_ours(what, row) for row in rows)])
     if not lines:
         return "Not run."
     for words, values in (("average", _averages(summary, what, methods)), ("mean rank", _ranks(summary, what))):
@@ -66,8 +69,12 @@ def first(summary: Summary, what: str) -> str:
     return table(header, lines)
 
 
-def _cell(what: str, value: float) -> str:
-    return number(value) if what == "seconds" else f"{value:.2f}"
+def _cell(what: str, value: float, censored: bool = False) -> str:
+    return ("> " * censored + number(value)) if what == "seconds" else f"{value:.2f}"
+
+
+def _ours(what: str, row: Row | None) -> str:
+    return "-" if row is None else _cell(what, getattr(row, what), row.censored)
 
 
 def _averages(summary: Summary, what: str, methods: Sequence[str]) -> list[str]:
@@ -91,7 +98,7 @@ def second(summary: Summary) -> str:
     """Table 1.5."""
     lines = []
     for name in SETS:
-        rows = [summary.row(name, method) for method in SECOND]
+        rows = [summary.row(name, method) for method in (*SECOND, SVC_)]
         if any(rows):
             printed = [f"{v:.2f}" for v in (PUBLISHED["accuracy"][name][0], *PUBLISHED["others"][name])]
             lines.append(
@@ -100,9 +107,9 @@ def second(summary: Summary) -> str:
     ours = summary.compared("accuracy", SECOND)
     if ours is not None:
         known = recomputed("accuracy", SECOND)
-        lines.append(["mean rank", *(f"{r:.3f}" for r in (*known.mean_ranks, *ours.mean_ranks))])
-    titles = [METHODS[method].title for method in SECOND]
-    return table(["accuracy, %", *(f"published: {t}" for t in titles), *(f"ours: {t}" for t in titles)], lines)
+        lines.append(["mean rank", *(f"{r:.3f}" for r in (*known.mean_ranks, *ours.mean_ranks)), "-"])
+    titles = [METHODS[method].title for method in (*SECOND, SVC_)]
+    return table(["accuracy, %", *(f"published: {t}" for t in titles[:-1]), *(f"ours: {t}" for t in titles)], lines)
 
 
 def others(_: Summary) -> str:
@@ -138,11 +145,46 @@ def tests(summary: Summary) -> str:
         ours = summary.compared(what, methods)
         if ours is not None:
             lines.append([f"{title}: ours", *_test(ours)])
-    four = summary.compared("accuracy", (*FIRST, SVC_))
-    if four is not None:
-        lines.append(["accuracy with SVC: ours", *_test(four)])
+    # NNISDA and MNSVM have one optimum: counted once here.
+    for what, methods, title in (
+        ("accuracy", (OLLAWV, MNSVM, SVC_), "accuracy with SVC, NNISDA and MNSVM once: ours"),
+        ("seconds", (OLLAWV, NNISDA, MNSVM, SVC_), "runtime with SVC: ours"),
+        ("support", (OLLAWV, MNSVM, SVC_), "support vectors with SVC, NNISDA and MNSVM once: ours"),
+        ("accuracy", (*SECOND, SVC_), "accuracy, other methods and SVC: ours"),
+    ):
+        found = summary.compared(what, methods)
+        if found is not None:
+            lines.append([title, *_test(found)])
     header = ["", "sets", "mean ranks", "F", "p", "critical distance", "differ from OLLAWV (Holm in brackets)"]
     return table(header, lines)
+
+
+def wilcoxon(summary: Summary) -> str:
+    """Signed-rank tests of OLLAWV and its variants against the optima."""
+    lines = []
+    for ours in (OLLAWV, CAPPED, SEARCHED):
+        for other in (MNSVM, SVC_):
+            for what in ("accuracy", "support"):
+                values = summary.values(what, (ours, other))
+                a, b = (np.array(list(values[METHODS[m].title].values())) for m in (ours, other))
+                if len(a) >= FEWEST:
+                    p = scipy.stats.wilcoxon(a, b, zero_method="zsplit").pvalue
+                    row = [f"{METHODS[ours].title} against {METHODS[other].title}: {UNITS[what]}", str(len(a))]
+                    lines.append([*row, f"{np.median(a - b):+.2f}", f"{int(np.sum(a > b))}", f"{p:.3g}"])
+    return table(["", "sets", "median difference", "larger on", "p"], lines)
+
+
+def shares(summary: Summary) -> str:
+    """Support vectors of OLLAWV against the published share."""
+    lines = []
+    for method in (OLLAWV, CAPPED, SEARCHED):
+        names = summary.done([method])
+        ratios = [summary.row(name, method).support / PUBLISHED["support"][name][0] for name in names]
+        counts = [sum(r > 1.1 for r in ratios), sum(r < 0.9 for r in ratios)]
+        row = [METHODS[method].title, str(len(names)), *map(str, counts)]
+        lines.append([*row, f"{np.median(ratios):.2f}" if ratios else "-"])
+    header = ["share of support vectors", "sets", "over 10 % more than published", "over 10 % fewer"]
+    return table([*header, "median of ours / published"], lines)
 
 
 def _test(result: Comparison) -> list[str]:
