@@ -127,6 +127,22 @@ KKT_SETS = {
 KKT_CS = (-2.0, 0.0, 2.0, 4.0)
 
 
+# ---- supplement: decomposition -------------------------------------------------------------------------
+
+#: SMO, as in SVM-light's and BSVM's place, and dual coordinate descent without a limit of iterations. log2 C: that with
+#: the lowest CV error of the report on the whole set, of the squared hinge and of the hinge.
+RIVALS = {
+    "paper": "the paper's, τ = 0.001",
+    "auto": "ours, defaults",
+    "smo": "LIBSVM, linear kernel (SMO)",
+    "dual-hinge": "LIBLINEAR, dual, hinge",
+    "dual-squared": "LIBLINEAR, dual, squared hinge",
+}
+RIVAL_CS = {"Adult": {"squared": -2.5, "hinge": -2.0}, "Web": {"squared": 2.5, "hinge": 2.5}}
+RIVAL_HINGE = ("smo", "dual-hinge")
+#: Tolerance of the three rivals, and epochs of LIBLINEAR that no problem here reaches.
+RIVAL_TOL, RIVAL_EPOCHS = 1e-3, 10_000_000
+
 PAPER = "paper"
 #: Solvers that are ours: the paper's method, and the estimator.
 OURS = tuple(name for name, solver in SOLVERS.items() if solver.package == "hingeline")
@@ -147,6 +163,14 @@ def jobs(quick: bool) -> list[Job]:
         for solver in CV_SOLVERS if name in LARGE or quick else CV_NEEDED:
             more = {"grid": grid, "folds": FOLDS, "e": CV_SOLVERS[solver]}
             found += [_job("cv", name, solver=solver, fold=k, **more) for k in range(2 if quick else FOLDS)]
+    for family, names in FAMILIES.items():
+        for name in names[: 1 if quick else None]:
+            for rival in RIVALS:
+                loss = "hinge" if rival in RIVAL_HINGE else "squared"
+                more = {"log2_C": RIVAL_CS[family][loss], "tol": RIVAL_TOL, "repeats": REPEATS, "rows": SETS[name].rows}
+                package = "hingeline" if rival in ("paper", "auto") else "scikit-learn"
+                at = {"name": name, "rival": rival}
+                found.append(Job("rival", at, package, how={"log2_C": more["log2_C"]}, more=more, kept=True))
     return found + _studies(quick)
 
 

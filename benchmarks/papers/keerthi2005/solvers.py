@@ -16,12 +16,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+from sklearn.svm import LinearSVC as SklearnLinearSVC
 
 from benchmarks import liblinear
 from benchmarks.papers.frame import cpu_timed
 from hingeline import LinearSVC, linear_svc_path
 
+from .settings import RIVAL_EPOCHS, RIVAL_TOL
+
 TOL = 1e-6
+#: Megabytes for kernel rows of SMO.
+CACHE_MB = 1000
 #: Smallest tolerance of the paper's method.
 LEAST = 1e-9
 
@@ -102,6 +108,25 @@ def path(
     halves = np.asarray(Cs) / 2
     found, seconds = cpu_timed(lambda: linear_svc_path(X, y, Cs=halves, solver=solver, tol=TOL, n_jobs=n_jobs))
     return np.vstack([model.coef_ for model in found]), np.concatenate([model.intercept_ for model in found]), seconds
+
+
+# ---- methods of the supplement -----------------------------------------------------------------------
+
+
+def rival(X: Any, y: np.ndarray, C: float, name: str) -> Fitted:
+    """LIBSVM's SMO, or LIBLINEAR's dual coordinate descent until it converges, both as scikit-learn has them."""
+    if name == "smo":
+        model = SVC(C=C, kernel="linear", tol=RIVAL_TOL, cache_size=CACHE_MB)
+    else:
+        squared = name == "dual-squared"
+        loss = "squared_hinge" if squared else "hinge"
+        options = {"tol": RIVAL_TOL, "max_iter": RIVAL_EPOCHS, "dual": True, "random_state": 0}
+        model = SklearnLinearSVC(C=C / 2 if squared else C, loss=loss, intercept_scaling=1.0, **options)
+    _, seconds = cpu_timed(lambda: quietly(model.fit, X, y))
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
+    w, iterations = coef[0], int(np.max(model.n_iter_))
+    dual = float(np.abs(model.dual_coef_).sum() - 0.5 * w @ w) if name == "smo" else None
+    return Fitted(w, float(model.intercept_[0]), seconds, nan, iterations, dual=dual)
 
 
 # ---- LIBLINEAR ---------------------------------------------------------------------------------------

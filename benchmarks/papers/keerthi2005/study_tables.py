@@ -74,3 +74,17 @@ def violations(summary: Summary) -> str:
         rows.append([title, *cells, number(gap["seconds"]), number(kkt["seconds"])])
     kinds = [f"{what}, {rule}" for what in ("passes", "s") for rule in ("`tol` alone", "`kkt_tol`")]
     return table(["", "violation, `tol` alone", "violation, `kkt_tol`", "stop reason", *kinds], rows)
+
+
+def rivals(summary: Summary) -> str:
+    """Decomposition and dual coordinate descent beside the paper's method."""
+    rows = []
+    for name in (name for names in settings.FAMILIES.values() for name in names):
+        paper = summary.one("rival", name=name, rival=settings.PAPER)
+        for rival, title in settings.RIVALS.items():
+            found = summary.one("rival", name=name, rival=rival)
+            if found and paper:
+                gap = "-" if found["gap"] is None else f"{found['gap']:.1e}"
+                row = [f"{settings.SETS[name].title}: {title}", f"{found['rows']:,}", number(found["seconds"])]
+                rows.append([*row, f"{found['seconds'] / paper['seconds']:.2f}", number(found["iterations"]), gap])
+    return table(["", "rows", "s", "time / the paper's", "iterations", "duality gap"], rows)

@@ -9,7 +9,7 @@ from benchmarks.writing import number, table
 
 from . import data, published
 from .settings import FAMILIES, HEURISTICS, LARGE, OURS, SEEDINGS, SETS, SOLVERS
-from .study_tables import proximal, starts, systems, violations  # noqa: F401 (places of the template)
+from .study_tables import proximal, rivals, starts, systems, violations  # noqa: F401 (places of the template)
 from .summary import Speedup, Summary, lowest, speedup
 
 MISSING = "-"
