@@ -13,9 +13,9 @@ LIVELY = {"C": 5.0, "s": -0.5, "solver_options": SOON, "gamma": 1.0}
 ON_THE_EXPANSION = {"solver_options": {"finish": "expansion"}}
 VARIANTS = ["nc", "g", "i", "full", "lasvm"]
 WITHOUT_BIAS = ["nc", "g", "i", "full"]
-SGD_VARIANTS = ["olsvm", "olsvm_reg", "norma", "norma_literal", "pegaz"]
+SGD_VARIANTS = ["olsvm", "olsvm_reg", "olsvm_reg_literal", "norma", "norma_literal", "pegaz"]
 #: Variants of KernelSGDClassifier for which a margin of exactly 1 is no violation.
-STRICT = ["olsvm", "olsvm_reg"]
+STRICT = ["olsvm", "olsvm_reg", "olsvm_reg_literal"]
 
 #: What makes a model of either kind, and columns of its history.
 COMMON = ("support_", "dual_coef_", "intercept_", "n_support_", "n_iter_", "classes_")

@@ -74,7 +74,7 @@ def test_lasvc_with_kernels_that_are_not_positive(parameters, variant):
     assert np.isfinite(model.decision_function(X)).all()
 
 
-@pytest.mark.parametrize("variant", ["olsvm", "olsvm_reg", "norma", "norma_literal", "pegaz"])
+@pytest.mark.parametrize("variant", ["olsvm", "olsvm_reg", "olsvm_reg_literal", "norma", "norma_literal", "pegaz"])
 @pytest.mark.parametrize("parameters", NOT_POSITIVE.values(), ids=NOT_POSITIVE)
 def test_kernel_sgd_with_kernels_that_are_not_positive(parameters, variant):
     X, y = problem(n_classes=3)

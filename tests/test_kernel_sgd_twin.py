@@ -18,7 +18,7 @@ def twin_arguments(model):
     """Arguments of the twin: those of a model."""
     return {
         "variant": model.variant.removesuffix("_literal"),
-        "literal": model.variant == "norma_literal",
+        "literal": model.variant.endswith("_literal"),
         "C": model.C,
         "learning_rate": model.learning_rate,
         "decay_first": model.decay_first,
@@ -60,6 +60,17 @@ def test_olsvm_by_hand():
     np.testing.assert_allclose(a, [2.0, -1.0, -2 / 3])
     assert model.admission_margin_.tolist() == [0.0, 0.0, -2.5]
     np.testing.assert_allclose(model.intercept_, [1 / 3])
+
+
+def test_olsvm_reg_literal_by_hand():
+    # List 3a with the rate C sqrt(2/t): t = 1: rho = sqrt(2), a_0 = 2 sqrt(2).  t = 2: v = 2 sqrt(2) > 1, a_1 = 0.
+    # t = 3: v = -sqrt(2), rho = sqrt(2/3).
+    a = {}
+    for variant in ("olsvm_reg", "olsvm_reg_literal"):
+        model = KernelSGDClassifier(variant=variant, C=2.0, kernel="linear")
+        a[variant] = coefficients(model.partial_fit(*LINE, classes=[0, 1]), 3)
+    np.testing.assert_allclose(a["olsvm_reg"], [2.0, 0.0, -2 * np.sqrt(2 / 3)])
+    np.testing.assert_allclose(a["olsvm_reg_literal"], [2 * np.sqrt(2), 0.0, -2 * np.sqrt(2 / 3)])
 
 
 def test_olsvm_reg_by_hand():

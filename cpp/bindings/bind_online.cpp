@@ -150,6 +150,7 @@ void bind_kernel_sgd(nb::module_& m) {
                const std::string& average, double truncate, std::size_t cache_bytes) {
                 const Variant chosen = choice<Variant>(variant, {{"olsvm", Variant::olsvm},
                                                                  {"olsvm_reg", Variant::olsvm_reg},
+                                                                 {"olsvm_reg_literal", Variant::olsvm_reg_literal},
                                                                  {"norma", Variant::norma},
                                                                  {"norma_literal", Variant::norma_literal},
                                                                  {"pegaz", Variant::pegaz}});

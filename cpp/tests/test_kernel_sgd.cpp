@@ -234,10 +234,11 @@ template <class T> Plain plain(const Problem<T>& p, const Params& q, Index epoch
         const double v = y * f, own = a[i];
         if (t <= n) s.margins.push_back(v);
         s.largest = std::max(s.largest, std::abs(f));
-        const bool violates = q.variant == Variant::olsvm || q.variant == Variant::olsvm_reg ? v < 1 : v <= 1;
+        const bool literal = q.variant == Variant::olsvm_reg_literal, reg = literal || q.variant == Variant::olsvm_reg;
+        const bool violates = q.variant == Variant::olsvm || reg ? v < 1 : v <= 1;
         double change = violates ? eta * w * y : 0.0;
-        if (q.variant == Variant::olsvm_reg) {
-            const double rho = std::min(1.0, eta / q.C);
+        if (reg) {
+            const double rho = literal ? eta / q.C : std::min(1.0, eta / q.C);
             change = violates ? rho * (q.C * w * y - own) : v > 1 ? -rho * own : 0.0;
         } else if (q.variant == Variant::norma_literal) {
             change = (violates ? eta * w * y : own) - phi * own;
@@ -334,7 +335,8 @@ template <class T> void check_window(const Problem<T>& p, const State& s, const 
 Array<Params> some_params(bool few = false) {
     Array<Params> all;
     for (const Variant variant :
-         {Variant::olsvm, Variant::olsvm_reg, Variant::norma, Variant::norma_literal, Variant::pegaz})
+         {Variant::olsvm, Variant::olsvm_reg, Variant::norma, Variant::norma_literal, Variant::pegaz,
+          Variant::olsvm_reg_literal})
         for (const bool inverse : {false, true}) {
             if (few && inverse == (static_cast<int>(variant) % 2 == 0)) continue;
             Params p;

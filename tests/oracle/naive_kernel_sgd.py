@@ -46,11 +46,13 @@ def naive_kernel_sgd(
     """K: kernel matrix; y: labels +1 and -1; weight: factor of each sample's own step.
 
     average: the mean of what the steps of the last half left; 'all': of all steps.  literal: list 1 of the paper as
-    printed.  start: steps taken before, the first one here has t = start + 1; state: result to go on from, of the first
-    samples at least.  order: samples of one pass, by default all as they come.
+    printed, or list 3a without a limit of its first step.  start: steps taken before, the first one here has
+    t = start + 1; state: result to go on from, of the first samples at least.  order: samples of one pass, by default
+    all as they come.
     """
     assert variant in VARIANTS
-    assert not (literal or decay_first) or variant == "norma"
+    assert not decay_first or variant == "norma"
+    assert not literal or variant in ("norma", "olsvm_reg")
     assert not (literal and decay_first)
     n = len(y)
     order = range(n) if order is None else order
@@ -93,7 +95,7 @@ def naive_kernel_sgd(
             if variant == "olsvm":
                 d = step if hit else 0.0
             else:
-                rho = min(1.0, eta / C)
+                rho = eta / C if literal else min(1.0, eta / C)
                 d = rho * (C * weight[i] * y[i] - a[i]) if hit else -rho * a[i] if v > 1 else 0.0
             o += d * K[:, i]
             a[i] += d
@@ -104,6 +106,6 @@ def naive_kernel_sgd(
             mean += alpha / (T - begin)
             mean_b += b / (T - begin)
     coef, intercept = (mean, mean_b) if average else (alpha, b)
-    kept = not average and variant != "pegaz" and not literal
+    kept = not average and variant != "pegaz" and not (literal and variant == "norma")
     outputs = (o if kept else K @ coef) + intercept
     return Result(coef, intercept, outputs, start + T, (a, b), violated)

@@ -8,8 +8,9 @@ import numpy as np
 
 from benchmarks.papers.frame import Claim, claims_table, faster, yes
 
-from .settings import CS, FASTER, METHODS, OL, PUBLISHED, SETS, SIGMAS, SVC_, WITHIN
+from .settings import CS, DEGREE_CS, FASTER, METHODS, OL, PUBLISHED, READINGS, SETS, SIGMAS, SVC_, WAYS, WITHIN
 from .summary import Summary, average, best, error, spread, total
+from .tables import mean_error
 
 #: Errors, points, that count as equal, and ratios of times that count as not depending on C and sigma.
 SAME_ERROR, SAME_TIME = 0.5, 2.0
@@ -19,6 +20,61 @@ ROUNDING = 1e-9
 
 def claims(summary: Summary) -> str:
     return claims_table(summary, _errors, _speed, _times, _online, _equal, _large)
+
+
+def reading_claims(summary: Summary) -> str:
+    return claims_table(summary, _readings, _narrow, _degrees)
+
+
+def _readings(summary: Summary) -> Iterator[Claim]:
+    for name in READINGS:
+        svc, ol = ([r for _, r in summary.of("reading", name=name, method=m)] for m in (SVC_, OL))
+        if svc and len(svc) == len(ol):
+            theirs, ours = mean_error(svc), mean_error(ol)
+            smo, online, _ = PUBLISHED["results"][name]
+            known, told = f"{online:.2f} and {smo:.2f} %", f"{ours:.2f} and {theirs:.2f} %"
+            yield (
+                f"Average error of OL SVM is lower than that of SMO: {SETS[name].title}",
+                known,
+                _less(ours, theirs),
+                told,
+            )
+            times = [cell["seconds"] for result in ol for cell in result["cells"]]
+            words = f"Time of OL SVM does not depend on C and sigma: {SETS[name].title}"
+            yield (
+                words,
+                "yes",
+                yes(max(times) / min(times) <= SAME_TIME),
+                f"largest / smallest {max(times) / min(times):.1f}",
+            )
+
+
+def _narrow(summary: Summary) -> Iterator[Claim]:
+    for way, methods in WAYS.items():
+        ol = summary.one("narrow", way=way, method=OL)
+        for method in methods[1:]:
+            other = summary.one("narrow", way=way, method=method)
+            if ol and other and method in PUBLISHED["online"]:
+                ratio = sum(c["seconds"] for c in other["cells"]) / sum(c["seconds"] for c in ol["cells"])
+                title, words = METHODS[method].title, "original lists" if way == "listed" else "outputs kept"
+                known = f"{PUBLISHED['online'][method]:g} times" if way == "listed" else "yes"
+                yield f"OL SVM is faster, {words}: {title}", known, faster(ratio), f"{ratio:.2f} times"
+                ours, theirs = mean_error([ol]), mean_error([other])
+                told = f"average {ours:.2f} and {theirs:.2f} %"
+                yield f"OL SVM errs less, {words}: {title}", "yes", _less(ours, theirs), told
+
+
+def _degrees(summary: Summary) -> Iterator[Claim]:
+    found = [result["cells"] for _, result in summary.of("degree")]
+    for place, C in enumerate(DEGREE_CS if found else ()):
+        times = [cells[place]["seconds"] for cells in found]
+        told = f"largest / smallest {max(times) / min(times):.1f}"
+        yield (
+            f"Time does not depend on the order of the polynomial: C = {C:g}",
+            "yes",
+            yes(max(times) / min(times) <= SAME_TIME),
+            told,
+        )
 
 
 def _less(ours: float, theirs: float) -> str:

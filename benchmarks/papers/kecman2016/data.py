@@ -18,12 +18,14 @@ Split = tuple[Any, np.ndarray, Any, np.ndarray]
 
 
 @lru_cache(maxsize=1)
-def load(name: str, n: int | None, seed: int = SEED) -> tuple[Any, np.ndarray]:
+def load(name: str, n: int | None, seed: int = SEED, separation: float | None = None) -> tuple[Any, np.ndarray]:
     """All rows, not scaled, float64. Another seed draws other points of the same kind."""
     if name == "chessboard":
         return datasets.make_chessboard(n or 0, random_state=seed)
     if name == "normals":
-        return datasets.make_two_normals(n or 0, random_state=seed)
+        return datasets.make_two_normals(
+            n or 0, random_state=seed, **({"separation": separation} if separation else {})
+        )
     source = stored(SETS[name].source)
     if name == "eukaryotic":
         positive = source.y == EUKARYOTIC
@@ -39,9 +41,9 @@ def scaled(name: str) -> bool:
     return SETS[name].n is None and name != "reuters"
 
 
-def fold(name: str, n: int | None, place: int) -> Split:
+def fold(name: str, n: int | None, place: int, **drawn: float) -> Split:
     """Training and test part of one fold, scaled with the mean and the spread of the training part."""
-    X, y = load(name, n)
+    X, y = load(name, n, **drawn)
     train, test = rows_of_fold(y, FOLDS, SEED, place)
     X_train, X_test = X[train], X[test]
     if scaled(name):

@@ -65,26 +65,57 @@ def cv(name: str, n: int | None, C: float, fold: int, method: str, sigmas: list[
 
 def online(n: int, way: str, fold: int, method: str, n_jobs: int) -> dict[str, Any]:
     """The grid on one fold of the chessboard. The lists get a kernel matrix, whose time is told apart."""
-    X, y, X_test, y_test = data.fold("chessboard", n, fold)
+    return _online(data.fold("chessboard", n, fold), way, method, settings.SIGMAS, n_jobs)
+
+
+def _online(split: data.Split, way: str, method: str, sigmas: tuple[float, ...], n_jobs: int) -> dict[str, Any]:
+    X, y, X_test, y_test = split
     cells = []
     if way == "ours":
         for C in settings.CS:
-            cells += [
-                {"C": C, "sigma": s, **_fitted(_model(method, C, s, n_jobs), X, y, X_test, y_test)}
-                for s in settings.SIGMAS
-            ]
+            cells += [{"C": C, "sigma": s, **_fitted(_model(method, C, s, n_jobs), *split)} for s in sigmas]
         return {"cells": cells}
     order = np.random.RandomState(settings.SEED).permutation(len(y))  # that of the estimator
     X, y = X[order], y[order]
-    kernels = {s: cpu_timed(partial(rbf_kernel, X, gamma=_gamma(s))) for s in settings.SIGMAS}
-    seen = {s: rbf_kernel(X_test, X, gamma=_gamma(s)) for s in settings.SIGMAS}
+    kernels = {s: cpu_timed(partial(rbf_kernel, X, gamma=_gamma(s))) for s in sigmas}
+    seen = {s: rbf_kernel(X_test, X, gamma=_gamma(s)) for s in sigmas}
     for C in settings.CS:
-        for s in settings.SIGMAS:
+        for s in sigmas:
             alpha, seconds = cpu_timed(partial(LISTS[method], kernels[s][0], y, C, settings.EPOCHS))
             wrong = int(np.sum(np.where(seen[s] @ alpha > 0, 1, -1) != y_test))
             told = {"C": C, "sigma": s, "seconds": seconds, "kernel": kernels[s][1], "wrong": wrong}
             cells.append({**told, "rows": len(y_test), "n_support": int(np.sum(alpha != 0))})
     return {"cells": cells}
+
+
+# ---- supplement ----------------------------------------------------------------------------------------
+
+
+def reading(name: str, fold: int, method: str, n_jobs: int) -> dict[str, Any]:
+    """The grid on one fold of a set as the supplement draws it, with its widths."""
+    n, sigmas, drawn, _ = settings.READINGS[name]
+    split = data.fold(name, n, fold, **drawn)
+    cells = [
+        {"C": C, "sigma": s, **_fitted(_model(method, C, s, n_jobs, settings.LIMIT), *split)}
+        for C in settings.CS
+        for s in sigmas
+    ]
+    return {"cells": cells}
+
+
+def narrow(way: str, method: str, n_jobs: int) -> dict[str, Any]:
+    """Figures 5 to 8 with small widths, on the first fold."""
+    split = data.fold("chessboard", settings.ONLINE_N, 0)
+    return _online(split, way, method, settings.READINGS["chessboard"][1], n_jobs)
+
+
+def degree(degree: int, n_jobs: int) -> dict[str, Any]:
+    """OL SVM with a polynomial kernel on the chessboard, centred."""
+    X, y, X_test, y_test = data.fold("chessboard", settings.ONLINE_N, 0)
+    options = {"kernel": "poly", "degree": degree, "gamma": 4.0, "coef0": 1.0, "n_epochs": settings.EPOCHS}
+    options |= {"cache_size": settings.CACHE_MB, "random_state": settings.SEED, "n_jobs": n_jobs}
+    split = X - 0.5, y, X_test - 0.5, y_test
+    return {"cells": [{"C": C, **_fitted(KernelSGDClassifier(C=C, **options), *split)} for C in settings.DEGREE_CS]}
 
 
 # ---- one fit at a large C ----------------------------------------------------------------------------

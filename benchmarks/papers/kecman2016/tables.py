@@ -8,6 +8,8 @@ from benchmarks.writing import number, table
 
 from . import data
 from .settings import (
+    DEGREE_CS,
+    DEGREES,
     FASTER,
     GRID_METHODS,
     LARGE_METHODS,
@@ -15,6 +17,7 @@ from .settings import (
     METHODS,
     OL,
     PUBLISHED,
+    READINGS,
     SETS,
     SVC_,
     WAYS,
@@ -22,6 +25,71 @@ from .settings import (
 )
 from .settings import rows as size_of
 from .summary import Place, Summary, average, best, error, spread, total
+
+#: What stands before the methods of each way.
+WAY_TITLES = {"listed": "list in NumPy", "ours": "ours, C++"}
+
+
+def readings(summary: Summary) -> str:
+    """Average errors and times over the grids of the supplement, beside the published."""
+    lines = []
+    for name, (n, sigmas, _, _) in READINGS.items():
+        svc, ol = ([r for _, r in summary.of("reading", name=name, method=m)] for m in (SVC_, OL))
+        if svc and len(svc) == len(ol):
+            smo, online, faster = PUBLISHED["results"][name]
+            found = [mean_error(svc), mean_error(ol)]
+            best = [f"{min(_cell_errors(results)):.2f}" for results in (svc, ol)]
+            seconds = [sum(cell["seconds"] for result in results for cell in result["cells"]) for results in (svc, ol)]
+            line = [f"{SETS[name].title}, {n:,} points, sigma {', '.join(map(str, sigmas))}"]
+            line += [f"{smo:.2f}", f"{online:.2f}", *(f"{v:.2f}" for v in found), *best, f"{faster:.2f}"]
+            lines.append([*line, f"{seconds[0] / seconds[1]:.2f}", str(len(svc))])
+    head = ["average error %", "published: SMO", "OL SVM", "ours: SVC", "OL SVM", "lowest: SVC", "OL SVM"]
+    return table([*head, "published: times as fast", "ours: times as fast", "folds"], lines)
+
+
+def _cell_errors(results: list[dict[str, Any]]) -> list[float]:
+    """Percent, by cell."""
+    places = zip(*(result["cells"] for result in results), strict=True)
+    return [100 * sum(c["wrong"] for c in cells) / sum(c["rows"] for c in cells) for cells in places]
+
+
+def mean_error(results: list[dict[str, Any]]) -> float:
+    errors = _cell_errors(results)
+    return sum(errors) / len(errors)
+
+
+def narrow(summary: Summary) -> str:
+    """Figures 5 to 8 with small widths."""
+    lines = []
+    for way, methods in WAYS.items():
+        first = summary.one("narrow", way=way, method=OL)
+        for method in methods:
+            found = summary.one("narrow", way=way, method=method)
+            if first and found:
+                seconds = [sum(cell["seconds"] for cell in result["cells"]) for result in (found, first)]
+                errors = _cell_errors([found])
+                line = [
+                    f"{WAY_TITLES[way]}: {METHODS[method].title}",
+                    f"{mean_error([found]):.2f}",
+                    f"{min(errors):.2f}",
+                ]
+                line += [number(seconds[0]), f"{seconds[0] / seconds[1]:.2f}"]
+                times = [cell["seconds"] for cell in found["cells"]]
+                lines.append([*line, f"{max(times) / min(times):.1f}"])
+    head = ["", "average error %", "lowest", "s, whole grid", "over OL SVM", "largest / smallest time of a fit"]
+    return table(head, lines)
+
+
+def degrees(summary: Summary) -> str:
+    """Time of OL SVM by the degree of a polynomial kernel."""
+    lines = []
+    for degree in DEGREES:
+        found = summary.one("degree", degree=degree)
+        if found:
+            for C, cell in zip(DEGREE_CS, found["cells"], strict=True):
+                line = [f"degree {degree}, C = {C:g}", number(cell["seconds"]), f"{cell['violations']:,}"]
+                lines.append([*line, f"{100 * cell['wrong'] / cell['rows']:.2f}"])
+    return table(["chessboard, 3,993 points", "s", "violations", "error %"], lines)
 
 
 def sizes(summary: Summary) -> str:

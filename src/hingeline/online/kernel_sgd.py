@@ -41,9 +41,11 @@ class KernelSGDClassifier(StreamClassifier):
 
     Parameters
     ----------
-    variant : {'olsvm', 'olsvm_reg', 'norma', 'norma_literal', 'pegaz'}, default='olsvm'
+    variant : {'olsvm', 'olsvm_reg', 'olsvm_reg_literal', 'norma', 'norma_literal', 'pegaz'}, default='olsvm'
         Algorithm. 'norma_literal' is List 1 of the paper as printed: the coefficient of the current sample does not
         shrink and is overwritten instead of increased. It differs from 'norma' after the first epoch.
+        'olsvm_reg_literal' is List 3a as printed: its first step overshoots the bound C by a factor of sqrt(2), which
+        'olsvm_reg' does not.
     C : float, default=10.0
         Scale of the steps, and weight of the loss for variants with a penalty.
     n_epochs : int, default=5
@@ -169,7 +171,7 @@ class KernelSGDClassifier(StreamClassifier):
     def __init__(
         self,
         *,
-        variant: Literal["olsvm", "olsvm_reg", "norma", "norma_literal", "pegaz"] = "olsvm",
+        variant: Literal["olsvm", "olsvm_reg", "olsvm_reg_literal", "norma", "norma_literal", "pegaz"] = "olsvm",
         C: float = 10.0,
         n_epochs: int = 5,
         learning_rate: Literal["sqrt", "inverse"] = "sqrt",
@@ -191,7 +193,7 @@ class KernelSGDClassifier(StreamClassifier):
         params.assign(self, locals())
 
     _rules = {
-        "variant": params.one_of("olsvm", "olsvm_reg", "norma", "norma_literal", "pegaz"),
+        "variant": params.one_of("olsvm", "olsvm_reg", "olsvm_reg_literal", "norma", "norma_literal", "pegaz"),
         "C": params.real(least=1 / LARGEST, most=LARGEST),
         "n_epochs": params.integer(least=1),
         "learning_rate": params.one_of("sqrt", "inverse"),

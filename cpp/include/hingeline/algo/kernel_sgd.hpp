@@ -10,6 +10,7 @@
 //     olsvm_reg    rho = min(1, eta/C); v < 1: alpha_i += rho (C w_i y_i - alpha_i); v > 1: alpha_i -= rho alpha_i
 //     norma        phi = max(0, 1 - eta/C): alpha *= phi after v is known (before, with decay_first);
 //                  v <= 1: alpha_i += eta w_i y_i
+//     olsvm_reg_literal  as olsvm_reg with rho = eta/C, which is sqrt(2) at t = 1
 //     norma_literal  the same, but alpha_i itself does not decay, and is overwritten by eta w_i y_i
 //     pegaz        alpha = eta beta; v <= 1: beta_i += w_i y_i
 //     with intercept  on a violation (v < 1 or v <= 1, as above): b += eta w_i y_i; b does not decay
@@ -115,8 +116,10 @@ template <class Source> class Loop {
             case Variant::olsvm:
                 if (violates) change = push;
                 break;
-            case Variant::olsvm_reg: {
-                const double rho = std::min(1.0, eta / p_.C);
+            case Variant::olsvm_reg:
+            case Variant::olsvm_reg_literal: {
+                const double ratio = eta / p_.C;
+                const double rho = p_.variant == Variant::olsvm_reg ? std::min(1.0, ratio) : ratio;
                 if (violates)
                     change = rho * (p_.C * weight * y - before);
                 else if (v > 1)
@@ -265,7 +268,7 @@ template <class Source> class Loop {
     }
     bool likely(Index j) const {
         if (w_.examples[j].y() * output(j) < 1) return true;
-        if (p_.variant != Variant::olsvm_reg && p_.variant != Variant::norma_literal) return false;
+        if (p_.variant == Variant::olsvm || p_.variant == Variant::norma || p_.variant == Variant::pegaz) return false;
         return w_.entry[j] >= 0 && s_.a[w_.entry[j]] != 0;
     }
 

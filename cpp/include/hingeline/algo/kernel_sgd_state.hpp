@@ -14,7 +14,7 @@ namespace hingeline::kernel_sgd {
 
 using online::Example;
 
-enum class Variant { olsvm, olsvm_reg, norma, norma_literal, pegaz };
+enum class Variant { olsvm, olsvm_reg, norma, norma_literal, pegaz, olsvm_reg_literal };
 
 /// Coefficients for prediction: the last ones, or their mean over the last half of the steps or over all steps.
 enum class Averaging { none, half, all };
