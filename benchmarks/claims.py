@@ -261,7 +261,7 @@ def _judged(text: str, item: str, word: str) -> bool:
     """Whether the last cell of the line with this item begins with the verdict, or has it after what is corrected."""
     lines = [line for line in text.splitlines() if f"| {item}" in line]
     found = [line.strip("| ").rsplit(" | ", 1)[-1] for line in lines]
-    return len(found) == 1 and re.match(rf"(corrected[^.]*?[:;] )?{word}\b", found[0]) is not None
+    return len(found) == 1 and re.match(rf"(corrected.*?[:;] )?{word}\b", found[0]) is not None
 
 
 def _loose(text: str, values: list[str]) -> Iterator[str]:

@@ -73,6 +73,37 @@ def test_another_number_on_a_page_is_noticed(name):
     assert changes >= 20
 
 
+VERDICTS = """# Page
+
+## Claims
+
+| claim     | A   | B   |
+| --------- | --- | --- |
+| a is less | yes | yes |
+| b is less | yes | tie |
+"""
+
+
+@pytest.mark.parametrize(
+    ("named", "found", "good"),
+    [
+        ("a is less | *", "agrees: both", True),
+        ("a is less | *", "differs: both", False),
+        ("a is less | *; b is less | A", "corrected (N1: 0.5, not 0.4); agrees", True),
+        ("b is | *", "agrees", False),
+        ("b is | B", "differs, as Figure 1", True),
+        ("c is less | *", "differs", False),
+        ("a is less | C", "agrees", False),
+    ],
+)
+def test_verdicts_are_computed_again(named, found, good, tmp_path, monkeypatch):
+    (tmp_path / "page.md").write_text(VERDICTS)
+    monkeypatch.setattr(claims, "RESULTS", tmp_path)
+    text = f"## Items\n\n| x | Figure 1: a | | | {found} |\n| x | Figure 10: a | | | agrees |\n"
+    ties = {"Items": ["@ page # Claims", f"= x | Figure 1: <- {named}"]}
+    assert (list(claims.mistakes(text, ties)) == []) is good
+
+
 def test_numbers_that_round_are_accepted(check):
     assert check(TEXT) == []
 

@@ -31,8 +31,7 @@ void bind_incremental(nb::module_& m) {
                 });
             },
             nb::kw_only(), nb::arg("window"), nb::arg("oldest"), nb::arg("by_class"), nb::arg("by_path"),
-            nb::arg("cache_bytes"),
-            "Options of the next call.")
+            nb::arg("cache_bytes"), "Options of the next call.")
         .def(
             "learn",
             [](L& l, const PySource& source, const PyChunk& chunk, int threads) {

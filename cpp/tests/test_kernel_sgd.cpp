@@ -334,9 +334,8 @@ template <class T> void check_window(const Problem<T>& p, const State& s, const 
 /// Every variant with several options; for long runs each with one of the two rates.
 Array<Params> some_params(bool few = false) {
     Array<Params> all;
-    for (const Variant variant :
-         {Variant::olsvm, Variant::olsvm_reg, Variant::norma, Variant::norma_literal, Variant::pegaz,
-          Variant::olsvm_reg_literal})
+    for (const Variant variant : {Variant::olsvm, Variant::olsvm_reg, Variant::norma, Variant::norma_literal,
+                                  Variant::pegaz, Variant::olsvm_reg_literal})
         for (const bool inverse : {false, true}) {
             if (few && inverse == (static_cast<int>(variant) % 2 == 0)) continue;
             Params p;
