@@ -47,6 +47,7 @@ def test_clone_knows_nothing():
         "window": 10,
         "window_rule": "relevance",
         "window_scope": "class",
+        "solver": "path",
         "probability": True,
         "cache_size": 5.0,
         "n_jobs": 2,
