@@ -14,7 +14,22 @@ from benchmarks.writing import number, table
 from hingeline.compare import Comparison
 
 from . import data
-from .settings import CAPPED, FIRST, METHODS, MNSVM, MORE, NNISDA, OLLAWV, PUBLISHED, SEARCHED, SECOND, SETS, SVC_
+from .settings import (
+    CAPPED,
+    CELL_METHODS,
+    CELL_SETS,
+    FIRST,
+    METHODS,
+    MNSVM,
+    MORE,
+    NNISDA,
+    OLLAWV,
+    PUBLISHED,
+    SEARCHED,
+    SECOND,
+    SETS,
+    SVC_,
+)
 from .summary import Row, Summary, recomputed
 
 #: Fewest sets of a signed-rank test.
@@ -34,6 +49,19 @@ def missing(summary: Summary) -> str:
     words = f"- Sets that have not been run: {', '.join(none) or 'none'}"
     words += f"\n- Sets that have been run in part: {'; '.join(parts)}" if parts else ""
     return words
+
+
+def cells(summary: Summary) -> str:
+    """One fit on each large set."""
+    lines = []
+    for name in CELL_SETS:
+        for method in CELL_METHODS:
+            found = summary.one("cell", name=name, method=method)
+            if found:
+                known = "-" if "correct" not in found else f"{100 * found['correct'] / found['rows']:.2f}"
+                seconds = _cell("seconds", found["seconds"], not found["finished"])
+                lines.append([f"{name}: {METHODS[method].title}", f"{found['n_train']:,}", seconds, known])
+    return table(["one fit", "rows", "s", "accuracy, %"], lines)
 
 
 def sizes(summary: Summary) -> str:
