@@ -35,7 +35,7 @@ test:
 	$(CTEST_SANITIZE)
 
 # worksteal: neighbouring tests run in one process and share what is computed once for a file.
-test-python: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx
+test-python: $(INSTALLED) $(GROUP)test $(GROUP)test-onnx $(GROUP)test-river
 	$(BIN)/python -m pytest -q -n auto --dist worksteal tests --pyargs hingeline
 
 # The oldest NumPy, SciPy, scikit-learn and joblib that pyproject.toml allows. They have wheels for Python 3.11 only:
@@ -156,6 +156,7 @@ $(GROUP)%: pyproject.toml | $(BIN)/python
 # One pip at a time, also with -j.
 $(GROUP)test: | $(INSTALLED)
 $(GROUP)test-onnx: | $(GROUP)test
+$(GROUP)test-river: | $(GROUP)test-onnx
 
 $(INSTALLED): $(SOURCES) | $(GROUP)build
 	$(PIP) install --quiet --no-build-isolation --no-compile .

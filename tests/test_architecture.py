@@ -38,7 +38,19 @@ IMPORTS = {
     "labelling": {"active", "base", "files", *FAMILIES},
     "model_selection": {"files", *SHARED, *FAMILIES},
     "onnx": {"base", "files", *FAMILIES},
-    "cli": {"active", "base", "compare", "datasets", "files", "labelling", "model_selection", "onnx", *FAMILIES},
+    "streams": {"base", "online"},
+    "cli": {
+        "active",
+        "base",
+        "compare",
+        "datasets",
+        "files",
+        "labelling",
+        "model_selection",
+        "onnx",
+        "streams",
+        *FAMILIES,
+    },
 } | dict.fromkeys(FAMILIES, SHARED)
 #: Optional libraries, and the only folder or module that imports each.
 OPTIONAL = {
@@ -49,6 +61,7 @@ OPTIONAL = {
     "matplotlib": "compare/diagram.py",
     "PIL": "labelling/thumbnails.py",
     "rich": "base/progress.py",
+    "river": "streams/river.py",
     "skactiveml": "active/scikit_activeml.py",
     "onnxruntime": None,
     "safetensors": None,

@@ -40,6 +40,7 @@ USES = {
         "from hingeline.cli.data.arrays import pyarrow; pyarrow('pyarrow.parquet')",
     ],
     "rich": ["from hingeline.base.progress import progress\nwith progress(True, 1, 'x'): pass"],
+    "river": ["import hingeline.streams.river"],
     "skactiveml": ["import hingeline.active.scikit_activeml"],
     "skl2onnx": ["import hingeline.onnx; hingeline.onnx.register()"],
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from . import datasets as datasets
     from . import metrics as metrics
     from . import model_selection as model_selection
+    from . import streams as streams
     from . import svm as svm
     from ._versions import show_versions as show_versions
     from .base.receipt import Receipt as Receipt
@@ -54,7 +55,9 @@ _HOMES = {row.name: row.module for row in ESTIMATORS.values()} | {
     name: module for module, names in FUNCTIONS.items() for name in names
 }
 
-__all__ = sorted([*_HOMES, "__version__", "active", "compare", "datasets", "metrics", "model_selection", "svm"])
+__all__ = sorted(
+    [*_HOMES, "__version__", "active", "compare", "datasets", "metrics", "model_selection", "streams", "svm"]
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -64,7 +67,10 @@ def __getattr__(name: str) -> Any:
     elif name == "__version__":
         value = import_module("importlib.metadata").version(__name__)
     elif not name.startswith("__") and find_spec(f".{name}", __name__) is not None:
-        value = import_module(f".{name}", __name__)
+        try:
+            value = import_module(f".{name}", __name__)
+        except ImportError as error:  # of an optional library: hasattr must not raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {error}") from error
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

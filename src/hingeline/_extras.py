@@ -16,6 +16,7 @@ EXTRAS = {
     "onnx": "onnx",
     "pyarrow": "parquet",
     "rich": "progress",
+    "river": "river",
     "skactiveml": "activeml",
     "skl2onnx": "onnx",
 }

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from .._registry import phrase
 from ..base.receipt import Receipt, hash_file
@@ -235,6 +236,30 @@ class Checkpoint:
         generations = (self._file(GENERATION, number) for number in self._numbers(GENERATION))
         receipt.files = {path.name: hash_file(path) for path in generations}
         return receipt
+
+    @_in_turn
+    def restart(self, X: Any, y: Any = None, *, note: Any = None, **keywords: Any) -> None:
+        """Begin again: a new model with the same parameters learns these samples, and replaces the present one.
+
+        For streams that drift. When this returns, no file of the folder holds the old model. A crash leaves the old or
+        the new model. ``model.n_samples_seen_`` counts from here; keep a total in `note`.
+
+        Parameters
+        ----------
+        X, y : array-like or sparse matrix
+            Samples and labels, as in :meth:`learn`.
+        note : object, default=None
+            As in :meth:`learn`.
+        **keywords : object
+            Other arguments of ``partial_fit``, as for the first samples: ``classes``, ``sample_weight``, ``ids``.
+        """
+        note = self.note if note is None else _copy_note(note)
+        X = self._steps.transform(X)
+        learner = clone(self._learner)
+        learner.partial_fit(*((X,) if y is None else (X, y)), **keywords)
+        self._learner, self.note = learner, note
+        self._wipe = True  # generations before this one must not be read with its journal
+        self._write()
 
     @_in_turn
     def save(self, note: Any = None) -> None:

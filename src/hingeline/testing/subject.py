@@ -119,6 +119,8 @@ class Subject:
 def decision_values(model: BaseEstimator, X: Samples) -> np.ndarray:
     """Decision values, or predictions where there are none."""
     values = model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+    if values.dtype.kind not in "biuf":  # labels that are texts
+        values = np.searchsorted(model.classes_, values)
     assert np.isfinite(values).all(), "decision values are not finite"
     return np.asarray(values)
 
