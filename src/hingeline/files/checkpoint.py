@@ -27,7 +27,7 @@ from ..base.receipt import Receipt, hash_file
 from ..base.warn import warn
 from . import layout
 from .durable import PART, erase, lock_file, map_file, sync_folder, unlock, write_atomically
-from .fixed import Steps, parts_of
+from .fixed import Steps, parts_of, require_stream
 from .journal import Journal, Origin
 from .log import Damage, line, next_line, require_owner
 from .models import pack, unpack
@@ -112,7 +112,7 @@ class Checkpoint:
         if every is not None and (isinstance(every, bool) or int(every) != every or every < 1):
             raise ValueError(f"every must be an integer >= 1 or None. Got {every!r}.")
         if model is not None:
-            Steps.split(model)  # raises if it cannot stream, before a folder is made
+            require_stream(Steps.split(model)[1])  # before a folder is made
         self.path, self.every, self.functions = Path(path), every, dict(functions or {})
         self._steps = Steps([], [])
         self._learner: Any = None
@@ -421,7 +421,7 @@ class Checkpoint:
                 content = map_file(path)
                 texts, arrays = layout.read(content)
                 self._learner = unpack(texts, arrays, len(content), functions=self.functions)
-                self._steps = Steps.unpack(texts, arrays, len(content))
+                self._steps = Steps.unpack(texts, arrays, len(content), self._learner)
                 self.note, oldest = (layout.parse(texts[name], len(content)) for name in (NOTE, OLDEST))
                 if type(oldest) is not int or not 0 <= oldest <= number:
                     raise ValueError(f"{OLDEST} must be a number of at most {number}. Got {oldest!r}")

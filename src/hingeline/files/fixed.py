@@ -1,19 +1,23 @@
-"""Pipelines of fixed transformers and an estimator that learns from a stream, for checkpoints.
+"""Pipelines of fixed transformers and an estimator, for model files and checkpoints.
 
-A transformer is fixed: it was fitted before, and the stream does not change it. Its state is saved with each
-generation, as JSON and arrays. Only scalers of scikit-learn are taken, whose state is numbers.
+A transformer is fixed: it was fitted before, and a stream does not change it. Its state is saved with the estimator, as
+JSON and arrays. Only transformers of scikit-learn are taken whose state is numbers and texts.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, OneHotEncoder, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._registry import phrase
@@ -21,16 +25,30 @@ from . import layout
 from .tree import Decoder, Encoder
 
 #: Transformers that are saved, by name.
-SCALERS: dict[str, Any] = {
-    kind.__name__: kind for kind in (MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler)
-}
-#: Text of a generation, and beginning of the names of its arrays.
+TRANSFORMERS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler, SimpleImputer, OneHotEncoder,
+        ColumnTransformer,
+    )
+}  # fmt: skip
+#: Classes inside of their states.
+PARTS: dict[str, Any] = {**TRANSFORMERS, "Pipeline": Pipeline}
+#: Text of a file, and beginning of the names of its arrays.
 STEPS = "steps"
 
 
 def parts_of(model: Any) -> list[Any]:
     """A pipeline and its steps, or the model alone."""
     return [model, *(step for _, step in model.steps)] if isinstance(model, Pipeline) else [model]
+
+
+def require_stream(learner: Any) -> None:
+    """TypeError for an estimator that cannot learn from a stream."""
+    if not hasattr(learner, "partial_fit"):
+        raise TypeError(
+            f"{type(learner).__name__} cannot learn from a stream: it has no partial_fit. {phrase('streams')} can."
+        )
 
 
 class Steps:
@@ -49,27 +67,23 @@ class Steps:
 
     @classmethod
     def split(cls, model: Any) -> tuple[Steps, Any]:
-        """Transformers and learner of a model, which may be a pipeline; TypeError or ValueError if it cannot stream."""
+        """Transformers and learner of a model or pipeline; TypeError or ValueError if it cannot be saved."""
         names, parts = zip(*model.steps, strict=True) if isinstance(model, Pipeline) else ((), (model,))
-        learner = parts[-1]
-        if not hasattr(learner, "partial_fit"):
-            raise TypeError(
-                f"{type(learner).__name__} cannot learn from a stream: it has no partial_fit. {phrase('streams')} can."
-            )
-        for step in parts[:-1]:
-            if type(step) not in SCALERS.values():
+        transformers = [step.estimator if isinstance(step, FrozenEstimator) else step for step in parts[:-1]]
+        for step in transformers:
+            if type(step) not in TRANSFORMERS.values():
                 raise TypeError(
-                    f"a checkpoint keeps pipelines of {', '.join(SCALERS)} and an estimator. Got a step of type "
-                    f"{type(step).__name__}; transform the samples before learn."
+                    f"a file keeps pipelines of {', '.join(TRANSFORMERS)} and an estimator. Got a step of type "
+                    f"{type(step).__name__}; transform the samples before."
                 )
             try:
                 check_is_fitted(step)
             except NotFittedError as error:
                 raise ValueError(
-                    f"{type(step).__name__} is not fitted, and a stream cannot fit it: fit it first, on samples that "
-                    "may stay."
+                    f"{type(step).__name__} is not fitted: fit it first. A stream cannot fit it; use samples that may "
+                    "stay."
                 ) from error
-        return cls(list(names), list(parts[:-1])), learner
+        return cls(list(names), transformers), parts[-1]
 
     def join(self, learner: Any) -> Any:
         """The model: a pipeline if there are transformers, or the learner."""
@@ -82,24 +96,42 @@ class Steps:
         return X
 
     def pack(self) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-        """Texts and arrays for a generation."""
+        """Texts and arrays for a file."""
         if not self.names:
             return {}, {}
-        encoder = Encoder({kind: name for name, kind in SCALERS.items()})
+        encoder = Encoder({kind: name for name, kind in PARTS.items()})
         node = encoder({"names": self.names, "transformers": self.transformers}, STEPS)
         return {STEPS: json.dumps(node)}, encoder.arrays
 
     @classmethod
-    def unpack(cls, texts: Mapping[str, str], arrays: Mapping[str, np.ndarray], size: int) -> Steps:
-        """Steps of a generation; ValueError if they are damaged."""
+    def unpack(cls, texts: Mapping[str, str], arrays: Mapping[str, np.ndarray], size: int, learner: Any) -> Steps:
+        """Steps before a learner in a file of `size` bytes; ValueError if they are damaged."""
         if STEPS not in texts:
             return cls([], [])
-        decoder = Decoder(arrays, SCALERS, {}, False)
+        decoder = Decoder(arrays, PARTS, {}, False)
         found = decoder(layout.parse(texts[STEPS], size), STEPS)
         sound = isinstance(found, dict) and found.keys() == {"names", "transformers"}
         decoder.require(sound, STEPS, "expected names and transformers")
         names, transformers = found["names"], found["transformers"]
         sound = all(isinstance(part, list) for part in (names, transformers)) and len(names) == len(transformers) + 1
-        sound = sound and all(type(step) in SCALERS.values() for step in transformers)
+        sound = sound and all(type(step) in TRANSFORMERS.values() for step in transformers)
         decoder.require(sound and all(isinstance(name, str) for name in names), STEPS, "a step is missing")
-        return cls(names, transformers)
+        steps = cls(names, transformers)
+        steps._try(size, getattr(learner, "n_features_in_", None))
+        return steps
+
+    def _try(self, size: int, n_features: int | None) -> None:
+        """Transform one row to as many features as the learner has; ValueError if the state of a step is damaged."""
+        try:
+            width = self.transformers[0].n_features_in_
+            if not 1 <= int(width) <= size:
+                raise ValueError(f"{width} features")
+            words = isinstance(self.transformers[0], ColumnTransformer)
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                row = np.full((1, int(width)), np.nan if words else 0.0, dtype=object if words else float)
+                found = self.transform(row).shape[1]
+            if n_features is not None and found != n_features:
+                raise ValueError(f"{found} features instead of {n_features}")
+        except Exception as error:  # a state that was changed fails in many ways
+            raise ValueError(f"field {STEPS!r}: the state of a step is damaged: {error}") from error

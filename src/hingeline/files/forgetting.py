@@ -17,6 +17,7 @@ from ..base.receipt import Receipt, hash_file
 from ..base.types import Ids
 from .checkpoint import Checkpoint
 from .durable import PART, erase, sync_folder
+from .fixed import parts_of
 from .models import load, save
 
 __all__ = ["forget_in_file"]
@@ -68,10 +69,11 @@ def forget_in_file(
             return run.forget(ids)
     path = Path(os.path.realpath(path))
     model = load(path, functions=functions)
-    if not hasattr(model, "forget"):
-        getattr(model, "forget")  # noqa: B009  raises the error that says why
+    learner = parts_of(model)[-1]
+    if not hasattr(learner, "forget"):
+        getattr(learner, "forget")  # noqa: B009  raises the error that says why
     try:
-        receipt = _forget(model, ids)
+        receipt = _forget(learner, ids)
     except KeyError:
         _erase_parts(path)  # what a crash has left
         raise

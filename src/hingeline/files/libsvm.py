@@ -24,6 +24,7 @@ from .._sklearn import restore_machine, sigmoids_of
 from ..base.labels import is_one_vs_rest
 from ..base.platt import wants_probability
 from .durable import write_atomically
+from .kinds import read_ends, require_kind
 
 #: Kernels that LIBSVM has, by their names here and there. Their parameters are written.
 KERNELS = {row.name: row for row in _registry.KERNELS.values() if row.libsvm}
@@ -225,6 +226,7 @@ def load_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None, 
         raise ValueError(f"library must be 'hingeline' or 'sklearn'. Got {library!r}.")
     try:
         with open(path, "rb") as file:
+            require_kind(*read_ends(file), "libsvm")
             model = _parse(file, os.fstat(file.fileno()).st_size)
         return _estimator(_sort(model), n_features, library)
     except ValueError as error:

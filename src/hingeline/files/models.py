@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from operator import or_
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,8 @@ from ..linear.nystroem_map import NystroemMap
 from ..online.ensemble import StreamEnsemble
 from . import layout
 from .durable import map_file, write_atomically
+from .fixed import Steps
+from .kinds import BEGINNING, require_kind
 from .tree import SPARSE, Decoder, Encoder
 
 #: Name and version of the format, in the header of each file.
@@ -46,9 +49,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : estimator
-        Estimator of hingeline, fitted or not, also in the middle of a stream. Callbacks and requests of metadata
-        routing are not saved.
+    model : estimator or Pipeline
+        Estimator of hingeline, fitted or not, also in the middle of a stream; or a pipeline of fitted transformers of
+        scikit-learn (scalers, ``SimpleImputer``, ``OneHotEncoder``, ``ColumnTransformer`` of these) and such an
+        estimator. Callbacks and requests of metadata routing are not saved.
     path : str or path-like
         File.
 
@@ -69,7 +73,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> other.partial_fit(X[100:], y[100:]).n_samples_seen_
     200
     """
-    write_atomically(Path(path), layout.pieces(*pack(model)))
+    steps, learner = Steps.split(model)
+    texts, arrays = map(or_, pack(learner), steps.pack())
+    write_atomically(Path(path), layout.pieces(texts, arrays))
 
 
 def pack(model: Any) -> tuple[dict[str, str], dict[str, np.ndarray]]:
@@ -78,7 +84,7 @@ def pack(model: Any) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     if _registry.row_of(type(model)) is None:
         raise TypeError(
             f"model must be an estimator of hingeline. Got {type(model).__module__}.{type(model).__qualname__}. Save "
-            "pipelines and other estimators with skops, see the guide on model files."
+            "other estimators with skops, see the guide on model files."
         )
     params.check(model, model._rules)
     with lock_of(model):
@@ -114,8 +120,8 @@ def load(
 
     Returns
     -------
-    estimator
-        The estimator.
+    estimator or Pipeline
+        What was saved.
 
     See Also
     --------
@@ -123,7 +129,10 @@ def load(
     """
     try:
         content = map_file(path)
-        return unpack(*layout.read(content), len(content), mapped=mapped, functions=functions or {})
+        require_kind(bytes(content[:BEGINNING]), bytes(content[-BEGINNING:]), "hingeline")
+        texts, arrays = layout.read(content)
+        learner = unpack(texts, arrays, len(content), mapped=mapped, functions=functions or {})
+        return Steps.unpack(texts, arrays, len(content), learner).join(learner)
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 

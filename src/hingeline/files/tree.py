@@ -137,6 +137,7 @@ WRITERS: list[tuple[Any, Callable[[Encoder, Any, str], Any]]] = [
     (tuple(SPARSE.values()), Encoder.sparse),
     (np.dtype, lambda encoder, value, path: {"dtype": NAMES[value]}),
     (UUID, lambda encoder, value, path: {"uuid": value.hex}),
+    (slice, lambda encoder, value, path: {"slice": [value.start, value.stop]}),
     (np.random.RandomState, Encoder.random),
 ]
 
@@ -317,6 +318,11 @@ class Decoder:
         except (ValueError, AttributeError, TypeError) as error:
             raise ValueError(f"field {path!r}: {error}") from error
 
+    def slice(self, node: Any, path: str) -> slice:
+        sound = isinstance(node, list) and len(node) == 2 and all(type(end) is int and end >= 0 for end in node)
+        self.require(sound, path, "expected the ends of a slice")
+        return slice(*node)
+
     def real(self, node: Any, path: str) -> float:
         self.require(node in ("inf", "-inf", "nan"), path, f"unknown number {node!r}")
         return float(node)
@@ -336,6 +342,7 @@ READERS: dict[str, Callable[[Decoder, Any, str], Any]] = {
     "sparse": Decoder.sparse,
     "dtype": Decoder.dtype,
     "uuid": Decoder.uuid,
+    "slice": Decoder.slice,
     "float": Decoder.real,
     "random_state": Decoder.random,
     "object": Decoder.instance,
