@@ -40,7 +40,7 @@ def write_data(path):
 def options(folder, run, predictions):
     data, model = folder / "data.csv", folder / "model"
     words = ["stream", data, model, "--checkpoint", run, "--predictions", predictions, "-q"]
-    return list(map(str, [*words, "--every", 20, "--batch", BATCH, "-g", 0.5, "--classes", "no,yes"]))
+    return list(map(str, [*words, "--save-every", 20, "--batch", BATCH, "-g", 0.5, "--classes", "no,yes"]))
 
 
 def by_fork(argv, output):

@@ -1,6 +1,7 @@
 """``hingeline stream``: predictions before learning, schedule, checkpoints, signals, forgetting."""
 
 import os
+import re
 import signal
 import threading
 import time
@@ -11,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import hingeline
-from hingeline.cli import stream
+from hingeline.cli import keepers
 from hingeline.cli.main import main
 from hingeline.cli.predictions import Predictions
 
@@ -70,7 +71,7 @@ def test_json(command, files):  # noqa: F811
 
 
 def test_resuming_gives_the_same_model_and_predictions(command, files):  # noqa: F811
-    more = ("--checkpoint", "run", "--predictions", "labels", "--every", 20)
+    more = ("--checkpoint", "run", "--predictions", "labels", "--save-every", 20)
     command("stream", "some", *OPTIONS, *more)
     found = command.json("stream", "all", "model", *OPTIONS, *more)
     assert (found["resumed_at"], found["learnt"]) == (37, 63)
@@ -216,7 +217,7 @@ def test_a_signal_while_waiting_for_data(capsys, files, monkeypatch, number, cod
 @pytest.mark.parametrize("times", [1, 2])
 def test_signals_in_the_middle_of_a_batch(command, files, monkeypatch, times):  # noqa: F811
     """The first one waits for the end of the batch, the second one does not."""
-    learn = stream.Memory.learn
+    learn = keepers.Memory.learn
 
     def interrupted(self, *data, **keywords):
         if getattr(self.model, "n_samples_seen_", 0) == 20:
@@ -224,7 +225,7 @@ def test_signals_in_the_middle_of_a_batch(command, files, monkeypatch, times):  
                 signal.raise_signal(signal.SIGINT)
         learn(self, *data, **keywords)
 
-    monkeypatch.setattr(stream.Memory, "learn", interrupted)
+    monkeypatch.setattr(keepers.Memory, "learn", interrupted)
     command("stream", "all", "model", *OPTIONS, code=130)
     assert hingeline.load("model").n_samples_seen_ == (30 if times == 1 else 20)
 
@@ -277,3 +278,156 @@ def test_data_without_rows(command, files, text):  # noqa: F811
     assert "0 examples, no model written" in command.err and not Path("model").exists()
     command("stream", "some", *OPTIONS, "--checkpoint", "run")
     command("stream", "empty.svm", "--no-skip", "--checkpoint", "run")
+
+
+# ---- drift, new labels, progress --------------------------------------------------------------------------
+
+
+def turned(n=3000, at=1500, seed=0):
+    """Two classes that change places."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 2)) + 1.5 * np.where((y == 1) ^ (np.arange(n) >= at), 1, -1)[:, np.newaxis]
+    return X.round(4), y
+
+
+@pytest.fixture
+def drift(files):
+    Path("drift.csv").write_text(table(*turned(), ["a", "b", "answer"]))
+    return ("stream", "drift.csv", "-g", 0.2, "--batch", 10)
+
+
+@pytest.mark.parametrize("estimator", ["LASVC", "KernelSGDClassifier", "IncrementalSVC"])
+def test_an_alarm_soon_after_drift(command, drift, estimator):  # noqa: F811
+    out = command(*drift, "--estimator", estimator)
+    (line,) = [line for line in out.splitlines() if line.startswith("drift")][:1]
+    assert re.fullmatch(r"drift at example 1,5\d0: the loss rose from 0\.0\d+ to 0\.\d+ \(last \d+ predictions\)", line)
+    assert re.search(r"examples, loss [\d.]+ of 2,990 predictions, [\d.]+ of the last [\d,]+$", out)
+    found = command.json(*drift, "--estimator", estimator)
+    assert 1500 < found["drifts"][0]["example"] < 2000 and found["drifts"][0]["after"] > found["drifts"][0]["before"]
+    assert found["recent_predictions"] < 2000
+    assert command.json(*drift, "--estimator", estimator, "--drift", "off")["drifts"] == []
+
+
+@pytest.mark.parametrize(("estimator", "action"), [("LASVC", "reset"), ("IncrementalSVC", "shorten")])
+def test_reactions_to_drift_lower_the_loss(command, drift, estimator, action):  # noqa: F811
+    words = (*drift, "--estimator", estimator)
+    before, after = command.json(*words), command.json(*words, "model", "--drift", action)
+    assert after["loss"] < before["loss"]
+    assert after["examples"] == 3000
+    if action == "shorten":
+        assert hingeline.load("model").n_samples_ < 1600
+    else:
+        assert hingeline.load("model").n_samples_seen_ <= 1500
+
+
+def test_reset_is_a_new_model(command, drift):  # noqa: F811
+    command(*drift, "model", "--drift", "reset", "--predictions", "labels")
+    (found,) = command.json(*drift, "--drift", "reset")["drifts"]
+    X, y = turned()
+    begin = found["example"] - 10
+    model = hingeline.LASVC(gamma=0.2).partial_fit(X[begin:], y[begin:], classes=[0, 1])
+    np.testing.assert_array_equal(hingeline.load("model").decision_function(X), model.decision_function(X))
+    assert Path("labels").read_text().count("\n") == 3000
+
+
+@pytest.mark.parametrize(("estimator", "action"), [("LASVC", "reset"), ("IncrementalSVC", "shorten")])
+@pytest.mark.parametrize("cut", [1490, 1550, 2000])
+def test_resuming_after_drift(command, drift, estimator, action, cut):  # noqa: F811
+    """The same predictions, model and counts as without an interruption."""
+    words = (*drift[2:], "--estimator", estimator, "--drift", action)
+    command("stream", "drift.csv", "model", *words, "--predictions", "labels")
+    wanted = command.json("stream", "drift.csv", *words)
+    Path("part.csv").write_text("".join(Path("drift.csv").read_text().splitlines(keepends=True)[: cut + 1]))
+    more = ("--checkpoint", "run", "--predictions", "seen", "--save-every", 70)
+    command("stream", "part.csv", *words, *more)
+    found = command.json("stream", "drift.csv", "other", *words, *more)
+    assert (found["examples"], found["resumed_at"]) == (3000, cut)
+    for key in ("predicted", "errors", "drifts", "recent_loss", "recent_predictions"):
+        assert found[key] == wanted[key], key
+    assert Path("seen").read_text() == Path("labels").read_text()
+    X = turned()[0]
+    values = [hingeline.load(path).decision_function(X) for path in ("model", "other")]
+    np.testing.assert_array_equal(*values)
+
+
+def test_a_crash_between_learning_and_forgetting(command, drift, monkeypatch):  # noqa: F811
+    words = (*drift, "--estimator", "IncrementalSVC", "--drift", "shorten", "--checkpoint", "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(hingeline.Checkpoint, "forget", lambda *_: 1 / 0)
+        command(*words, code=1)
+    with hingeline.Checkpoint("run") as run:
+        keep, held = run.note["shorten"], run.model.n_samples_
+    assert 10 <= keep < held
+    Path("drift.csv").write_text("".join(Path("drift.csv").read_text().splitlines(keepends=True)[: held + 1]))
+    command(*words)
+    with hingeline.Checkpoint("run") as run:
+        assert run.model.n_samples_ == keep
+        assert run.model.ids_.tolist() == list(range(held - keep, held))
+
+
+def test_shortening_needs_forgetting(command, drift):  # noqa: F811
+    command(*drift, "--drift", "shorten", code=2)
+    assert "LASVC cannot forget examples. Use --drift reset, or IncrementalSVC or IncrementalOneClassSVM" in command.err
+
+
+def test_drift_of_outliers(command, files):  # noqa: F811
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(size=(1200, 2)), rng.normal(3, 1, size=(200, 2))])
+    np.savetxt("rows.csv", rows, delimiter=",", fmt="%.5f")
+    words = ("rows.csv", "-s", 2, "-g", 0.3, "-n", 0.05, "--target", "none", "--batch", 10)
+    out = command("stream", *words, "--drift", "shorten")
+    assert re.search(r"drift at example 1,2\d\d: the share of outliers rose", out)
+
+
+def test_lines_at_fixed_intervals(command, files):  # noqa: F811
+    out = command("stream", "all", *OPTIONS, "--every", 20)
+    head, *lines, _ = out.splitlines()
+    labels = expected()[1]
+    wrong = np.array(labels[10:], dtype=int) != y[10:]
+    assert head.split()[:3] == ["loss", "last", "20"]
+    cells = [line.split() for line in lines]
+    assert [int(row[2]) for row in cells] == [20, 40, 60, 80]
+    for row in cells:
+        n = int(row[2])
+        assert float(row[0]) == pytest.approx(wrong[:n].mean(), abs=1e-6)
+        assert float(row[1]) == pytest.approx(wrong[n - 20 : n].mean(), abs=1e-6)
+
+
+def test_new_labels_are_told(command, files):  # noqa: F811
+    labels = np.array(["no", "yes"], dtype="<U4")[y]
+    labels[[42, 57]] = "late"
+    Path("late.csv").write_text(table(X, labels))
+    out = command("stream", "late.csv", "-g", 0.5, "--batch", 10)
+    assert out.count("new label") == 1 and "new label late at example 43" in out
+    assert command.json("stream", "late.csv", "-g", 0.5, "--batch", 10)["new_labels"] == {"late": 43}
+    declared = ("--classes", "no,yes,late")
+    assert command.json("stream", "late.csv", "-g", 0.5, "--batch", 10, *declared)["new_labels"] == {}
+
+
+def test_one_example_is_singular(command, files):  # noqa: F811
+    options = ("--estimator", "IncrementalSVC", *OPTIONS, "--checkpoint", "run")
+    command("stream", "some", *options)
+    assert command("stream", *options, "--forget", "3").startswith("forgot 1 example\n")
+
+
+# ---- features ---------------------------------------------------------------------------------------------
+
+
+def test_scaling_is_fitted_to_the_first_batch(command, files):  # noqa: F811
+    from sklearn.preprocessing import StandardScaler
+
+    Path("large.csv").write_text(table(X * [1, 1000], y))
+    command("stream", "large.csv", "-g", 0.5, "--batch", 50)
+    assert "large.csv: features are not scaled: feature 1 has a range of" in command.err
+    words = ("stream", "large.csv", "model", "-g", 0.5, "--batch", 50, "--scale", "standard", "--checkpoint", "run")
+    command(*words)
+    assert command.err == ""
+    scaler = StandardScaler().fit((X * [1, 1000])[:50])
+    rows = scaler.transform(X * [1, 1000])
+    same = hingeline.LASVC(gamma=0.5).partial_fit(rows[:50], y[:50], classes=[0, 1]).partial_fit(rows[50:], y[50:])
+    found = hingeline.load("model")
+    np.testing.assert_allclose(found.decision_function(X * [1, 1000]), same.decision_function(rows))
+    assert "resuming after 100 examples" in command(*words)
+    with hingeline.Checkpoint("run") as run:
+        assert run.model[-1].n_samples_seen_ == 100

@@ -38,7 +38,7 @@ def missing(code):
     """What a block needs and this machine does not have."""
     if "dask" in code and importlib.util.find_spec("distributed") is None:
         return "needs dask"
-    for library in ("onnx", "onnxruntime", "skl2onnx", "skops", "skactiveml"):
+    for library in ("onnx", "onnxruntime", "skl2onnx", "skops", "skactiveml", "river"):
         if library in code and importlib.util.find_spec(library) is None:
             return f"needs {library}"
     if "sklearn.callback" in code and importlib.util.find_spec("sklearn.callback") is None:

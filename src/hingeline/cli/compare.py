@@ -15,6 +15,7 @@ from ..base.inputs import number_of
 from .console import Console
 from .errors import CommandError, DataError, UsageError
 from .options import add_common, add_data, form_of, positive, seed
+from .preparation import add_preparation, form_options, prepare
 
 HELP = "rank methods over several data sets"
 
@@ -35,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("-v", "--folds", type=positive, default=5, metavar="N", help="folds, default 5")
     group.add_argument("--seed", type=seed, default=0, help="order of the rows in cross-validation, default 0")
+    add_preparation(parser)
     add_data(parser)
     add_common(parser)
 
@@ -143,12 +145,13 @@ def _cross_validate(
     first = next(iter(models.values()))
     with console.bar(len(arguments.files) * len(models), "cross-validating") as done:
         for path in arguments.files:
-            X, y, _ = read_labelled(first, path, form_of(arguments))
+            rows, y, _ = read_labelled(first, path, form_of(arguments, **form_options(arguments)))
             assert y is not None  # of classifiers and regressors
             folds, row = folds_of(arguments, first, y), []
-            for text, model in models.items():
+            for number, (text, model) in enumerate(models.items()):
+                ready = prepare(model, arguments, rows, None if number else console, path)
                 try:
-                    row.append(float(cross_val_score(model, X, y, cv=folds, error_score="raise").mean()))
+                    row.append(float(cross_val_score(ready, rows.X, y, cv=folds, error_score="raise").mean()))
                 except ValueError as error:
                     raise CommandError(f"{text} on {path}: {error}") from error
                 done(len(scores) * len(models) + len(row))

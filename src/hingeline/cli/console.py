@@ -139,3 +139,8 @@ def percent(part: int, whole: int) -> str:
 def one_line(label: object) -> str:
     """Label without line breaks."""
     return " ".join(str(label).splitlines())
+
+
+def count_words(n: int, noun: str) -> str:
+    """Number and noun: 1 example, 2 examples."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

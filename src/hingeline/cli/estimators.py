@@ -78,6 +78,7 @@ def weigh(model: BaseEstimator, weights: list[tuple[str, str]], classes: np.ndar
     """Set the class weights of the options, whose labels must be among the classes."""
     if not weights:
         return
+    model = learner_of(model)
     if ("balanced", "") in weights:
         model.set_params(class_weight="balanced")
         return
@@ -94,6 +95,13 @@ def weigh(model: BaseEstimator, weights: list[tuple[str, str]], classes: np.ndar
     model.set_params(class_weight=table)
 
 
+def learner_of(model: BaseEstimator) -> BaseEstimator:
+    """Last step of a pipeline, or the model itself."""
+    from ..files.fixed import parts_of
+
+    return parts_of(model)[-1]
+
+
 def takes_labels(model: BaseEstimator) -> bool:
     """Whether an estimator learns from labels; one-class models do not."""
     return not is_outlier_detector(model)
@@ -101,6 +109,7 @@ def takes_labels(model: BaseEstimator) -> bool:
 
 def settings(model: BaseEstimator) -> dict[str, object]:
     """Parameters that differ from their defaults."""
+    model = learner_of(model)
     usual = params.defaults(type(model))
     return {name: value for name, value in model.get_params().items() if not _same(value, usual[name])}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from .console import Console
+from .console import Console, count_words
 from .errors import DataError, UsageError, translate_write_errors
 from .options import add_common, split_words
 
@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
         with translate_write_errors(path):
             receipt.save(path)
     console.put(model=arguments.model, receipt=path, rows=receipt.rows, ids=receipt.ids, digest=receipt.after)
-    rows = f"{receipt.rows:,} row{'' if receipt.rows == 1 else 's'}"
+    rows = count_words(receipt.rows, "row")
     console.say(f"{arguments.model}: removed {rows}; {receipt.certificate['n_rows']:,} left")
     console.say(f"{path}: receipt")
     console.end()

@@ -19,25 +19,24 @@ if TYPE_CHECKING:
 
 #: Formats of model files that can be written.
 FORMATS = ("hingeline", "libsvm", "onnx")
-SEPARATORS = set(b",;\t")
-LIBSVM_WORDS = (b"svm_type", b"kernel_type", b"nr_class", b"total_sv", b"rho", b"degree", b"gamma", b"coef0")
+#: Kinds of files that hold a model, but not for this command.
+FOREIGN = ("pickle", "onnx", "skops")
 
 
 def kind_of(path: str) -> str | None:
-    """'hingeline', 'libsvm' or 'checkpoint'; None if the file is no model."""
+    """'hingeline', 'libsvm', 'checkpoint', 'pickle', 'onnx' or 'skops'; None if the file is no model."""
+    from ..files.kinds import kind_of_content, read_ends
+
     if os.path.isdir(path):
         return "checkpoint"
     if _is_special(path):  # bytes of a pipe can be read once only
         return None
     try:
         with open(path, "rb") as file:
-            start = file.read(1 << 12)
+            kind = kind_of_content(*read_ends(file))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    line = (start.splitlines() or [b""])[0]
-    if line.split(None, 1)[:1] and line.split(None, 1)[0] in LIBSVM_WORDS and not SEPARATORS & set(line):
-        return "libsvm"
-    return "hingeline" if start[8:9] == b"{" else None
+    return None if kind == "data" else kind
 
 
 def _is_special(path: str) -> bool:
@@ -48,8 +47,11 @@ def _is_special(path: str) -> bool:
 def open_model(path: str, n_features: int | None = None) -> BaseEstimator:
     """Read a model from a file."""
     from ..files import Checkpoint, load, load_libsvm
+    from ..files.kinds import REMEDIES
 
     kind = kind_of(path)
+    if kind in FOREIGN:
+        raise DataError(path, f"the file is {REMEDIES[str(kind)]}")
     if kind is None:
         regular = "the file is neither a model of hingeline nor one of LIBSVM"
         raise DataError(path, "a model must be a regular file" if _is_special(path) else regular)
@@ -116,6 +118,7 @@ def _same_file(a: str, b: str) -> bool:
 def write(model: BaseEstimator, path: str, kind: str) -> None:
     """Write a model to a file, which appears as a whole. LIBSVM's text may go to standard output."""
     from ..files import save, save_libsvm
+    from .estimators import learner_of
 
     if path == "-" and kind == "libsvm":
         with TemporaryDirectory() as folder:
@@ -123,6 +126,9 @@ def write(model: BaseEstimator, path: str, kind: str) -> None:
             stdout.write(Path(folder, "model").read_bytes())
         return
     require_file(path)
+    if kind != "hingeline" and learner_of(model) is not model:
+        other = "Scale the data files with svm-scale" if kind == "libsvm" else "Use skl2onnx in Python"
+        raise UsageError(f"the format {kind} cannot hold the scaling before the model. {other}.")
     try:
         with translate_write_errors(path):
             if kind == "onnx":

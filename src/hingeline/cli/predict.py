@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import blocks_of, size_of
-    from .estimators import check
+    from .estimators import check, learner_of
     from .models import open_model, require_other
 
     console = Console(arguments, arguments.output or (None if arguments.json else "-"), "the predictions")
@@ -61,8 +61,9 @@ def run(arguments: Namespace) -> int:
             what,
             ignore_extra=arguments.extra_features == "ignore",
         )
-        if arguments.jobs is not None and "n_jobs" in task.model.get_params():
-            check(task.model.set_params(n_jobs=arguments.jobs))
+        learner = learner_of(task.model)
+        if arguments.jobs is not None and "n_jobs" in learner.get_params():
+            check(learner.set_params(n_jobs=arguments.jobs))
         with _output(arguments) as write, console.bar(size_of(arguments.data), "predicting") as done:
             write(task.head())
             for rows in blocks_of(arguments.data, task.form, done):
@@ -100,17 +101,22 @@ class Task:
         import scipy.sparse as sp
         from sklearn.base import is_regressor
 
+        from .estimators import learner_of
+        from .preparation import form_of_model
         from .regression import TargetErrors
 
+        learner = learner_of(model)
         self.model, self.what, self.data = model, what, arguments.data
         _require_answers(model, what, arguments.model)
-        self.dense = not sp.issparse(getattr(model, "support_vectors_", None))
+        known = form_of_model(model)
+        self.dense = known.pop("dense") or not sp.issparse(getattr(learner, "support_vectors_", None))
         self.form = form_of(
             arguments,
             n_features=int(model.n_features_in_),
             ignore_extra=ignore_extra,
             labels=False,
-            kernel_values=getattr(model, "kernel", None) == "precomputed",
+            kernel_values=getattr(learner, "kernel", None) == "precomputed",
+            **known,
         )
         self.n_rows = 0
         self.confusion: Counter[tuple[str, str]] = Counter()
@@ -191,11 +197,14 @@ class Task:
 
 def _require_answers(model: BaseEstimator, what: str, path: str) -> None:
     """Refuse models that cannot predict, or not what is asked for."""
-    name = type(model).__name__
+    from .estimators import learner_of
+
+    learner = learner_of(model)
+    name = type(learner).__name__
     if not hasattr(model, "predict") or not hasattr(model, "n_features_in_"):
         raise UsageError(f"{path} holds a {name} that cannot predict.")
     if what == "probability" and not hasattr(model, "predict_proba"):
-        remedy = " Train it with -b 1." if "probability" in model.get_params() else f" {name} does not fit them."
+        remedy = " Train it with -b 1." if "probability" in learner.get_params() else f" {name} does not fit them."
         raise UsageError(f"-b 1: {path} has no probabilities.{remedy}")
     if what == "scores" and not hasattr(model, "decision_function"):
         raise UsageError(

@@ -41,29 +41,40 @@ def run(arguments: Namespace) -> int:
 
 def _describe(console: Console, path: str) -> Any:
     """Print what is known about a model."""
+    from .estimators import learner_of
     from .models import kind_of, open_model
     from .train import facts
 
     kind, model = kind_of(path), open_model(path)
+    learner, steps = learner_of(model), _preparation(model)
     size = 0 if os.path.isdir(path) else os.path.getsize(path)
     header = _header(path) if kind == "hingeline" else {}
-    known = _read_parameters(model, kind)
+    known = _read_parameters(learner, kind)
     console.put(
-        model=path, format=kind, bytes=size, estimator=type(model).__name__, parameters=known,
-        features=getattr(model, "n_features_in_", None), examples=getattr(model, "n_samples_seen_", None), **header,
-        **facts(model),
+        model=path, format=kind, bytes=size, estimator=type(learner).__name__, parameters=known,
+        preparation=steps, features=getattr(model, "n_features_in_", None),
+        examples=getattr(learner, "n_samples_seen_", None), **header, **facts(model),
     )  # fmt: skip
     result = console.result
     console.say(f"{path}: {result['estimator']}, format {kind}{f', {size:,} bytes' if size else ''}")
     if header:
         console.say(f"written by hingeline {header['hingeline_version']}; checksums are right")
     console.say("parameters: " + ", ".join(f"{name}={value!r}" for name, value in known.items()))
+    for step in steps:
+        console.say(f"preparation: {step}")
     for key in ("features", "examples", "classes", "support_vectors", "stop_reason"):
         if result.get(key) is not None:
             console.say(f"{key.replace('_', ' ')}: {_words(result[key])}")
     for name, (dtype, shape) in header.get("arrays", {}).items():
         console.say(f"array {name}: {dtype}, {' x '.join(map(str, shape)) or 'scalar'}")
     return model
+
+
+def _preparation(model: Any) -> list[str]:
+    """What is done to the features before the estimator gets them, in scikit-learn's words."""
+    from ..files.fixed import parts_of
+
+    return [" ".join(repr(step).split()) for step in parts_of(model)[1:-1]]
 
 
 def _read_parameters(model: Any, kind: str | None) -> dict[str, Any]:

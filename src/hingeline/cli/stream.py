@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import signal
-import threading
+import copy
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _registry
-from .console import Console, one_line
-from .errors import INTERRUPTED, TERMINATED, CommandError, DataError, OutputError, UsageError, translate_write_errors
+from .console import Console, count_words
+from .errors import CommandError, DataError, UsageError
+from .keepers import DEFAULT, NO_FORGETTING, Beginning, open_keeper, translate_checkpoint_errors
 from .options import add_common, add_data, add_estimator, form_of, positive, split_words
+from .preparation import add_preparation, check_preparation, form_of_model, form_options
+from .signals import Signals
 
 if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
-    from ..base.types import Ids
     from ..files import Checkpoint
-    from .data.examples import Features, Rows
+    from .data.examples import Rows
 
 HELP = "learn from a stream: predict, learn, save, resume"
-#: Estimator of a new model.
-DEFAULT = "LASVC"
-NO_FORGETTING = f"--forget needs a checkpoint of {_registry.phrase('forgets_streams', 'or')}."
+#: What is done when the loss rises.
+DRIFT = ("off", "alarm", "reset", "shorten")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -35,6 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("data", nargs="?", help="data file, read in order; may be left out with --forget")
     parser.add_argument("model", nargs="?", help="model file to write at the end")
     add_estimator(parser, DEFAULT, streams=True)
+    add_preparation(parser)
     group = parser.add_argument_group("stream")
     group.add_argument(
         "--batch", type=positive, default=100, metavar="N", help="examples learnt at a time, default 100"
@@ -44,8 +43,23 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--n-features", type=positive, metavar="N", help="number of features; needed for LIBSVM files")
     group.add_argument("--predictions", metavar="FILE", help="file for the predicted labels; - is standard output")
+    group.add_argument(
+        "--every", type=positive, metavar="N",
+        help="print a line after every N predictions, with the loss of these N; default: after 1, 2, 4, 8, ...",
+    )  # fmt: skip
+    group.add_argument(
+        "--drift", choices=DRIFT, default="alarm",
+        help="when the loss rises: alarm (default) prints a line; reset goes on with a new model; shorten forgets the "
+        "examples before the change (incremental estimators); off does nothing",
+    )  # fmt: skip
     group.add_argument("--checkpoint", metavar="FOLDER", help="keep the model here, safe from crashes; go on from it")
-    group.add_argument("--every", type=positive, default=1000, metavar="N", help="examples between whole models there")
+    group.add_argument(
+        "--save-every",
+        type=positive,
+        default=1000,
+        metavar="N",
+        help="examples between whole models there, default 1000",
+    )
     group.add_argument(
         "--no-skip", action="store_true", help="the data begin behind what the model has learnt: skip nothing"
     )
@@ -61,11 +75,12 @@ def run(arguments: Namespace) -> int:
 
     if arguments.data is None and not arguments.forget:
         raise UsageError("give a data file, or - for standard input.")
+    check_preparation(arguments)
     console = Console(arguments, arguments.predictions, "--predictions")
     require_other([arguments.data], [arguments.model, arguments.predictions])
     if arguments.model is not None:
         require_file(arguments.model)
-    with console.collect_warnings(), Signals() as signals, _open_keeper(arguments, console) as keeper:
+    with console.collect_warnings(), Signals() as signals, open_keeper(arguments, console) as keeper:
         learner = Learner(arguments, console, keeper)
         learner.forget(arguments.forget)
         try:
@@ -73,177 +88,11 @@ def run(arguments: Namespace) -> int:
                 learner.learn(signals)
                 learner.require_examples(signals)
         finally:  # also after an error in the data: what was learnt is kept
-            if arguments.model is not None and _examples(keeper.model):
-                write(keeper.model, arguments.model, "hingeline")
+            if arguments.model is not None and count_examples(learner.learner):
+                write(learner.keeper.model, arguments.model, "hingeline")
     learner.tell(signals)
     console.end()
     return signals.code
-
-
-class Memory:
-    """A model without a checkpoint."""
-
-    def __init__(self, model: BaseEstimator) -> None:
-        self.model = model
-        self.note: Any = None
-
-    def learn(self, X: Features, y: np.ndarray | None = None, *, note: object = None, **keywords: object) -> None:
-        self.model.partial_fit(*((X,) if y is None else (X, y)), **keywords)
-        self.note = note
-
-    def forget(self, ids: Ids) -> None:
-        self.model.forget(ids)
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-@contextmanager
-def _open_keeper(arguments: Namespace, console: Console) -> Iterator[Any]:
-    """Keeper of the model, closed at the end."""
-    keeper = _keeper(arguments, console)
-    try:
-        yield keeper
-    finally:
-        with _translate_write_errors(arguments.checkpoint):
-            keeper.close()
-
-
-def _keeper(arguments: Namespace, console: Console) -> Any:
-    """Model of the options, or that of the checkpoint."""
-    from ..files import Checkpoint
-    from .models import has_checkpoint
-
-    if has_checkpoint(arguments.checkpoint):
-        return _resume(arguments, console)
-    if arguments.forget:
-        raise UsageError(NO_FORGETTING)
-    model = _make_model(arguments)
-    if arguments.checkpoint is None:
-        return Memory(model)
-    with _checkpoint_errors(arguments.checkpoint):
-        return Checkpoint(arguments.checkpoint, model, every=arguments.every)
-
-
-def _make_model(arguments: Namespace) -> Any:
-    """Model of the options."""
-    from .estimators import build_estimator
-
-    arguments.estimator = arguments.estimator or DEFAULT
-    model = build_estimator(arguments)
-    if not hasattr(model, "partial_fit"):
-        raise UsageError(f"{type(model).__name__} does not learn from streams. {_registry.phrase('streams')} do.")
-    return model
-
-
-def _resume(arguments: Namespace, console: Console) -> Any:
-    """Checkpoint with its model; options of the estimator are compared with it."""
-    from ..files import Checkpoint
-    from .estimators import class_of, settings
-
-    with _checkpoint_errors(arguments.checkpoint), ExitStack() as stack:
-        keeper = stack.enter_context(closing(Checkpoint(arguments.checkpoint, every=arguments.every)))
-        kept = type(keeper.model)
-        if arguments.estimator is not None and class_of(arguments.estimator) is not kept:
-            raise UsageError(
-                f"the checkpoint {arguments.checkpoint} holds a model of the class {kept.__name__}. "
-                "Leave --estimator out to go on with it, or give another folder."
-            )
-        arguments.estimator = kept.__name__
-        known = keeper.model.get_params()
-        other = [name for name, value in settings(_make_model(arguments)).items() if known[name] != value]
-        if other:
-            console.warn(f"the model of the checkpoint keeps its own {', '.join(other)}; options are for new models")
-        stack.pop_all()
-        return keeper
-
-
-@contextmanager
-def _checkpoint_errors(folder: str) -> Iterator[None]:
-    """Turn errors of opening a checkpoint into those of the command."""
-    try:
-        with _translate_write_errors(folder):
-            yield
-    except (ValueError, RuntimeError) as error:
-        raise CommandError(f"checkpoint {folder}: {error}") from error
-
-
-@contextmanager
-def _translate_write_errors(folder: str | None) -> Iterator[None]:
-    """Turn errors of the disk into those of the command."""
-    try:
-        with translate_write_errors(f"the checkpoint {folder}"):
-            yield
-    except OutputError as error:
-        if folder is not None and Path(folder).is_file():
-            raise OutputError(f"the checkpoint {folder} is a file; give a folder") from error
-        raise
-
-
-class Signals:
-    """Ctrl-C and SIGTERM end the stream between two batches; a second one ends it at once.
-
-    A signal that comes just before a read blocks, or in another thread, does not interrupt the read. Therefore a timer
-    interrupts it from time to time, and Python runs the handlers of the signals that have come.
-    """
-
-    #: Seconds between two interruptions of a read.
-    pulse = 0.5
-
-    class Stop(Exception):
-        """Raised while the command waits for data."""
-
-    def __init__(self) -> None:
-        self.number: int | None = None
-        self.waiting = False
-
-    @property
-    def code(self) -> int:
-        """Exit code."""
-        return 0 if self.number is None else INTERRUPTED if self.number == signal.SIGINT else TERMINATED
-
-    def __enter__(self) -> Signals:
-        self.before = {}
-        if threading.current_thread() is threading.main_thread():
-            self.before = {one: signal.signal(one, self._handle) for one in (signal.SIGINT, signal.SIGTERM)}
-            if hasattr(signal, "setitimer"):
-                self.before[signal.SIGALRM] = signal.signal(signal.SIGALRM, lambda *_: None)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
-    def _handle(self, number: int, frame: Any) -> None:
-        if self.number is not None:
-            raise KeyboardInterrupt
-        self.number = number
-        if self.waiting:
-            raise Signals.Stop
-
-    def _interrupt_reads(self, seconds: float) -> None:
-        """Interrupt reads in intervals of so many seconds; 0: no more."""
-        if self.before and hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
-
-    def until_stopped(self, parts: Iterator[Rows]) -> Iterator[Rows]:
-        """Yield the parts until a signal comes."""
-        while True:
-            try:
-                self.waiting = True
-                if self.number is not None:
-                    return
-                self._interrupt_reads(self.pulse)
-                part = next(parts, None)
-                self.waiting = False
-            except Signals.Stop:
-                return
-            finally:
-                self.waiting = False
-                self._interrupt_reads(0)
-            if part is None:
-                return
-            yield part
 
 
 class Learner:
@@ -252,41 +101,49 @@ class Learner:
     Counters are kept in the note of the checkpoint, with the samples they belong to.
     """
 
-    def __init__(self, arguments: Namespace, console: Console, keeper: Checkpoint | Memory) -> None:
-        from .estimators import takes_labels
+    def __init__(self, arguments: Namespace, console: Console, keeper: Beginning | Checkpoint) -> None:
+        from .estimators import learner_of, takes_labels
+        from .losses import NEW, Losses
 
-        self.arguments, self.console, self.keeper = arguments, console, keeper
-        if arguments.id is not None and not hasattr(keeper.model, "forget"):
-            raise UsageError(f"--id: {type(keeper.model).__name__} has no ids. The incremental estimators have.")
+        self.arguments, self.console = arguments, console
+        self.keeper: Any = keeper
+        learner = learner_of(keeper.model)
+        if arguments.id is not None and not hasattr(learner, "forget"):
+            raise UsageError(f"--id: {type(learner).__name__} has no ids. The incremental estimators have.")
         self.supervised = takes_labels(keeper.model)
-        self.begin = _examples(keeper.model)
-        new = {
-            "examples": 0,
-            "predicted": 0,
-            "errors": 0,
-            "line_at": 1,
-            "line_predicted": 0,
-            "line_errors": 0,
-            "last": [],
-            "before": 0,  # examples of earlier data
-        }
-        self.note: dict[str, Any] = new | (keeper.note or {})
+        self.note: dict[str, Any] = copy.deepcopy(NEW) | (keeper.note or {})
+        watch = arguments.drift != "off"
+        self.losses = Losses(self.note, arguments.every, watch, "loss" if self.supervised else "outliers")
+        self.begin = self.total
+        self._shorten()  # a crash may have left it undone
+
+    @property
+    def learner(self) -> Any:
+        """The estimator, which may be the last step of a pipeline."""
+        from .estimators import learner_of
+
+        return learner_of(self.keeper.model)
+
+    @property
+    def total(self) -> int:
+        """Number of examples that this model and those before it have learnt."""
+        return int(self.note["restarted"]) + count_examples(self.learner)
 
     def forget(self, names: list[str]) -> None:
         """Forget examples by their ids."""
         names = list(dict.fromkeys(names))
         if not names:
             return
-        if self.begin == 0 or not hasattr(self.keeper.model, "forget"):
+        if self.begin == 0 or not hasattr(self.learner, "forget"):
             raise UsageError(NO_FORGETTING)
-        known = {str(one): one for one in self.keeper.model.ids_.tolist()}
+        known = {str(one): one for one in self.learner.ids_.tolist()}
         missing = [name for name in names if name not in known]
         if missing:
             raise UsageError(f"--forget: the model holds no example with the id {', '.join(missing)}.")
-        with _translate_write_errors(self.arguments.checkpoint):
+        with translate_checkpoint_errors(self.arguments.checkpoint):
             self.keeper.forget([known[name] for name in names])
         self.console.put(forgotten=names)
-        self.console.say(f"forgot {len(names)} examples")
+        self.console.say(f"forgot {count_words(len(names), 'example')}")
 
     def learn(self, signals: Signals) -> None:
         """Learn what the data file holds."""
@@ -295,20 +152,23 @@ class Learner:
         from .data.sources import name_of
 
         arguments, model = self.arguments, self.keeper.model
+        known = form_of_model(model) if self.begin else form_options(arguments)
         width = int(model.n_features_in_) if self.begin else arguments.n_features
-        form = form_of(arguments, n_features=width, labels=self.supervised, id=arguments.id, most_rows=arguments.batch)
+        form = form_of(
+            arguments, n_features=width, labels=self.supervised, id=arguments.id, most_rows=arguments.batch, **known
+        )
         if arguments.no_skip:
             self.note["before"] = self.begin
         skip, name = self.begin - self.note["before"], name_of(arguments.data)
         if self.begin:
-            self.console.say(f"resuming after {self.begin:,} examples")
+            self.console.say(f"resuming after {count_words(self.begin, 'example')}")
         with closing(blocks_of(arguments.data, form)) as blocks:
             parts = signals.until_stopped(batches(skip_rows(blocks, skip, name), arguments.batch))
             first = list(islice(parts, 1))
             if not (first or self.begin):  # an older file of --predictions stays as it was
                 return
             with self._predictions() as write:
-                self._head()
+                self.console.say(self.losses.head())
                 for rows in chain(first, parts):
                     self._batch(rows, write)
 
@@ -316,33 +176,85 @@ class Learner:
         """DataError if the data have ended and nothing was ever learnt."""
         from .data.sources import name_of
 
-        if not _examples(self.keeper.model) and signals.number is None:
+        if not self.total and signals.number is None:
             raise DataError(name_of(self.arguments.data), "the file has no rows: 0 examples, no model written")
 
-    def _batch(self, rows: Any, write: Any) -> None:
+    def _batch(self, rows: Rows, write: Callable[[list[str]], None]) -> None:
         """Predict a batch, learn it, acknowledge it."""
-        model = self.keeper.model
-        first = _examples(model) == 0
+        first = count_examples(self.learner) == 0
         labels = self._labels(rows, first)
-        predicted = None if first else model.predict(rows.X)
-        lines = self._count(labels, predicted, len(rows))
-        self.note["examples"] = _examples(model) + len(rows)
-        keywords = {} if rows.ids is None else {"ids": rows.ids}
-        if first and self.supervised:
-            keywords["classes"] = self.classes
+        if first:
+            self.keeper = self.keeper.settle(rows) if isinstance(self.keeper, Beginning) else self.keeper
+        lines, drift = self._predict(rows, labels, first)
+        end = self.total + len(rows)
+        self.note["examples"] = end
+        given = {} if rows.ids is None else {"ids": rows.ids}
         try:
-            with _translate_write_errors(self.arguments.checkpoint):
-                self.keeper.learn(rows.X, labels if self.supervised else None, note=self.note, **keywords)
+            with translate_checkpoint_errors(self.arguments.checkpoint):
+                self._learn(rows, labels, given, first=first, drift=drift)
         except (ValueError, TypeError) as error:
-            at = _examples(model)
+            at = self.total
             raise CommandError(f"examples {at + 1} to {at + len(rows)}: {error}") from error
         write(self.note["last"])
         for line in lines:
             self.console.say(line)
+        if drift:
+            self._shorten()
+
+    def _predict(self, rows: Rows, labels: np.ndarray | None, first: bool) -> tuple[list[str], bool]:
+        """Predict a batch and count. Returns what to say, and whether the loss has risen."""
+        from .console import one_line
+
+        begin = self.total
+        if first:
+            self.note["last"] = ["?"] * len(rows)
+            return [], False
+        predicted = self.keeper.model.predict(rows.X)
+        lines = self.losses.add(labels, predicted)
+        if labels is not None:
+            lines += self.losses.find_new(map(one_line, labels.tolist()), map(one_line, self.classes), begin + 1)
+        drift = self.losses.find_drift(labels, predicted, begin + len(rows))
+        if drift is None:
+            return lines, False
+        action = {"reset": "; a new model begins with this batch", "shorten": "; forgetting the examples before"}
+        return [*lines, drift + action.get(self.arguments.drift, "")], True
+
+    def _learn(self, rows: Rows, labels: np.ndarray | None, given: dict[str, Any], *, first: bool, drift: bool) -> None:
+        """Learn a batch, or begin a new model with it after drift."""
+        action = self.arguments.drift if drift else ""
+        reset = action == "reset"
+        y = labels if self.supervised else None
+        if (first or reset) and self.supervised:
+            given["classes"] = self.classes
+        before = self.note["restarted"]
+        if action == "shorten":
+            self.note["shorten"] = max(self.losses.window.width, len(rows))
+        if reset:
+            self.note["restarted"] = self.total
+        if action in ("reset", "shorten"):
+            self.losses.forget_window()
+        try:
+            learn = self.keeper.restart if reset else self.keeper.learn
+            learn(rows.X, y, note=self.note, **given)
+        except BaseException:
+            self.note["restarted"] = before
+            raise
+
+    def _shorten(self) -> None:
+        """Forget all but the last examples, as many as the alarm has found to be alike."""
+        keep, self.note["shorten"] = self.note["shorten"], 0
+        if not keep:
+            return
+        ids = self.learner.ids_.tolist()
+        kept = set(ids[-keep:])
+        old = [one for one in dict.fromkeys(ids[:-keep]) if one not in kept]
+        if old:
+            with translate_checkpoint_errors(self.arguments.checkpoint):
+                self.keeper.forget(old)
 
     # ---- labels ----------------------------------------------------------------------------------------
 
-    def _labels(self, rows: Any, first: bool) -> Any:
+    def _labels(self, rows: Rows, first: bool) -> np.ndarray | None:
         """Labels of a batch in the type of the classes, which the first batch or the options settle."""
         import numpy as np
         import scipy.sparse as sp
@@ -365,57 +277,26 @@ class Learner:
                 raise UsageError(f"the first batch has one label only, {self.classes[0]}. Give --classes or --batch.")
             weigh(self.keeper.model, self.arguments.class_weight, self.classes)
         else:
-            self.classes = self.keeper.model.classes_
+            self.classes = self.learner.classes_
         return match_classes(rows.labels, self.classes, name)
 
-    # ---- counting and reporting ------------------------------------------------------------------------
-
-    def _count(self, labels: Any, predicted: Any, n: int) -> list[str]:
-        """Add a batch to the counters; returns the lines that the schedule asks for."""
-        note = self.note
-        if predicted is None:
-            note["last"] = ["?"] * n
-            return []
-        note["last"] = list(map(one_line, predicted.tolist()))
-        wrong = predicted == -1 if labels is None else predicted != labels
-        lines = []
-        for k, error in enumerate(wrong.tolist()):
-            note["predicted"] += 1
-            note["errors"] += error
-            if note["predicted"] == note["line_at"]:
-                lines.append(self._line("" if labels is None else labels[k], predicted[k]))
-                note["line_at"] *= 2
-                note["line_predicted"], note["line_errors"] = note["predicted"], note["errors"]
-        return lines
-
-    def _head(self) -> None:
-        what = "loss" if self.supervised else "outliers"
-        self.console.say(f"{what:>9} {'since last':>10} {'predicted':>12} {'label':>10} {'prediction':>10}")
-
-    def _line(self, label: Any, predicted: Any) -> str:
-        note = self.note
-        since = note["predicted"] - note["line_predicted"]
-        recent = (note["errors"] - note["line_errors"]) / max(since, 1)
-        loss = note["errors"] / note["predicted"]
-        return f"{loss:9.6f} {recent:10.6f} {note['predicted']:12,} {label!s:>10} {predicted!s:>10}"
+    # ---- result ----------------------------------------------------------------------------------------
 
     def tell(self, signals: Signals) -> None:
         """Print the result."""
         from .train import facts
 
-        note, model = self.note, self.keeper.model
-        loss = note["errors"] / note["predicted"] if note["predicted"] else None
-        total = _examples(model)
+        total = self.total
         self.console.put(
             data=self.arguments.data, checkpoint=self.arguments.checkpoint, model=self.arguments.model,
-            estimator=type(model).__name__, examples=total, resumed_at=self.begin, learnt=total - self.begin,
-            predicted=note["predicted"], errors=note["errors"], loss=loss, signal=signals.number, **facts(model),
+            estimator=type(self.learner).__name__, examples=total, resumed_at=self.begin, learnt=total - self.begin,
+            signal=signals.number, **self.losses.result(), **facts(self.learner),
         )  # fmt: skip
-        if loss is not None:
-            self.console.say(f"{total:,} examples, loss {loss:.6f} of {note['predicted']:,} predictions")
+        if summary := self.losses.summary(total):
+            self.console.say(summary)
 
     @contextmanager
-    def _predictions(self) -> Iterator[Any]:
+    def _predictions(self) -> Iterator[Callable[[list[str]], None]]:
         from .predictions import Predictions
 
         path = self.arguments.predictions
@@ -427,6 +308,6 @@ class Learner:
             yield file.write
 
 
-def _examples(model: Any) -> int:
+def count_examples(learner: BaseEstimator) -> int:
     """Number of examples that a model has learnt."""
-    return int(getattr(model, "n_samples_seen_", 0))
+    return int(getattr(learner, "n_samples_seen_", 0))

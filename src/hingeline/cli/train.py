@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from .console import Console
 from .errors import INTERRUPTED, OK, CommandError, DataError, UsageError
 from .options import add_common, add_data, add_estimator, form_of, positive, seed
+from .preparation import add_preparation, check_preparation, form_options, is_fixed, prepare
 
 if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    from .data.examples import Features, Form, Labels
+    from .data.examples import Features, Form, Labels, Rows
 
 HELP = "fit a model to a data file, or cross-validate (svm-train)"
 
@@ -26,6 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("data", help="data file")
     parser.add_argument("model", nargs="?", help="model file to write; default: name of the data file + .model")
     add_estimator(parser, "SVC")
+    add_preparation(parser)
     group = parser.add_argument_group("training")
     group.add_argument("-v", "--folds", type=positive, metavar="N", help="cross-validate with N folds; writes no model")
     group.add_argument("--seed", type=seed, default=0, help="order of the rows in cross-validation, default 0")
@@ -41,12 +43,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Carry out the command."""
     from .data import all_rows
-    from .estimators import build_estimator, settings, takes_labels, weigh
+    from .estimators import build_estimator, learner_of, settings, takes_labels, weigh
     from .models import require_libsvm
 
     console = Console(arguments)
     with console.collect_warnings():
         model = build_estimator(arguments)
+        check_preparation(arguments)
         path = None if arguments.folds else _model_path(arguments)
         kernel_values = getattr(model, "kernel", None) == "precomputed"
         begin = time.perf_counter()
@@ -58,18 +61,22 @@ def run(arguments: Namespace) -> int:
                 kernel_values=kernel_values,
                 labels=takes_labels(model),
                 id=arguments.id,
+                **form_options(arguments),
             ),
         )
         y, classes = read_y(model, rows.labels, arguments.data)
         reading = time.perf_counter() - begin
         weigh(model, arguments.class_weight, classes)
-        if arguments.id is not None and not hasattr(model, "forget"):
-            raise UsageError(f"--id: {_explain_no_ids(model)}")
+        _check_ids(model, arguments)
         if arguments.format == "libsvm" and path is not None:
             require_libsvm(model, classes)
         n, d = rows.X.shape
+        model = prepare(model, arguments, rows, console, arguments.data)
+        if arguments.format == "libsvm" and model is not learner_of(model):
+            raise UsageError("--format libsvm: LIBSVM's models hold no scaling. Scale the data files with svm-scale.")
         console.put(
-            data=arguments.data, estimator=type(model).__name__, parameters=settings(model), rows=n, features=d,
+            data=arguments.data, estimator=type(learner_of(model)).__name__, scale=arguments.scale or "none",
+            parameters=settings(model), rows=n, features=d,
             reading_seconds=reading,
         )  # fmt: skip
         code = OK
@@ -81,6 +88,19 @@ def run(arguments: Namespace) -> int:
     return code
 
 
+def _check_ids(model: BaseEstimator, arguments: Namespace) -> None:
+    """Refuse --id for estimators that do not forget, and with a preparation that would remember rows."""
+    if arguments.id is None:
+        return
+    if not hasattr(model, "forget"):
+        raise UsageError(f"--id: {_explain_no_ids(model)}")
+    if not is_fixed(arguments):
+        raise UsageError(
+            "--id: --scale, --missing and --categories learn from all rows, and would remember rows that are "
+            "forgotten. Use --scale with a range file, or prepare the data before."
+        )
+
+
 def _explain_no_ids(model: Any) -> str:
     """Why an estimator keeps no rows."""
     try:
@@ -90,12 +110,12 @@ def _explain_no_ids(model: Any) -> str:
     return ""
 
 
-def read_labelled(model: BaseEstimator, path: str, form: Form) -> tuple[Features, np.ndarray | None, np.ndarray]:
+def read_labelled(model: BaseEstimator, path: str, form: Form) -> tuple[Rows, np.ndarray | None, np.ndarray]:
     """Rows of a data file, and the results of :func:`read_y`."""
     from .data import all_rows
 
     rows = all_rows(path, form)
-    return rows.X, *read_y(model, rows.labels, path)
+    return rows, *read_y(model, rows.labels, path)
 
 
 def read_y(model: BaseEstimator, labels: Labels | None, name: str) -> tuple[np.ndarray | None, np.ndarray]:
@@ -135,14 +155,15 @@ def _model_path(arguments: Namespace) -> str:
 
 
 def _fit(console: Console, model: Any, X: Any, y: Any, ids: Any, path: str, arguments: Namespace) -> int:
+    from .estimators import learner_of
     from .models import write
 
-    begin, code = time.perf_counter(), OK
+    begin, code, learner = time.perf_counter(), OK, learner_of(model)
     try:
-        with console.watch(model):
+        with console.watch(learner):
             fit(model, X, y, ids)
     except KeyboardInterrupt:
-        if not hasattr(model, "n_features_in_"):
+        if not hasattr(learner, "n_features_in_"):
             raise
         code = INTERRUPTED
         console.warn("interrupted: the model is usable, but training has not ended")
@@ -150,7 +171,7 @@ def _fit(console: Console, model: Any, X: Any, y: Any, ids: Any, path: str, argu
     write(model, path, arguments.format)
     size = os.path.getsize(path)
     console.put(model=path, format=arguments.format, bytes=size, training_seconds=training, **facts(model))
-    console.say(f"{type(model).__name__}: {X.shape[0]:,} rows, {X.shape[1]:,} features{_words(model)}")
+    console.say(f"{type(learner).__name__}: {X.shape[0]:,} rows, {X.shape[1]:,} features{_words(model)}")
     console.say(f"read in {console.result['reading_seconds']:.2f} s, trained in {training:.2f} s")
     console.say(f"{path}: {size:,} bytes")
     return code
@@ -158,17 +179,22 @@ def _fit(console: Console, model: Any, X: Any, y: Any, ids: Any, path: str, argu
 
 def fit(model: BaseEstimator, X: Features, y: np.ndarray | None, ids: list[str] | None = None) -> None:
     """Fit a model; errors of the estimator about the data end the command."""
-    from .estimators import takes_labels
+    from .estimators import learner_of, takes_labels
 
+    learner = learner_of(model)
+    step = "" if learner is model else f"{model.steps[-1][0]}__"
     try:
-        more = {} if ids is None else {"ids": ids}
+        more = {} if ids is None else {f"{step}ids": ids}
         model.fit(X, y, **more) if takes_labels(model) else model.fit(X, **more)
     except (ValueError, TypeError, MemoryError) as error:
-        raise CommandError(f"{type(model).__name__}: {error}") from error
+        raise CommandError(f"{type(learner).__name__}: {error}") from error
 
 
 def facts(model: BaseEstimator) -> dict[str, Any]:
     """What can be said about a fitted model, for JSON."""
+    from .estimators import learner_of
+
+    model = learner_of(model)
     found: dict[str, Any] = {}
     if hasattr(model, "classes_"):
         found["classes"] = model.classes_.tolist()

@@ -9,6 +9,7 @@ from typing import Any
 from .console import Console
 from .errors import CommandError, OutputError, UsageError
 from .options import add_common, add_data, add_estimator, form_of, pair, positive, seed
+from .preparation import add_preparation, check_preparation, form_options, prepare
 
 HELP = "search parameters by cross-validation"
 #: Candidates that are printed, and candidates of a grid at most.
@@ -20,6 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("data", help="data file")
     parser.add_argument("model", nargs="?", help="file for the best model, fitted to all rows")
     add_estimator(parser, "SVC")
+    add_preparation(parser)
     group = parser.add_argument_group("search")
     group.add_argument(
         "--grid", metavar="NAME=A,B,...", type=pair, action="append", default=[], help="values of a parameter"
@@ -51,15 +53,18 @@ def run(arguments: Namespace) -> int:
     with console.collect_warnings():
         model = build_estimator(arguments)
         _check_scoring(arguments.scoring)
-        X, y, classes = read_labelled(model, arguments.data, form_of(arguments))
+        check_preparation(arguments)
+        rows, y, classes = read_labelled(model, arguments.data, form_of(arguments, **form_options(arguments)))
         _check_one_class(model, y, arguments)
         weigh(model, arguments.class_weight, classes)
-        search = _search(console, arguments, model, y)
-        _fit(search, X, y)
+        grid = _grid(arguments, model)
+        model = prepare(model, arguments, rows, console, arguments.data)
+        search = _search(console, arguments, model, y, grid)
+        _fit(search, rows.X, y)
         if arguments.model is not None:
             write(search.best_estimator_, arguments.model, "hingeline")
         if arguments.table is not None:
-            _write_table(search.cv_results_, arguments.table)
+            _write_table(search, arguments.table)
     _tell(console, arguments, search)
     console.end()
     return 0
@@ -89,15 +94,16 @@ def _check_one_class(model: Any, y: Any, arguments: Namespace) -> None:
     )
 
 
-def _search(console: Console, arguments: Namespace, model: Any, y: Any) -> Any:
+def _search(console: Console, arguments: Namespace, model: Any, y: Any, grid: dict[str, list[Any]] | None) -> Any:
     import sys
 
     from ..model_selection import KernelSearchCV
     from .train import folds_of
 
+    step = _step(model)
     return KernelSearchCV(
         model,
-        _grid(arguments, model),
+        None if grid is None else {f"{step}{name}": values for name, values in grid.items()},
         search=arguments.search,
         scoring=arguments.scoring,
         n_jobs=arguments.param_n_jobs,
@@ -106,6 +112,13 @@ def _search(console: Console, arguments: Namespace, model: Any, y: Any) -> Any:
         checkpoint=arguments.checkpoint,
         progress=_has_rich() and sys.stderr.isatty() and not (console.quiet or console.json),
     )
+
+
+def _step(model: Any) -> str:
+    """What precedes the names of parameters of the last step."""
+    from .estimators import learner_of
+
+    return "" if learner_of(model) is model else f"{model.steps[-1][0]}__"
 
 
 def _has_rich() -> bool:
@@ -157,30 +170,39 @@ def _fit(search: Any, X: Any, y: Any) -> None:
         raise CommandError("no candidate has a score: all are NaN. Try another --scoring or other data.")
 
 
-def _write_table(results: Any, path: str) -> None:
+def _write_table(search: Any, path: str) -> None:
     from .output import write_table
 
+    results, step = search.cv_results_, _step(search.estimator)
     names = list(results["params"][0])
     columns = ["mean_test_score", "std_test_score", "rank_test_score", "mean_fit_time", "mean_score_time"]
     rows = [
         [*(point[name] for name in names), *(results[column][k] for column in columns)]
         for k, point in enumerate(results["params"])
     ]
-    write_table(path, [[*names, *columns], *rows])
+    write_table(path, [[*(name.removeprefix(step) for name in names), *columns], *rows])
 
 
 def _tell(console: Console, arguments: Namespace, search: Any) -> None:
-    results = search.cv_results_
-    scores = [(float(mean), point) for mean, point in zip(results["mean_test_score"], results["params"], strict=True)]
+    from .estimators import learner_of
+
+    results, step = search.cv_results_, _step(search.estimator)
+
+    def plain(point: dict[str, Any]) -> dict[str, Any]:
+        return {name.removeprefix(step): value for name, value in point.items()}
+
+    means = results["mean_test_score"]
+    scores = [(float(mean), plain(point)) for mean, point in zip(means, results["params"], strict=True)]
+    best = plain(search.best_params_)
     console.put(
         data=arguments.data, model=arguments.model, table=arguments.table,
-        estimator=type(search.best_estimator_).__name__, search=arguments.search, folds=arguments.folds,
-        best_score=float(search.best_score_), best_parameters=search.best_params_,
+        estimator=type(learner_of(search.best_estimator_)).__name__, scale=arguments.scale or "none",
+        search=arguments.search, folds=arguments.folds, best_score=float(search.best_score_), best_parameters=best,
         candidates=[{"score": score, "parameters": point} for score, point in scores],
     )  # fmt: skip
     for score, point in sorted(scores, key=lambda one: -one[0])[:SHOWN]:
         console.say(f"{score:.6f}  {_words(point)}")
-    console.say(f"best of {len(scores)}: {search.best_score_:.6f}  {_words(search.best_params_)}")
+    console.say(f"best of {len(scores)}: {search.best_score_:.6f}  {_words(best)}")
 
 
 def _words(point: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from .console import Console
+from .console import Console, count_words
 from .errors import DataError, InputError
 from .options import add_common, split_words
 
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
         if missing:
             raise DataError(arguments.receipt, f"the receipt does not name the id {', '.join(missing)}")
     console.put(receipt=arguments.receipt, model=os.fspath(path), rows=receipt.rows, ids=receipt.ids, valid=True)
-    console.say(f"{arguments.receipt}: right for {path}; {receipt.rows:,} rows removed at {receipt.time}")
+    console.say(f"{arguments.receipt}: right for {path}; {count_words(receipt.rows, 'row')} removed at {receipt.time}")
     console.end()
     return 0
 

@@ -148,7 +148,7 @@ class ADWIN:
         risen = False
         while (cut := self._find_cut()) is not None:
             n_buckets, before, after = cut
-            if after > before:
+            if after > before and not risen:
                 risen, self.before = True, before
             for _ in range(n_buckets):
                 while not self._levels[-1]:

@@ -40,7 +40,7 @@ def blocks_of(path: str, form: Form, done: Callable[[int], None] | None = None) 
             return
         _require_columns(kind, name, form)
         for rows in _reader(kind)(stream, name, form):
-            yield rows
+            yield rows.make_dense() if form.dense and form.n_features is not None else rows
             if done is not None and size_of(path):
                 done(position(stream))
 
@@ -55,7 +55,7 @@ def all_rows(path: str, form: Form) -> Rows:
     if form.n_features is None and sp.issparse(rows.X) and width > most:
         message = f"the largest index is {width:,}, far beyond the number of values. Give --n-features if it is right"
         raise DataError(name_of(path), message)
-    return rows.settle_layout()
+    return rows.make_dense() if form.dense else rows.settle_layout()
 
 
 def recognise(beginning: bytes, path: str) -> str | None:
@@ -70,7 +70,11 @@ def recognise(beginning: bytes, path: str) -> str | None:
     if ENDINGS.get(ending) in ("csv", "libsvm"):
         return ENDINGS[ending]
     if b"\0" in beginning:
-        raise DataError(name_of(path), "unknown format. Known are " + ", ".join(FORMATS))
+        from ...files.kinds import REMEDIES, kind_of_content
+
+        found = kind_of_content(beginning)
+        what = f"the file is {REMEDIES[found]}" if found in REMEDIES else "unknown format"
+        raise DataError(name_of(path), f"{what}. Data formats are {', '.join(FORMATS)}")
     lines = [line for line in beginning.splitlines() if line.partition(b"#")[0].strip()]
     if any(LIBSVM_LINE.match(line) for line in lines[:2]):
         return "libsvm"
@@ -79,7 +83,12 @@ def recognise(beginning: bytes, path: str) -> str | None:
 
 def _require_columns(kind: str, name: str, form: Form) -> None:
     """Refuse options of tables for files that have no columns."""
-    given = {"--id": form.id, "--target": None if form.target == "none" else form.target, "--drop": form.drop}
+    given = {
+        "--id": form.id,
+        "--target": None if form.target == "none" else form.target,
+        "--drop": form.drop,
+        "--categories": form.categories,
+    }
     options = [option for option, value in given.items() if value]
     if kind in ("libsvm", "npz") and options:
         raise UsageError(f"{options[0]}: {name} is in the format {kind}, which has no columns.")

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from ..._extras import optional
 from ..errors import DataError
 from .examples import Form, Rows
-from .tables import Columns
+from .tables import EMPTY, Columns
 
 #: Rows of a Parquet file that are converted at a time.
 BATCH = 1 << 16
@@ -54,6 +54,9 @@ def read_parquet(stream: BufferedReader, name: str, form: Form) -> Iterator[Rows
         file = parquet.ParquetFile(source)
         names = file.schema_arrow.names
         columns, row = Columns(name, names, len(names), form), 1
+        if "auto" in form.categories:
+            types = [file.schema_arrow.field(k).type for k in range(len(names))]
+            columns.words |= {k for k in columns.features if _holds_words(types[k])}
         for batch in file.iter_batches(batch_size=min(BATCH, form.most_rows)):
             yield _convert(batch, columns, row, form)
             row += batch.num_rows
@@ -62,7 +65,7 @@ def read_parquet(stream: BufferedReader, name: str, form: Form) -> Iterator[Rows
 
 
 def _convert(batch: Any, columns: Columns, first: int, form: Form) -> Rows:
-    features = [_numbers(batch, k, columns, first, form) for k in columns.features]
+    features = [(_words if k in columns.words else _numbers)(batch, k, columns, first, form) for k in columns.features]
     labels = None if columns.target is None else batch.column(columns.target).to_pylist()
     if labels is not None and not all(isinstance(label, str) for label in labels):
         labels = np.asarray(labels)
@@ -70,7 +73,22 @@ def _convert(batch: Any, columns: Columns, first: int, form: Form) -> Rows:
             raise DataError(columns.name, "labels must be numbers or strings", first, (columns.target or 0) + 1)
         _require_finite(labels, columns.name)
     ids = None if columns.id is None else [str(one) for one in batch.column(columns.id).to_pylist()]
-    return Rows(np.column_stack(features), labels, ids, columns.feature_names())
+    return Rows(np.column_stack(features), labels, ids, columns.feature_names(), columns.places_of_words())
+
+
+def _holds_words(kind: Any) -> bool:
+    """Whether a type of Arrow is that of texts, also in a dictionary."""
+    types = pyarrow("pyarrow").types
+    inner = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner))
+
+
+def _words(batch: Any, place: int, columns: Columns, first: int, form: Form) -> np.ndarray:
+    """Column of texts; missing ones are NaN."""
+    cells = ["" if cell is None else str(cell).strip() for cell in batch.column(place).to_pylist()]
+    column = np.empty(len(cells), dtype=object)
+    column[:] = [np.nan if cell.lower() in EMPTY else cell for cell in cells]
+    return column
 
 
 def _numbers(batch: Any, place: int, columns: Columns, first: int, form: Form) -> np.ndarray:
@@ -81,10 +99,12 @@ def _numbers(batch: Any, place: int, columns: Columns, first: int, form: Form) -
             values = column.to_numpy(zero_copy_only=False).astype(form.dtype)
     except (ValueError, TypeError) as error:
         message = f"a feature must be a finite number. Got type {column.type}{columns.cell(place)}"
+        message += columns.remedy(place, empty=False, form=form)
         raise DataError(columns.name, message, first, place + 1) from error
-    bad = np.flatnonzero(~np.isfinite(values))
+    bad = np.flatnonzero(np.isinf(values) if form.missing else ~np.isfinite(values))
     if len(bad):
         message = f"a feature must be a finite number. Got {column[int(bad[0])]}{columns.cell(place)}"
+        message += columns.remedy(place, empty=True, form=form) if np.isnan(values[bad[0]]) else ""
         raise DataError(columns.name, message, first + int(bad[0]), place + 1)
     return values
 

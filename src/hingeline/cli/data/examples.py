@@ -56,6 +56,16 @@ class Form:
         Type of the features.
     most_rows : int
         Number of rows that are read at a time, at most (LIBSVM's format: what is there).
+    missing : bool
+        Whether cells of features may be empty; they become NaN.
+    categories : tuple of str
+        Columns whose cells are texts, by name or number; 'auto': those without numbers among the first rows.
+    words : frozenset of int
+        The same for a model that is known: numbers of features, from 0.
+    dense : bool
+        Whether the rows of LIBSVM files become a dense array.
+    prepares : bool
+        Whether the command has the options --missing and --categories, which errors then name.
     """
 
     format: str = "auto"
@@ -70,6 +80,11 @@ class Form:
     kernel_values: bool = False
     dtype: str = "float64"
     most_rows: int = 1 << 20
+    missing: bool = False
+    categories: tuple[str, ...] = ()
+    words: frozenset[int] = frozenset()
+    dense: bool = False
+    prepares: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,12 +101,15 @@ class Rows:
         Ids of the rows.
     names : sequence of str or None
         Names of the features.
+    words : tuple of int
+        Features whose values are texts; X then is an array of objects.
     """
 
     X: Features
     labels: Labels | None = None
     ids: list[str] | None = None
     names: Sequence[str] | None = field(default=None, compare=False)
+    words: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -100,13 +118,17 @@ class Rows:
         """Rows from `begin` to `end`."""
         ids = None if self.ids is None else self.ids[begin:end]
         labels = None if self.labels is None else self.labels[begin:end]
-        return Rows(self.X[begin:end], labels, ids, self.names)
+        return Rows(self.X[begin:end], labels, ids, self.names, self.words)
 
     def settle_layout(self) -> Rows:
         """Rows as a dense array if most values are stored."""
         if isinstance(self.X, np.ndarray) or self.X.nnz < DENSE * self.X.shape[0] * self.X.shape[1]:
             return self
-        return Rows(make_dense(self.X), self.labels, self.ids, self.names)
+        return self.make_dense()
+
+    def make_dense(self) -> Rows:
+        """Rows as a dense array."""
+        return Rows(make_dense(self.X), self.labels, self.ids, self.names, self.words)
 
 
 def join(parts: list[Rows]) -> Rows:
@@ -114,7 +136,7 @@ def join(parts: list[Rows]) -> Rows:
     if len(parts) == 1:
         return parts[0]
     ids = None if parts[0].ids is None else [one for part in parts for one in part.ids or ()]
-    return Rows(_stack([part.X for part in parts]), _join_labels(parts), ids, parts[0].names)
+    return Rows(_stack([part.X for part in parts]), _join_labels(parts), ids, parts[0].names, parts[0].words)
 
 
 def skip_rows(parts: Iterable[Rows], n: int, name: str) -> Iterator[Rows]:
