@@ -266,7 +266,7 @@ def test_exit_codes(command, files, monkeypatch):  # noqa: F811
         ("train two.csv --target z", 2, "two.csv has no such column. Its columns are a, b, answer"),
         ("predict two two", 65, "two: the file is neither a model of hingeline nor one of LIBSVM"),
         ("predict two none", 66, "cannot read none"),
-        ("nonsense", 2, "invalid choice"),
+        ("nonsense", 2, "unknown command 'nonsense'. Commands are train, predict"),
     ]:
         command(*words.split(), code=code)
         assert message in command.err, (words, command.err)
@@ -441,9 +441,11 @@ def test_arguments_after_options(command, files):  # noqa: F811
     command("predict", "two", "-q", "late", "--scores", "out")
     assert Path("out").exists()
     command("train", "two", "a", "-q", "b", code=2)
-    assert "unrecognized arguments: b" in command.err and "usage: hingeline train [--help]" in command.err
+    assert (
+        "unrecognized arguments: b" in command.err and "usage: hingeline train DATA [MODEL] [OPTION ...]" in command.err
+    )
     command("predict", "two", code=2)
-    assert "the following arguments are required: model" in command.err
+    assert "the following arguments are required: MODEL" in command.err
     Path("two").rename("-two")
     command("train", "-q", "--", "-two", "dashes")
     assert Path("dashes").exists()

@@ -88,10 +88,12 @@ def test_compare_a_table(command, files):  # noqa: F811
     options = ("--lower-is-better", "--control", "B", "--alpha", 0.1, "--tie-correction")
     same = rank_methods(scores, higher_is_better=False, control="B", alpha=0.1, tie_correction=True)
     assert command("compare", "scores.csv", *options) == f"{same!r}\n"
-    found = command.json("compare", "-", *options, "--table", "out.csv", stdin=b"A;B;C\n1;2;3\n2;3;4\n5;3;9\n")
-    assert found["methods"] == ["A", "B", "C"] and found["datasets"] == ["data set 1", "data set 2", "data set 3"]
+    found = command.json(
+        "compare", "-", *options, "--table", "out.csv", stdin=b"set;A;B;C\ns1;1;2;3\ns2;2;3;4\ns3;5;3;9\n"
+    )
+    assert found["methods"] == ["A", "B", "C"] and found["datasets"] == ["s1", "s2", "s3"]
     assert found["friedman"]["p_value"] == same.friedman.p_value
-    assert Path("out.csv").read_text().splitlines()[1] == "data set 1,1.0,2.0,3.0"
+    assert Path("out.csv").read_text().splitlines()[1] == "s1,1.0,2.0,3.0"
     guide = (Path(__file__).parents[1] / "docs/guide/cli.md").read_text()
     assert not [key for key in found if f"`{key}`" not in guide]
 
@@ -107,7 +109,7 @@ def test_compare_methods_on_files(command, files):  # noqa: F811
 
 def test_the_figure(command, files):  # noqa: F811
     pytest.importorskip("matplotlib")
-    Path("scores.csv").write_text("A,B\n1,2\n2,3\n")
+    Path("scores.csv").write_text("set,A,B\nx,1,2\ny,2,3\n")
     command("compare", "scores.csv", "--figure", "figure.png")
     assert Path("figure.png").read_bytes().startswith(b"\x89PNG")
     command("compare", "scores.csv", "--figure", "figure.xyz", code=2)
@@ -115,23 +117,35 @@ def test_the_figure(command, files):  # noqa: F811
 
 def test_mistakes_of_compare(command, files):  # noqa: F811
     for text, code, message in [
-        ("A,B\n1,x\n", 65, "scores.csv, line 2, column 2: a score must be a number. Got 'x'"),
-        ("A,B\n1,2\n\n3\n", 65, "scores.csv, line 4: expected 2 cells"),
+        ("s,A,B\ny,1,x\n", 65, "scores.csv, line 2, column 3: a score must be a number. Got 'x'"),
+        ("s,A,B\ny,1,2\n\nz,3\n", 65, "scores.csv, line 4: expected 3 cells"),
         ("A,B\n", 65, "a table needs"),
+        ("s,A\ny,1\nz,2\n", 65, "a table needs a column of names and two methods at least. Got 2 columns"),
+        (
+            "x1,x2,x3,label\n1,2,3,0\n4,5,6,1\n",
+            65,
+            "line 2, column 1: the first column must have the names of the data",
+        ),
+        (
+            "kind,x1,x2\nrose,1,2\nrose,2,3\n",
+            65,
+            "line 3, column 1: the data set 'rose' has two lines. To compare methods",
+        ),
         ("s,A,B\nx,1,\ny,1,2\n", 65, "a score in every cell; missing: B on x"),
-        ("A,B\n1,2\n", 65, "at least two data sets"),
+        ("s,A,B\nx,1,2\n", 65, "at least two data sets"),
     ]:
         Path("scores.csv").write_text(text)
         command("compare", "scores.csv", code=code)
         assert message in command.err, (text, command.err)
-    Path("scores.csv").write_text("A,B\n1,2\n2,3\n")
+    Path("scores.csv").write_text("set,A,B\nx,1,2\ny,2,3\n")
     for words, message in [
         ("scores.csv --control Z", "control must be one of"),
         ("scores.csv --alpha 2", "alpha must be between"),
         ("scores.csv two.csv", "To cross-validate on data files give --method"),
         ("two.csv three --method SVC(", "is not of the form"),
         ("two.csv three --method SVC(3)", "is not of the form"),
-        ("two.csv three --method SVC(D=3)", "unexpected keyword"),
+        ("two.csv three --method SVC(D=3)", "SVC has no parameter 'D'"),
+        ("two.csv three --method SVC(c=3)", "SVC has no parameter 'c'. Did you mean C?"),
         ("two.csv three --method SVC(C=-3)", "The 'C' parameter"),
         ("two.csv three --method SVC(C=open('x'))", "is not of the form"),
         ("two.csv three --method nonsense", "unknown estimator"),

@@ -1,7 +1,7 @@
 """``hingeline compare``: rank methods over data sets, from a table of scores or by cross-validation.
 
-FILE is a CSV table with a line for each data set and a column for each method; with --method it is a data file, and
-the scores are those of cross-validation: accuracies, or R2 of regressors.
+FILE is a CSV table of scores: the first line has the names of the methods, each other line the name of a data set and
+its scores. With --method files are data files, and the scores are those of cross-validation: accuracies, or R2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from .errors import CommandError, DataError, UsageError
 from .options import add_common, add_data, form_of, positive, seed
 from .preparation import add_preparation, form_options, prepare
 
+#: What to do if the file is no table of scores.
+DATA = "To compare methods on data files give two files and --method CLASS twice"
 HELP = "rank methods over several data sets"
+USAGE = "FILE [FILE ...]"
+EXAMPLES = (
+    "hingeline compare scores.csv --figure ranks.png",
+    "hingeline compare iris.csv wine.csv --method 'SVC(C=10)' --method LinearSVC --scale standard",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -107,8 +114,8 @@ def _check_table(arguments: Namespace) -> dict[str, Any]:
     return models
 
 
-def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[str] | None]:
-    """Scores, methods and data sets of a CSV file. The first column may hold the names of the data sets."""
+def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[str]]:
+    """Scores, methods and data sets of a CSV file, whose first column holds the names of the data sets."""
     from .data.sources import lines, name_of, open_source
     from .data.tables import DELIMITERS, number_columns
 
@@ -120,17 +127,34 @@ def _read_table(path: str) -> tuple[list[list[float | None]], list[str], list[st
     if len(rows) < 2:
         raise DataError(name, "a table needs a line with the names of the methods, and a line for each data set")
     head = rows[0][1]
-    named = any(row[0].strip() and number_of(row[0]) is None for _, row in rows[1:])
+    _require_names(name, head, rows[1:])
     scores = []
     for line, row in rows[1:]:
         if len(row) != len(head):
             raise DataError(name, f"expected {len(head)} cells, as in the first line. Got {len(row)}", line)
-        cells = [(column, cell.strip()) for column, cell in enumerate(row, 1)][named:]
+        cells = [(column, cell.strip()) for column, cell in enumerate(row, 1)][1:]
         for column, cell in cells:
             if cell and number_of(cell) is None:
-                raise DataError(name, f"a score must be a number. Got {cell[:40]!r}", line, column)
+                raise DataError(name, f"a score must be a number. Got {cell[:40]!r}. {DATA}", line, column)
         scores.append([number_of(cell) for _, cell in cells])
-    return scores, head[named:], [row[0] for _, row in rows[1:]] if named else None
+    return scores, head[1:], [row[0] for _, row in rows[1:]]
+
+
+def _require_names(name: str, head: list[str], rows: list[tuple[int, list[str]]]) -> None:
+    """Refuse a table whose first column has no names of data sets: the rows of a data file are not data sets."""
+    if len(head) < 3:
+        raise DataError(
+            name, f"a table needs a column of names and two methods at least. Got {len(head)} columns. {DATA}", 1
+        )
+    seen: set[str] = set()
+    for line, row in rows:
+        cell = row[0].strip()
+        if not cell or number_of(cell) is not None:
+            message = f"the first column must have the names of the data sets. Got {cell[:40]!r}. {DATA}"
+            raise DataError(name, message, line, 1)
+        if cell in seen:
+            raise DataError(name, f"the data set {cell[:40]!r} has two lines. {DATA}", line, 1)
+        seen.add(cell)
 
 
 def _cross_validate(

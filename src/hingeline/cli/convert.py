@@ -10,14 +10,19 @@ from .errors import UsageError
 from .options import add_common, add_data, form_of, positive
 
 HELP = "convert data files or model files"
+USAGE = "INPUT OUTPUT"
+EXAMPLES = (
+    "hingeline convert iris.csv iris.svm.gz",
+    "hingeline convert iris.model iris.onnx",
+)
 MODEL_ENDINGS = {".onnx": "onnx", ".safetensors": "hingeline"}
 FORMATS = ("libsvm", "csv", "npz", "parquet", "hingeline", "onnx")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
-    parser.add_argument("input", help="data file, model file, or folder of a checkpoint")
-    parser.add_argument("output", help="file to write; - is standard output (LIBSVM and CSV)")
+    parser.add_argument("input", metavar="INPUT", help="data file, model file, or folder of a checkpoint")
+    parser.add_argument("output", metavar="OUTPUT", help="file to write; - is standard output (LIBSVM and CSV)")
     group = parser.add_argument_group("conversion")
     group.add_argument("--to", choices=FORMATS, help="format of the output; default: by its name")
     group.add_argument("--n-features", type=positive, metavar="N", help="number of features; default: that of the file")

@@ -10,12 +10,19 @@ from .errors import DataError, InputError, UsageError
 from .options import add_common
 
 HELP = "list, describe and write out data sets"
+USAGE = "[NAME [OUTPUT]]"
+EXAMPLES = (
+    "hingeline datasets",
+    "hingeline datasets iris iris.csv",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
-    parser.add_argument("name", nargs="?", help="data set; without it all are listed")
-    parser.add_argument("output", nargs="?", help="file to write (LIBSVM, CSV, NPZ, Parquet); - is standard output")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="data set; without it all are listed")
+    parser.add_argument(
+        "output", metavar="OUTPUT", nargs="?", help="file to write (LIBSVM, CSV, NPZ, Parquet); - is standard output"
+    )
     parser.add_argument("--part", choices=("all", "train", "test"), default="all", help="part to write, default: all")
     parser.add_argument("--to", choices=("libsvm", "csv", "npz", "parquet"), help="format; default: by the name")
     parser.add_argument("--no-download", action="store_true", help="never use the network")

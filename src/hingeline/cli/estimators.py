@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from argparse import Namespace
+from collections.abc import Iterable
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_outlier_detector
@@ -13,14 +13,24 @@ from .. import _registry
 from ..base import params
 from .data.examples import convert_labels
 from .errors import UsageError
+from .options import suggest
+
+#: Names that users of other libraries write, in lower case without hyphens, and the class that is meant.
+ALIASES = {
+    "svm": "SVC", "csvc": "SVC", "libsvm": "SVC", "kernelsvm": "SVC",
+    "linearsvm": "LinearSVC", "linear": "LinearSVC", "liblinear": "LinearSVC", "linearregression": "LinearSVR",
+    "regression": "SVR", "svmregression": "SVR", "epsilonsvr": "SVR", "svregressor": "SVR",
+    "oneclass": "OneClassSVM", "lasvm": "LASVC", "sgdclassifier": "KernelSGDClassifier",
+    "ordinal": "OrdinalSVC", "nystroem": "NystroemSVC", "nystrom": "NystroemSVC",
+}  # fmt: skip
 
 
 def class_of(name: str) -> type[BaseEstimator]:
     """Class of an estimator by name."""
     known = _registry.estimators("command_line")
     if name not in known:
-        close = difflib.get_close_matches(name.lower(), {one.lower(): one for one in known}, 1)
-        hint = " Did you mean " + next(one for one in known if one.lower() == close[0]) + "?" if close else ""
+        meant = ALIASES.get(name.lower().replace("-", "").replace("_", ""))
+        hint = f" Did you mean {meant}?" if meant else suggest(name, known)
         raise UsageError(f"unknown estimator {name!r}.{hint} Known are {', '.join(known)}.")
     return _registry.class_of(name)
 
@@ -42,11 +52,19 @@ def build_estimator(arguments: Namespace) -> BaseEstimator:
     given = {name: value for name, value in given.items() if value is not None}
     given |= {name: value_of(value) for name, value in arguments.param}
     for name in given:
-        if name not in known:
-            raise UsageError(f"{learner.__name__} has no parameter {name!r}. It has {', '.join(known)}.")
+        require_parameter(learner.__name__, name, known)
     if arguments.class_weight and "class_weight" not in known:
         raise UsageError(f"{learner.__name__} has no class weights.")
     return check(learner(**given))
+
+
+def require_parameter(estimator: str, name: str, known: Iterable[str]) -> None:
+    """UsageError for a parameter that an estimator does not have."""
+    if name in known:
+        return
+    owners = {"nu": " nu belongs to NuSVC, NuSVR and the one-class SVMs.", "epsilon": " epsilon belongs to SVR."}
+    hint = suggest(name, known) or owners.get(name, "")
+    raise UsageError(f"{estimator} has no parameter {name!r}.{hint} It has {', '.join(known)}.")
 
 
 def build_from_text(text: str) -> BaseEstimator:
@@ -58,9 +76,10 @@ def build_from_text(text: str) -> BaseEstimator:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args):
             raise ValueError
         given = {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
-        return check(class_of(node.func.id)(**given))
-    except TypeError as error:
-        raise UsageError(f"{text}: {error}") from error
+        learner = class_of(node.func.id)
+        for name in given:
+            require_parameter(learner.__name__, name, params.defaults(learner))
+        return check(learner(**given))
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise UsageError(f"{text!r} is not of the form CLASS or CLASS(name=value, ...).") from None
 

@@ -10,11 +10,15 @@ from .errors import DataError, UsageError, translate_write_errors
 from .options import add_common, split_words
 
 HELP = "remove rows from a model file or a checkpoint, with a receipt"
+USAGE = "MODEL"
+EXAMPLES = ("hingeline forget people.model --ids p3,p7",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
-    parser.add_argument("model", help="model file of hingeline, trained with ids, or folder of a checkpoint")
+    parser.add_argument(
+        "model", metavar="MODEL", help="model file of hingeline, trained with ids, or folder of a checkpoint"
+    )
     parser.add_argument("--ids", type=split_words, required=True, metavar="ID,...", help="ids of the rows to remove")
     parser.add_argument("--receipt", metavar="FILE", help="file of the receipt; default: the model's name + .receipt")
     add_common(parser)

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from ..labelling.session import Session
 
 HELP = "label the examples of a pool in the browser"
+USAGE = "POOL"
+EXAMPLES = (
+    "hingeline label texts.csv --classes spam,ham",
+    "hingeline label photos/ --export labels.csv",
+)
 #: Pools from which on a question looks at random rows only, unless a rule is given.
 LARGE_POOL = 2000
 
@@ -34,7 +39,12 @@ LARGE_POOL = 2000
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
     add = parser.add_argument
-    add("pool", type=Path, help="CSV file (also .tsv, .gz), Parquet file, folder of images, or folder of .txt files")
+    add(
+        "pool",
+        metavar="POOL",
+        type=Path,
+        help="CSV file (also .tsv, .gz), Parquet file, folder of images, or folder of .txt files",
+    )
     add("--classes", metavar="A,B,...", help="names of the classes; the page asks for them if they are not given")
     add("--answers", type=Path, metavar="FILE", help="journal of the answers (default: POOL.answers.jsonl)")
     add("--export", type=Path, metavar="FILE", help="file for the labels at the end, .csv or .json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 import threading
@@ -25,9 +26,9 @@ from .errors import (
     OutputError,
     UsageError,
 )
-from .options import normalise
+from .options import normalise, suggest
 
-#: Modules of the commands. Each has HELP, add_arguments(parser) and run(arguments).
+#: Modules of the commands. Each has HELP, USAGE (files), EXAMPLES, add_arguments(parser) and run(arguments).
 COMMANDS = {
     "train": "hingeline.cli.train",
     "predict": "hingeline.cli.predict",
@@ -77,9 +78,16 @@ class Parser(ArgumentParser):
     """Parser whose errors are those of the command line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and raise UsageError."""
+        """Print a line about the usage and raise UsageError; names of options are corrected."""
         self.print_usage(sys.stderr)
-        raise UsageError(message)
+        print(f"{self.prog} --help lists the options.", file=sys.stderr)
+        unknown = re.match(r"unrecognized arguments: (-[^\s=]+)", message)
+        hint = suggest(unknown[1], self.options()) if unknown else ""
+        raise UsageError(f"{message}.{hint}" if hint else message)
+
+    def options(self) -> list[str]:
+        """Names of all options, as the help lists them."""
+        return sorted(set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", self.format_help())))
 
 
 def _parse(argv: list[str]) -> Namespace | None:
@@ -90,6 +98,9 @@ def _parse(argv: list[str]) -> Namespace | None:
             parser, words = _command_parser(name), normalise(argv[1:])
             return parser.parse_args(words) if "--" in words else parser.parse_intermixed_args(words)
         parser = _parser()
+        if argv and not argv[0].startswith("-"):
+            hint = suggest(argv[0], COMMANDS)
+            parser.error(f"unknown command {argv[0]!r}.{hint or ' Commands are ' + ', '.join(COMMANDS) + '.'}")
         arguments = parser.parse_args(argv)
     except UsageError as error:
         given = Namespace(command=name, json="--json" in argv, debug="--debug" in argv)
@@ -123,7 +134,9 @@ def _command_parser(name: str) -> Parser:
     module = import_module(COMMANDS[name])
     parser = Parser(
         prog=f"hingeline {name}",
-        description=module.__doc__,
+        usage=f"hingeline {name} {module.USAGE} [OPTION ...]",
+        description=_plain(module.__doc__ or ""),
+        epilog="\n  ".join(["examples:", *module.EXAMPLES]),
         add_help=False,
         allow_abbrev=False,
         formatter_class=RawDescriptionHelpFormatter,
@@ -132,6 +145,12 @@ def _command_parser(name: str) -> Parser:
     parser.set_defaults(command=name, run=module.run, json=False, debug=False)
     module.add_arguments(parser)
     return parser
+
+
+def _plain(doc: str) -> str:
+    """Docstring of a command as text for its help."""
+    text = re.sub(r"^``hingeline \w+``: ", "", doc).replace("``", "").strip()
+    return text[:1].upper() + text[1:]
 
 
 def _guard(arguments: Namespace) -> int:

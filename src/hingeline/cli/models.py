@@ -44,8 +44,8 @@ def _is_special(path: str) -> bool:
     return os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode)
 
 
-def open_model(path: str, n_features: int | None = None) -> BaseEstimator:
-    """Read a model from a file."""
+def open_model(path: str, n_features: int | None = None, hint: str = "") -> BaseEstimator:
+    """Read a model from a file. `hint` is added to the error for a file that is no model."""
     from ..files import Checkpoint, load, load_libsvm
     from ..files.kinds import REMEDIES
 
@@ -53,7 +53,7 @@ def open_model(path: str, n_features: int | None = None) -> BaseEstimator:
     if kind in FOREIGN:
         raise DataError(path, f"the file is {REMEDIES[str(kind)]}")
     if kind is None:
-        regular = "the file is neither a model of hingeline nor one of LIBSVM"
+        regular = f"the file is neither a model of hingeline nor one of LIBSVM{hint}"
         raise DataError(path, "a model must be a regular file" if _is_special(path) else regular)
     if kind == "checkpoint" and not has_checkpoint(path):
         raise DataError(path, "the folder holds no checkpoint")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import _registry
@@ -46,10 +46,17 @@ def add_data(parser: ArgumentParser, *, target: bool = True) -> None:
     group.add_argument("--input-format", choices=FORMATS, default="auto", help="default: by name and content")
     if target:
         group.add_argument("--target", metavar="COLUMN", help=_COLUMN + " of the labels; 'none'; default: the last one")
-    group.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="names in the first line of CSV")
-    group.add_argument("--delimiter", type=_character, help="between cells of CSV; default: comma, semicolon or tab")
+    group.add_argument(
+        "--header", choices=("auto", "yes", "no"), default="auto",
+        help="whether the first line of CSV has names; default: auto, if a cell of a feature is no number",
+    )  # fmt: skip
+    group.add_argument(
+        "--delimiter", metavar="C", type=_character, help="between cells of CSV; default: comma, semicolon or tab"
+    )
     group.add_argument("--drop", metavar="COLUMN", action="append", default=[], help="column of a table to ignore")
-    group.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="precision of the features")
+    group.add_argument(
+        "--dtype", choices=("float64", "float32"), default="float64", help="precision of the features, default float64"
+    )
 
 
 _COLUMN = "name or number (from 1; negative: from the end) of the column"
@@ -73,7 +80,7 @@ def form_of(arguments: Namespace, **known: Any) -> Form:
 def add_estimator(parser: ArgumentParser, default: str, *, streams: bool = False) -> None:
     """Options that choose an estimator and its parameters; a command for `streams` sets the default itself."""
     numbers = types(streams=streams)
-    group = parser.add_argument_group("estimator")
+    group = parser.add_argument_group("estimator", "Without an option a parameter has the default of the Python class.")
     which = group.add_mutually_exclusive_group()
     which.add_argument(
         "--estimator",
@@ -87,8 +94,9 @@ def add_estimator(parser: ArgumentParser, default: str, *, streams: bool = False
     group.add_argument(
         "--param", metavar="NAME=VALUE", type=pair, action="append", default=[], help="any parameter of the class"
     )
-    for flags, name, kind, text in _LETTERS:
-        group.add_argument(*flags, dest=f"param_{name}", metavar="X", type=kind, help=text)
+    for flags, name, kind, text, of_streams in _LETTERS:
+        if of_streams or not streams:
+            group.add_argument(*flags, dest=f"param_{name}", metavar="X", type=kind, help=text)
     group.add_argument(
         "--class-weight", metavar="LABEL=WEIGHT", type=pair, action="append", default=[],
         help="factor on C of a class, or 'balanced'; LIBSVM's -wLABEL WEIGHT is the same",
@@ -163,25 +171,49 @@ def seed(text: str) -> int:
     return int(text)
 
 
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Words that name what is meant by a misspelt name; empty if nothing is close. Case does not count."""
+    import difflib
+
+    folded: dict[str, str] = {}
+    for one in known:
+        folded.setdefault(one.lower(), one)
+    close = difflib.get_close_matches(name.lower(), folded, 1)
+    return f" Did you mean {folded[close[0]]}?" if close else ""
+
+
 def split_words(text: str) -> list[str]:
     """Words between commas."""
     return [word.strip() for word in text.split(",")]
 
 
-#: Flags, parameter, type and help of the parameters that have an option of their own.
-_LETTERS: tuple[tuple[tuple[str, ...], str, Callable[[str], Any], str], ...] = (
-    (("-t", "--kernel"), "kernel", _kernel, "0 linear, 1 poly, 2 rbf, 3 sigmoid, 4 precomputed; or the name"),
-    (("-d", "--degree"), "degree", int, "degree of poly"),
-    (("-g", "--gamma"), "gamma", _gamma, "gamma: a number, scale, or auto (LIBSVM's default, 1/number of features)"),
-    (("-r", "--coef0"), "coef0", _real, "constant of poly and sigmoid"),
-    (("-c", "--C"), "C", _real, "penalty of errors (C-SVC, SVR, NuSVR)"),
-    (("-n", "--nu"), "nu", _real, "share of support vectors (NuSVC, NuSVR) or outliers (one-class SVMs)"),
-    (("-p", "--epsilon"), "epsilon", _real, "difference from the target without loss (SVR)"),
-    (("-e", "--tol"), "tol", _real, "tolerance of the stopping rule"),
-    (("-m", "--cache-size"), "cache_size", _real, "memory for kernel values in MB"),
-    (("-h", "--shrinking"), "shrinking", _flag, "0 or 1: whether to use shrinking; -h alone prints this help"),
-    (("-b", "--probability"), "probability", _flag, "0 or 1: whether to fit probabilities"),
-    (("-j", "--jobs"), "n_jobs", int, "number of threads, -1 for all processors"),
+#: Flags, parameter, type and help of the parameters that have an option of their own, and whether estimators that learn
+#: from streams have it.
+_LETTERS: tuple[tuple[tuple[str, ...], str, Callable[[str], Any], str, bool], ...] = (
+    (
+        ("-t", "--kernel"),
+        "kernel",
+        _kernel,
+        "0 linear, 1 poly, 2 rbf (default), 3 sigmoid, 4 precomputed; or the name",
+        True,
+    ),
+    (("-d", "--degree"), "degree", int, "degree of poly", True),
+    (
+        ("-g", "--gamma"),
+        "gamma",
+        _gamma,
+        "gamma: a number, scale, or auto (LIBSVM's default, 1/number of features)",
+        True,
+    ),
+    (("-r", "--coef0"), "coef0", _real, "constant of poly and sigmoid", True),
+    (("-c", "--C"), "C", _real, "penalty of errors", True),
+    (("-n", "--nu"), "nu", _real, "share of support vectors (NuSVC, NuSVR) or of outliers (one-class SVMs)", True),
+    (("-p", "--epsilon"), "epsilon", _real, "difference from the target without loss (SVR)", False),
+    (("-e", "--tol"), "tol", _real, "tolerance of the stopping rule", True),
+    (("-m", "--cache-size"), "cache_size", _real, "memory for kernel values in MB", True),
+    (("-h", "--shrinking"), "shrinking", _flag, "0 or 1: whether to use shrinking; -h alone prints this help", False),
+    (("-b", "--probability"), "probability", _flag, "0 or 1: whether to fit probabilities", True),
+    (("-j", "--jobs"), "n_jobs", int, "number of threads, -1 for all processors", True),
 )
 
 

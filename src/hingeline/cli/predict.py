@@ -19,15 +19,24 @@ if TYPE_CHECKING:
     from .data.examples import Features, Rows
 
 HELP = "predict the rows of a data file (svm-predict)"
+USAGE = "DATA MODEL [OUTPUT]"
+EXAMPLES = (
+    "hingeline predict new.csv iris.model labels.txt",
+    "hingeline predict new.csv iris.model --scores",
+)
 #: Cells of sparse rows that become dense at a time.
 CELLS = 1 << 20
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
-    parser.add_argument("data", help="data file; it is read in blocks, so it may be larger than the memory")
-    parser.add_argument("model", help="model file of hingeline or LIBSVM, or folder of a checkpoint")
-    parser.add_argument("output", nargs="?", help="file to write, one line for each row; default: standard output")
+    parser.add_argument(
+        "data", metavar="DATA", help="data file; it is read in blocks, so it may be larger than the memory"
+    )
+    parser.add_argument("model", metavar="MODEL", help="model file of hingeline or LIBSVM, or folder of a checkpoint")
+    parser.add_argument(
+        "output", metavar="OUTPUT", nargs="?", help="file to write, one line for each row; default: standard output"
+    )
     group = parser.add_argument_group("prediction")
     what = group.add_mutually_exclusive_group()
     what.add_argument("-b", "--probability", choices=("0", "1"), default="0", help="1: write probabilities too")
@@ -57,7 +66,7 @@ def run(arguments: Namespace) -> int:
         what = "probability" if arguments.probability == "1" else "scores" if arguments.scores else ""
         task = Task(
             arguments,
-            open_model(arguments.model, arguments.n_features),
+            open_model(arguments.model, arguments.n_features, ". The data come first, then the model"),
             what,
             ignore_extra=arguments.extra_features == "ignore",
         )

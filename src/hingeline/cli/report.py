@@ -11,12 +11,17 @@ from .console import Console
 from .options import add_common, add_data
 
 HELP = "describe a model file, and its predictions on a data file"
+USAGE = "MODEL [DATA]"
+EXAMPLES = (
+    "hingeline report iris.model",
+    "hingeline report iris.model test.csv",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
-    parser.add_argument("model", help="model file of hingeline or LIBSVM, or folder of a checkpoint")
-    parser.add_argument("data", nargs="?", help="data file with labels")
+    parser.add_argument("model", metavar="MODEL", help="model file of hingeline or LIBSVM, or folder of a checkpoint")
+    parser.add_argument("data", metavar="DATA", nargs="?", help="data file with labels")
     add_data(parser)
     add_common(parser)
 

@@ -24,14 +24,21 @@ if TYPE_CHECKING:
     from .data.examples import Rows
 
 HELP = "learn from a stream: predict, learn, save, resume"
+USAGE = "[DATA] [MODEL]"
+EXAMPLES = (
+    "hingeline stream events.csv -g 0.5 --classes ok,fraud --checkpoint run --predictions seen.txt",
+    "tail -n +1 -f events.csv | hingeline stream - --classes ok,fraud -g 0.5 --every 1000",
+    "hingeline stream events.csv --estimator IncrementalSVC -g 0.5 --drift shorten",
+)
 #: What is done when the loss rises.
 DRIFT = ("off", "alarm", "reset", "shorten")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
-    parser.add_argument("data", nargs="?", help="data file, read in order; may be left out with --forget")
-    parser.add_argument("model", nargs="?", help="model file to write at the end")
+    what = "data file, read in order; may be left out with --forget"
+    parser.add_argument("data", metavar="DATA", nargs="?", help=what)
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="model file to write at the end")
     add_estimator(parser, DEFAULT, streams=True)
     add_preparation(parser)
     group = parser.add_argument_group("stream")

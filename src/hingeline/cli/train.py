@@ -19,13 +19,24 @@ if TYPE_CHECKING:
 
     from .data.examples import Features, Form, Labels, Rows
 
+#: Different numbers as labels from which a regression may be meant, unless there are four rows for each.
+MANY_CLASSES = 20
 HELP = "fit a model to a data file, or cross-validate (svm-train)"
+USAGE = "DATA [MODEL]"
+EXAMPLES = (
+    "hingeline train iris.csv iris.model -c 10 -g 0.5",
+    "hingeline train iris.csv -v 5 --scale standard",
+    "hingeline train people.csv --target income --categories auto --missing median --scale standard",
+    "hingeline train data.svm --estimator LinearSVC",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
-    parser.add_argument("data", help="data file")
-    parser.add_argument("model", nargs="?", help="model file to write; default: name of the data file + .model")
+    parser.add_argument("data", metavar="DATA", help="data file")
+    parser.add_argument(
+        "model", metavar="MODEL", nargs="?", help="model file to write; default: name of the data file + .model"
+    )
     add_estimator(parser, "SVC")
     add_preparation(parser)
     group = parser.add_argument_group("training")
@@ -67,6 +78,8 @@ def run(arguments: Namespace) -> int:
         y, classes = read_y(model, rows.labels, arguments.data)
         reading = time.perf_counter() - begin
         weigh(model, arguments.class_weight, classes)
+        if len(classes) > max(MANY_CLASSES, len(rows) // 4) and classes.dtype.kind in "iu":
+            console.warn(f"the labels are {len(classes):,} different numbers. For a regression give -s 3 (SVR).")
         _check_ids(model, arguments)
         if arguments.format == "libsvm" and path is not None:
             require_libsvm(model, classes)
@@ -138,6 +151,12 @@ def read_y(model: BaseEstimator, labels: Labels | None, name: str) -> tuple[np.n
         return convert_targets(labels, name), np.empty(0)
     y = convert_labels(labels)
     classes = np.unique(y)
+    if y.dtype.kind == "f" and (y != np.trunc(y)).any():
+        fraction = y[y != np.trunc(y)][0]
+        raise DataError(
+            name, f"labels must be classes. Got numbers such as {fraction}: for a regression give -s 3 (SVR) or "
+            "--estimator LinearSVR",
+        )  # fmt: skip
     if len(classes) < 2:
         raise DataError(name, f"two or more different labels are needed. All are {classes[0]}")
     return y, classes
@@ -226,6 +245,11 @@ def folds_of(arguments: Namespace, model: BaseEstimator, y: np.ndarray) -> KFold
     if is_classifier(model):
         most, what = int(np.unique(y, return_counts=True)[1].max()), "rows of the most frequent label"
         kind = StratifiedKFold
+    if most < 2:
+        raise UsageError(
+            f"-v {arguments.folds}: cross-validation needs two rows at least, of classes two rows of a label. Labels "
+            "that are all different are targets of a regression: -s 3 (SVR) or --estimator LinearSVR."
+        )
     if not 2 <= arguments.folds <= most:
         raise UsageError(f"-v must be 2 to {most}, the {what}. Got {arguments.folds}.")
     return kind(arguments.folds, shuffle=True, random_state=arguments.seed)

@@ -8,18 +8,23 @@ from typing import Any
 
 from .console import Console
 from .errors import CommandError, OutputError, UsageError
-from .options import add_common, add_data, add_estimator, form_of, pair, positive, seed
+from .options import add_common, add_data, add_estimator, form_of, pair, positive, seed, suggest
 from .preparation import add_preparation, check_preparation, form_options, prepare
 
 HELP = "search parameters by cross-validation"
+USAGE = "DATA [MODEL]"
+EXAMPLES = (
+    "hingeline tune iris.csv best.model --scale standard",
+    "hingeline tune iris.csv --grid C=1,10,100 --log2 gamma=-4,0,2 --table scores.csv",
+)
 #: Candidates that are printed, and candidates of a grid at most.
 SHOWN, MOST = 10, 100_000
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
-    parser.add_argument("data", help="data file")
-    parser.add_argument("model", nargs="?", help="file for the best model, fitted to all rows")
+    parser.add_argument("data", metavar="DATA", help="data file")
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="file for the best model, fitted to all rows")
     add_estimator(parser, "SVC")
     add_preparation(parser)
     group = parser.add_argument_group("search")
@@ -72,15 +77,12 @@ def run(arguments: Namespace) -> int:
 
 def _check_scoring(name: str | None) -> None:
     """Refuse names that scikit-learn does not know, before the data are read."""
-    import difflib
-
     from sklearn.metrics import get_scorer_names
 
     known = get_scorer_names()
     if name is not None and name not in known:
-        close = difflib.get_close_matches(name, known, 3)
-        hint = f"Did you mean {' or '.join(close)}?" if close else "Examples are accuracy, balanced_accuracy, f1_macro."
-        raise UsageError(f"--scoring: scikit-learn has no score {name!r}. {hint}")
+        hint = suggest(name, known) or " Examples are accuracy, balanced_accuracy, f1_macro."
+        raise UsageError(f"--scoring: scikit-learn has no score {name!r}.{hint}")
 
 
 def _check_one_class(model: Any, y: Any, arguments: Namespace) -> None:
@@ -129,15 +131,14 @@ def _has_rich() -> bool:
 
 def _grid(arguments: Namespace, model: Any) -> dict[str, list[Any]] | None:
     """Values by parameter; None for the default space."""
-    from .estimators import check, value_of
+    from .estimators import check, require_parameter, value_of
 
     grid = {name: [value_of(word.strip()) for word in words.split(",")] for name, words in arguments.grid}
     grid |= {name: _powers(name, words) for name, words in arguments.log2}
     if math.prod(map(len, grid.values())) > MOST:
         raise UsageError(f"the grid has more than {MOST:,} candidates.")
     for name, values in grid.items():
-        if name not in model.get_params():
-            raise UsageError(f"{type(model).__name__} has no parameter {name!r}.")
+        require_parameter(type(model).__name__, name, model.get_params())
         for value in values:
             check(type(model)(**{**model.get_params(), name: value}))
     return grid or None

@@ -13,12 +13,14 @@ from .errors import DataError, InputError
 from .options import add_common, split_words
 
 HELP = "check the receipt of a deletion against a model"
+USAGE = "RECEIPT MODEL"
+EXAMPLES = ("hingeline verify people.model.receipt people.model --ids p3",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
-    parser.add_argument("receipt", help="file of the receipt")
-    parser.add_argument("model", help="model file of hingeline, or folder of a checkpoint")
+    parser.add_argument("receipt", metavar="RECEIPT", help="file of the receipt")
+    parser.add_argument("model", metavar="MODEL", help="model file of hingeline, or folder of a checkpoint")
     parser.add_argument("--ids", type=split_words, default=[], metavar="ID,...", help="ids that must be in the receipt")
     add_common(parser)
 
