@@ -15,10 +15,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, StratifiedKFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hingeline import L2SVC, LASVC, SVC, WorstViolatorSVC
+from hingeline import L2SVC, LASVC, SVC, LinearSVC, NystroemMap, WorstViolatorSVC
+from hingeline._registry import ESTIMATORS, class_of
 from hingeline._sklearn import route_parameters
 from hingeline.model_selection import KernelSearchCV, default_param_grid, evaluator, nested_cross_validate, shared
 
@@ -317,8 +319,35 @@ def test_search_spaces_do_not_depend_on_units():
     assert plain.param_grid_ == default_param_grid(WorstViolatorSVC(), X)
     assert set(default_param_grid(sklearn.svm.SVC(kernel="linear"), X)) == {"C"}
     assert default_param_grid(SVC(), np.ones((5, 2)))["gamma"]
-    with pytest.raises(ValueError, match="param_grid is needed for LASVC"):
-        KernelSearchCV(LASVC()).fit(X, y)
+    with pytest.raises(ValueError, match="param_grid is needed for NystroemMap"):
+        default_param_grid(NystroemMap(), X)
+    with pytest.raises(ValueError, match="param_grid is needed for GaussianNB"):
+        KernelSearchCV(GaussianNB()).fit(X, y)
+
+
+@pytest.mark.parametrize("name", [row.name for row in ESTIMATORS.values() if row.command_line])
+def test_every_estimator_has_a_default_space(name):
+    """Its parameters exist, more than one value is tried, and the extremes can be fitted."""
+    X, y = samples(60, n_classes=2)
+    X = X + 1.0
+    model = class_of(name)()
+    grid = default_param_grid(model, X, y)
+    assert all(len(set(values)) > 1 for values in grid.values()) and grid.keys() <= model.get_params().keys()
+    for k in (0, -1):
+        tried = clone(model).set_params(**{parameter: values[k] for parameter, values in grid.items()})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            tried.fit(X, y)
+    far = default_param_grid(model, X * 1024, y)
+    assert far.get("gamma", []) == [value / 2**20 for value in grid.get("gamma", [])]
+
+
+@pytest.mark.parametrize("learner", [LASVC, LinearSVC])
+def test_searches_of_estimators_without_a_shared_matrix(learner):
+    X, y = samples()
+    search = KernelSearchCV(learner(), cv=3).fit(X, y)
+    wanted = GridSearchCV(learner(), default_param_grid(learner(), X, y), cv=3).fit(X, y)
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"])
 
 
 def test_searches_are_estimators():

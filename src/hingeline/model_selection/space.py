@@ -10,7 +10,7 @@ from sklearn.base import clone, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
-from .._registry import kernel_parameters, phrase, row_of
+from .._registry import kernel_parameters, row_of
 from ..base.regressor import check_targets
 from ..base.rows import require_sound_rows
 from .shared import counterpart
@@ -24,6 +24,10 @@ VALUES = {"C": (1.0, 10.0, 100.0), "margin": (0.1, 0.3, 1.0), "nu": (0.1, 0.3, 0
 #: The same for regressors, C and epsilon in units of the standard deviation of the targets; nu of outlier detectors.
 TARGET_VALUES = {"C": (1.0, 10.0, 100.0), "epsilon": (0.02, 0.1, 0.3), "nu": (0.2, 0.4, 0.8)}
 OUTLIER_SHARES = (0.01, 0.05, 0.2)
+#: C of linear estimators: a fit takes less time than a kernel matrix, and small values matter with many features.
+#: epsilon in units of the standard deviation of the targets. Losses where C is chosen by the estimator itself.
+LINEAR_VALUES, LINEAR_MARGINS = (0.01, 0.1, 1.0, 10.0, 100.0), (0.0, 0.1, 0.3)
+LOSSES = ("squared_hinge", "huber")
 
 
 def median_distance(X: Any, random_state: int = 0) -> float:
@@ -54,18 +58,19 @@ def median_distance(X: Any, random_state: int = 0) -> float:
 
 
 def default_param_grid(estimator: Any, X: Any, y: Any = None) -> dict[str, list[Any]]:
-    """Search space for a kernel estimator.
+    """Search space for an estimator.
 
     gamma is spread around the reciprocal of the median squared distance between samples, so the space does not depend
     on the units of the features (their relative scales do matter: scale them first). The others are C, or the margin of
-    :class:`WorstViolatorSVC`, or nu; with ``SVR`` also epsilon. C and epsilon of regressors are multiples of the
+    :class:`WorstViolatorSVC`, or nu; with ``SVR`` and ``LinearSVR`` also epsilon; with ``LinearSVCCV``, which chooses C
+    itself, the loss. C and epsilon of regressors are multiples of the
     standard deviation of the targets; nu of ``NuSVC`` is a share of the largest one that is feasible.
 
     Parameters
     ----------
     estimator : estimator
-        ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR`` or ``OneClassSVM`` of this package or of scikit-learn,
-        ``WorstViolatorSVC`` or ``L2SVC``, or a pipeline that ends with one of them.
+        Classifier, regressor or outlier detector of this package, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR`` or
+        ``OneClassSVM`` of scikit-learn, or a pipeline that ends with one of them.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Training samples.
     y : array-like of shape (n_samples,), default=None
@@ -93,19 +98,38 @@ def default_param_grid(estimator: Any, X: Any, y: Any = None) -> dict[str, list[
         (name, last), before = estimator.steps[-1], clone(estimator[:-1])
         inner = default_param_grid(last, before.fit_transform(X, y) if len(before) else X)
         return {f"{name}__{parameter}": values for parameter, values in inner.items()}
-    ours = counterpart(estimator)
-    row = None if ours is None else row_of(type(ours))
-    if row is None:
+    ours = counterpart(estimator) or estimator
+    row = row_of(type(ours))
+    if row is None or not hasattr(ours, "predict"):
         raise ValueError(
-            f"param_grid is needed for {type(estimator).__name__}: there is a default search space for "
-            f"{phrase('path')} only."
+            f"param_grid is needed for {type(estimator).__name__}: there is a default search space for the "
+            "classifiers, regressors and outlier detectors of hingeline, and for SVC, NuSVC, SVR, NuSVR and OneClassSVM "
+            "of scikit-learn."
         )
-    other = row.path
-    grid = _values(ours, other, y)
-    if "gamma" in kernel_parameters(ours.kernel):
+    known = ours.get_params()
+    other = row.path or next(name for name in ("nu", "C", "loss") if name in known)
+    grid = _linear_values(ours, other, y) if "kernel" not in known else _values(ours, other, y)
+    if "gamma" in kernel_parameters(known.get("kernel")):
         scale = median_distance(X)
         grid["gamma"] = [width / scale for width in WIDTHS[other]]
     return grid
+
+
+def _linear_values(estimator: Any, path: str, y: Any) -> dict[str, list[Any]]:
+    """Values of the parameters of a linear estimator. LinearSVCCV chooses C itself."""
+    if path == "loss":
+        return {path: list(LOSSES)}
+    grid: dict[str, list[Any]] = {path: list(LINEAR_VALUES)}
+    if is_regressor(estimator):
+        grid["epsilon"] = [value * _unit(y) for value in LINEAR_MARGINS]
+    return grid
+
+
+def _unit(y: Any) -> float:
+    """Standard deviation of targets; 1 if they are constant."""
+    if y is None:
+        raise ValueError("y is needed for the search space of a regressor: C and epsilon are in units of y.")
+    return float(np.std(check_targets(y))) or 1.0
 
 
 def _values(estimator: Any, path: str, y: Any) -> dict[str, list[Any]]:
@@ -113,9 +137,7 @@ def _values(estimator: Any, path: str, y: Any) -> dict[str, list[Any]]:
     if is_outlier_detector(estimator):
         return {path: list(OUTLIER_SHARES)}
     if is_regressor(estimator):
-        if y is None:
-            raise ValueError("y is needed for the search space of a regressor: C and epsilon are in units of y.")
-        unit = float(np.std(check_targets(y))) or 1.0
+        unit = _unit(y)
         units = {"C": unit, "epsilon": unit, "nu": 1.0}
         own = [name for name in TARGET_VALUES if name in estimator.get_params()]
         return {name: [value * units[name] for value in TARGET_VALUES[name]] for name in own}
