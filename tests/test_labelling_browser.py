@@ -103,6 +103,11 @@ def test_by_keyboard(browser, tmp_path, size):
         row, label = list(learner.labels.items())[-1]
         page.keyboard.press("/")
         page.wait_for_selector("#found button")
+        assert page.input_value("#find-scope") == "all" and page.inner_text("#find-count") == "80 examples"
+        assert page.inner_text("#found .row >> nth=0") == "Row 0"
+        page.select_option("#find-scope", "answered")
+        playwright.expect(page.locator("#find-count")).to_have_text("25 examples")
+        page.focus("#find-text")
         page.keyboard.press("Tab")  # over the two lists to the newest answer
         page.keyboard.press("Tab")
         page.keyboard.press("Tab")
@@ -139,7 +144,6 @@ def test_by_mouse(browser, tmp_path, size):
         click(page, "Skip")
         click(page, "Undo")
         page.get_by_role("button", name="Search").click()
-        page.select_option("#find-scope", "all")
         page.fill("#find-text", "red")
         playwright.expect(page.locator("#find-count")).not_to_have_text("60 examples")
         playwright.expect(page.locator("#find-count")).not_to_have_text("9 examples")
@@ -194,6 +198,117 @@ def test_dark_images_and_the_end_of_the_pool(browser, tmp_path):
         assert [known["count"] for known in client.server.session.state()["classes"]] == [1, 2]
         page.keyboard.press("z")
         page.wait_for_selector("#done", state="hidden")
+
+
+WORDS = {"sport": "the team won the match after extra time", "kitchen": "bake the bread with salt and warm water"}
+
+
+def text_folder(tmp_path, n=24):
+    """Texts of two topics, each of them long; the answers by file."""
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    names = {}
+    for k in range(n):
+        topic = ("sport", "kitchen")[k % 2]
+        names[f"{k:02d}.txt"] = topic
+        (folder / f"{k:02d}.txt").write_text(f"Letter {k}. " + f"{WORDS[topic]}, and so on. " * (30 if k == 0 else 4))
+    return folder, names
+
+
+def image_folder(tmp_path, n=24):
+    """Dark and light images, large and small; the answers by file."""
+    Image = pytest.importorskip("PIL.Image")
+    folder = tmp_path / "photos"
+    (folder / "sub").mkdir(parents=True)
+    names = {}
+    for k in range(n):
+        name = f"sub/{k:02d}.png" if k % 3 == 0 else f"{k:02d}.png"
+        names[name] = ("dark", "light")[k % 2]
+        size = (1600, 1200) if k % 5 == 0 else (64, 64)
+        Image.new("RGB", size, (40 + k, 30, 20) if k % 2 == 0 else (220, 230 - k, 200)).save(folder / name)
+    return folder, names
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("make", [text_folder, image_folder])
+def test_folders_of_texts_and_images(browser, tmp_path, make, size):
+    """Label most of a folder, by keyboard and by mouse; the model learns, search, undo, export and reopen work."""
+    folder, names = make(tmp_path)
+    classes = list(dict.fromkeys(names.values()))
+    kind = ".text" if make is text_folder else ".picture"
+    touch = {"has_touch": True, "is_mobile": True} if size is NARROW else {}
+    with served(folder, "--classes", ",".join(classes)) as client, window(browser, client, size, **touch) as page:
+        pool = client.server.session.pool
+
+        def known():
+            return names[pool.title(client.server.session.learner.ask()[0])]
+
+        for k in range(16):
+            page.wait_for_selector(f"#content {kind}")
+            if kind == ".picture":
+                playwright.expect(page.locator(".picture")).not_to_have_js_property("naturalWidth", 0)
+            assert fits(page)
+            if k % 2:
+                click(page, known())
+            else:
+                press(page, str(1 + classes.index(known())))
+        assert n_labelled(page) == 16
+        before = title(page)
+        press(page, "u")
+        press(page, "z")
+        assert title(page) == before and n_labelled(page) == 16
+        page.locator("#show-guess").check()
+        assert page.inner_text("#guess") == f"Model: {known()}"
+        page.get_by_role("button", name="Search").click()
+        playwright.expect(page.locator("#find-count")).to_have_text("24 examples")
+        if make is text_folder:
+            page.fill("#find-text", "bread SALT")
+            playwright.expect(page.locator("#find-count")).to_have_text("12 examples")
+        else:
+            page.fill("#find-text", "sub/")
+            playwright.expect(page.locator("#find-count")).to_have_text("8 examples")
+            playwright.expect(page.locator("#found img").first).not_to_have_js_property("naturalWidth", 0)
+        page.locator("#found button").first.click()
+        page.wait_for_selector("#notice:not([hidden])")
+        assert page.is_visible(f"#content {kind}") and fits(page)
+        click(page, "Back to the questions")
+        page.get_by_role("button", name="Export").click()
+        with page.expect_download() as download:
+            page.click("text=Labels, CSV")
+        with open(download.value.path(), newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 16 and {row["label"] for row in rows} == set(classes)
+    with served(folder) as client, window(browser, client, size) as page:
+        assert n_labelled(page) == 16 and title(page) == before
+
+
+def test_long_numbers_stay_on_one_line_on_a_phone(browser, tmp_path):
+    rows = [[f"{k}.{'123456789' * 2}", f"-{k}2345678.25", f"{k % 7}e-{10 + k % 5}", str(k % 3)] for k in range(1, 31)]
+    write_csv(tmp_path / "numbers.csv", rows, ["a", "b", "c", "d"])
+    touch = {"has_touch": True, "is_mobile": True}
+    with (
+        served(tmp_path / "numbers.csv", "--classes", "no,yes") as client,
+        window(browser, client, NARROW, **touch) as page,
+    ):
+        for _ in range(3):
+            boxes = page.locator("#content dd").evaluate_all(
+                "all => all.map(one => [one.clientHeight / parseFloat(getComputedStyle(one).lineHeight), "
+                "one.scrollWidth - one.clientWidth])"
+            )
+            assert len(boxes) == 4 and all(lines < 1.5 and over <= 0 for lines, over in boxes), boxes
+            assert fits(page)
+            press(page, "1")
+
+
+def test_the_advice_has_plain_words(browser, tmp_path):
+    pool = small_table(tmp_path, 80)
+    with served(pool, "--classes", "no,yes") as client, window(browser, client) as page:
+        seen = set()
+        for _ in range(30):
+            press(page, "12"[truth(page)])
+            seen.add(page.inner_text("#advice").split(":")[0])
+        assert "kappa" not in page.inner_text("body")
+        assert seen & {"Go on. Predictions still change", "You may stop. Predictions are stable"}
 
 
 def test_a_window_that_is_too_late_shows_the_current_question(browser, tmp_path):

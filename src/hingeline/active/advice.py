@@ -144,12 +144,20 @@ def advise(watch: Watch, window: int, agreement: float, surprise: float, inside_
     elif watch.is_constant:
         stop, reason = False, "all watched rows have the same prediction"
     elif found < agreement:
-        stop, reason = False, f"predictions still change: kappa is {found:.3f}, below {agreement:g}"
+        stop, reason = False, _still_changes(found, moved, window, agreement)
     elif moved > 1 - agreement:
-        stop, reason = False, f"predictions go back and forth: {100 * moved:.2g} % changed in {window} answers"
+        stop, reason = False, f"predictions go back and forth: {100 * moved:.2g} % changed in the last {window} answers"
     else:
-        stop, reason = True, f"predictions are stable: kappa is {found:.3f}, {100 * moved:.2g} % changed"
+        stop, reason = True, f"predictions are stable: {100 * moved:.2g} % changed in the last {window} answers"
     return Advice(stop, reason, found, moved, surprise, inside_margin)
+
+
+def _still_changes(found: float, moved: float, window: int, agreement: float) -> str:
+    """Reason to go on: the agreement with an earlier model is too small."""
+    return (
+        f"predictions still change: {100 * moved:.2g} % in the last {window} answers (agreement with the model before "
+        f"them {found:.3f}, {agreement:g} is enough)"
+    )
 
 
 def share_inside(scores: Any) -> float:

@@ -103,8 +103,8 @@ def default_param_grid(estimator: Any, X: Any, y: Any = None) -> dict[str, list[
     if row is None or not hasattr(ours, "predict"):
         raise ValueError(
             f"param_grid is needed for {type(estimator).__name__}: there is a default search space for the "
-            "classifiers, regressors and outlier detectors of hingeline, and for SVC, NuSVC, SVR, NuSVR and OneClassSVM "
-            "of scikit-learn."
+            "classifiers, regressors and outlier detectors of hingeline, and for SVC, NuSVC, SVR, NuSVR and "
+            "OneClassSVM of scikit-learn."
         )
     known = ours.get_params()
     other = row.path or next(name for name in ("nu", "C", "loss") if name in known)

@@ -4,8 +4,11 @@
 const KEYS = [..."1234567890qwertyiopadfhjklxcvbnm"]; // of classes, without the letters of commands: g, s, u, z
 const COLOURS = 10;
 const LONG = 60; // characters of a cell that gets a line of its own
+const NUMBER = /^[-+]?[\d.,]+(e[-+]?\d+)?$/i;
+const DIGITS = 14; // characters of a number from which on it gets a line of its own on a phone
 const SHORT = 6; // characters of the names of classes that need little room
 const PAUSE = 120; // milliseconds without a key after which a search begins
+const STATUS = { open: "not answered", skipped: "skipped", unsure: "unsure" };
 const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 
@@ -147,8 +150,10 @@ function contentOf(example) {
   const list = element("dl", { className: "fields" });
   for (const [name, value] of example.fields) {
     const cell = element("dd", { textContent: value === "" ? "–" : value, className: value === "" ? "empty" : "" });
-    const isLong = value.length > LONG || value.includes("\n");
-    list.append(element("div", { className: isLong ? "long" : "" }, element("dt", { textContent: name }), cell));
+    const isNumber = NUMBER.test(value);
+    const isLong = !isNumber && (value.length > LONG || value.includes("\n"));
+    const kind = isLong ? "long" : isNumber && value.length > DIGITS ? "number digits" : isNumber ? "number" : "";
+    list.append(element("div", { className: kind }, element("dt", { textContent: name }), cell));
   }
   return list;
 }
@@ -163,7 +168,7 @@ function showNotice() {
   $("notice").hidden = review === null;
   if (review === null) return;
   const status = review.status === "labelled" ? `labelled ${state.classes[review.label]?.name}` :
-    { open: "not answered yet", skipped: "skipped", unsure: "unsure" }[review.status];
+    STATUS[review.status];
   $("notice-text").textContent = `From the search: ${status}. Choose a class to ${review.status === "labelled" ? "change it" : "label it"}.`;
 }
 
@@ -317,7 +322,7 @@ function foundItem(item) {
   button.append(
     element("span", { className: "row", textContent: item.title }),
     element("span", { className: "snippet", textContent: item.snippet }));
-  const chip = element("span", { className: "chip", textContent: item.label === null ? item.status : state.classes[item.label]?.name ?? "another class" });
+  const chip = element("span", { className: "chip", textContent: item.label === null ? STATUS[item.status] : state.classes[item.label]?.name ?? "another class" });
   button.append(item.label === null ? chip : coloured(chip, item.label));
   button.addEventListener("click", () => openExample(item.row));
   return element("li", {}, button);
