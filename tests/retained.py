@@ -44,7 +44,6 @@ MODELS = {
 FEW = {name: 10 * MODELS[name].tol for name in MODELS} | dict.fromkeys(
     [name for name in MODELS if name.startswith(("Linear", "Ordinal", "Nystroem"))], 1e-2
 )
-FEW["NuSVC"] = 1e-3  # coefficients are divided by the margin
 
 
 def problem(rng, n):
@@ -69,11 +68,20 @@ def outputs(model, X):
     return (model.decision_function if hasattr(model, "decision_function") else model.predict)(X)
 
 
+def scale(model):
+    """Factor of decision values on the tolerance.
+
+    Coefficients and decision values of NuSVC are divided by the margin r of the problem that `tol` belongs to. The
+    largest coefficient is then 1 / r, up to 900 in these problems, where classes touch.
+    """
+    return max(1.0, np.abs(model.dual_coef_).max()) if isinstance(model, NuSVC) else 1.0
+
+
 def check(model, name, X, y, held):
     """Compare with a fresh fit to the rows held, in their order."""
     fresh = clone(MODELS[name]).fit(*arguments(X, y, held))
     difference = np.abs(outputs(model, X) - outputs(fresh, X)).max()
-    assert difference <= FEW[name], (name, difference)
+    assert difference <= FEW[name] * scale(fresh), (name, difference)
     assert model.ids_.tolist() == (held // 2).tolist()
     assert model.n_features_in_ == 3
     if hasattr(fresh, "classes_"):
