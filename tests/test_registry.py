@@ -34,7 +34,7 @@ def test_names_are_found_where_the_table_says():
     for name, home in hingeline._HOMES.items():
         assert (home, name) in told, f"add {name} to the imports for type checkers in hingeline/__init__.py"
         assert getattr(hingeline, name) is not None and name in dir(hingeline)
-    modules = {"active", "compare", "datasets", "metrics", "model_selection", "svm"}
+    modules = {"active", "compare", "datasets", "metrics", "model_selection", "streams", "svm"}
     assert set(hingeline.__all__) == {*hingeline._HOMES, "__version__", *modules}
     for name in modules:
         assert getattr(hingeline, name).__name__ == f"hingeline.{name}"

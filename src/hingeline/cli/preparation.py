@@ -51,7 +51,7 @@ def form_options(arguments: Namespace) -> dict[str, Any]:
     }
 
 
-def form_of_model(model: Any) -> dict[str, Any]:
+def form_of_model(model: BaseEstimator) -> dict[str, Any]:
     """What `Form` knows about the features of a fitted model."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
@@ -87,7 +87,7 @@ def check_preparation(arguments: Namespace) -> None:
         read_ranges(arguments.scale)
 
 
-def prepare(model: BaseEstimator, arguments: Namespace, rows: Rows, console: Console | None, data: str) -> Any:
+def prepare(model: BaseEstimator, arguments: Namespace, rows: Rows, console: Console | None, data: str) -> BaseEstimator:
     """The model behind the steps that the options ask for, not fitted; or the model alone. None tells nothing."""
     from sklearn.pipeline import Pipeline
 

@@ -125,7 +125,7 @@ class Learner:
         self._shorten()  # a crash may have left it undone
 
     @property
-    def learner(self) -> Any:
+    def learner(self) -> BaseEstimator:
         """The estimator, which may be the last step of a pipeline."""
         from .estimators import learner_of
 
