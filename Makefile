@@ -1,4 +1,4 @@
-# make demo    train real models, print a table, draw a figure
+# make demo    four acts beside scikit-learn: tables, and the figure out/demo.png; a minute
 # make test    everything that must hold on every commit (Python, C++, C++ under sanitizers)
 # make torture attack the package for hours: damaged states, signals, threads, failing allocations, bit rot; can be interrupted
 # make paper-ertekin2011    tables and figures of the LASVM-NC paper, ours beside the published; about an hour, can be interrupted

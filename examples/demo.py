@@ -1,14 +1,22 @@
-"""Train every estimator on real data, compare with scikit-learn, draw a figure. Run by ``make demo``.
+"""Four acts beside scikit-learn, one table each, and one figure. Run by ``make demo``.
 
-The data sets come with scikit-learn. Larger ones are added if the folder named by ``HINGELINE_DATA`` holds them.
+1. Change the import: the same models of 10,000 rows and more.
+2. Learn from a stream with wrong labels that drifts.
+3. Forget a person exactly, and prove it.
+4. A million rows.
+
+All data are drawn here, so nothing is downloaded. Both libraries use one thread; times are CPU seconds.
 """
 
 from __future__ import annotations
 
+import pickle
+import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,174 +25,328 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import ListedColormap
+from matplotlib.axes import Axes
 from rich.console import Console
 from rich.table import Table
 from sklearn import svm
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_moons
-from sklearn.inspection import DecisionBoundaryDisplay
-from sklearn.model_selection import LeaveOneOut, cross_val_predict, train_test_split
-from sklearn.preprocessing import MinMaxScaler, scale
-from sklearn.svm import SVC, OneClassSVM
+from sklearn.datasets import make_blobs, make_classification, make_friedman1, make_moons
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import scale
+from threadpoolctl import threadpool_limits
 
-from hingeline import (
-    L2SVC,
-    LASVC,
-    IncrementalOneClassSVM,
-    IncrementalSVC,
-    KernelSGDClassifier,
-    LinearSVC,
-    OrdinalSVC,
-    WorstViolatorSVC,
-    datasets,
-)
+import hingeline
+from hingeline import SVC, SVR, IncrementalSVC, LinearSVC, NystroemSVC, OneClassSVM, Receipt, load, save
 
 FIGURE = Path("out/demo.png")
-#: Kernel widths for features in [0, 1].
-SMALL = {"wine": (load_wine, 1.0), "breast cancer": (load_breast_cancer, 1.0), "digits": (load_digits, 0.1)}
-LARGE = {"satimage": 4.0, "letter": 8.0}
-Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+OURS, THEIRS, GREY = "#0072B2", "#E69F00", "#8a8f98"
+#: Rows that are not used for training.
+TEST = 4000
+Rows = list[tuple[str, ...]]
 
 
-def problems() -> Iterator[tuple[str, float, Split]]:
-    """Name, kernel width, and training and test part with features in [0, 1]."""
-    for name, (load, gamma) in SMALL.items():
-        X, y = load(return_X_y=True)
-        X, X_test, y, y_test = train_test_split(X.astype(np.float32), y, test_size=0.3, random_state=0, stratify=y)
-        yield name, gamma, scaled(X, y, X_test, y_test)
-    for name in datasets.available():
-        if name in LARGE:
-            data = datasets.load(name)
-            yield name, LARGE[name], scaled(data.X_train, data.y_train, data.X_test, data.y_test)
+def timed(work: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+    """Return the result of a call and its CPU seconds."""
+    start = time.process_time()
+    return work(*args), time.process_time() - start
 
 
-def scaled(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> Split:
-    """Scale by the range of the training part."""
-    scaler = MinMaxScaler().fit(X)
-    return scaler.transform(X), y, scaler.transform(X_test), y_test
-
-
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return the result and milliseconds."""
-    start = time.perf_counter()
-    return work(), 1e3 * (time.perf_counter() - start)
-
-
-def table(title: str, names: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Table:
-    """Build a table; the first two columns are text."""
-    out = Table(title=title, title_justify="left")
-    for place, name in enumerate(names):
-        out.add_column(name, justify="left" if place < 2 else "right", no_wrap=True)
+def table(title: str, columns: tuple[str, ...], rows: Rows) -> Table:
+    """Build a table; the first column is text."""
+    found = Table(title=title, title_justify="left", title_style="bold")
+    for place, name in enumerate(columns):
+        found.add_column(name, justify="right" if place else "left", no_wrap=True)
     for row in rows:
-        out.add_row(*row)
-    return out
+        found.add_row(*row)
+    return found
 
 
-def kernel_rows() -> Iterator[tuple[str, ...]]:
-    """Train kernel machines with C = 16 and the same kernel, SVC last."""
-    for name, gamma, (X, y, X_test, y_test) in problems():
-        for clf in (
-            WorstViolatorSVC(gamma=gamma),
-            LASVC(C=16, gamma=gamma, random_state=0),
-            KernelSGDClassifier(C=16, gamma=gamma, average=True, random_state=0),
-            L2SVC(C=16, gamma=gamma),
-            SVC(C=16, gamma=gamma),
-        ):
-            _, train = timed(partial(clf.fit, X, y))
-            accuracy, predict = timed(partial(clf.score, X_test, y_test))
-            what = f"{name}, {X.shape[0]} x {X.shape[1]}"
-            counts = f"{accuracy:.3f}", str(len(clf.support_)), f"{train:.1f}", f"{predict:.1f}"
-            yield what, type(clf).__name__, *counts
+# ---- act 1 -----------------------------------------------------------------------------------------------
 
 
-def exact_rows() -> Iterator[tuple[str, ...]]:
-    """Compare points that come and go with training again."""
-    X, y = load_breast_cancer(return_X_y=True)
-    X = MinMaxScaler().fit_transform(X)
-    clf, batch = IncrementalSVC(C=16, gamma=1.0).fit(X, y), SVC(C=16, gamma=1.0)
-    _, ours = timed(lambda: [clf.forget(k) for k in range(50)])
-    _, theirs = timed(lambda: [batch.fit(X[k:], y[k:]) for k in range(1, 51)])
-    never = IncrementalSVC(C=16, gamma=1.0).fit(X[50:], y[50:])
-    difference = np.abs(clf.decision_function(X) - never.decision_function(X)).max()
-    same = f"as if never seen, to {difference:.0e}"
-    yield "forget 50 points, one by one", "breast cancer", f"{ours:.1f}", f"{theirs:.0f}", same
-
-    found, ours = timed(lambda: IncrementalSVC(C=16, gamma=0.1).fit(X, y).leave_one_out(progress=False))
-    again, theirs = timed(lambda: cross_val_predict(SVC(C=16, gamma=0.1), X, y, cv=LeaveOneOut()))
-    errors = f"{found.n_errors} and {(again != y).sum()} errors"
-    yield "leave-one-out", "breast cancer", f"{ours:.1f}", f"{theirs:.0f}", errors
-
-    X, y = load_digits(return_X_y=True)
-    X, window = X[np.argsort(y, kind="stable")] / 16, 150
-    model = IncrementalOneClassSVM(nu=0.1, gamma=0.1, window=window).fit(X[:window])
-
-    def follow(k: int) -> int:
-        """Judge a point, then learn it; the oldest point of the window is forgotten."""
-        verdict = model.predict(X[k : k + 1])[0]
-        model.partial_fit(X[k : k + 1])
-        return verdict
-
-    def train_again(k: int) -> int:
-        return OneClassSVM(nu=0.1, gamma=0.1).fit(X[k - window : k]).predict(X[k : k + 1])[0]
-
-    verdicts, ours = timed(lambda: [follow(k) for k in range(window, len(X))])
-    others, theirs = timed(lambda: [train_again(k) for k in range(window, len(X))])
-    result = f"{verdicts.count(-1)} outliers, {np.sum(np.not_equal(verdicts, others))} differ"
-    yield "outliers of a stream, window of 150", "digits, 0 to 9", f"{ours:.0f}", f"{theirs:.0f}", result
+def drop_in_problems() -> dict[str, tuple[type, type, dict[str, Any], np.ndarray, np.ndarray]]:
+    """Class of each library, parameters and data by name of the task."""
+    X, y = make_classification(20_000 + TEST, 20, n_informative=10, n_redundant=0, flip_y=0.1, random_state=0)
+    groups, group = make_blobs(12_000 + TEST, 10, centers=12, cluster_std=6, random_state=0)
+    points, kind = make_blobs(20_000 + TEST, 10, centers=3, random_state=0)
+    inputs, values = make_friedman1(10_000 + TEST, noise=1, random_state=0)
+    return {
+        "two classes, 20,000 x 20": (SVC, svm.SVC, {}, X, y),
+        "12 classes, 12,000 x 10": (SVC, svm.SVC, {}, scale(groups), group),
+        "regression, 10,000 x 10": (SVR, svm.SVR, {"C": 10}, scale(inputs), values),
+        "outliers, 20,000 x 10": (OneClassSVM, svm.OneClassSVM, {"nu": 0.1}, scale(points), kind),
+    }
 
 
-def linear_rows() -> Iterator[tuple[str, ...]]:
-    """Train linear machines on the same problem with the same C."""
-    LinearSVC().fit(np.eye(4), [0, 1, 0, 1])  # what is loaded at first use is not part of the times
-    for name, load in (("breast cancer", load_breast_cancer), ("digits", load_digits)):
-        X, X_test, y, y_test = train_test_split(*load(return_X_y=True), test_size=0.3, random_state=0)
-        X, y, X_test, y_test = scaled(X, y, X_test, y_test)
-        for clf in (LinearSVC(), svm.LinearSVC(max_iter=100_000)):
-            _, train = timed(partial(clf.fit, X, y))
-            what = f"{name}, {X.shape[0]} x {X.shape[1]}"
-            library = type(clf).__module__.partition(".")[0]
-            yield what, f"{library}.{type(clf).__name__}", f"{clf.score(X_test, y_test):.3f}", f"{train:.1f}"
+def change_the_import(ax: Axes) -> Table:
+    """Fit the same estimator of both libraries; draw the times."""
+    rows: Rows = []
+    times = []
+    for name, (ours, theirs, parameters, X, y) in drop_in_problems().items():
+        seconds = []
+        for library, learner in (("scikit-learn", theirs), ("hingeline", ours)):
+            model = learner(**parameters)
+            _, fit = timed(model.fit, X[:-TEST], y[:-TEST])
+            found, predict = timed(model.predict, X[-TEST:])
+            quality = f"{100 * np.mean(found < 0):.1f} % out"
+            if hasattr(model, "score"):
+                quality = f"{model.score(X[-TEST:], y[-TEST:]):.4f}"
+            seconds.append(fit)
+            counts = quality, f"{len(model.support_):,}", f"{fit:.2f}", f"{predict:.2f}"
+            rows.append(
+                (name, f"{library} {learner.__name__}", *counts, f"{seconds[0] / fit:.0f} x" * (learner is ours))
+            )
+        times.append(seconds)
+    draw_bars(ax, list(drop_in_problems()), np.array(times))
+    columns = ("task", "estimator", "score", "vectors", "fit, s", "predict, s", "speed")
+    return table("1. Change the import", columns, rows)
 
 
-def ordinal_line() -> str:
-    """Compare ordered classes with one machine for each class."""
-    X, progression = load_diabetes(return_X_y=True)
-    grade = np.digitize(progression, [75, 125, 175, 225])
-    guesses = [cross_val_predict(clf, scale(X), grade, cv=10) for clf in (OrdinalSVC(), LinearSVC())]
-    ours, plain = (np.abs(guess - grade).mean() for guess in guesses)
-    return f"Diabetes in five grades: mean error {ours:.2f} grades (OrdinalSVC), {plain:.2f} (LinearSVC)"
+def draw_bars(ax: Axes, names: list[str], times: np.ndarray) -> None:
+    """Two bars per task, with the ratio beside ours."""
+    places = np.arange(len(names))[::-1]
+    ax.barh(places + 0.19, times[:, 0], 0.34, color=THEIRS, label="scikit-learn")
+    ax.barh(places - 0.19, times[:, 1], 0.34, color=OURS, label="hingeline")
+    for place, (theirs, ours) in zip(places, times, strict=True):
+        ax.text(theirs, place + 0.19, f" {theirs:.1f} s", va="center", color="#555555")
+        ax.text(ours, place - 0.19, f" {ours:.2f} s: {theirs / ours:.0f} times", va="center", color=OURS, weight="bold")
+    ax.set(yticks=places, yticklabels=[name.replace(", ", "\n") for name in names], xlabel="fit, CPU seconds")
+    ax.set_xlim(0, 1.15 * times.max())
+    ax.legend(loc="lower right")
+    ax.set_title("Change the import: the same model, sooner")
 
 
-def figure(path: Path) -> None:
-    """Draw decision regions and support vectors on two moons with 15 % of the labels flipped."""
-    X, y = make_moons(1500, noise=0.2, random_state=0)
-    y = np.where(np.random.default_rng(0).random(len(y)) < 0.15, 1 - y, y)
-    fig, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
-    for ax, clf in zip(axes, (LASVC(C=10, gamma=2.0, random_state=0), SVC(C=10, gamma=2.0)), strict=True):
-        clf.fit(X, y)
-        look = {"cmap": ListedColormap(["#dbe6f4", "#fbe6cf"]), "plot_method": "pcolormesh", "eps": 0.02}
-        DecisionBoundaryDisplay.from_estimator(clf, X, response_method="predict", ax=ax, grid_resolution=300, **look)
-        ax.scatter(*X.T, c=np.where(y > 0, "#e08214", "#3b6fb6"), s=5, linewidths=0)
-        ax.scatter(*X[clf.support_].T, s=26, facecolors="none", edgecolors="black", linewidths=0.6)
-        ax.set(title=f"{type(clf).__name__}(C=10): {len(clf.support_)} support vectors", xticks=[], yticks=[])
-    path.parent.mkdir(exist_ok=True)
-    fig.savefig(path, dpi=110)
+# ---- act 2 -----------------------------------------------------------------------------------------------
+
+POINTS, CHUNK, WINDOW = 9000, 5, 500
 
 
-def main() -> None:
+def drifting_stream() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two moons that turn by 120° in the middle third: rows, labels of which a tenth is wrong, and true labels."""
+    X, truth = make_moons(POINTS, noise=0.2, random_state=0)
+    angle = 2 * np.pi / 3 * np.clip(3 * np.arange(POINTS) / POINTS - 1, 0, 1)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    wrong = np.random.default_rng(0).random(POINTS) < 0.1
+    return np.einsum("ijn,nj->ni", turn, X - X.mean(axis=0)), np.where(wrong, 1 - truth, truth), truth
+
+
+@dataclass
+class Follower:
+    """A model, how it learns the points [start, stop) of the stream, and its colour."""
+
+    model: Any
+    learn: Callable[[Any, np.ndarray, np.ndarray, int, int], Any]
+    colour: str
+
+    def follow(self, X: np.ndarray, y: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        """Predict each chunk before it is learnt; return where the predictions were wrong."""
+        self.learn(self.model, X, y, 0, WINDOW)
+        wrong = np.zeros(POINTS)
+        for start in range(WINDOW, POINTS, CHUNK):
+            stop = start + CHUNK
+            wrong[start:stop] = self.model.predict(X[start:stop]) != truth[start:stop]
+            self.learn(self.model, X, y, start, stop)
+        return wrong
+
+
+def followers() -> dict[str, Follower]:
+    """Contestants by name."""
+
+    def refit(model: Any, X: np.ndarray, y: np.ndarray, start: int, stop: int) -> None:
+        model.fit(X[max(0, stop - WINDOW) : stop], y[max(0, stop - WINDOW) : stop])
+
+    def keep(model: Any, X: np.ndarray, y: np.ndarray, start: int, stop: int) -> None:
+        if start == 0:
+            model.fit(X[:stop], y[:stop])
+
+    def update(model: Any, X: np.ndarray, y: np.ndarray, start: int, stop: int) -> None:
+        model.partial_fit(X[start:stop], y[start:stop], classes=[0, 1])
+
+    return {
+        "scikit-learn SVC, trained once": Follower(svm.SVC(gamma=1.0), keep, GREY),
+        f"scikit-learn SVC, refitted to the last {WINDOW}": Follower(svm.SVC(gamma=1.0), refit, THEIRS),
+        f"IncrementalSVC(window={WINDOW})": Follower(IncrementalSVC(gamma=1.0, window=WINDOW), update, OURS),
+    }
+
+
+def follow_a_stream(ax: Axes) -> Table:
+    """Learn while the data drift; draw the error over time."""
+    data, rows = drifting_stream(), []
+    thirds = np.split(np.arange(POINTS), [WINDOW, POINTS // 3, 2 * POINTS // 3])[1:]
+    ax.axvspan(POINTS / 3, 2 * POINTS / 3, color="#eef1f5", linewidth=0)
+    for name, follower in followers().items():
+        wrong, seconds = timed(follower.follow, *data)
+        errors = (f"{100 * wrong[part].mean():.1f} %" for part in thirds)
+        rows.append((name, *errors, f"{len(follower.model.support_)}", f"{seconds:.1f}"))
+        course = 100 * np.convolve(wrong[WINDOW:], np.full(300, 1 / 300), "valid")
+        width = 3.5 if follower.colour == THEIRS else 1.6
+        ax.plot(
+            np.arange(WINDOW + 299, POINTS),
+            course,
+            color=follower.colour,
+            linewidth=width,
+            label=f"{name}: {seconds:.1f} s",
+        )
+    ax.text(POINTS / 3 + 80, 55, "the moons\nturn by 120°", color="#555555")
+    ax.set(xlabel="points seen, one label in ten is wrong", ylabel="error against true labels, %")
+    ax.set(xlim=(WINDOW, POINTS), ylim=(0, 118), yticks=range(0, 101, 20))
+    ax.legend(loc="upper left")
+    ax.set_title("A noisy stream that drifts: the optimum after every point")
+    columns = ("model", "error before", "while turning", "after", "support vectors", "seconds")
+    return table(f"2. A stream that drifts, {POINTS:,} points in chunks of {CHUNK}", columns, rows)
+
+
+# ---- act 3 -----------------------------------------------------------------------------------------------
+
+PEOPLE = 12
+
+
+def forget_people(ax: Axes) -> Table:
+    """Forget one person after another; compare each time with a model that was never given their rows."""
+    X, y = make_classification(3000, 10, n_informative=8, n_redundant=0, flip_y=0.05, random_state=0)
+    person = np.random.default_rng(0).permutation(np.arange(3000) // 10)
+    ids = [f"person {k}" for k in person]
+    options = {"C": 1.0, "gamma": 0.1}
+    stale = IncrementalSVC(**options).fit(X, y)
+    models = {"IncrementalSVC": IncrementalSVC(**options), "SVC with ids, tol=1e-6": SVC(**options, tol=1e-6)}
+    for model in models.values():
+        model.fit(X, y, ids=ids)
+    differences = {name: np.zeros(PEOPLE) for name in ("not deleted", *models)}
+    seconds = {name: np.zeros(PEOPLE) for name in ("training again", *models)}
+    for k in range(PEOPLE):
+        rest = person > k
+        never = IncrementalSVC(**options).fit(X[rest], y[rest]).decision_function(X)
+        again = svm.SVC(**options, tol=1e-6)
+        seconds["training again"][k] = timed(again.fit, X[rest], y[rest])[1]
+        differences["not deleted"][k] = np.abs(stale.decision_function(X) - never).max()
+        for name, model in models.items():
+            seconds[name][k] = timed(model.forget, f"person {k}")[1]
+            differences[name][k] = np.abs(model.decision_function(X) - never).max()
+    draw_differences(ax, differences)
+    rows = [
+        (name, f"{np.median(seconds[name]) * 1e3:.0f}", f"{differences[name].max():.0e}", *evidence(model, X, person))
+        for name, model in models.items()
+    ]
+    again_ms = f"{np.median(seconds['training again']) * 1e3:.0f}"
+    rows.append(("scikit-learn SVC, fitted again", again_ms, "", "", ""))
+    columns = ("model", "ms per person", "difference", "rows left in the pickle", "receipt")
+    return table(f"3. Forget {PEOPLE} people, 10 rows each of 3,000, one after another", columns, rows)
+
+
+def evidence(model: Any, X: np.ndarray, person: np.ndarray) -> tuple[str, str]:
+    """Forget one more person: search the saved model for their rows, and verify the receipt after a round trip."""
+    name = f"person {PEOPLE}"
+    receipt = model.forget(name, receipt=True) if isinstance(model, IncrementalSVC) else model.forget(name)
+    state = pickle.dumps(model)
+    left = sum(row.tobytes() in state for row in X[person <= PEOPLE])
+    with tempfile.TemporaryDirectory() as folder:
+        save(model, Path(folder) / "model")
+        receipt.save(Path(folder) / "receipt")
+        receipt = Receipt.load(Path(folder) / "receipt")
+        receipt.verify(load(Path(folder) / "model"))
+    return f"{left} of {np.sum(person <= PEOPLE)}", "verified" if receipt.covers(name) else "wrong person"
+
+
+def draw_differences(ax: Axes, differences: dict[str, np.ndarray]) -> None:
+    """Difference to a model that never saw the rows, on a logarithmic scale."""
+    looks = {"not deleted": (GREY, "s"), "SVC with ids, tol=1e-6": ("#56B4E9", "^"), "IncrementalSVC": (OURS, "o")}
+    for name, (colour, marker) in looks.items():
+        values = differences[name]
+        ax.semilogy(np.arange(1, PEOPLE + 1), values, marker, linestyle="-", linewidth=0.8, color=colour)
+        label = {"not deleted": "not deleted"}.get(name, f"{name.split(' ')[0]}.forget")
+        ax.text(PEOPLE + 0.35, values[-1], label, color=colour, va="center", weight="bold")
+    ax.axhspan(1e-16, 1e-10, color="#e9f3ee", linewidth=0)
+    ax.text(1, 2e-11, "rounding errors", color="#3a7a5a", va="top")
+    ax.set(xlabel="people forgotten, one after another", ylabel="largest difference of decision values")
+    ax.set(xlim=(0.5, PEOPLE + 4), ylim=(1e-16, 10), xticks=range(2, PEOPLE + 1, 2))
+    ax.set_title("Forget a person: equal to never having seen them")
+
+
+# ---- act 4 -----------------------------------------------------------------------------------------------
+
+SIZES = (2_000, 5_000, 10_000, 20_000, 50_000, 200_000, 1_000_000)
+#: Parameters of the kernel models of act 4.
+CURVED = {"C": 1.0, "gamma": 0.1}
+
+
+@dataclass
+class Course:
+    """An estimator of act 4: how to make one, most rows, colour, line style, and where its name is written."""
+
+    make: Callable[[], Any]
+    most: int
+    colour: str
+    style: str
+    offset: tuple[int, int]
+    align: str = "left"
+    #: Point beside which the name is written.
+    at: int = -1
+
+
+def scalable() -> dict[str, Course]:
+    """Estimators of act 4 by name."""
+
+    def features() -> Any:
+        return make_pipeline(Nystroem(gamma=0.1, n_components=300, random_state=0), SGDClassifier(random_state=0))
+
+    return {
+        "scikit-learn SVC": Course(lambda: svm.SVC(**CURVED), 20_000, THEIRS, "o-", (-8, 2), "right"),
+        "hingeline SVC": Course(lambda: SVC(**CURVED), 50_000, OURS, "o-", (10, -8), at=0),
+        "scikit-learn Nystroem + SGD": Course(features, 200_000, THEIRS, "s--", (-12, 16), "center"),
+        "hingeline NystroemSVC": Course(
+            lambda: NystroemSVC(**CURVED, n_components=300), 1_000_000, OURS, "s--", (8, 0)
+        ),
+        "hingeline LinearSVC": Course(LinearSVC, 1_000_000, GREY, "^:", (8, 0)),
+    }
+
+
+def curved(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Classes divided by a curved surface in 8 dimensions; a label in twenty is wrong."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 8), dtype=np.float32)
+    side = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0
+    return X, (side ^ (rng.random(n) < 0.05)).astype(int)
+
+
+def million_rows(ax: Axes) -> Table:
+    """Fit growing samples; draw the time against the number of rows."""
+    X, y = curved(SIZES[-1], 0)
+    X_test, y_test = curved(TEST, 1)
+    rows: Rows = []
+    for name, course in scalable().items():
+        sizes, times = [n for n in SIZES if n <= course.most], []
+        for n in sizes:
+            model, seconds = timed(course.make().fit, X[:n], y[:n])
+            times.append(seconds)
+        accuracy = f"{100 * model.score(X_test, y_test):.1f} %"
+        rows.append((name, f"{course.most:,}", f"{times[-1]:.2f}", accuracy))
+        ax.loglog(sizes, times, course.style, color=course.colour, markersize=5)
+        place = {"xytext": course.offset, "textcoords": "offset points", "ha": course.align, "va": "center"}
+        ax.annotate(f"{name}\n{accuracy}", (sizes[course.at], times[course.at]), **place, color=course.colour)
+    ax.set(xlabel="rows", ylabel="fit, CPU seconds", xlim=(SIZES[0] / 1.2, SIZES[-1] * 14), ylim=(1e-3, 20))
+    ax.set_xticks([10**k for k in (4, 5, 6)], ["10,000", "100,000", "1 million"])
+    ax.set_title("A million rows: accuracy on new rows beside each line")
+    return table("4. A million rows", ("estimator", "rows", "fit, s", "accuracy"), rows)
+
+
+def main(path: Path) -> None:
     """Print the tables, draw the figure, say where it is."""
     warnings.simplefilter("ignore")
+    plt.rcParams.update({"font.size": 9, "axes.titleweight": "bold", "legend.frameon": False})
+    plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11})
     console = Console() if Console().is_terminal else Console(width=120)
-    columns: tuple[str, ...] = ("data set", "estimator", "test accuracy", "support vectors", "train ms", "predict ms")
-    console.print(table("Kernel machines", columns, kernel_rows()))
-    columns = ("what", "data set", "ms", "ms, refitting", "result")
-    console.print(table("Exact incremental learning, beside refitting with scikit-learn", columns, exact_rows()))
-    columns = ("data set", "estimator", "test accuracy", "train ms")
-    console.print(table("Linear machines", columns, linear_rows()))
-    console.print(ordinal_line())
-    figure(FIGURE)
-    console.print(f"Figure: {FIGURE}")
+    console.print(f"hingeline {hingeline.__version__}, one thread for both libraries")
+    figure, axes = plt.subplots(2, 2, figsize=(13.3, 7.5), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1, wspace=0.04, hspace=0.04)
+    LinearSVC().fit(np.eye(4), [0, 1, 0, 1])  # what is loaded at first use is not part of the times
+    with threadpool_limits(1):
+        for act, ax in zip((change_the_import, follow_a_stream, forget_people, million_rows), axes.flat, strict=True):
+            console.print(act(ax))
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=150)
+    console.print(f"Figure: {path}")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FIGURE)
