@@ -1,4 +1,6 @@
 # make demo    four acts beside scikit-learn: tables, and the figure out/demo.png; a minute
+# make docs    the documentation with the example gallery: build/docs/html/index.html
+# make check-docs    dead links, undocumented names, doctests, spelling
 # make test    everything that must hold on every commit (Python, C++, C++ under sanitizers)
 # make torture attack the package for hours: damaged states, signals, threads, failing allocations, bit rot; can be interrupted
 # make paper-ertekin2011    tables and figures of the LASVM-NC paper, ours beside the published; about an hour, can be interrupted
@@ -113,6 +115,15 @@ ceilings: $(INSTALLED) $(GROUP)bench
 
 paper-ertekin2011 paper-laskov2006 paper-keerthi2005 paper-kecman2016 paper-melki2018: paper-%: $(INSTALLED) $(GROUP)demo $(GROUP)bench
 	$(BIN)/python -m benchmarks.papers $* $(ARGS)
+
+.PHONY: docs check-docs
+# Warnings are errors. The source folder is the root, so that links are the same in the site and in the repository.
+docs: $(INSTALLED) $(GROUP)demo $(GROUP)docs
+	$(BIN)/python -m sphinx -c docs/site -W --keep-going -q -b html . build/docs/html
+	@echo "build/docs/html/index.html"
+
+check-docs: docs $(GROUP)test
+	$(BIN)/python tools/check_docs.py
 
 # One self-contained page with the pages and figures of benchmarks/results.
 report: $(GROUP)bench

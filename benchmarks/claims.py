@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 TIES = ROOT / "benchmarks" / "claims.txt"
 #: Pages in which all measured numbers are tied, and the heading at which this ends.
-STRICT = {"README.md": "Install", "benchmarks/README.md": "How to run them"}
+STRICT = {"README.md": "Which estimator when", "benchmarks/README.md": "How to run them"}
 
 _HEADING = re.compile(r"^#+ (.*)\n", re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w]|,\d)")

@@ -106,8 +106,8 @@ def test_the_page_makes_an_estimator_and_a_kernel(tmp_path):
     call("-c", USE)
     call("-m", "tests.golden.make", "FooSVC")
     shown = "import hingeline._registry as r; x = r.ESTIMATORS['FooSVC']; "
-    shown += "print(f'| {x.task} | [`{x.name}`](docs/guide/{x.guide}.md) | {x.gives} |')"
+    shown += "print(f'| {x.task} | [`{x.name}`]({x.guide}.md) | {x.gives} |')"
     line = subprocess.check_output([sys.executable, "-c", shown], cwd=tmp_path, env=environment, text=True)
-    insert(tmp_path / "README.md", "| stream, or noisy labels, kernel |", line)
+    insert(tmp_path / "docs/guide/which.md", "| stream, or noisy labels, kernel |", line)
     tests = ("test_foo.py", "test_registry.py", "test_architecture.py", "test_golden.py", "test_onnx.py")
     call("-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/{name}" for name in tests))

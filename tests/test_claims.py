@@ -194,14 +194,14 @@ def test_ten_lines_give_the_numbers_in_their_comments():
     text = (claims.ROOT / "README.md").read_text(encoding="utf-8")
     code = re.search(r"^## Ten lines\n+```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL).group(1)
     assert "# 0.99\n" in code
-    assert "# 12 of 1,345, below 1e-12\n" in code
+    assert "# 12 of 1,345, below 1e-11\n" in code
     *lines, last = code.strip().splitlines()
     found = {}
     exec("\n".join(line.replace("clf.score", "score = clf.score") for line in lines), found)
     errors, violation = eval(last.partition("#")[0], found)
     assert f"{found['score']:.2f}" == "0.99"
     assert (errors, len(found["clf"].ids_)) == (12, 1345)
-    assert violation < 1e-12
+    assert violation < 1e-11
 
 
 @pytest.mark.parametrize("page", claims.pages(), ids=lambda page: f"{page.parent.name}-{page.stem}")

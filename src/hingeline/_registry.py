@@ -1,4 +1,4 @@
-"""Two tables: the public estimators and the kernels. Modules, tests and README read them instead of listing names.
+"""Two tables: the public estimators and the kernels. Modules, tests and docs read them instead of listing names.
 
 A new estimator or kernel is one row here. Nothing is imported but the standard library, so that ``import hingeline``
 and the command line start quickly.
@@ -20,7 +20,7 @@ class Estimator(NamedTuple):
     module: str
     #: Page in ``docs/guide``.
     guide: str
-    #: README, "which estimator when": the task, and what the user gets.
+    #: Table of docs/guide/which.md: the task, and what the user gets.
     task: str
     gives: str
     #: Whether it learns from streams (``partial_fit``).
@@ -66,7 +66,7 @@ class Kernel(NamedTuple):
     gamma: float | None = None
 
 
-#: Public estimators by name, in the order of README.
+#: Public estimators by name, in the order of docs/guide/which.md.
 ESTIMATORS = {
     row.name: row
     for row in (
@@ -209,7 +209,7 @@ ESTIMATORS = {
             "linear.finite_newton",
             guide="finite_newton",
             task="linear, many rows, also with Dask",
-            gives="minimum to a relative duality gap; [more rows than memory](docs/guide/distributed.md); "
+            gives="minimum to a relative duality gap; [more rows than memory](distributed.md); "
             "`linear_svc_path` for many C",
             onnx="linear_classifier",
             libsvm="",
