@@ -3,6 +3,7 @@
 A failure after an update of scikit-learn says which name changed.
 """
 
+import email
 from numbers import Integral
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from hingeline import _sklearn
+from hingeline._registry import ESTIMATORS, class_of
 
 from .watching import needs_callbacks
 
@@ -89,6 +91,19 @@ def test_requests_of_metadata_are_not_saved():
 
 
 # ---- validation ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_diagrams_link_to_the_documentation(name, monkeypatch):
+    """As soon as [project.urls] has it; the reference has a page for each estimator."""
+    model = class_of(name)()
+    page = f"https://x.org/docs/reference/{name}.html"
+    told = email.message_from_string("Project-URL: Documentation, https://x.org/\nProject-URL: Repository, https://y\n")
+    monkeypatch.setattr(_sklearn, "metadata", lambda package: told)
+    assert model._get_doc_link() == page and f'href="{page}"' in model._repr_html_()
+    assert type(name, (type(model),), {})()._get_doc_link() == ""  # a derived class has no page
+    monkeypatch.setattr(_sklearn, "metadata", lambda package: email.message_from_string("Name: hingeline\n"))
+    assert model._get_doc_link() == "" and "scikit-learn.org" not in model._repr_html_()
 
 
 def test_check_sample_weight():

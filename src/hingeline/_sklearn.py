@@ -19,6 +19,7 @@ private methods of GridSearchCV                     scorers_of, route_parameters
                                                     best_index
 ``metrics._scorer``, attributes of scorers          scorers_in, response_methods, is_accuracy
 private attributes of SVC and OneClassSVM           restore_machine, sigmoids_of; ``_gamma``, as in estimators here
+``_get_doc_link`` of BaseEstimator                  DocumentationLink
 ==================================================  ==============================================================
 
 Modules that take long to import are imported when they are needed.
@@ -28,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from importlib.metadata import metadata
 from inspect import signature
 from typing import Any, Self, TypeVar
 
@@ -38,6 +40,8 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as n_samples
+
+from ._registry import row_of
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -57,6 +61,7 @@ except ImportError:
 __all__ = [
     "HAVE_CALLBACKS",
     "CallbackSupportMixin",
+    "DocumentationLink",
     "Interval",
     "StrOptions",
     "check_method_params",
@@ -68,6 +73,18 @@ __all__ = [
 ]
 
 T = TypeVar("T", bound=type)
+
+
+class DocumentationLink:
+    """Mixin: the diagram of an estimator in a notebook links to its page in our documentation."""
+
+    def _get_doc_link(self) -> str:
+        """Address of the page; empty for derived classes, and if the package names no documentation."""
+        urls = dict(line.split(", ", 1) for line in metadata(__package__).get_all("Project-URL") or ())
+        if row_of(type(self)) is None or "Documentation" not in urls:
+            return ""
+        return f"{urls['Documentation'].rstrip('/')}/docs/reference/{type(self).__name__}.html"
+
 
 #: Attributes of estimators that are not saved: callbacks, which are code, and requests of metadata routing.
 UNSAVED = ("_skl_callbacks", "_skl_callbacks_to_teardown", "_parent_callback_ctx", "_metadata_request")

@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from .. import _core
-from .._sklearn import check_sample_weight
+from .._sklearn import DocumentationLink, check_sample_weight
 from . import params
 from .duration import Work
 from .fit import CallbackSupportMixin
@@ -117,7 +117,7 @@ class WeightedSamples:
         return weights
 
 
-class RowEstimator(CallbackSupportMixin, BaseEstimator):
+class RowEstimator(DocumentationLink, CallbackSupportMixin, BaseEstimator):
     """Base of all estimators: takes rows, dense or CSR. A subclass has the constructor parameter ``n_jobs``."""
 
     #: Precisions that rows may have.
