@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,14 @@ def timed(work: Callable[..., Any], *args: Any) -> tuple[Any, float]:
     """Return the result of a call and its CPU seconds."""
     start = time.process_time()
     return work(*args), time.process_time() - start
+
+
+def fitted(make: Callable[[], Any], X: np.ndarray, y: np.ndarray) -> tuple[Any, float]:
+    """Return a fitted model and its CPU seconds; short fits are made three times, and the shortest counts."""
+    model, seconds = timed(make().fit, X, y)
+    if seconds < 0.3:
+        seconds = min(seconds, *(timed(make().fit, X, y)[1] for _ in range(2)))
+    return model, seconds
 
 
 def table(title: str, columns: tuple[str, ...], rows: Rows) -> Table:
@@ -86,8 +95,7 @@ def change_the_import(ax: Axes) -> Table:
     for name, (ours, theirs, parameters, X, y) in drop_in_problems().items():
         seconds = []
         for library, learner in (("scikit-learn", theirs), ("hingeline", ours)):
-            model = learner(**parameters)
-            _, fit = timed(model.fit, X[:-TEST], y[:-TEST])
+            model, fit = fitted(partial(learner, **parameters), X[:-TEST], y[:-TEST])
             found, predict = timed(model.predict, X[-TEST:])
             quality = f"{100 * np.mean(found < 0):.1f} % out"
             if hasattr(model, "score"):
@@ -119,7 +127,7 @@ def draw_bars(ax: Axes, names: list[str], times: np.ndarray) -> None:
 
 # ---- act 2 -----------------------------------------------------------------------------------------------
 
-POINTS, CHUNK, WINDOW = 9000, 5, 500
+POINTS, CHUNK, WINDOW = 7500, 5, 500
 
 
 def drifting_stream() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -317,7 +325,7 @@ def million_rows(ax: Axes) -> Table:
     for name, course in scalable().items():
         sizes, times = [n for n in SIZES if n <= course.most], []
         for n in sizes:
-            model, seconds = timed(course.make().fit, X[:n], y[:n])
+            model, seconds = fitted(course.make, X[:n], y[:n])
             times.append(seconds)
         accuracy = f"{100 * model.score(X_test, y_test):.1f} %"
         rows.append((name, f"{course.most:,}", f"{times[-1]:.2f}", accuracy))
@@ -326,7 +334,7 @@ def million_rows(ax: Axes) -> Table:
         ax.annotate(f"{name}\n{accuracy}", (sizes[course.at], times[course.at]), **place, color=course.colour)
     ax.set(xlabel="rows", ylabel="fit, CPU seconds", xlim=(SIZES[0] / 1.2, SIZES[-1] * 14), ylim=(1e-3, 20))
     ax.set_xticks([10**k for k in (4, 5, 6)], ["10,000", "100,000", "1 million"])
-    ax.set_title("A million rows, one label in five wrong: time, and accuracy on true labels")
+    ax.set_title("A million rows, one label in five wrong: accuracy on true ones")
     return table("4. A million rows", ("estimator", "rows", "fit, s", "accuracy"), rows)
 
 

@@ -50,7 +50,7 @@ def dead_links() -> Iterator[str]:
         for target in page.targets:
             if re.match(r"[a-z]+:|//", target):
                 continue
-            name, place = urldefrag(unquote(target))
+            name, place = urldefrag(re.sub(r"\?[^#]*", "", unquote(target)))
             aim = (path.parent / name).resolve() if name else path
             if not aim.is_file():
                 yield f"{path.relative_to(SITE)}: {target} does not exist"

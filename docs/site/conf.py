@@ -54,7 +54,7 @@ extensions = [
     "reference",
 ]
 
-myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline", "html_image"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 numpydoc_show_class_members = False
@@ -106,6 +106,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "download_all_examples": False,
     "show_signature": False,
+    "thumbnail_size": (560, 320),
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "image_srcset": ["2x"],

@@ -188,7 +188,7 @@ def insert_links(app: Any, name: str, source: list[str]) -> None:
         below = [f"../math/{one}" for one in MATH[page] if HOME[one] == page]
         tree = "\n".join(["", ":::{toctree}", ":hidden:", "", *below, ":::"]) if below else ""
     elif folder == "math":
-        guides = (f"[{guide}](../guide/{guide}.md)" for guide, maths in MATH.items() if page in maths)
+        guides = (f"[](../guide/{guide}.md)" for guide, maths in MATH.items() if page in maths)
         links = f"**Guides** {', '.join(guides)}"
     if links:
         source[0] = re.sub(r"\A(# .*\n)", lambda found: f"{found[1]}\n{links}\n{tree}\n", source[0], count=1)
