@@ -103,7 +103,7 @@ def test_diagrams_link_to_the_documentation(name, monkeypatch):
     assert model._get_doc_link() == page and f'href="{page}"' in model._repr_html_()
     assert type(name, (type(model),), {})()._get_doc_link() == ""  # a derived class has no page
     monkeypatch.setattr(_sklearn, "metadata", lambda package: email.message_from_string("Name: hingeline\n"))
-    assert model._get_doc_link() == "" and "scikit-learn.org" not in model._repr_html_()
+    assert model._get_doc_link() == "" and 'href="https://scikit-learn.org' not in model._repr_html_()
 
 
 def test_check_sample_weight():
