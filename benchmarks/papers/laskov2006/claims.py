@@ -44,7 +44,7 @@ def _paths(summary: Summary) -> Iterator[Claim]:
 def _profile(title: str, small: dict[str, Any], large: dict[str, Any]) -> Iterator[Claim]:
     """Figure 3. Shares are compared as printed: those that round to the same number do not differ."""
     first, last = ({part: round(share) for part, share in shares(end).items()} for end in (small, large))
-    text = f"{first['kernel']} % at {small['n']:,}, {last['kernel']} % at {large['n']:,}"
+    text = f"{first['kernel']} % at {SIZES[0]:,}, {last['kernel']} % at {SIZES[-1]:,}"
     yield f"Share of kernel rows falls with n: {title}", yes(last["kernel"] < first["kernel"]), text
     top = [max(share, key=lambda part: share[part]) for share in (first, last)]
     holds = top == ["kernel", "gradient"]
