@@ -1,5 +1,6 @@
 """Help texts, usage lines, and twelve mistakes that new users make, with the whole message of each."""
 
+import pickle
 import re
 import shlex
 from pathlib import Path
@@ -147,6 +148,24 @@ def test_parameters_of_other_estimators(command, files):  # noqa: F811
     assert "SVC has no parameter 'nu'. nu belongs to NuSVC, NuSVR and the one-class SVMs. It has C" in command.err
     command("tune", "data.csv", "--grid", "GAMMA=1,2", code=2)
     assert "SVC has no parameter 'GAMMA'. Did you mean gamma?" in command.err
+
+
+def test_empty_labels_and_targets(command, files):  # noqa: F811
+    Path("empty.csv").write_text("a,label\n1,x\n2,y\n3,\n")
+    command("train", "empty.csv", "model", code=65)
+    assert "empty.csv: the label of row 3, without the line of names, is empty. Remove rows" in command.err
+    Path("empty.csv").write_text("a,price\n1,3\n2,\n3,4\n")
+    command("train", "empty.csv", "model", "-s", 3, code=65)
+    assert "a target must be a finite number. Got '' in row 2, without the line of names" in command.err
+
+
+def test_models_of_other_libraries(command, files):  # noqa: F811
+    Path("model.pkl").write_bytes(pickle.dumps({"a": 1}))
+    for words in ("convert model.pkl out.csv", "predict data.csv model.pkl", "report model.pkl", "train model.pkl"):
+        command(*words.split(), code=65)
+        assert "the file is a pickle: if you trust whoever made it" in command.err
+    command("convert", "data.svm", "data.model", "--to", "onnx", code=2)
+    assert "holds data, which cannot become onnx" in command.err
 
 
 def test_labels_that_look_like_targets(command, files):  # noqa: F811

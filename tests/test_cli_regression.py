@@ -134,7 +134,6 @@ def test_mistakes(command, files):  # noqa: F811
         ("train -s 3 -w1 2 data", 2, "SVR has no class weights"),
         ("train -s 3 -v 91 data", 2, "-v must be 2 to 90, the number of rows. Got 91."),
         ("stream -s 3 data", 2, "-s must be 0 (LASVC) or 2 (IncrementalOneClassSVM). Got 3."),
-        ("tune --estimator LinearSVR data", 2, "--grid is needed for LinearSVR"),
         ("tune -s 2 data --grid nu=0.1,0.2", 2, "a one-class model needs labels that are all +1 or -1, and --scoring"),
         ("compare one.csv two.csv --method SVR --method SVC", 2, "give classifiers only, or regressors only"),
         ("compare one.csv two.csv --method OneClassSVM --method OneClassSVM(nu=0.1)", 2, "give classifiers only"),

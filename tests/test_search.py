@@ -338,6 +338,11 @@ def test_every_estimator_has_a_default_space(name):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             tried.fit(X, y)
+    if name in ("SVR", "LinearSVR"):
+        large = default_param_grid(model, X, 1024 * y)
+        assert {one: [value / 1024 for value in large[one]] for one in ("C", "epsilon")} == {
+            one: grid[one] for one in ("C", "epsilon")
+        }
     far = default_param_grid(model, X * 1024, y)
     assert far.get("gamma", []) == [value / 2**20 for value in grid.get("gamma", [])]
 

@@ -87,7 +87,9 @@ def check_preparation(arguments: Namespace) -> None:
         read_ranges(arguments.scale)
 
 
-def prepare(model: BaseEstimator, arguments: Namespace, rows: Rows, console: Console | None, data: str) -> BaseEstimator:
+def prepare(
+    model: BaseEstimator, arguments: Namespace, rows: Rows, console: Console | None, data: str
+) -> BaseEstimator:
     """The model behind the steps that the options ask for, not fitted; or the model alone. None tells nothing."""
     from sklearn.pipeline import Pipeline
 

@@ -175,7 +175,8 @@ class Learner:
             if not (first or self.begin):  # an older file of --predictions stays as it was
                 return
             with self._predictions() as write:
-                self.console.say(self.losses.head())
+                if self.begin:
+                    self.console.say(self.losses.head())
                 for rows in chain(first, parts):
                     self._batch(rows, write)
 
@@ -192,6 +193,7 @@ class Learner:
         labels = self._labels(rows, first)
         if first:
             self.keeper = self.keeper.settle(rows) if isinstance(self.keeper, Beginning) else self.keeper
+            self.console.say(self.losses.head())
         lines, drift = self._predict(rows, labels, first)
         end = self.total + len(rows)
         self.note["examples"] = end

@@ -149,6 +149,11 @@ def read_y(model: BaseEstimator, labels: Labels | None, name: str) -> tuple[np.n
         raise DataError(name, "the file has no labels")
     if is_regressor(model):
         return convert_targets(labels, name), np.empty(0)
+    if isinstance(labels, list) and "" in labels:
+        row = labels.index("") + 1
+        raise DataError(
+            name, f"the label of row {row:,}, without the line of names, is empty. Remove rows without a label"
+        )
     y = convert_labels(labels)
     classes = np.unique(y)
     if y.dtype.kind == "f" and (y != np.trunc(y)).any():

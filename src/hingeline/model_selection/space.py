@@ -119,10 +119,14 @@ def _linear_values(estimator: Any, path: str, y: Any) -> dict[str, list[Any]]:
     """Values of the parameters of a linear estimator. LinearSVCCV chooses C itself."""
     if path == "loss":
         return {path: list(LOSSES)}
-    grid: dict[str, list[Any]] = {path: list(LINEAR_VALUES)}
-    if is_regressor(estimator):
-        grid["epsilon"] = [value * _unit(y) for value in LINEAR_MARGINS]
-    return grid
+    if not is_regressor(estimator):
+        return {path: list(LINEAR_VALUES)}
+    unit = _unit(y)
+    slope = unit if estimator.loss == "epsilon_insensitive" else 1.0  # C of the squared loss has no unit
+    return {
+        path: [value * slope for value in LINEAR_VALUES],
+        "epsilon": [value * unit for value in LINEAR_MARGINS],
+    }
 
 
 def _unit(y: Any) -> float:

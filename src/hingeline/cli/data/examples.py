@@ -217,7 +217,8 @@ def convert_targets(labels: Labels, name: str) -> np.ndarray:
         values = np.array([math.nan if number is None else number for number in map(_number, labels)])
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise DataError(name, f"a target must be a finite number. Got {str(labels[bad[0]])[:40]!r}")
+        found = f"Got {str(labels[bad[0]])[:40]!r} in row {bad[0] + 1:,}"
+        raise DataError(name, f"a target must be a finite number. {found}, without the line of names")
     return values
 
 
