@@ -309,6 +309,17 @@ def test_an_alarm_soon_after_drift(command, drift, estimator):  # noqa: F811
     assert command.json(*drift, "--estimator", estimator, "--drift", "off")["drifts"] == []
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_an_alarm_in_a_gradual_drift(command, files, seed):  # noqa: F811
+    """Labels change places for more and more of 1000 examples; the alarm comes within 500."""
+    X, y = turned(3000, at=3000, seed=seed)
+    share = np.clip((np.arange(3000) - 1500) / 1000, 0, 1)
+    y = np.where(np.random.default_rng(seed).random(3000) < share, 1 - y, y)
+    Path("gradual.csv").write_text(table(X, y))
+    found = command.json("stream", "gradual.csv", "-g", 0.2, "--batch", 10)
+    assert 1500 < found["drifts"][0]["example"] < 2000
+
+
 @pytest.mark.parametrize(("estimator", "action"), [("LASVC", "reset"), ("IncrementalSVC", "shorten")])
 def test_reactions_to_drift_lower_the_loss(command, drift, estimator, action):  # noqa: F811
     words = (*drift, "--estimator", estimator)
