@@ -106,10 +106,11 @@ class ADWIN:
         return self._sum / self.width if self.width else math.nan
 
     def state(self) -> dict[str, Any]:
-        """State as numbers, lists and dicts, for example for the note of a checkpoint."""
+        """State as numbers, lists and dicts, for example for the note of a checkpoint: some hundred bytes of JSON."""
         before = None if math.isnan(self.before) else self.before
-        levels = [[list(bucket) for bucket in level] for level in self._levels]
-        return {"delta": self.delta, "n_seen": self.n_seen, "before": before, "levels": levels}
+        sums, squares = ([[_short(bucket[k]) for bucket in level] for level in self._levels] for k in (0, 1))
+        found = {"delta": self.delta, "n_seen": self.n_seen, "before": before, "sums": sums}
+        return found if squares == sums else {**found, "squares": squares}  # errors are 0 and 1: both are equal
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ADWIN:
@@ -117,7 +118,8 @@ class ADWIN:
         found = cls(state["delta"])
         found.n_seen = state["n_seen"]
         found.before = math.nan if state["before"] is None else state["before"]
-        found._levels = [[(a, b) for a, b in level] for level in state["levels"]]
+        levels = zip(state["sums"], state.get("squares", state["sums"]), strict=True)
+        found._levels = [[(float(a), float(b)) for a, b in zip(*level, strict=True)] for level in levels]
         found._recount()
         return found
 
@@ -181,3 +183,8 @@ class ADWIN:
                 if abs(before - after) > bound:
                     return count, before, after
         return None
+
+
+def _short(value: float) -> float:
+    """The same number as an integer if it is one, which takes less room in JSON."""
+    return int(value) if value.is_integer() else value
