@@ -242,7 +242,8 @@ class Checkpoint:
         """Begin again: a new model with the same parameters learns these samples, and replaces the present one.
 
         For streams that drift. When this returns, no file of the folder holds the old model. A crash leaves the old or
-        the new model. ``model.n_samples_seen_`` counts from here; keep a total in `note`.
+        the new model. ``model.n_samples_seen_`` counts from here; keep a total in `note`. An error in the samples
+        changes nothing; if the disk fails, the new model is written at the next call.
 
         Parameters
         ----------
