@@ -141,6 +141,7 @@ def test_mistakes_of_compare(command, files):  # noqa: F811
     for words, message in [
         ("scores.csv --control Z", "control must be one of"),
         ("scores.csv --alpha 2", "alpha must be between"),
+        ("scores.csv --scale standard", "--scale, --missing and --categories are for data files: give --method, too."),
         ("scores.csv two.csv", "To cross-validate on data files give --method"),
         ("two.csv three --method SVC(", "is not of the form"),
         ("two.csv three --method SVC(3)", "is not of the form"),

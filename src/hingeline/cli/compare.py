@@ -15,7 +15,7 @@ from ..base.inputs import number_of
 from .console import Console
 from .errors import CommandError, DataError, UsageError
 from .options import add_common, add_data, form_of, positive, seed
-from .preparation import add_preparation, form_options, prepare
+from .preparation import add_preparation, check_preparation, form_options, is_fixed, prepare
 
 #: What to do if the file is no table of scores.
 DATA = "To compare methods on data files give two files and --method CLASS twice"
@@ -93,11 +93,14 @@ def _check_table(arguments: Namespace) -> dict[str, Any]:
     if arguments.figure is not None:
         _figure_format(arguments.figure)
     if not methods:
+        if arguments.scale is not None or not is_fixed(arguments):
+            raise UsageError("--scale, --missing and --categories are for data files: give --method, too.")
         if len(files) > 1:
             raise UsageError(
                 "one table of scores is compared at a time. To cross-validate on data files give --method."
             )
         return {}
+    check_preparation(arguments)
     models = {text: build_from_text(text) for text in methods}
     if not any(all(map(judge, models.values())) for judge in (is_classifier, is_regressor)):
         raise UsageError("--method: give classifiers only, or regressors only.")
