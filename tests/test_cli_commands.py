@@ -53,8 +53,8 @@ def test_tune(command, files):  # noqa: F811
 def test_tune_without_a_grid(command, files):  # noqa: F811
     found = command.json("tune", "two.csv", "--search", "halving", "-w1", 2, "--scoring", "balanced_accuracy", "-j", 1)
     assert set(found["best_parameters"]) == {"C", "gamma"}
-    command("tune", "two.csv", "--estimator", "LASVC", code=2)
-    assert "--grid is needed for LASVC" in command.err
+    assert set(command.json("tune", "two.csv", "--estimator", "LASVC")["best_parameters"]) == {"C", "gamma"}
+    assert set(command.json("tune", "two.csv", "--estimator", "LinearSVC")["best_parameters"]) == {"C"}
 
 
 def test_mistakes_of_tune(command, files):  # noqa: F811

@@ -194,7 +194,7 @@ def test_odd_tables(command, files):  # noqa: F811
     assert command.json("convert", "empty.csv", "out.svm")["features"] == 2
     Path("long.csv").write_text(f"1,2,{'x' * 200_000},0\n3,4,y,1\n")
     assert command.json("convert", "long.csv", "out.svm", "--drop", 3)["rows"] == 2
-    Path("scores.csv").write_text(f"A,B\n1,{'x' * 200_000}\n")
+    Path("scores.csv").write_text(f"set,A,B\nx,1,{'x' * 200_000}\n")
     command("compare", "scores.csv", code=65)
     assert "a score must be a number" in command.err
     for head in ("gamma dose,rho,label", "gamma\trho\tlabel"):
@@ -282,7 +282,7 @@ def test_data_sets_of_one_name(command, files):  # noqa: F811
 
 
 def test_an_empty_score_is_named(command, files):  # noqa: F811
-    Path("scores.csv").write_text("A,B,C\n1,2,3\n,1,2\n3,4,5\n")
+    Path("scores.csv").write_text("set,A,B,C\nx,1,2,3\ny,,1,2\nz,3,4,5\n")
     command("compare", "scores.csv", code=65)
     assert "missing: A on" in command.err
 
