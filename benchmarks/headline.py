@@ -7,7 +7,6 @@ Every number is read from the tables in benchmarks/results.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from .claims import RESULTS, ROOT, Section, cells, sections

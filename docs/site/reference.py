@@ -63,8 +63,10 @@ def title(text: str, line: str = "=") -> str:
 def members(learner: type) -> tuple[list[str], list[str]]:
     """Public methods and properties: those of hingeline with a docstring, and those of scikit-learn."""
     ours, theirs = [], []
+    row = ESTIMATORS.get(learner.__name__)
+    refused = {"add", "forget", "ids_"} if row is not None and not row.forgets else set()  # they raise AttributeError
     for name in dir(learner):
-        if name.startswith("_"):
+        if name.startswith("_") or name in refused:
             continue
         found = inspect.getattr_static(learner, name)
         code = getattr(found, "fget", None) or getattr(learner, name)

@@ -51,10 +51,12 @@ left.loglog(sizes, ours, "o-", color="#0072B2", label="hingeline.SVC")
 left.fill_between(sizes, ours, theirs, color="#0072B2", alpha=0.08)
 left.annotate(f"{theirs[-1] / ours[-1]:.0f} times as fast", (sizes[-1], (ours[-1] * theirs[-1]) ** 0.5), (-100, 0),
               textcoords="offset points", va="center", weight="bold")  # fmt: skip
-left.set(xlabel="rows", ylabel="fit, CPU seconds")
+left.set(title="time of a fit", xlabel="rows", ylabel="CPU seconds")
 left.legend(frameon=False)
 right.hist(difference / 1e-3, bins=60, color="#0072B2")
-right.set(xlabel="difference of decision values, in units of tol", ylabel="test rows")
+right.set(
+    title="the models agree within tol", xlabel="difference of decision values, in units of tol", ylabel="test rows"
+)
 for ax in (left, right):
     ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -52,7 +52,7 @@ left.plot(Cs[j], gammas[i], "*", color="#D55E00", markersize=14)
 left.annotate(
     f"{errors.min():.2f} %", (Cs[j], gammas[i]), (10, -4), textcoords="offset points", weight="bold", color="w"
 )
-left.set(xscale="log", yscale="log", xlabel="C", ylabel="gamma")
+left.set(title="leave-one-out error of 169 settings", xscale="log", yscale="log", xlabel="C", ylabel="gamma")
 
 model = IncrementalSVC(C=10, gamma=0.01).fit(X, y)
 support = np.isin(np.arange(len(X)), model.support_)
@@ -60,7 +60,9 @@ fitted, left_out = model.decision_function(X), found.decision.ravel()
 right.axline((0, 0), slope=1, color="black", linewidth=0.6)
 right.scatter(fitted[~support], left_out[~support], s=8, color="#8a8f98", linewidths=0, label="other rows")
 right.scatter(fitted[support], left_out[support], s=14, color="#0072B2", linewidths=0, label="support vectors")
-right.set(xlabel="decision value of the fitted model", ylabel="of the model without the row")
+right.set(
+    title="with and without the row", xlabel="decision value of the fitted model", ylabel="of the model without the row"
+)
 right.spines[["top", "right"]].set_visible(False)
 right.legend(frameon=False)
 plt.show()

@@ -58,8 +58,13 @@ for name, (_, sizes, colour, style) in contestants.items():
     right.annotate(
         f"{sizes[-1]:,}", (seconds[-1], accuracy[-1]), (0, 7), textcoords="offset points", ha="center", fontsize=8
     )
-left.set(xlabel="rows", ylabel="fit, CPU seconds")
-right.set(xlabel="fit, CPU seconds", ylabel="accuracy on new rows, %", ylim=(70, 100))
+left.set(title="time against rows", xlabel="rows", ylabel="fit, CPU seconds")
+right.set(
+    title="accuracy against time, and most rows",
+    xlabel="fit, CPU seconds",
+    ylabel="accuracy on new rows, %",
+    ylim=(70, 100),
+)
 left.legend(frameon=False, fontsize=8)
 for ax in (left, right):
     ax.spines[["top", "right"]].set_visible(False)
