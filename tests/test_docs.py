@@ -33,7 +33,7 @@ def test_every_guide_and_its_mathematics_are_in_the_site(reference):
 
 
 def test_the_reference_has_every_public_name(reference):
-    for library in ("dask", "distributed", "onnx", "skactiveml"):
+    for library in ("dask", "distributed", "onnx", "river", "skactiveml"):
         pytest.importorskip(library)
     pages = dict(reference.pages())
     modules = re.search(r"`__all__` of (.*?);", (DOCS / "develop" / "api_stability.md").read_text(), re.DOTALL)[1]
@@ -85,3 +85,10 @@ def test_words_of_prose():
     assert list(check_docs.prose_words(text, python=False)) == ["the", "word", "and", "link", "and", "rows"]
     text = '"""\nTitle\n"""\n\n# %%\n# One coment.\nx = 1  # nothing\n'
     assert list(check_docs.prose_words(text, python=True)) == ["title", "one", "coment"]
+
+
+def test_british_words_are_in_the_dictionary():
+    words = ("behaviour", "minimises", "optimisations", "vector", "our", "size")
+    assert [check_docs.american(word) for word in words] == [
+        "behavior", "minimizes", "optimizations", "vector", "or", "size"
+    ]  # fmt: skip

@@ -119,8 +119,15 @@ def misspelt_words() -> Iterator[str]:
     for path in sorted(path for pattern in PROSE for path in ROOT.glob(pattern)):
         counts.update(prose_words(path.read_text(encoding="utf-8"), python=path.suffix == ".py"))
     in_order = set(WORDS.read_text(encoding="utf-8").split())
-    unknown = SpellChecker().unknown(counts) - in_order
+    dictionary = SpellChecker()  # of American spelling
+    unknown = {word for word in dictionary.unknown(counts) - in_order if not dictionary.known([american(word)])}
     yield from (f"unknown word: {word} ({counts[word]} times)" for word in sorted(unknown))
+
+
+def american(word: str) -> str:
+    """The American spelling of a word in British spelling."""
+    word = re.sub(r"is(e[drs]?|ers|ing|ations?)$", r"iz\1", word)
+    return re.sub(r"our(?=s?$|ed|ing|ite|able|hood|ly)", "or", word)
 
 
 def prose_words(text: str, *, python: bool) -> Iterator[str]:

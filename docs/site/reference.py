@@ -42,6 +42,8 @@ MODULES = {
     "metrics": "Metrics",
     "onnx": "Export to ONNX",
     "linear.dask": "Dask",
+    "streams": "Drift in streams",
+    "streams.river": "Adapters to river",
     "svm": "Drop-in for sklearn.svm",
     "testing": "Checks for estimators that learn online",
 }
