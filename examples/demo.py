@@ -83,7 +83,7 @@ def drop_in_problems() -> dict[str, tuple[type, type, dict[str, Any], np.ndarray
     return {
         "two classes, 20,000 x 20": (SVC, svm.SVC, {}, X, y),
         "12 classes, 12,000 x 10": (SVC, svm.SVC, {}, scale(groups), group),
-        "regression, 10,000 x 10": (SVR, svm.SVR, {"C": 10}, scale(inputs), values),
+        "regression, 10,000 x 10": (SVR, svm.SVR, {}, scale(inputs), values),
         "outliers, 20,000 x 10": (OneClassSVM, svm.OneClassSVM, {"nu": 0.1}, scale(points), kind),
     }
 
@@ -301,7 +301,7 @@ def scalable() -> dict[str, Course]:
     return {
         "scikit-learn SVC": Course(lambda: svm.SVC(**CURVED), 20_000, THEIRS, "o-", (-8, 2), "right"),
         "hingeline SVC": Course(lambda: SVC(**CURVED), 50_000, OURS, "o-", (10, -8), at=0),
-        "scikit-learn Nystroem + SGD": Course(features, 200_000, THEIRS, "s--", (-12, 16), "center"),
+        "scikit-learn Nystroem + SGD": Course(features, 50_000, THEIRS, "s--", (-12, 16), "center"),
         "hingeline NystroemSVC": Course(
             lambda: NystroemSVC(**CURVED, n_components=200), 1_000_000, OURS, "s--", (8, 0)
         ),
