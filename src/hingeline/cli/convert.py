@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
 def _convert_model(console: Console, arguments: Namespace, kind: str) -> None:
     from .models import FOREIGN, FORMATS, open_model, write
 
-    to = arguments.to or MODEL_ENDINGS.get(PurePath(arguments.output).suffix)
+    to = str(arguments.to or MODEL_ENDINGS.get(PurePath(arguments.output).suffix))
     if to not in FORMATS and kind not in FOREIGN:
         raise UsageError(f"{arguments.input} is a model. Give --to: {', '.join(FORMATS)}.")
     model = open_model(arguments.input, arguments.n_features)
