@@ -296,14 +296,14 @@ def scalable() -> dict[str, Course]:
     """Estimators of act 4 by name."""
 
     def features() -> Any:
-        return make_pipeline(Nystroem(gamma=0.1, n_components=200, random_state=0), SGDClassifier(random_state=0))
+        return make_pipeline(Nystroem(gamma=0.1, n_components=300, random_state=0), SGDClassifier(random_state=0))
 
     return {
         "scikit-learn SVC": Course(lambda: svm.SVC(**CURVED), 20_000, THEIRS, "o-", (-8, 2), "right"),
         "hingeline SVC": Course(lambda: SVC(**CURVED), 50_000, OURS, "o-", (10, -8), at=0),
         "scikit-learn Nystroem + SGD": Course(features, 50_000, THEIRS, "s--", (-12, 16), "center"),
         "hingeline NystroemSVC": Course(
-            lambda: NystroemSVC(**CURVED, n_components=200), 1_000_000, OURS, "s--", (8, 0)
+            lambda: NystroemSVC(**CURVED, n_components=300), 1_000_000, OURS, "s--", (8, 0)
         ),
         "hingeline LinearSVC": Course(LinearSVC, 1_000_000, GREY, "^:", (8, 0)),
     }
