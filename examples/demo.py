@@ -127,7 +127,7 @@ def draw_bars(ax: Axes, names: list[str], times: np.ndarray) -> None:
 
 # ---- act 2 -----------------------------------------------------------------------------------------------
 
-POINTS, CHUNK, WINDOW = 7500, 5, 500
+POINTS, CHUNK, WINDOW = 7500, 10, 500
 
 
 def drifting_stream() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -301,7 +301,7 @@ def scalable() -> dict[str, Course]:
     return {
         "scikit-learn SVC": Course(lambda: svm.SVC(**CURVED), 20_000, THEIRS, "o-", (-8, 2), "right"),
         "hingeline SVC": Course(lambda: SVC(**CURVED), 50_000, OURS, "o-", (10, -8), at=0),
-        "scikit-learn Nystroem + SGD": Course(features, 50_000, THEIRS, "s--", (-12, 16), "center"),
+        "scikit-learn Nystroem + SGD": Course(features, 50_000, THEIRS, "s--", (-4, 40)),
         "hingeline NystroemSVC": Course(
             lambda: NystroemSVC(**CURVED, n_components=300), 1_000_000, OURS, "s--", (8, 0)
         ),
