@@ -1,10 +1,13 @@
 // Interrupts, traces, threads and class pairs.
+#include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 
 #include "check.hpp"
 #include "hingeline/algo/pairs.hpp"
+#include "hingeline/run/meeting.hpp"
 #include "hingeline/run/team.hpp"
 #include "hingeline/run/trace.hpp"
 
@@ -163,6 +166,103 @@ CASE(no_task_begins_after_an_interrupt) {
         CHECK(runs < 1000, threads);
         if (threads == 1) CHECK(runs == 0);
     }
+}
+
+// ---- crew ----------------------------------------------------------------------------------------
+
+CASE(a_crew_lends_its_threads_to_teams) {
+    std::mutex mutex;
+    std::map<int, std::set<std::thread::id>> ids;  // by rank
+    const auto note = [&](int rank, int) {
+        std::lock_guard lock(mutex);
+        ids[rank].insert(std::this_thread::get_id());
+    };
+    {
+        const Crew crew(3);
+        for (int run = 0; run < 50; ++run) run_team(3, nullptr, note);
+        CHECK(ids.size() == 3 && ids[0].count(std::this_thread::get_id()) == 1);
+        for (const auto& [rank, threads] : ids) CHECK(threads.size() == 1, rank);
+        std::atomic<int> ranks{0};
+        run_team(5, nullptr, [&](int, int size) { ranks += size; });  // more than the crew has
+        CHECK(ranks == 9, ranks.load());
+        std::atomic<int> inside{0};
+        run_team(2, nullptr, [&](int, int) { run_team(2, nullptr, [&](int, int) { ++inside; }); });
+        CHECK(inside == 4, inside.load());
+        {
+            const Crew inner(2);
+            ids.clear();
+            for (int run = 0; run < 9; ++run) run_team(2, nullptr, note);
+            CHECK(ids[1].size() == 1);
+        }
+        bool other = false;
+        std::thread([&] { other = Crew::idle() == nullptr; }).join();
+        CHECK(other && Crew::idle() == &crew);
+    }
+    CHECK(Crew::idle() == nullptr);
+}
+
+CASE(a_crew_passes_on_exceptions_and_works_on) {
+    const Crew crew(3);
+    for (int bad = 0; bad < 3; ++bad) {
+        std::atomic<int> ended{0};
+        const auto work = [&](int rank, int) {
+            if (rank == bad) throw std::range_error("bad");
+            ++ended;
+        };
+        CHECK_THROWS(run_team(3, nullptr, work), std::range_error);
+        CHECK(ended == 2, bad);
+        run_team(3, nullptr, [&](int, int) { ++ended; });
+        CHECK(ended == 5, bad);
+    }
+}
+
+CASE(a_crew_answers_the_interrupt_and_wakes_up) {
+    const Crew crew(2);
+    std::atomic<bool> asked{false};
+    Interrupt interrupt([&] { return asked = true; });
+    run_team(2, &interrupt, [&](int rank, int) {
+        while (rank == 1 && !asked) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // the threads sleep by now
+    std::atomic<int> runs{0};
+    run_team(2, nullptr, [&](int, int) { ++runs; });
+    CHECK(asked && runs == 2);
+}
+
+CASE(threads_tell_each_other_something) {
+    struct Message {
+        int from = 0;
+        int round = 0;
+    };
+    for (const int size : {1, 2, 3}) {
+        Meeting<Message, 4> odd, even;
+        Waiting waiting;
+        std::atomic<int> wrong{0};
+        run_team(size, nullptr, [&](int rank, int of) {
+            for (int round = 1; round <= 2000; ++round) {
+                int sum = rank, met = 1;
+                (round % 2 ? odd : even)
+                    .meet(rank, of, static_cast<std::uint64_t>(round), waiting, {rank, round}, [&](const Message& m) {
+                        wrong += m.round != round;
+                        sum += m.from, ++met;
+                    });
+                wrong += met != of || sum != of * (of - 1) / 2;
+            }
+        });
+        CHECK(wrong == 0, size, wrong.load());
+    }
+}
+
+CASE(a_long_wait_is_noticed) {
+    Waiting waiting;
+    CHECK(!waiting.lost());
+    waiting.wait([] { return true; });
+    CHECK(!waiting.lost());
+    const auto start = Clock::now();
+    waiting.wait([&] { return seconds_since(start) > 0.01; });
+    CHECK(waiting.lost());
+    waiting.begin();
+    CHECK(!waiting.lost());
 }
 
 // ---- barrier -------------------------------------------------------------------------------------

@@ -3,6 +3,10 @@
 // cannot be created, the team is smaller.
 #pragma once
 
+#ifdef __linux__
+#include <sched.h>
+#endif
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "hingeline/run/crew.hpp"
 #include "hingeline/run/stop.hpp"
 
 namespace hingeline {
@@ -46,20 +51,29 @@ class Barrier {
         phase_.fetch_add(1, std::memory_order_release);
         phase_.notify_all();
     }
-    static void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#endif
-    }
     std::atomic<int> size_;
     std::atomic<int> arrived_{0};
     std::atomic<int> phase_{0};
 };
 
-/// Run work(rank, size) on `wanted` threads, or on as many as can be created.
+/// Cores that this process may use.
+inline int cores() {
+#ifdef __linux__  // older C libraries count all cores that are online
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
+#endif
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+/// Run work(rank, size) on `wanted` threads, or on as many as can be created: those of the crew in scope, if it is
+/// idle.
 template <class F> void run_team(int wanted, Interrupt* interrupt, F&& work) {
     if (wanted <= 1) {
         work(0, 1);
+        return;
+    }
+    if (Crew* const crew = Crew::idle()) {
+        crew->run(crew->size(wanted), interrupt, work);
         return;
     }
     std::mutex mutex;
