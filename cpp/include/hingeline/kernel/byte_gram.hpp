@@ -6,6 +6,7 @@
 
 #include "hingeline/data/bytes.hpp"
 #include "hingeline/kernel/gram.hpp"
+#include "hingeline/run/team.hpp"
 
 namespace hingeline {
 
@@ -22,7 +23,7 @@ template <class T> struct ByteScratch {
 template <class T> class ByteGram {
   public:
     /// Copy the rows `ids`, whose entries are bytes times `unit`.
-    template <class S> void take(const Kernel& kernel, double unit, const Rows<S>& rows, Ids ids) {
+    template <class S> void take(const Kernel& kernel, double unit, const Rows<S>& rows, Ids ids, int threads = 1) {
         d_ = column_count(rows);
         groups_ = (d_ + group_features - 1) / group_features;
         inverse_ = static_cast<float>(1 / unit);
@@ -30,21 +31,28 @@ template <class T> class ByteGram {
         // The distances of an RBF kernel stay integers.
         square_ = unit * unit;
         if (is_of_distance(kernel)) kernel_.gamma *= square_, square_ = 1.0;
-        group_.clear(), number_.clear(), starts_.assign(1, 0), sums_.clear(), norms_.clear();
+        const Index count = parts_for(ids.count, threads);
+        parts_.resize(static_cast<std::size_t>(count));
+        run_tasks(count, threads, nullptr, [&](Index k, int) {
+            Part& part = parts_[static_cast<std::size_t>(k)];
+            part.clear();
+            Wiped<std::uint8_t> line(groups_ * group_features, 0);
+            for (Index i = ids.count * k / count; i < ids.count * (k + 1) / count; ++i) {
+                to_bytes(rows, ids[i], inverse_, line.data());
+                append(line.data(), part);
+            }
+        });
+        std::swap(own_, parts_[0]);
+        for (std::size_t k = 1; k < parts_.size(); ++k) own_.add(parts_[k]);
         largest_norm_ = 0;
-        Wiped<std::uint8_t> line(groups_ * group_features, 0);
-        for (Index i = 0; i < ids.count; ++i) {
-            to_bytes(rows, ids[i], inverse_, line.data());
-            append(line.data());
-        }
-        for (const T norm : norms_) largest_norm_ = std::max(largest_norm_, static_cast<double>(norm));
+        for (const T norm : own_.norms) largest_norm_ = std::max(largest_norm_, static_cast<double>(norm));
         require_finite_poly<T>(kernel_, largest_norm_, largest_norm_);
     }
-    Index size() const { return norms_.size(); }
+    Index size() const { return own_.norms.size(); }
     Index features() const { return d_; }
     static int block() { return byte_ops<T>().lanes * byte_ops<T>().max_vectors; }
     static int grain() { return byte_ops<T>().lanes; }
-    void diagonal(T* out) const { kernel_diagonal(kernel_, norms_, out); }
+    void diagonal(T* out) const { kernel_diagonal(kernel_, own_.norms, out); }
 
     /// columns[q][j] = K(base[j], queries[q]), both among the base rows. False when interrupted.
     bool columns(Ids queries, Ids base, T* const* columns, Scratch<T>& s, ByteScratch<T>& b) const {
@@ -60,9 +68,9 @@ template <class T> class ByteGram {
         for (int q = 0; q < b.count; ++q) {
             std::uint8_t* line = b.bytes.data() + q * groups_ * group_features;
             std::fill_n(line, groups_ * group_features, std::uint8_t{0});
-            for (Index j = starts_[queries[q]]; j < starts_[queries[q] + 1]; ++j)
-                std::memcpy(line + number_[j] * group_features, &group_[j], group_features);
-            b.norms.data()[q] = norms_[queries[q]];
+            for (Index j = own_.starts[queries[q]]; j < own_.starts[queries[q] + 1]; ++j)
+                std::memcpy(line + own_.number[j] * group_features, &own_.group[j], group_features);
+            b.norms.data()[q] = own_.norms[queries[q]];
         }
         pack(b);
     }
@@ -95,21 +103,44 @@ template <class T> class ByteGram {
     }
 
   private:
-    void append(const std::uint8_t* line) {
-        // Every group is written where the next one that is not zero goes: no branch to mispredict.
-        Index at = starts_.back();
-        group_.resize(at + groups_);
-        number_.resize(at + groups_);
-        for (Index g = 0; g < groups_; ++g) {
-            std::memcpy(&group_[at], line + g * group_features, group_features);
-            number_[at] = static_cast<std::int32_t>(g);
-            at += group_[at] != 0;
+    /// The groups of some rows that are not zero, with their numbers; the start of each row among them, the sums of its
+    /// bytes and its squared norm.
+    struct Part {
+        Wiped<std::uint32_t> group;
+        Wiped<std::int32_t> number;
+        Array<Index> starts;
+        Array<std::int32_t> sums;
+        Wiped<T> norms;
+        void clear() { group.clear(), number.clear(), starts.assign(1, 0), sums.clear(), norms.clear(); }
+        /// Append the rows of another part.
+        void add(const Part& o) {
+            const Index before = starts.back();
+            group.insert(group.end(), o.group.begin(), o.group.end());
+            number.insert(number.end(), o.number.begin(), o.number.end());
+            for (Index i = 1; i < o.starts.size(); ++i) starts.push_back(before + o.starts[i]);
+            sums.insert(sums.end(), o.sums.begin(), o.sums.end());
+            norms.insert(norms.end(), o.norms.begin(), o.norms.end());
         }
-        group_.resize(at);
-        number_.resize(at);
-        starts_.push_back(at);
-        sums_.push_back(std::accumulate(line, line + groups_ * group_features, std::int32_t{0}));
-        norms_.push_back(static_cast<T>(square(line)) * static_cast<T>(square_));
+    };
+    static Index parts_for(Index rows, int threads) {
+        constexpr Index fewest_rows = 128;  // are worth a thread
+        return std::clamp<Index>(rows / fewest_rows, 1, std::max(threads, 1));
+    }
+    void append(const std::uint8_t* line, Part& part) const {
+        // Every group is written where the next one that is not zero goes: no branch to mispredict.
+        Index at = part.starts.back();
+        part.group.resize(at + groups_);
+        part.number.resize(at + groups_);
+        for (Index g = 0; g < groups_; ++g) {
+            std::memcpy(&part.group[at], line + g * group_features, group_features);
+            part.number[at] = static_cast<std::int32_t>(g);
+            at += part.group[at] != 0;
+        }
+        part.group.resize(at);
+        part.number.resize(at);
+        part.starts.push_back(at);
+        part.sums.push_back(std::accumulate(line, line + groups_ * group_features, std::int32_t{0}));
+        part.norms.push_back(static_cast<T>(square(line)) * static_cast<T>(square_));
     }
     std::int32_t square(const std::uint8_t* line) const {
         std::int32_t sum = 0;
@@ -143,11 +174,11 @@ template <class T> class ByteGram {
         for (Index at = 0; at < base.count; at += tile_rows) {
             if (s.interrupted()) return false;
             const int count = static_cast<int>(std::min<Index>(tile_rows, base.count - at));
-            for (int r = 0; r < tile_rows; ++r) s.row_norms.data()[r] = norms_[base[at + std::min(r, count - 1)]];
+            for (int r = 0; r < tile_rows; ++r) s.row_norms.data()[r] = own_.norms[base[at + std::min(r, count - 1)]];
             for (int r = 0; r < count; ++r) {
                 const Index i = base[at + r];
-                b.rows[r] = {group_.data() + starts_[i], number_.data() + starts_[i], starts_[i + 1] - starts_[i],
-                             sums_[i]};
+                b.rows[r] = {own_.group.data() + own_.starts[i], own_.number.data() + own_.starts[i],
+                             own_.starts[i + 1] - own_.starts[i], own_.sums[i]};
             }
             byte_ops<T>().dots(b.panel.data(), b.vectors, b.rows.data(), count, static_cast<T>(square_), s.tile.data());
             sink(at, count);
@@ -159,11 +190,8 @@ template <class T> class ByteGram {
     double square_ = 1, largest_norm_ = 0;
     float inverse_ = 1;
     Index d_ = 0, groups_ = 0;
-    Wiped<std::uint32_t> group_;
-    Wiped<std::int32_t> number_;
-    Array<Index> starts_;
-    Array<std::int32_t> sums_;
-    Wiped<T> norms_;
+    Part own_;
+    std::vector<Part> parts_;  // kept for their memory
 };
 
 }  // namespace hingeline

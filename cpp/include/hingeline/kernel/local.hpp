@@ -6,7 +6,7 @@
 //
 // A Local has
 //
-//     take(source, rows)                       copy the rows
+//     take(source, rows, threads)              copy the rows
 //     prepare(scratch)                         promise to call `columns` with all rows as base, until the next promise
 //     columns(queries, base, columns, scratch) columns[q][j] = K(rows[base[j]], rows[queries[q]])
 //     tiles(queries, first, scratch, sink)     tiles of kernel values between some rows and all rows from the first on
@@ -83,14 +83,14 @@ template <class Source, class T> class Local;
 template <class S, class T> class Local<RowKernel<S>, T> {
   public:
     static bool unit_diagonal(const RowKernel<S>& source) { return is_of_distance(source.kernel); }
-    void take(const RowKernel<S>& source, Ids rows) {
+    void take(const RowKernel<S>& source, Ids rows, int threads = 1) {
         gram_.reset();
         in_bytes_ = source.bytes.template fits<T>();
-        if (in_bytes_) return bytes_.take(source.kernel, source.bytes.unit, source.rows, rows);
+        if (in_bytes_) return bytes_.take(source.kernel, source.bytes.unit, source.rows, rows, threads);
         if (source.origin.empty())
             std::visit([&](const auto& x) { copy(x, rows); }, source.rows);
         else
-            view_ = shift_rows(source, rows, dense_);
+            view_ = shift_rows(source, rows, dense_, threads);
         constexpr std::size_t own_size = std::size_t{1} << 62;  // a compressed copy is smaller than the rows
         gram_.emplace(source.kernel, view_, own_size);
     }
@@ -145,16 +145,19 @@ template <class S, class T> class Local<RowKernel<S>, T> {
         gram_->values(base, s.tiles, [&](Index at, int rows) { sink(at, rows, width); });
     }
     /// Rows relative to the origin, in `to`. The difference is rounded once.
-    static DenseRows<T> shift_rows(const RowKernel<S>& source, Ids rows, Wiped<T>& to) {
+    static DenseRows<T> shift_rows(const RowKernel<S>& source, Ids rows, Wiped<T>& to, int threads = 1) {
         using Wide = std::conditional_t<(sizeof(S) > sizeof(T)), S, T>;
         const Index d = column_count(source.rows);
         to.resize(rows.count * d);
-        Array<S> line(d);
-        for (Index i = 0; i < rows.count; ++i) {
-            spread(source.rows, rows[i], line.data());
-            for (Index k = 0; k < d; ++k)
-                to[i * d + k] = static_cast<T>(static_cast<Wide>(line[k]) - static_cast<Wide>(source.origin[k]));
-        }
+        constexpr Index rows_at_once = 256;
+        run_tasks((rows.count + rows_at_once - 1) / rows_at_once, threads, nullptr, [&](Index task, int) {
+            Array<S> line(d);
+            for (Index i = task * rows_at_once; i < std::min((task + 1) * rows_at_once, rows.count); ++i) {
+                spread(source.rows, rows[i], line.data());
+                for (Index k = 0; k < d; ++k)
+                    to[i * d + k] = static_cast<T>(static_cast<Wide>(line[k]) - static_cast<Wide>(source.origin[k]));
+            }
+        });
         return {to.data(), rows.count, d, d, 1};
     }
     void copy(const DenseRows<S>& x, Ids rows) {
@@ -192,7 +195,7 @@ template <class S, class T> class Local<RowKernel<S>, T> {
 
 template <class S, class T> class Local<Gathered<S>, T> {
   public:
-    void take(const Gathered<S>& source, Ids rows) {
+    void take(const Gathered<S>& source, Ids rows, int = 1) {
         lines_.clear(), places_.clear();
         for (Index i = 0; i < rows.count; ++i) {
             lines_.push_back(source.line(rows[i]));

@@ -25,7 +25,7 @@ struct PairValues {
 
 template <> class Local<PairValues, double> {
   public:
-    void take(const PairValues& source, Ids rows) { source_ = &source, rows_ = rows; }
+    void take(const PairValues& source, Ids rows, int = 1) { source_ = &source, rows_ = rows; }
     static void prepare(SumScratch<double>&) {}
     static bool unit_diagonal(const PairValues&) { return false; }
     Index size() const { return rows_.count; }
