@@ -91,8 +91,8 @@ build/cpp-sanitize: $(GROUP)build
 # Threads that share models, under the thread sanitizer.
 test-tsan: $(GROUP)build
 	$(CMAKE) -S . -B build/tsan -G Ninja -DHINGELINE_PYTHON=OFF -DHINGELINE_TESTS=ON -DHINGELINE_TSAN=ON -DHINGELINE_WERROR=ON -DCMAKE_CXX_FLAGS_RELEASE=-Og
-	$(CMAKE) --build build/tsan --target test_model test_run
-	$(BIN)/ctest --test-dir build/tsan --output-on-failure -R '^(guarded|model|run)$$'
+	$(CMAKE) --build build/tsan --target test_model test_run test_machines
+	$(BIN)/ctest --test-dir build/tsan --output-on-failure -R '^(guarded|model|run|engine)$$'
 
 # The extension under the address and undefined-behaviour sanitizers, with these tests of Python.
 ASAN_TESTS ?= tests/test_threads.py tests/test_bad_kernels.py tests/test_saved_state.py tests/test_allocations.py tests/test_online_streams.py tests/test_incremental_failures.py

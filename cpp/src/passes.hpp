@@ -18,6 +18,15 @@ template <class T> HL_INLINE void fetch_ahead(const T* p) {
     (void)p;
 #endif
 }
+/// The same, but no further than `last`: what follows belongs to another thread.
+template <class T> HL_INLINE void fetch_ahead(const T* row, Index j, Index last) {
+#if defined(__GNUC__) || defined(__clang__)
+    const Index ahead = j + static_cast<Index>(2048 / sizeof(T));
+    __builtin_prefetch(row + (ahead < last ? ahead : last));
+#else
+    (void)row, (void)j, (void)last;
+#endif
+}
 /// Registers per cache line: one prefetch each.
 template <class T> inline constexpr int line_registers =
     64 / (lanes<T> * sizeof(T)) < pass_group ? 64 / (lanes<T> * sizeof(T)) : pass_group;
@@ -363,7 +372,7 @@ template <class T, class K, int Parts> Top rise_pass(T* g, const K* k, const K* 
                 const Index j = i + u * W;
                 V x = load<V>(g + j);
                 if constexpr (Parts > 0) {
-                    if (u % line_registers<T> == 0) fetch_ahead(k + j), fetch_ahead(l + j);
+                    if (u % line_registers<T> == 0) fetch_ahead(k, j, n - 1), fetch_ahead(l, j, n - 1);
                     x = moved<Parts>(x, k + j, l + j, factor);
                     store(g + j, x);
                 }
@@ -411,33 +420,36 @@ template <class T, class Fall, class Bend> Partner best_quotient(Index n, Fall&&
     const double gap = static_cast<double>(largest_lane<T>(most[0]));
     const V gain = square[0] / bend[0];
     const T best = largest_lane<T>(gain);
-    if (!(best > 0)) return {-1, gap};
+    if (!(best > 0)) return {-1, gap, 0.0, 0};
     const int lane = first_lane<T>(gain, best);
     T where[W];
     store(where, at[0]);
-    return {static_cast<Index>(where[lane]) * W + lane, gap};
+    const Index number = static_cast<Index>(where[lane]);
+    const int place = lane * pass_group + static_cast<int>(number % pass_group);
+    return {number * W + lane, gap, static_cast<double>(best), place};
 }
 /// The same with fall = top - (g + low).
 template <class T, class K, class Bend>
-Partner partner_pass(const T* g, const K* k, const T* low, double top, Index n, Bend&& bend_at) {
+Partner partner_pass(const T* g, const K* k, const T* low, double top, Index n, Index reach, Bend&& bend_at) {
     using V = Vec<T>;
     const V zero{}, high = splat<V>(static_cast<T>(top));
     const auto fall = [&](int u, Index j) HL_LAMBDA_INLINE {
-        if (u % line_registers<T> == 0) fetch_ahead(k + j);
+        if (u % line_registers<T> == 0) fetch_ahead(k, j, reach - 1);
         return larger(static_cast<V>(high - (load<V>(g + j) + load<V>(low + j))), zero);
     };
     return best_quotient<T>(n, fall, bend_at);
 }
-template <class T>
-Partner partner(const T* g, const T* k, const T* diagonal, const T* low, double top, double top_diagonal, Index n) {
+template <class T> Partner partner(const T* g, const T* k, const T* diagonal, const T* low, double top,
+                                   double top_diagonal, Index n, Index reach) {
     using V = Vec<T>;
     const V least = splat<V>(static_cast<T>(1e-12)), corner = splat<V>(static_cast<T>(top_diagonal));
     const auto bend = [&](V sum, Index j) HL_LAMBDA_INLINE {
         return larger(fused(load<V>(k + j), splat<V>(static_cast<T>(-2)), sum), least);
     };
     const V twice = corner + corner;
-    if (!diagonal) return partner_pass(g, k, low, top, n, [&](Index j) HL_LAMBDA_INLINE { return bend(twice, j); });
-    return partner_pass(g, k, low, top, n,
+    if (!diagonal)
+        return partner_pass(g, k, low, top, n, reach, [&](Index j) HL_LAMBDA_INLINE { return bend(twice, j); });
+    return partner_pass(g, k, low, top, n, reach,
                         [&](Index j) HL_LAMBDA_INLINE { return bend(corner + load<V>(diagonal + j), j); });
 }
 
@@ -470,9 +482,9 @@ void turn(const Coarse* from, Index stride, int rows, int columns, Coarse* const
             }
         }
 }
-Partner coarse_partner(const float* g, const Coarse* k, const float* low, double top, Index n) {
+Partner coarse_partner(const float* g, const Coarse* k, const float* low, double top, Index n, Index reach) {
     const Vec<float> least = splat<Vec<float>>(0.5f);
-    return partner_pass(g, k, low, top, n,
+    return partner_pass(g, k, low, top, n, reach,
                         [&](Index j) HL_LAMBDA_INLINE { return larger(to_float(load_values(k + j)), least); });
 }
 

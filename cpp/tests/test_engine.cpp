@@ -111,6 +111,65 @@ CASE_ONCE(same_bits_for_threads_caches_slices_and_sparse_rows) {
     little.cache_bytes = 1 << 20;
     same(solved(data.start(true), dense, little, 3, 1), "cache, threads, slices");
     same(solved(data.start(true), sparse, {}), "sparse");
+    for (const int threads : {2, 3, 8}) {  // make the steps together, also more of them than there are pieces
+        Params together = little;
+        together.blocks.step_threads = threads;
+        same(solved(data.start(true), dense, together, threads), "steps of several threads");
+    }
+    Params fine;
+    fine.blocks.step_threads = 3;
+    const State twice = solved(data.start(false), dense, {});
+    const State other = solved(data.start(false), dense, fine, 4);
+    CHECK(same_bits(twice.beta, other.beta) && same_bits(twice.v, other.v) && twice.steps == other.steps);
+}
+
+/// Of equal gains a partner is chosen that does not depend on the pieces.
+CASE(partners_of_equal_rows) {
+    const Kernel kernel{KernelKind::rbf, 1.0, 0.0, 3};
+    Clouds<float> data(3200, 3, 0.7, 3.0);
+    for (float& value : data.x) value = std::round(value * 2) / 2;  // many equal rows
+    const RowKernel<float> source{kernel, data.view()};
+    Params together;
+    together.blocks.step_threads = 2;
+    const State alone = solved(data.start(true), source, {}), other = solved(data.start(true), source, together, 2);
+    CHECK(same_bits(alone.beta, other.beta) && same_bits(alone.v, other.v) && alone.steps == other.steps);
+}
+
+CASE(as_many_threads_make_steps_as_are_fastest) {
+    const auto settle = [](auto&& seconds_of) {  // of 16 threads; the number after many runs
+        StepTeam team;
+        team.begin(16);
+        for (int run = 0; run < 400; ++run) team.note(256, 256 * seconds_of(team.size()), false);
+        int often = 0;
+        for (int run = 0; run < 64; ++run) {
+            often += team.size() == 4;
+            team.note(256, 256 * seconds_of(team.size()), false);
+        }
+        return often;
+    };
+    CHECK(settle([](int size) { return size == 4 ? 1e-6 : 2e-6; }) > 48);
+    CHECK(settle([](int size) { return 1e-6 * size; }) < 8);
+    StepTeam team;
+    team.begin(2);
+    CHECK(team.varies() && team.size() == 2);
+    for (int run = 0; run < 4; ++run) team.note(10, 1e-2, true);  // others have the cores
+    CHECK(team.size() == 1);
+    int together = 0;
+    for (int run = 0; run < 10'000; ++run) {
+        together += team.size() > 1;
+        const bool late = team.size() > 1;
+        team.note(256, late ? 1e-2 : 1e-4, late);
+    }
+    CHECK(together > 0 && together < 60, together);
+    StepTeam other;  // short delays are no reason to rest
+    other.begin(2);
+    for (int run = 0; run < 400; ++run) other.note(256, run % 3 == 1 ? 1.3e-4 : 1e-4, run % 3 == 1);
+    int alone = 0;
+    for (int run = 0; run < 100; ++run, other.note(256, other.size() > 1 ? 1e-4 : 2e-4, run % 3 == 1))
+        alone += other.size() == 1;
+    CHECK(alone < 30, alone);
+    team.begin(1);
+    CHECK(!team.varies() && team.size() == 1);
 }
 
 /// The matrix that is filled by blocks has the bits of rows that are computed one by one.

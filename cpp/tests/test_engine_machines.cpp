@@ -245,7 +245,10 @@ CASE_ONCE(same_bits_for_threads_caches_slices_and_sparse_rows) {
     for (const Machine machine : all_machines) {
         const State first = data.begin(machine, 0.05, true), s = solved(first, dense, {});
         CHECK(s.outer > 1, s.outer);
-        for (const State& other : {solved(first, dense, little, 3, 1), solved(first, sparse, {})}) {
+        Params together;
+        together.blocks.step_threads = 3;
+        for (const State& other :
+             {solved(first, dense, little, 3, 1), solved(first, sparse, {}), solved(first, dense, together, 3)}) {
             CHECK(same_bits(s.beta, other.beta) && same_bits(s.v, other.v), static_cast<int>(machine));
             CHECK(same_bits(s.level[0], other.level[0]) && same_bits(s.level[1], other.level[1]));
             CHECK(s.steps == other.steps, s.steps, other.steps);

@@ -208,7 +208,7 @@ CASE(partner) {
                     double best = 0, gap = 0;
                     for (Index i = 0; i < n; ++i) best = std::max(best, gain(i)), gap = std::max(gap, fall(i));
                     const Partner found = op.passes.partner(e.g.data(), e.k.data(), even ? nullptr : e.l.data(),
-                                                            shifts(e.dn, inf<T>).data(), top, corner, n);
+                                                            shifts(e.dn, inf<T>).data(), top, corner, n, n);
                     CHECK(found.gap == gap, op.name, n, found.gap, gap);
                     CHECK((found.at < 0) == (best == 0), op.name, n, found.at, best);
                     if (best > 0)  // products of quotients are rounded: a near tie may be decided either way
@@ -262,7 +262,7 @@ CASE(coarse_values) {
                 double best = 0, gap = 0;
                 for (Index i = 0; i < n; ++i) best = std::max(best, gain(i)), gap = std::max(gap, fall(i));
                 const Partner found =
-                    set->coarse.partner(e.g.data(), k.data(), shifts(e.dn, inf<float>).data(), top, n);
+                    set->coarse.partner(e.g.data(), k.data(), shifts(e.dn, inf<float>).data(), top, n, n);
                 CHECK(found.gap == gap && (found.at < 0) == (best == 0), name, n, found.gap, gap, found.at);
                 if (best > 0) CHECK(gain(found.at) >= best * (1 - 4 * epsilon<float>), name, n, found.at, best);
                 for (const double a : {0.75 * coarse_unit, 0.1 * coarse_unit}) {  // in one part, in two
@@ -278,6 +278,29 @@ CASE(coarse_values) {
                     CHECK(high.at == at && (at < 0 || high.value == static_cast<double>(g[at])), name, n, high.at, at);
                 }
             }
+    }
+}
+
+/// Of equal gains a pass over pieces chooses as a pass over all of them does.
+CASE(partners_of_pieces) {
+    for (const Tables* set : instruction_sets()) {
+        Random random(23);
+        for (int round = 0; round < 200; ++round) {
+            const Index pieces = 1 + below(random, 5), all = 4 * pieces * pass_step;
+            Array<float> g(all), low(all, 0.0f);
+            Array<Coarse> k(all);
+            for (Index i = 0; i < all; ++i)
+                g[i] = static_cast<float>(below(random, 2)), k[i] = static_cast<Coarse>(1 << below(random, 3));
+            const Partner whole = set->coarse.partner(g.data(), k.data(), low.data(), 2.0, all, all);
+            Partner best{-1, 0.0, 0.0, 0};
+            for (Index from = 0; from < all; from += 4 * pass_step) {
+                const Partner one = set->coarse.partner(g.data() + from, k.data() + from, low.data() + from, 2.0,
+                                                        4 * pass_step, all - from);
+                const bool first = one.gain == best.gain && one.place < best.place;
+                if (one.gain > best.gain || first) best = {from + one.at, one.gap, one.gain, one.place};
+            }
+            CHECK(best.at == whole.at && best.gain == whole.gain, set->f32.name, round, best.at, whole.at);
+        }
     }
 }
 

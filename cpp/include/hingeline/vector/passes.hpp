@@ -39,11 +39,12 @@ struct Top {
     double value;
     Index at;
 };
-/// Partner of a top slope (-1: none), and the distance from it to the smallest slope with room to fall (0: none is
-/// smaller).
+/// Partner of a top slope (-1: none), the distance from it to the smallest slope with room to fall (0: none is
+/// smaller). It is chosen by the gain; of equal gains by the least place in the registers of the pass, then by `at`.
 struct Partner {
     Index at;
-    double gap;
+    double gap, gain;
+    int place;
 };
 /// sum a k, and the sums of h and h^2 over a != 0, where h = c g.
 struct Glance {
@@ -73,10 +74,11 @@ template <class T> struct PassOps {
     /// unless it is a number of single precision, which is faster.
     Top (*rise)(T* g, const T* k, const T* l, double a, const T* up, Index n);
     /// With fall = top - (g[i] + low[i]) > 0, and bend = top_diagonal + diagonal[i] - 2 k[i], or 1e-12 if that is less:
-    /// the position with the largest fall^2 / bend. `low` is infinity where there is no room to fall, and in the
-    /// padding. A null diagonal is top_diagonal everywhere. Arrays padded as for `pass_step`; n < 2^24.
+    /// the position with the largest fall^2 / bend, the gain. `low` is infinity where there is no room to fall, and in
+    /// the padding. A null diagonal is top_diagonal everywhere. Arrays padded as for `pass_step`; n < 2^24. The row is
+    /// fetched ahead as far as `reach`, at least n.
     Partner (*partner)(const T* g, const T* k, const T* diagonal, const T* low, double top, double top_diagonal,
-                       Index n);
+                       Index n, Index reach);
     /// Accumulates in double.
     Glance (*glance)(const T* k, const double* a, const T* g, const double* c, Index n);
     /// sums[i] += sum_r weights[r] * rows[r][i], r ascending, for from <= i < to; both multiples of `pass_step`.
@@ -103,7 +105,7 @@ struct CoarseOps {
     /// g[i] += a * (k[i] - l[i]), otherwise as `PassOps::rise`.
     Top (*rise)(float* g, const Coarse* k, const Coarse* l, double a, const float* up, Index n);
     /// As `PassOps::partner` with bend = max(2 k[i], 1), in the units of k.
-    Partner (*partner)(const float* g, const Coarse* k, const float* low, double top, Index n);
+    Partner (*partner)(const float* g, const Coarse* k, const float* low, double top, Index n, Index reach);
     /// to[c][r] = from[r * stride + c]; rows and columns are multiples of `turn_step`.
     void (*turn)(const Coarse* from, Index stride, int rows, int columns, Coarse* const* to);
 };

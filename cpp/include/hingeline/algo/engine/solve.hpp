@@ -132,7 +132,7 @@ template <class Source> class Solver {
             const Index count = std::min(rows_at_once, base.size() - at);
             rows.clear();
             for (Index j = at; j < at + count; ++j) rows.push_back(s.row[base[j]]);
-            tools.local.take(source_, Ids::of(rows));
+            tools.local.take(source_, Ids::of(rows), threads_);
             const Index block = tools.local.block(), tasks = (queries.size() + block - 1) / block;
             constexpr Index fewest_values = Index{1} << 19;  // fewer are not worth a thread
             const int threads =
@@ -451,13 +451,14 @@ template <class Source> class Solver {
         const double inner_tol = inner_tolerance(q, whole, filling.light, error_of_coarse);
         w.rows.clear();
         for (const Index i : w.positions) w.rows.push_back(s.row[i]);
-        tools.local.take(source_, Ids::of(w.rows));
+        tools.local.take(source_, Ids::of(w.rows), threads_);
         prepare(tools);
         const bool coarse = !whole && error_of_coarse <= (s.filling ? 1.0 : 0.25) * inner_tol;
         w.before.clear();
         for (const Index i : w.positions) w.before.push_back(s.beta[i]);
         const Index most = std::min(whole ? most_of_whole() : 20 * q, most_steps_ - s.steps);
         const Index steps_before = s.steps;
+        tools.smo.fix_team(p_.blocks.step_threads);
         const SmoEnd end = tools.smo.solve(s, w.positions, tools.local, l_.middles(), inner_tol, most, p_.cache_bytes,
                                            tools.scratch, stop_.interrupt, coarse);
         ++s.outer;
@@ -562,6 +563,7 @@ template <class Source> void learn(State& state, const Params& p, const Source& 
     if (state.reason == Reason::interrupted) state.reason = Reason::running;
     if (state.reason != Reason::running) return;
     const Trace::Running running(state.trace);
+    const Crew crew(threads > 1 ? std::max(std::min(threads, cores()), p.blocks.step_threads) : 1);
     Solver<Source>(state, p, source, stop, threads, work).run();
     note(state);
 }

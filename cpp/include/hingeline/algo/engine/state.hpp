@@ -46,7 +46,8 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 struct BlockSizes {
     Index largest_whole = 16384;  // points; if more are wanted at once, they are still a part
     Index smallest = 3072, finishing = 2048, widest = 7168, widest_coarse = 10000;
-    Index sampled = 512;  // points whose errors of v tell those of at least eight times as many
+    Index sampled = 512;   // points whose errors of v tell those of at least eight times as many
+    int step_threads = 0;  // that make steps together; 0: as many as are fastest
 };
 
 struct Params {

@@ -38,6 +38,10 @@ template <class T> class WorkingRows {
         used_[p] = ++clock_;
         return place<K>(p);
     }
+    /// The same, without a record of the use.
+    template <class K> const K* peek(Index p) const {
+        return slot_[p] < 0 ? nullptr : reinterpret_cast<const K*>(memory_.data() + slot_[p] * stride_);
+    }
     bool holds(Index p) const { return slot_[p] >= 0; }
     /// Positions whose rows are held.
     const Array<Index>& held() const { return held_; }
@@ -58,9 +62,13 @@ template <class T> class WorkingRows {
             used_[p] = ++clock_;
             held_.push_back(p);
         }
-        const Index blocks = (positions.size() + widest - 1) / widest;
-        run_tasks(blocks, static_cast<int>(std::ssize(scratch)), nullptr, [&](Index block, int rank) {
-            const Index at = block * widest, some = std::min(widest, positions.size() - at);
+        // Few rows are divided among the threads as far as they cost no more for it.
+        const Index threads = std::ssize(scratch), share = (positions.size() + threads - 1) / threads;
+        const Index each = std::clamp<Index>(share, std::min<Index>(local.ahead(), widest), widest);
+        const Index blocks = (positions.size() + each - 1) / each;
+        const double work = static_cast<double>(positions.size() * size_) * local.nanoseconds();
+        run_tasks(blocks, worth(work, threads), nullptr, [&](Index block, int rank) {
+            const Index at = block * each, some = std::min(each, positions.size() - at);
             compute<K>(Ids::of(positions).part(at, some), local, scratch[rank]);
         });
     }
@@ -81,11 +89,16 @@ template <class T> class WorkingRows {
     }
     /// Threads that are worth starting, each for `widest` rows of values that take `nanoseconds`.
     Index threads(Index widest, double nanoseconds, Index most) const {
-        constexpr double least_time = 8e4;  // of a thread, in nanoseconds: less is less than starting it
         return static_cast<double>(widest * size_) * nanoseconds >= least_time ? most : 1;
     }
 
   private:
+    static constexpr double least_time = 8e4;  // of a thread that sleeps, in nanoseconds: less is less than waking it
+    /// Threads for work of so many nanoseconds.
+    static int worth(double work, Index most) {
+        constexpr double waking = 5e3;
+        return static_cast<int>(std::clamp(work / waking, 1.0, static_cast<double>(most)));
+    }
     static constexpr Index fewest = 8;  // rows held in any case: a pair, and a block computed beside it
 
     template <class K> K* place(Index p) { return reinterpret_cast<K*>(memory_.data() + slot_[p] * stride_); }
@@ -168,10 +181,11 @@ template <class T> class WorkingRows {
     }
 
     Index size_ = 0, stride_ = 0, capacity_ = 0;  // stride and memory in bytes
-    std::uint64_t clock_ = 0;
     Memory memory_;
     Array<Index> slot_, held_, free_;
     Array<std::uint64_t> used_;
+    /// Changed in every step, while other threads read what stands before it.
+    alignas(128) std::uint64_t clock_ = 0;
 };
 
 }  // namespace hingeline::engine
