@@ -53,6 +53,27 @@ template <class M> void define_engine(nb::class_<Locked<M>>& c) {
             nb::arg("machine"), nb::arg("beta"), nb::arg("v"),
             "Coefficients and slopes of a machine that belong together, by row.")
         .def(
+            "problem",
+            [](Locked<M>& l, Index machine) {
+                return l.read([&](M& model) { return to_dict(model.problem(machine)); });
+            },
+            nb::arg("machine"), "The problem of a machine, by position, and where it stands.")
+        .def(
+            "adopt",
+            [](Locked<M>& l, Index machine, Contiguous1<double> beta, Contiguous1<double> v, Numbers active,
+               Contiguous1<double> synced, Contiguous1<double> synced_v, double synced_dual,
+               std::tuple<Index, Index, Index> counts, const std::string& reason,
+               const std::vector<std::vector<double>>& records) {
+                const auto [outer, steps, kernel_evals] = counts;
+                l.read([&](M& model) {
+                    model.adopt(machine, {listed(beta), listed(v), listed(active), listed(synced), listed(synced_v),
+                                          synced_dual, outer, steps, kernel_evals, reason, records});
+                });
+            },
+            nb::arg("machine"), nb::arg("beta"), nb::arg("v"), nb::kw_only(), nb::arg("active"), nb::arg("synced"),
+            nb::arg("synced_v"), nb::arg("synced_dual"), nb::arg("counts"), nb::arg("reason"), nb::arg("records"),
+            "Put a machine where another solver of its problem stands.")
+        .def(
             "slopes",
             [](Locked<M>& l, const PyRowValues& values, int threads) {
                 return to_numpy(l.change(

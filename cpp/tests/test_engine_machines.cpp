@@ -1,6 +1,7 @@
 // The block solver on SVR, the nu machines and the one-class machine: problems worked by hand, a naive solver of the
 // problems with doubled variables, and what must not change a bit.
 #include "engine_problems.hpp"
+#include "hingeline/model/handover.hpp"
 
 namespace hingeline::engine::machines {
 namespace {
@@ -288,6 +289,41 @@ CASE(max_steps_interrupts_and_guesses) {
             const double dual = objectives(solved(wild, source, {})).dual, gap = 1e-3 * data.sum(data.all);
             CHECK(std::abs(dual - objectives(solution).dual) <= gap, what, size, dual);
         }
+    }
+}
+
+/// A machine that takes over where another one stands publishes the same, with v of all points or of the active ones.
+CASE(handover) {
+    Targets<double> data(150, 3, 0.5, 1.0);
+    const RowKernel<double> source{{KernelKind::rbf, 0.5, 0.0, 3}, data.view()};
+    for (const Machine machine : all_machines) {
+        const State fresh = data.begin(machine, 0.4, false), solution = solved(fresh, source, {});
+        const int what = static_cast<int>(machine);
+        Standing all;
+        all.beta = solution.beta, all.v = solution.v, all.steps = solution.steps, all.reason = "tol";
+        State whole = fresh;
+        adopt(whole, all);
+        CHECK(whole.violation == solution.violation && whole.level == solution.level, what, whole.violation);
+        CHECK(whole.reason == Reason::tolerance && whole.steps == solution.steps && !whole.stale, what);
+        CHECK(objectives(whole).primal == objectives(solution).primal, what);
+
+        Standing some = all;  // nothing has changed since v of all points was known
+        for (Index i = 0; i < fresh.n(); i += 2) some.active.push_back(i);
+        some.synced = solution.beta, some.synced_v = solution.v, some.synced_dual = dual_objective(solution);
+        State part = fresh;
+        adopt(part, some);
+        CHECK(part.shrunk && dual_objective(part) == dual_objective(solution), what);
+
+        Standing wrong = some;
+        wrong.synced.pop_back();
+        State kept = fresh;
+        bool refused = false;
+        try {
+            adopt(kept, wrong);
+        } catch (const std::invalid_argument&) {
+            refused = true;
+        }
+        CHECK(refused && kept.beta == fresh.beta && kept.reason == Reason::running, what);
     }
 }
 

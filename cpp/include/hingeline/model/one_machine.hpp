@@ -104,6 +104,17 @@ class OneMachine {
         for (Index i = 0; i < s.n(); ++i) values.push_back(beta[s.row[i]]), slopes.push_back(v[s.row[i]]);
         engine::resume(s, std::move(values), std::move(slopes));
     }
+    /// The problem and where the machine stands, for another solver; see handover.hpp.
+    Record problem(Index machine) const {
+        if (machine != 0) throw std::invalid_argument("no such machine");
+        return engine::problem(machines_[0]);
+    }
+    /// Continue from where another solver stands.
+    void adopt(Index machine, engine::Standing found) {
+        if (machine != 0) throw std::invalid_argument("no such machine");
+        engine::adopt(state(), std::move(found));
+        sampled_start_ = false;
+    }
     /// v by row, zero for rows that are left out; empty when interrupted, or with two values for each row.
     Array<double> slopes(const RowValues& values, int threads, Interrupt* interrupt) {
         engine::State& s = state();

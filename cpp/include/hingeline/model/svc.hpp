@@ -7,6 +7,7 @@
 #include "hingeline/algo/engine/solve.hpp"
 #include "hingeline/algo/platt.hpp"
 #include "hingeline/model/batch.hpp"
+#include "hingeline/model/handover.hpp"
 #include "hingeline/model/small_pairs.hpp"
 
 namespace hingeline {
@@ -252,6 +253,19 @@ class Svc {
         for (Index i = 0; i < s.n(); ++i) slopes[i] = v[s.row[i]];
         engine::resume(s, signed_values(s, y_beta), std::move(slopes));
     }
+    /// The problem of a machine and where it stands, for another solver; see handover.hpp.
+    Record problem(Index machine) const {
+        require_machine(machine);
+        return engine::problem(states_[machine] ? *states_[machine] : *begin(machine));
+    }
+    /// Continue a machine from where another solver stands.
+    void adopt(Index machine, engine::Standing found) {
+        require_machine(machine);
+        if (sparing_ && ended_[machine].reason != Reason::running) throw std::invalid_argument("a machine has ended");
+        if (!states_[machine]) states_[machine] = begin(machine);
+        engine::adopt(*states_[machine], std::move(found));
+        if (sparing_) put_away(machine);
+    }
     /// v of all machines, a line for each with a value for each row, zero where the row is in another machine; empty
     /// when interrupted, or where machines are not kept.
     Array<double> slopes(const RowValues& values, int threads, Interrupt* interrupt) {
@@ -270,6 +284,9 @@ class Svc {
     }
 
   private:
+    void require_machine(Index machine) const {
+        if (machine < 0 || machine >= pairs_.size()) throw std::invalid_argument("no such machine");
+    }
     /// State of a machine that has made no step. `n` is the number of values of a starting point.
     engine::State& first_state(Index machine, Index n) {
         if (machine < 0 || machine >= pairs_.size() || n != n_)
