@@ -34,6 +34,7 @@ IMPORTS = {
     "base": {"_core"},
     "active": {"base"},
     "compare": set(),
+    "cuda": set(),
     "files": {"base", *FAMILIES},
     "labelling": {"active", "base", "files", *FAMILIES},
     "model_selection": {"files", *SHARED, *FAMILIES},
@@ -52,8 +53,11 @@ IMPORTS = {
         *FAMILIES,
     },
 } | dict.fromkeys(FAMILIES, SHARED)
+IMPORTS["batch"] = {*SHARED, "cuda"}
 #: Optional libraries, and the only folder or module that imports each.
 OPTIONAL = {
+    "cupy": "cuda/card.py",
+    "cupyx": "cuda/card.py",
     "dask": "linear/dask",
     "distributed": "linear/dask",
     "onnx": "onnx",

@@ -29,6 +29,7 @@ USES = {
         "from pathlib import Path; from hingeline.labelling.thumbnails import thumbnails; "
         "from hingeline.labelling.pools import ImagePool; thumbnails(ImagePool(Path(), []))"
     ],
+    "cupy": ["from hingeline import SVC; SVC(device='cuda').fit([[0.0], [1.0]], [0, 1])"],
     "dask": ["import hingeline.linear.dask.partitions", "import hingeline.linear.dask.reader"],
     "matplotlib": [
         "from hingeline.compare import rank_methods; rank_methods([[1, 2], [3, 4]]).plot()",
@@ -59,7 +60,7 @@ def test_every_optional_library_is_known():
                 found |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add(node.module.partition(".")[0])
-    assert found - PRESENT - {"hingeline", "fcntl", "pytest"} == EXTRAS.keys() == USES.keys()
+    assert found - PRESENT - {"hingeline", "fcntl", "pytest", "cupyx"} == EXTRAS.keys() == USES.keys()  # CuPy has both
 
 
 def test_extras_install_the_libraries():

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 #: Extra of ``[project.optional-dependencies]`` in pyproject.toml by the name under which a library is imported.
 EXTRAS = {
     "PIL": "label",
+    "cupy": "cuda",
     "dask": "dask",
     "matplotlib": "plot",
     "onnx": "onnx",
@@ -21,7 +22,7 @@ EXTRAS = {
     "skl2onnx": "onnx",
 }
 #: Names of distributions that differ from those of their modules.
-DISTRIBUTIONS = {"PIL": "Pillow", "skactiveml": "scikit-activeml"}
+DISTRIBUTIONS = {"PIL": "Pillow", "cupy": "cupy-cuda13x", "skactiveml": "scikit-activeml"}
 
 
 @contextmanager
