@@ -20,6 +20,7 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from hingeline.cli.main import main
+from hingeline.cuda import is_usable
 
 from .watching import NO_CALLBACKS
 
@@ -38,6 +39,8 @@ def missing(code):
     """What a block needs and this machine does not have."""
     if "dask" in code and importlib.util.find_spec("distributed") is None:
         return "needs dask"
+    if 'device="cuda"' in code and not is_usable():
+        return "needs a CUDA device"
     for library in ("onnx", "onnxruntime", "skl2onnx", "skops", "skactiveml", "river"):
         if library in code and importlib.util.find_spec(library) is None:
             return f"needs {library}"

@@ -21,6 +21,8 @@ KernelFunction: TypeAlias = Callable[[Any, Any], npt.ArrayLike]
 #: Kernel of an estimator.
 Kernel: TypeAlias = KernelName | KernelFunction
 Gamma: TypeAlias = float | Literal["scale", "auto"]
+#: Where a model is trained.
+Device: TypeAlias = Literal["cpu", "cuda", "auto"]
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
 RandomState: TypeAlias = int | np.random.RandomState | None
 #: Progress bar, or a function of (done, total); None: a bar if stderr is a terminal.

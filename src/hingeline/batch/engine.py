@@ -37,6 +37,7 @@ ENGINE_RULES = {
     "verbose": params.boolean() | params.integer(least=0),
     "max_iter": params.integer(least=-1),
     "warm_start": params.boolean(),
+    "device": params.one_of("cpu", "cuda", "auto"),
 }
 #: Attributes of machines that `verbose` prints.
 PRINTED = ("n_iter", "stop_reason", "kkt_violation", "dual_objective")
@@ -160,9 +161,16 @@ class EngineTraining(BatchTraining):
             "cache_bytes": self.cache_bytes,
         }
 
+    @property
+    def largest(self) -> int:
+        """Rows of the largest machine."""
+        return int((self.weights > 0).sum())
+
     def follow(self, value: float) -> None:
         self.bounds = bound_coefficients(value, self.weights)
         self.core.raise_bounds(self.bounds, self.single)
+        if self.card is not None:
+            self.card.begin()
 
     def _make_values(self) -> Any:
         est = self.estimator

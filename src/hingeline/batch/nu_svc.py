@@ -12,7 +12,7 @@ from ..base import params
 from ..base.duration import Work
 from ..base.labels import pairs
 from ..base.rows import clip_weights
-from ..base.types import ClassWeight, Gamma, Kernel, RandomState
+from ..base.types import ClassWeight, Device, Gamma, Kernel, RandomState
 from .engine import NU, remedies
 from .svc import SVC_RULES, PairsEstimator, SvcTraining
 
@@ -91,6 +91,9 @@ class NuSVC(PairsEstimator):
     n_jobs : int, default=None
         Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
         processors.
+    device : {'cpu', 'cuda', 'auto'}, default='cpu'
+        Where the model is trained. 'cuda' takes an NVIDIA card and needs CuPy, ``pip install "hingeline[cuda]"``;
+        'auto' takes it where it is usable and the problem large. The model is the same either way.
 
     Attributes
     ----------
@@ -179,6 +182,7 @@ class NuSVC(PairsEstimator):
         random_state: RandomState = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Device = "cpu",
     ) -> None:
         params.assign(self, locals())
 

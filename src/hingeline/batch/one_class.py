@@ -14,7 +14,7 @@ from ..base.duration import Work
 from ..base.fit import run, with_callbacks
 from ..base.kernel import KERNEL_RULES
 from ..base.retained import read_ids
-from ..base.types import Gamma, Kernel, RowIds, Rows
+from ..base.types import Device, Gamma, Kernel, RowIds, Rows
 from .engine import ENGINE_RULES, NU
 from .one_machine import OneMachineEstimator, OneMachineTraining
 
@@ -55,6 +55,9 @@ class OneClassSVM(OutlierMixin, OneMachineEstimator):
     n_jobs : int, default=None
         Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
         processors.
+    device : {'cpu', 'cuda', 'auto'}, default='cpu'
+        Where the model is trained. 'cuda' takes an NVIDIA card and needs CuPy, ``pip install "hingeline[cuda]"``;
+        'auto' takes it where it is usable and the problem large. The model is the same either way.
 
     Attributes
     ----------
@@ -139,6 +142,7 @@ class OneClassSVM(OutlierMixin, OneMachineEstimator):
         max_iter: int = -1,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Device = "cpu",
     ) -> None:
         params.assign(self, locals())
 

@@ -11,6 +11,7 @@ from .. import _core
 from ..base.retained import Retained, RetainsRows, retain
 from ..base.rows import clip_weights
 from ..base.types import Id
+from .card import open_card
 from .engine import EngineEstimator, EngineTraining, keep_slopes
 from .resume import Solution, set_solution
 from .start import read_start, set_single_start, to_dense
@@ -93,6 +94,7 @@ class OneMachineTraining(EngineTraining):
         super().__init__(estimator, X, seen, weights, factor, rows)
         self.limits |= more
         self.core = _core.OneMachine(estimator._kind, targets, self.bounds, single=self.single, **self.limits)
+        self.card = open_card(self)
 
     def end(self, unfinished: str) -> None:
         keep_slopes(self, unfinished)

@@ -17,8 +17,9 @@ from ..base.fit import run, with_callbacks
 from ..base.labels import choose_classes, multiply_weights, n_pairs, pairs, require_two
 from ..base.platt import wants_probability
 from ..base.retained import Retained, RetainsRows, read_ids, retain
-from ..base.types import ClassWeight, Gamma, Kernel, RandomState, RowIds, Rows
+from ..base.types import ClassWeight, Device, Gamma, Kernel, RandomState, RowIds, Rows
 from ..base.warn import warn
+from .card import open_card
 from .engine import ENGINE_RULES, PENALTY, EngineEstimator, EngineTraining, keep_slopes
 from .platt import SvcProbabilities, shuffle_pairs
 from .resume import Solution, read_coefficients, set_solution
@@ -71,6 +72,11 @@ class SvcTraining(EngineTraining):
         self.more = {"sigmoids_": np.empty((2, 0))}
         self.limits |= more
         self.core = _core.Svc(codes, self.bounds, len(estimator.classes_), single=self.single, **self.limits)
+        self.card = open_card(self)
+
+    @property
+    def largest(self) -> int:
+        return int(np.sort(np.bincount(self.codes[self.weights > 0]))[-2:].sum())
 
     def end(self, unfinished: str) -> None:
         keep_slopes(self, unfinished)
@@ -276,6 +282,9 @@ class SVC(PairsEstimator):
     n_jobs : int, default=None
         Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
         processors.
+    device : {'cpu', 'cuda', 'auto'}, default='cpu'
+        Where the model is trained. 'cuda' takes an NVIDIA card and needs CuPy, ``pip install "hingeline[cuda]"``;
+        'auto' takes it where it is usable and the problem large. The model is the same either way.
 
     Attributes
     ----------
@@ -367,6 +376,7 @@ class SVC(PairsEstimator):
         random_state: RandomState = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Device = "cpu",
     ) -> None:
         params.assign(self, locals())
 

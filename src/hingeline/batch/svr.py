@@ -15,7 +15,7 @@ from ..base.kernel import KERNEL_RULES
 from ..base.regressor import WeightedTargets, check_targets
 from ..base.retained import read_ids
 from ..base.rows import LARGEST
-from ..base.types import Gamma, Kernel, RowIds, Rows
+from ..base.types import Device, Gamma, Kernel, RowIds, Rows
 from .engine import ENGINE_RULES, NU, PENALTY
 from .one_machine import OneMachineEstimator, OneMachineTraining
 
@@ -129,6 +129,9 @@ class SVR(KernelRegressor):
     n_jobs : int, default=None
         Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
         processors.
+    device : {'cpu', 'cuda', 'auto'}, default='cpu'
+        Where the model is trained. 'cuda' takes an NVIDIA card and needs CuPy, ``pip install "hingeline[cuda]"``;
+        'auto' takes it where it is usable and the problem large. The model is the same either way.
 
     Attributes
     ----------
@@ -211,6 +214,7 @@ class SVR(KernelRegressor):
         max_iter: int = -1,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Device = "cpu",
     ) -> None:
         params.assign(self, locals())
 
@@ -262,6 +266,9 @@ class NuSVR(KernelRegressor):
     n_jobs : int, default=None
         Threads for training and prediction. None means 1 (unless in a :obj:`joblib.parallel_backend` context), -1 all
         processors.
+    device : {'cpu', 'cuda', 'auto'}, default='cpu'
+        Where the model is trained. 'cuda' takes an NVIDIA card and needs CuPy, ``pip install "hingeline[cuda]"``;
+        'auto' takes it where it is usable and the problem large. The model is the same either way.
 
     Attributes
     ----------
@@ -345,6 +352,7 @@ class NuSVR(KernelRegressor):
         max_iter: int = -1,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Device = "cpu",
     ) -> None:
         params.assign(self, locals())
 

@@ -29,6 +29,8 @@ class BatchTraining(Training):
     """
 
     core: Any
+    #: Trains the machines of the core elsewhere; None: the core does.
+    card: Any = None
     #: Whether a callable kernel computes all values at once, and the model keeps X instead of support vectors.
     calls_once = False
     #: Attributes of the estimator that are set before training.
@@ -52,7 +54,7 @@ class BatchTraining(Training):
         return values
 
     def advance(self, steps: int | None) -> bool:
-        return self.core.learn(self.values, self.threads, 2**62 if steps is None else steps)
+        return (self.card or self.core).learn(self.values, self.threads, 2**62 if steps is None else steps)
 
     def follow(self, value: float) -> None:
         """Go on with a larger value of the parameter `path` in the registry, unless the estimator restarts.
