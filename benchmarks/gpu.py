@@ -146,7 +146,7 @@ def violation(case: Case, model: Any, X: Any, y: Any) -> float | None:
     return float(rise[b < upper[rows]].max() - fall[b > lower[rows]].min())
 
 
-def measure(name: str) -> dict[str, Any]:
+def measure(name: str, *, processor: bool = True) -> dict[str, Any]:
     import cupy as cp
 
     case = CASES[name]
@@ -167,7 +167,7 @@ def measure(name: str) -> dict[str, Any]:
         "violation": violation(case, model, X, y),
         "reason": sorted({*np.atleast_1d(model.stop_reason_).tolist()}),
     }
-    if case.processor:
+    if case.processor and processor:
         other, found["processor"] = fit(case, X, y, n_jobs=-1)
         found["dual_processor"] = float(np.sum(other.dual_objective_))
         found["violation_processor"] = violation(case, other, X, y)
@@ -217,12 +217,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=Path)
     parser.add_argument("cases", nargs="*", default=[])
+    parser.add_argument("--card-only", action="store_true", help="do not measure the processor")
     parser.add_argument("--page", action="store_true", help="write the page only")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     arguments.output.mkdir(parents=True, exist_ok=True)
     for one in [] if arguments.page else arguments.cases or CASES:
-        line = json.dumps(measure(one))
+        line = json.dumps(measure(one, processor=not arguments.card_only))
         print(line, flush=True)
         with (arguments.output / "results.jsonl").open("a", encoding="utf-8") as file:
             file.write(line + "\n")

@@ -17,6 +17,7 @@
 #include <array>
 
 #include "hingeline/algo/l2/cholesky.hpp"
+#include "hingeline/core/wipe.hpp"
 
 namespace hingeline::engine {
 
@@ -203,7 +204,7 @@ template <class T> class FreeStep {
 
     Array<Index> free_;
     Index second_ = 0;                   // first point of the second group, the number of points if there is one group
-    std::array<Array<double>, 2> base_;  // rows of the references
+    std::array<Wiped<double>, 2> base_;  // rows of the references
     Array<double> scale_, solution_, direction_;
     Array<std::pair<Index, double>> held_;  // conditions, the solutions for them, and the products of both
     Array<Array<double>> columns_;
