@@ -36,6 +36,10 @@ using std::fmax, std::fmin;
 #define OWNED 65536
 #endif
 
+#ifndef __CUDACC__
+namespace {  // several variants in one process must not share a name
+#endif
+
 typedef unsigned long long Word;
 
 /// A working set; the arrays are in the memory of the device.
@@ -431,6 +435,10 @@ __device__ __forceinline__ void solve(const Task task, Exchange* shared, unsigne
     }
     cluster_barrier();
 }
+
+#ifndef __CUDACC__
+}  // namespace
+#endif
 
 /// Each cluster solves every so many-th task.
 #ifdef __CUDACC__

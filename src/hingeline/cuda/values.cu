@@ -21,6 +21,10 @@ using namespace std;
 #define __forceinline__ inline
 #endif
 
+#ifndef __CUDACC__
+namespace {  // several variants in one process must not share a name
+#endif
+
 /// Parameters of the kernel; `gamma` of an RBF kernel in units that suit exp2.
 struct Parameters {
     double gamma, coef0;
@@ -57,6 +61,10 @@ __device__ __forceinline__ Element element(const Parameters& k, Value dot, Value
     const Value steps = lack * 65536 + static_cast<Value>(0.5);
     return static_cast<Element>(steps < 65535 ? steps : 65535);
 }
+
+#ifndef __CUDACC__
+}  // namespace
+#endif
 
 /// u[r][c] for a block of `rows` x `columns` dot products; `first` is the number of its first row. `diagonal`: the
 /// element in column `first` + r.
