@@ -45,7 +45,15 @@ def check_accuracy() -> None:
     """Every other classifier learns the digits, in float64 and float32, dense and sparse."""
     import scipy.sparse
 
-    for name in ("L2SVC", "LASVC", "KernelSGDClassifier", "WorstViolatorSVC", "NystroemSVC", "IncrementalSVC", "LinearSVC"):
+    for name in (
+        "L2SVC",
+        "LASVC",
+        "KernelSGDClassifier",
+        "WorstViolatorSVC",
+        "NystroemSVC",
+        "IncrementalSVC",
+        "LinearSVC",
+    ):
         options = {} if name in ("LinearSVC",) else {"gamma": 0.05}
         for rows in (digits, digits.astype(np.float32), scipy.sparse.csr_array(digits)):
             if name == "IncrementalSVC":  # exact, so slower: fewer rows

@@ -175,8 +175,12 @@ def is_older(found: str, allowed: str) -> bool:
 def main() -> None:
     """Build, then check everything in dist."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS), metavar="TAG", help="platform tags")
-    parser.add_argument("--pythons", nargs="+", default=["python3.11", "python3.12"], help="3.11 and one of 3.12 or later")
+    parser.add_argument(
+        "--targets", nargs="+", choices=TARGETS, default=list(TARGETS), metavar="TAG", help="platform tags"
+    )
+    parser.add_argument(
+        "--pythons", nargs="+", default=["python3.11", "python3.12"], help="3.11 and one of 3.12 or later"
+    )
     args = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     source = unpack_sdist()
