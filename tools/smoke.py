@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse
 import sklearn.svm
 from sklearn.datasets import load_diabetes, load_digits
 
@@ -43,18 +44,9 @@ def check_drop_in() -> None:
 
 def check_accuracy() -> None:
     """Every other classifier learns the digits, in float64 and float32, dense and sparse."""
-    import scipy.sparse
-
-    for name in (
-        "L2SVC",
-        "LASVC",
-        "KernelSGDClassifier",
-        "WorstViolatorSVC",
-        "NystroemSVC",
-        "IncrementalSVC",
-        "LinearSVC",
-    ):
-        options = {} if name in ("LinearSVC",) else {"gamma": 0.05}
+    names = ("L2SVC", "LASVC", "KernelSGDClassifier", "WorstViolatorSVC", "NystroemSVC", "IncrementalSVC", "LinearSVC")
+    for name in names:
+        options = {} if name == "LinearSVC" else {"gamma": 0.05}
         for rows in (digits, digits.astype(np.float32), scipy.sparse.csr_array(digits)):
             if name == "IncrementalSVC":  # exact, so slower: fewer rows
                 model = hingeline.IncrementalSVC(C=10.0, **options).fit(rows[:300], labels[:300])

@@ -1,11 +1,11 @@
 """Build the sdist and the wheels of Linux and macOS on one Linux computer, and check them; ``make wheels`` runs it.
 
-The compiler is that of the PyPI package ``ziglang`` (Clang with the headers of every libc): it compiles for an old glibc,
-for musl, for aarch64 and for macOS. Wheels are built from the sdist, so that nothing is missing in it. Checked are the
-tag (auditwheel), the stable ABI (abi3audit), the size and the metadata (twine).
+The compiler is that of the PyPI package ``ziglang`` (Clang with the headers of every libc): it compiles for an old
+glibc, for musl, for aarch64 and for macOS. Wheels are built from the sdist, so that nothing is missing in it. Checked
+are the tag (auditwheel), the stable ABI (abi3audit), the size and the metadata (twine).
 
-``python tools/wheels.py --targets manylinux_2_28_x86_64 --pythons python3.11 python3.12`` builds some of them. The first
-Python at or above 3.12 builds the abi3 wheel, which serves all later ones.
+``python tools/wheels.py --targets manylinux_2_28_x86_64 --pythons python3.12`` builds one of them. A Python of 3.12 or
+later builds the abi3 wheel, which serves all of these.
 """
 
 from __future__ import annotations
@@ -175,12 +175,8 @@ def is_older(found: str, allowed: str) -> bool:
 def main() -> None:
     """Build, then check everything in dist."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--targets", nargs="+", choices=TARGETS, default=list(TARGETS), metavar="TAG", help="platform tags"
-    )
-    parser.add_argument(
-        "--pythons", nargs="+", default=["python3.11", "python3.12"], help="3.11 and one of 3.12 or later"
-    )
+    parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS), help="platform tags")
+    parser.add_argument("--pythons", nargs="+", default=["python3.11", "python3.12"], help="one wheel for each")
     args = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     source = unpack_sdist()
