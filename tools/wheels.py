@@ -158,8 +158,8 @@ def check_wheel(wheel: Path) -> str:
             sys.exit(f"{wheel.name}: auditwheel disagrees with the tag. {shown}")
         notes.append(f"auditwheel: {found.group(1)}")
     if "-abi3-" in wheel.name:
-        report = run(sys.executable, "-m", "abi3audit", "--strict", "--summary", wheel)
-        notes.append("abi3audit: " + report.strip().splitlines()[-1].split("]")[-1].strip())
+        run(sys.executable, "-m", "abi3audit", "--strict", wheel)
+        notes.append("abi3audit passes")
     return f"{wheel.name}: {', '.join(notes)}"
 
 
