@@ -79,7 +79,7 @@ MISTAKES = [
         2,
         "SVC has no parameter 'c'. Did you mean C? It has C, kernel, degree, gamma, coef0, shrinking, probability, "
         "tol, cache_size, class_weight, verbose, max_iter, decision_function_shape, break_ties, random_state, "
-        "warm_start, n_jobs.",
+        "warm_start, n_jobs, device.",
     ),
     (
         "train words.csv",
