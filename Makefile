@@ -8,7 +8,7 @@
 # make paper-keerthi2005    tables and figure of the finite Newton paper, the same way; about 20 minutes
 # make paper-kecman2016     tables and figures of the OL SVM paper, the same way; about 90 minutes
 # make paper-melki2018     tables and figures of the OLLAWV chapter under nested cross-validation; hours, ARGS=--large: days
-# make wheels               sdist and wheels of Linux and macOS in dist; make try-wheels installs them into empty environments
+# make wheels               sdist and wheels of Linux x86-64 in dist; make try-wheels installs them into empty environments
 # make report               all of these results, and the benchmarks, on one page: out/report.html
 # Each target sets itself up in .venv; the second time is quick.
 
@@ -131,7 +131,7 @@ report: $(GROUP)bench
 	$(BIN)/python -m benchmarks.report $(ARGS)
 
 .PHONY: wheels try-wheels
-# The sdist and the wheels of Linux and macOS, built here and checked: dist. ARGS="--help" lists targets and Pythons.
+# The sdist and the wheels of Linux x86-64, built here and checked: dist. ARGS="--help" lists targets and Pythons.
 wheels: $(GROUP)wheels
 	$(BIN)/python tools/wheels.py $(ARGS)
 

@@ -1,11 +1,11 @@
-"""Build the sdist and the wheels of Linux and macOS on one Linux computer, and check them; ``make wheels`` runs it.
+"""Build the sdist and wheels on a Linux x86-64 computer, also of other platforms, and check them.
 
 The compiler is that of the PyPI package ``ziglang`` (Clang with the headers of every libc): it compiles for an old
 glibc, for musl, for aarch64 and for macOS. Wheels are built from the sdist, so that nothing is missing in it. Checked
 are the tag (auditwheel), the stable ABI (abi3audit), the size and the metadata (twine).
 
-``python tools/wheels.py --targets manylinux_2_28_x86_64 --pythons python3.12`` builds one of them. A Python of 3.12 or
-later builds the abi3 wheel, which serves all of these.
+``make wheels`` runs it. ``python tools/wheels.py --targets manylinux_2_28_x86_64 --pythons python3.12`` builds one wheel.
+A Python of 3.12 or later builds the abi3 wheel, which serves all of these.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def is_older(found: str, allowed: str) -> bool:
 def main() -> None:
     """Build, then check everything in dist."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS), help="platform tags")
+    parser.add_argument("--targets", nargs="+", choices=TARGETS, default=[NATIVE], help="platform tags")
     parser.add_argument("--pythons", nargs="+", default=["python3.11", "python3.12"], help="one wheel for each")
     args = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
