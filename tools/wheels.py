@@ -4,8 +4,8 @@ The compiler is that of the PyPI package ``ziglang`` (Clang with the headers of 
 glibc, for musl, for aarch64 and for macOS. Wheels are built from the sdist, so that nothing is missing in it. Checked
 are the tag (auditwheel), the stable ABI (abi3audit), the size and the metadata (twine).
 
-``make wheels`` runs it. ``python tools/wheels.py --targets manylinux_2_28_x86_64 --pythons python3.12`` builds one wheel.
-A Python of 3.12 or later builds the abi3 wheel, which serves all of these.
+``make wheels`` runs it; ``python tools/wheels.py --targets manylinux_2_28_x86_64 --pythons python3.12`` builds one
+wheel. A Python of 3.12 or later builds the abi3 wheel, which serves all of these.
 """
 
 from __future__ import annotations
