@@ -64,7 +64,7 @@ def test_scaling_is_saved_with_the_model(command, files, how, scaler, data):  # 
 
 @pytest.mark.parametrize("how", ["standard", "minmax"])
 def test_zeros_of_sparse_rows_stay(command, files, how):  # noqa: F811
-    rows = sp.random_array((80, 40), density=0.1, rng=np.random.default_rng(0)).tocsr() * 50
+    rows = sp.random(80, 40, density=0.1, format="csr", random_state=0) * 50
     Path("sparse").write_text(svmlight(rows.toarray(), y))
     command("train", "sparse", "model", "--scale", how, "--n-features", 40)
     model = hingeline.load("model")
