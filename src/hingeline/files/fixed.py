@@ -34,6 +34,9 @@ TRANSFORMERS: dict[str, Any] = {
 }  # fmt: skip
 #: Classes inside of their states.
 PARTS: dict[str, Any] = {**TRANSFORMERS, "Pipeline": Pipeline}
+#: Fitted attributes with a number for each feature. NumPy would stretch a single number over all of them.
+EACH_FEATURE = ("mean_", "var_", "scale_", "min_", "data_min_", "data_max_", "data_range_", "max_abs_", "center_",
+                "statistics_")  # fmt: skip
 #: Text of a file, and beginning of the names of its arrays.
 STEPS = "steps"
 
@@ -41,6 +44,18 @@ STEPS = "steps"
 def parts_of(model: Any) -> list[Any]:
     """A pipeline and its steps, or the model alone."""
     return [model, *(step for _, step in model.steps)] if isinstance(model, Pipeline) else [model]
+
+
+def require_lines(step: Any) -> None:
+    """ValueError if fitted numbers of a transformer, or of one inside it, are not as many as its features."""
+    fitted = step.transformers_ if isinstance(step, ColumnTransformer) else getattr(step, "steps", [])
+    for _, inner, *_ in fitted:
+        if not isinstance(inner, str):
+            require_lines(inner)
+    for name in EACH_FEATURE:
+        value = vars(step).get(name)
+        if value is not None and np.shape(value) != (step.n_features_in_,):
+            raise ValueError(f"{name} of {type(step).__name__} does not have a number for each feature")
 
 
 def require_stream(learner: Any) -> None:
@@ -123,6 +138,8 @@ class Steps:
     def _try(self, size: int, n_features: int | None) -> None:
         """Transform one row to as many features as the learner has; ValueError if the state of a step is damaged."""
         try:
+            for step in self.transformers:
+                require_lines(step)
             width = self.transformers[0].n_features_in_
             if not 1 <= int(width) <= size:
                 raise ValueError(f"{width} features")
